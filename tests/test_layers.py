@@ -1,0 +1,245 @@
+"""Imports point down: the rooms of the package form layers, read from their source."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "mercer"
+
+# From the bottom up. A room imports rooms of lower rows only, so neighbours in a row are strangers.
+# The private modules beside the rooms (`_linalg`, `_params`) lie below the first row.
+ROWS = (
+    ("losses", "kernels"),
+    ("regularizers", "gram"),
+    ("problems",),
+    ("solvers", "capacity"),
+    ("estimators", "unsupervised"),
+    ("selection",),
+    ("distributed", "plotting", "io", "datasets"),
+)
+LEVEL = {room: level for level, row in enumerate(ROWS, start=1) for room in row}
+BOTTOM, TOP = 0, len(ROWS)
+
+# Where a third-party package may appear: the rooms allowed to import it.
+FROM_ESTIMATORS_UP = {room for room, level in LEVEL.items() if level >= LEVEL["estimators"]}
+HOMES = {
+    "sklearn": FROM_ESTIMATORS_UP,
+    "torch": {"gram"},
+    "matplotlib": {"plotting"},
+    "dask": {"distributed"},
+    "distributed": {"distributed"},
+    "ray": {"distributed"},
+    "cvxpy": set(),
+    "clarabel": set(),
+}
+
+
+class Import(NamedTuple):
+    """One imported module: `mercer.losses.base` or `numpy`, where it is imported and how."""
+
+    target: str
+    line: int
+    inside: tuple[str, ...]  # the functions around it, outermost first
+
+
+def modules(package: Path) -> dict[str, Path]:
+    """Map the dotted name of every module under a package to its file."""
+    names = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return names
+
+
+def imports(name: str, path: Path, known: dict[str, Path]) -> Iterator[Import]:
+    """Yield what a module imports; `from package import submodule` counts as the submodule."""
+    anchor = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+
+    def walk(node: ast.AST, inside: tuple[str, ...]) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                for alias in child.names:
+                    yield Import(alias.name, child.lineno, inside)
+            elif isinstance(child, ast.ImportFrom):
+                start = anchor[: len(anchor) - child.level + 1] if child.level else []
+                base = ".".join(start + (child.module.split(".") if child.module else []))
+                for alias in child.names:
+                    longer = f"{base}.{alias.name}"
+                    yield Import(longer if longer in known else base, child.lineno, inside)
+            elif isinstance(child, ast.Call) and _imports_by_name(child):
+                named = child.args[0]
+                # A name that is computed, or relative, is taken for one of the same package.
+                target = named.value if isinstance(named, ast.Constant) else "."
+                target = ".".join(anchor) if target.startswith(".") else target
+                yield Import(target, child.lineno, inside)
+                yield from walk(child, inside)
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from walk(child, (*inside, child.name))
+            else:
+                yield from walk(child, inside)
+
+    yield from walk(ast.parse(path.read_text(encoding="utf-8")), ())
+
+
+def _imports_by_name(call: ast.Call) -> bool:
+    name = getattr(call.func, "attr", getattr(call.func, "id", None))
+    return name in {"import_module", "__import__"} and bool(call.args)
+
+
+def room_of(name: str) -> str:
+    """Return the room of a module: `losses` for `mercer.losses.base`, "" for the package."""
+    return [*name.split("."), ""][1]
+
+
+def level_of(name: str) -> int | None:
+    """Return the row of a module's room, and None if the map has no such room."""
+    room = room_of(name)
+    if not room:
+        return TOP + 1
+    return LEVEL.get(room, BOTTOM if room.startswith("_") else None)
+
+
+def violations(package: Path) -> list[str]:
+    """List every import that does not point down."""
+    known = modules(package)
+    found: list[str] = []
+    graph: dict[str, set[str]] = {name: set() for name in known}
+    for name, path in known.items():
+        if level_of(name) is None:
+            found.append(f"{name}: the map has no room {room_of(name)!r}")
+            continue
+        for target, line, inside in imports(name, path, known):
+            where = f"{name}:{line}"
+            top = target.split(".")[0]
+            if top != package.name:
+                found += _stranger(name, path, top, where)
+                continue
+            lazy = path.name == "__init__.py" and inside == ("__getattr__",)
+            if inside and not lazy:
+                found.append(f"{where}: {target} is imported inside {inside[-1]}()")
+            if not lazy:
+                graph[name].add(target)
+            found += _upward(name, target, where)
+    return found + [f"cycle: {' -> '.join(cycle)}" for cycle in _cycles(graph)]
+
+
+def _stranger(name: str, path: Path, top: str, where: str) -> list[str]:
+    if top == "numba":
+        home = path.stem.startswith("_") and path.stem.endswith("_numba")
+    else:
+        home = top not in HOMES or room_of(name) in HOMES[top]
+    return [] if home else [f"{where}: {top} does not belong in {name}"]
+
+
+def _upward(name: str, target: str, where: str) -> list[str]:
+    here, there = level_of(name), level_of(target)
+    if there is None:
+        return [f"{where}: the map has no room {room_of(target)!r}"]
+    same_room = room_of(name) == room_of(target) or here == there == BOTTOM
+    return [] if same_room or there < here else [f"{where}: {target} is not below {name}"]
+
+
+def _cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Return one cycle for every edge that closes one in a depth-first walk."""
+    found: list[list[str]] = []
+    done: set[str] = set()
+
+    def visit(node: str, path: list[str]) -> None:
+        if node in path:
+            found.append([*path[path.index(node) :], node])
+        elif node not in done:
+            for neighbour in sorted(graph.get(node, ())):
+                visit(neighbour, [*path, node])
+            done.add(node)
+
+    for node in graph:
+        visit(node, [])
+    return found
+
+
+def test_imports_point_down():
+    assert violations(PACKAGE) == []
+
+
+def test_reader_sees_the_package():
+    assert "mercer._version" in modules(PACKAGE)
+
+
+def make_tree(root: Path, files: dict[str, str]) -> Path:
+    package = root / "mercer"
+    for name, source in files.items():
+        path = package / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
+        for folder in [package, *path.relative_to(package).parents]:
+            (package / folder / "__init__.py").touch()
+    return package
+
+
+def test_a_sound_tree_has_no_violations(tmp_path):
+    package = make_tree(
+        tmp_path,
+        {
+            "_linalg": "import numpy as np\nimport scipy.linalg",
+            "_params": "from mercer._linalg import solve",
+            "losses/base": "from mercer._params import Params",
+            "losses/regression": "from .base import Loss\nfrom .._params import Params",
+            "solvers/_smo_numba": "import numba",
+            "solvers/smo": "from mercer.losses import base\nfrom ._smo_numba import loop",
+            "estimators/svr": "from sklearn.base import BaseEstimator\nimport mercer.solvers.smo",
+            "plotting/path": "def draw():\n    import matplotlib.pyplot",
+        },
+    )
+    (package / "__init__.py").write_text(
+        "import importlib\n"
+        "def __getattr__(name):\n"
+        "    return getattr(importlib.import_module('mercer.estimators'), name)\n"
+    )
+    assert violations(package) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "complaint"),
+    [
+        ({"losses/base": "import mercer.solvers"}, "mercer.solvers is not below"),
+        ({"losses/base": "from .. import solvers", "solvers/base": ""}, "mercer.solvers is not"),
+        ({"losses/base": "from mercer.kernels import Gaussian"}, "mercer.kernels is not below"),
+        ({"gram/dense": "from ..regularizers.rkhs import RKHS"}, "regularizers.rkhs is not below"),
+        ({"selection/search": "import mercer.plotting"}, "mercer.plotting is not below"),
+        ({"io/model": "import mercer.datasets"}, "mercer.datasets is not below"),
+        ({"_linalg": "import mercer.losses"}, "mercer.losses is not below"),
+        ({"solvers/smo": "from mercer import SVC"}, "mercer is not below"),
+        ({"losses/base": "if TYPE_CHECKING:\n    import mercer.gram"}, "mercer.gram is not below"),
+        ({"rooms/base": ""}, "the map has no room 'rooms'"),
+        ({"losses/base": "import mercer.rooms"}, "the map has no room 'rooms'"),
+        ({"solvers/smo": "def f():\n    import mercer.losses"}, "inside f()"),
+        ({"solvers/smo": "def __getattr__(n):\n    import mercer.losses"}, "inside __getattr__()"),
+        ({"solvers/smo": "def f(n):\n    return import_module(n)"}, "inside f()"),
+        ({"solvers/smo": "def f():\n    import_module('.base', __package__)"}, "inside f()"),
+        (
+            {"losses/__init__": "def __getattr__(n):\n    import_module('mercer.solvers')"},
+            "mercer.solvers is not below",
+        ),
+        ({"solvers/smo": "def f():\n    import_module('mercer.losses')"}, "inside f()"),
+        ({"solvers/smo": "import numba"}, "numba does not belong"),
+        ({"solvers/smo": "def f():\n    from numba import njit"}, "numba does not belong"),
+        (
+            {"solvers/base": "from sklearn.exceptions import ConvergenceWarning"},
+            "sklearn does not",
+        ),
+        ({"estimators/svr": "import matplotlib.pyplot"}, "matplotlib does not belong"),
+        ({"gram/far": "import dask.array"}, "dask does not belong"),
+        ({"plotting/path": "from distributed import Client"}, "distributed does not belong"),
+        ({"solvers/oracle": "import cvxpy"}, "cvxpy does not belong"),
+        (
+            {"losses/a": "import mercer.losses.b", "losses/b": "from .a import A"},
+            "cycle: mercer.losses.a -> mercer.losses.b -> mercer.losses.a",
+        ),
+        ({"_linalg": "import mercer._params", "_params": "import mercer._linalg"}, "cycle: "),
+    ],
+)
+def test_each_rule_can_fail(tmp_path, files, complaint):
+    assert any(complaint in violation for violation in violations(make_tree(tmp_path, files)))
