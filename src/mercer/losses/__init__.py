@@ -1,0 +1,43 @@
+"""What an error costs."""
+
+from mercer.losses.base import (
+    Conjugate,
+    DualTerms,
+    Loss,
+    MarginLoss,
+    QuadraticDualLoss,
+    ResidualLoss,
+)
+from mercer.losses.classification import Hinge, HuberHinge, Logistic, SquaredHinge
+from mercer.losses.power import PiecewisePolynomial, Polynomial
+from mercer.losses.regression import (
+    Absolute,
+    EpsilonInsensitive,
+    Expectile,
+    Huber,
+    Pinball,
+    Squared,
+    SquaredEpsilonInsensitive,
+)
+
+__all__ = [
+    "Absolute",
+    "Conjugate",
+    "DualTerms",
+    "EpsilonInsensitive",
+    "Expectile",
+    "Hinge",
+    "Huber",
+    "HuberHinge",
+    "Logistic",
+    "Loss",
+    "MarginLoss",
+    "PiecewisePolynomial",
+    "Pinball",
+    "Polynomial",
+    "QuadraticDualLoss",
+    "ResidualLoss",
+    "Squared",
+    "SquaredEpsilonInsensitive",
+    "SquaredHinge",
+]

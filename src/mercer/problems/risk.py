@@ -1,0 +1,184 @@
+r"""The functional that every supervised machine minimizes, its dual, and the certificate.
+
+.. math::
+
+    \min_{a, b}\; \tfrac12 a'Ka + \sum_i c_i\, l(y_i, f_i) + d'b, \qquad f = Ka + Bb
+
+.. math::
+
+    \min_a\; \tfrac12 a'Ka + \sum_i c_i\, l^*(y_i, -a_i / c_i) \qquad \text{subject to}\; B'a = d
+
+The two values add up to the duality gap, a sum of one non-negative Fenchel-Young term per sample.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.gram.base import Gram
+from mercer.losses.base import Array, Loss
+
+__all__ = ["Certificate", "RegularizedRisk"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What one product with K says about a pair ``(a, b)``, whoever found it.
+
+    Parameters
+    ----------
+    primal : float
+        Value of the regularized risk at ``(a, b)``.
+    dual : float
+        Lower bound on that value over all ``(a, b)``: minus the dual function at ``a``.
+    gap : float
+        Duality gap, the sum of the Fenchel-Young terms. The excess of ``primal`` over the minimum is
+        at most this, up to ``residual`` times the size of the optimal ``b``.
+    violation : float
+        Largest violation of an optimality condition, in units of the decision function for losses
+        with quadratic dual and in units of the loss's slope for others.
+    residual : float
+        Largest entry of ``|B'a - d|`` relative to the scale of its terms.
+    f : ndarray of shape (n,)
+        Decision values of the sample.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    violation: float
+    residual: float
+    f: Array
+
+
+class RegularizedRisk:
+    r"""A loss, a Gram operator and an unpenalized part: the problem that solvers see.
+
+    Parameters
+    ----------
+    loss : Loss
+        Cost of a decision value.
+    K : Gram
+        Kernel matrix of the sample, wherever it lives.
+    y : ndarray of shape (n,)
+        Targets, or labels plus and minus one.
+    c : float or ndarray of shape (n,)
+        Weight of each sample's loss; losses are summed.
+    B : ndarray of shape (n, q), optional
+        Unpenalized columns; none by default.
+    d : ndarray of shape (q,), optional
+        Linear cost of their coefficients; zero by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram import Dense
+    >>> from mercer.losses import Squared
+    >>> from mercer.problems import RegularizedRisk
+    >>> risk = RegularizedRisk(Squared(), Dense(np.eye(2)), np.array([1.0, -1.0]), 1.0)
+    >>> risk.certificate(np.array([0.5, -0.5]), np.empty(0)).gap
+    0.0
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        K: Gram,
+        y: Array,
+        c: float | Array = 1.0,
+        B: Array | None = None,
+        d: Array | None = None,
+    ) -> None:
+        n = K.shape[0]
+        self.loss = loss
+        self.K = K
+        self.y = np.asarray(y, dtype=np.float64)
+        self.c = np.broadcast_to(np.asarray(c, dtype=np.float64), (n,))
+        self.B = np.zeros((n, 0)) if B is None else np.asarray(B, dtype=np.float64)
+        q = self.B.shape[1]
+        self.d = np.zeros(q) if d is None else np.asarray(d, dtype=np.float64)
+        if self.y.shape != (n,) or self.B.shape != (n, q) or self.d.shape != (q,):
+            raise ValueError(
+                f"a Gram of {n} samples needs y of shape ({n},), B of shape ({n}, q) and d of shape "
+                f"(q,); got {self.y.shape}, {self.B.shape} and {self.d.shape}"
+            )
+        if not (np.all(self.c >= 0) and np.all(np.isfinite(self.c))):
+            raise ValueError("weights c must be finite and not negative")
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return int(self.y.shape[0])
+
+    @property
+    def q(self) -> int:
+        """Number of unpenalized columns."""
+        return int(self.B.shape[1])
+
+    def slope(self, a: Array) -> Array:
+        """Return v = -a / c, the slope of the loss that coefficients ``a`` claim."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.c > 0, -a / self.c, np.where(a == 0, 0.0, -np.sign(a) * np.inf))
+
+    def box(self) -> tuple[Array, Array]:
+        """Return the bounds on ``a`` that the slopes of the loss imply."""
+        low, high = self.loss.slopes(self.y)
+        with np.errstate(invalid="ignore"):  # 0 * inf: a sample without weight stays at zero
+            return (
+                np.where(self.c > 0, -self.c * high, 0.0),
+                np.where(self.c > 0, -self.c * low, 0.0),
+            )
+
+    def risk(self, f: Array) -> float:
+        """Return the weighted sum of losses at decision values ``f``."""
+        return float(np.sum(self.c * self.loss.value(self.y, f)))
+
+    def conjugate(self, a: Array) -> float:
+        r"""Return :math:`\sum_i c_i l^*(y_i, -a_i / c_i)`, infinite outside the box."""
+        return float(np.sum(self._weighted(self.loss.conjugate(self.y, self.slope(a)), a)))
+
+    def certificate(self, a: Array, b: Array, Ka: Array | None = None) -> Certificate:
+        """Measure objective, gap, violation and residual of ``(a, b)`` from one product with K."""
+        Ka = self.K.matvec(a) if Ka is None else Ka
+        f = Ka + self.B @ b
+        quadratic = float(a @ Ka)
+        risk, conjugate = self.risk(f), self.conjugate(a)
+        primal = 0.5 * quadratic + risk + float(self.d @ b)
+        v = self.slope(a)
+        with np.errstate(invalid="ignore"):
+            vf = v * f
+        # Summed sample by sample, so that the gap does not suffer from the size of the two values.
+        terms = self._weighted(
+            self.loss.value(self.y, f) + self.loss.conjugate(self.y, v) - vf, a
+        )
+        violation = np.where(self.c > 0, self.loss.violation(self.y, f, v), 0.0)
+        return Certificate(
+            primal=primal,
+            dual=-(0.5 * quadratic + conjugate),
+            gap=float(np.sum(np.maximum(terms, 0.0))),
+            violation=float(np.max(violation, initial=0.0)),
+            residual=self.residual(a),
+            f=f,
+        )
+
+    def residual(self, a: Array) -> float:
+        """Return the largest entry of ``|B'a - d|`` relative to the scale of its terms."""
+        if not self.q:
+            return 0.0
+        scale = np.abs(self.B).T @ np.abs(a) + np.abs(self.d)
+        error = np.abs(self.B.T @ a - self.d)
+        return float(np.max(np.divide(error, scale, out=np.zeros_like(error), where=scale > 0)))
+
+    def take(self, index: NDArray[np.intp], K: Gram) -> RegularizedRisk:
+        """Restrict the problem to the samples ``index``, whose Gram is ``K``."""
+        return RegularizedRisk(
+            self.loss.take(index), K, self.y[index], self.c[index], self.B[index], self.d
+        )
+
+    def _weighted(self, values: Array, a: Array) -> Array:
+        """Multiply by the weights; a sample without weight is free at zero and forbidden elsewhere."""
+        with np.errstate(invalid="ignore"):
+            return np.where(self.c > 0, self.c * values, np.where(a == 0, 0.0, np.inf))

@@ -1,0 +1,345 @@
+"""The one door to a solver: check the pairing, run it, certify the answer, say how it ended."""
+
+from __future__ import annotations
+
+import enum
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer._params import Params
+from mercer.losses.base import Array
+from mercer.problems.risk import RegularizedRisk
+
+__all__ = [
+    "ConvergenceWarning",
+    "Monitor",
+    "Progress",
+    "Solution",
+    "Solver",
+    "Status",
+    "minimize",
+]
+
+# The one support-vector threshold: a coefficient smaller than this fraction of its box (of the largest
+# coefficient where the box is infinite) is zero, one as close to the box is on it.
+SUPPORT = 1e-10
+
+
+class ConvergenceWarning(UserWarning):
+    """A solver stopped before its tolerance was reached; the certificate says how far it came."""
+
+
+class Status(enum.Enum):
+    """How a minimization ended."""
+
+    CONVERGED = "converged"
+    MAX_ITER = "stopped at max_iter"
+    MAX_TIME = "stopped at max_time"
+    STOPPED = "stopped by a callback"
+    STALLED = "no further progress in floating point"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One line of a solver's report.
+
+    Parameters
+    ----------
+    iteration : int
+        Iterations so far, in the solver's own unit.
+    objective : float
+        Dual objective (primal for primal solvers).
+    gap : float
+        Duality gap, or an upper estimate of it; nan where the solver has none yet.
+    violation : float
+        Largest violation of an optimality condition.
+    elapsed : float
+        Seconds since the solver started.
+    """
+
+    iteration: int
+    objective: float
+    gap: float
+    violation: float
+    elapsed: float
+
+
+class Monitor:
+    """What a solver reports to, and what tells it to stop: clock, budget and listener in one.
+
+    Parameters
+    ----------
+    max_iter : int, default=-1
+        Largest number of iterations, -1 for no limit.
+    max_time : float, optional
+        Largest number of seconds.
+    listener : callable, optional
+        Called with each :class:`Progress`; a true answer stops the solver.
+    """
+
+    def __init__(
+        self,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        listener: Callable[[Progress], object] | None = None,
+    ) -> None:
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.listener = listener
+        self.history: list[Progress] = []
+        self.status: Status | None = None
+        self._start = time.perf_counter()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self._start
+
+    def left(self, done: int, at_most: int) -> int:
+        """Return how many of ``at_most`` further iterations the budget allows after ``done``."""
+        return at_most if self.max_iter < 0 else max(0, min(at_most, self.max_iter - done))
+
+    def report(
+        self, iteration: int, objective: float, gap: float = np.nan, violation: float = np.nan
+    ) -> bool:
+        """Record one line and answer whether the solver has to stop now."""
+        progress = Progress(iteration, objective, gap, violation, self.elapsed)
+        self.history.append(progress)
+        if self.listener is not None and self.listener(progress):
+            self.status = Status.STOPPED
+        elif 0 <= self.max_iter <= iteration:
+            self.status = Status.MAX_ITER
+        elif self.max_time is not None and progress.elapsed >= self.max_time:
+            self.status = Status.MAX_TIME
+        return self.status is not None
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A minimizer with its certificate.
+
+    Parameters
+    ----------
+    a, b : ndarray of shape (n,) and (q,)
+        Coefficients of the expansion and of the unpenalized columns.
+    objective, dual : float
+        Value of the regularized risk, and the lower bound that duality proves for it.
+    gap : float
+        Duality gap, measured from scratch at ``(a, b)``.
+    violation, residual : float
+        Largest violation of an optimality condition and of ``B'a = d``.
+    status : Status
+        How the solver ended.
+    n_iter : int
+        Iterations, in the solver's own unit.
+    solver, reason : str
+        Which solver ran, and why it was picked.
+    times : dict
+        Seconds spent in ``solve`` and ``certify``.
+    history : tuple of Progress
+        The solver's report, line by line.
+    f : ndarray of shape (n,)
+        Decision values of the sample.
+    """
+
+    a: Array
+    b: Array
+    objective: float
+    dual: float
+    gap: float
+    violation: float
+    residual: float
+    status: Status
+    n_iter: int
+    solver: str
+    reason: str
+    f: Array
+    times: dict[str, float] = field(default_factory=dict)
+    history: tuple[Progress, ...] = ()
+
+    @property
+    def support(self) -> NDArray[np.intp]:
+        """Indices of the non-zero coefficients."""
+        return np.flatnonzero(self.a)
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap divided by one plus the magnitude of the objective."""
+        return self.gap / (1.0 + abs(self.objective))
+
+    @property
+    def converged(self) -> bool:
+        """Whether the tolerance was reached."""
+        return self.status is Status.CONVERGED
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a solver hands to :func:`minimize`: coefficients, iterations, and whether it is content."""
+
+    a: Array
+    b: Array
+    n_iter: int
+    converged: bool
+
+
+@dataclass(eq=False)
+class Solver(Params, ABC):
+    """Settings of a minimization method; no state between calls.
+
+    Parameters
+    ----------
+    tol : float, default=1e-3
+        Largest violation of an optimality condition at the answer: how far a decision value may be
+        from where its coefficient says it should be (for losses without quadratic dual, how far the
+        slope may be). The same for every solver.
+    max_iter : int, default=-1
+        Largest number of iterations, -1 for no limit.
+    max_time : float, optional
+        Largest number of seconds.
+    """
+
+    tol: float = 1e-3
+    max_iter: int = -1
+    max_time: float | None = None
+
+    @abstractmethod
+    def refuses(self, risk: RegularizedRisk) -> str:
+        """Say what is missing for this solver to take the problem; empty if nothing is."""
+
+    @abstractmethod
+    def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
+        """Minimize; called by :func:`minimize` only."""
+
+    def accepts(self, risk: RegularizedRisk) -> bool:
+        """Answer whether this solver takes the problem."""
+        return not self.refuses(risk)
+
+    def choose(self, risk: RegularizedRisk) -> tuple[Solver, str]:
+        """Return the solver to run and why; itself unless it is a chooser."""
+        return self, "asked for"
+
+
+def minimize(
+    risk: RegularizedRisk,
+    solver: Solver,
+    start: Solution | None = None,
+    *,
+    listener: Callable[[Progress], object] | None = None,
+    warning: type[Warning] = ConvergenceWarning,
+) -> Solution:
+    """Minimize a regularized risk and certify the answer.
+
+    Parameters
+    ----------
+    risk : RegularizedRisk
+        The problem.
+    solver : Solver
+        How to minimize it.
+    start : Solution, optional
+        Coefficients to start from, of a problem over the same sample.
+    listener : callable, optional
+        Called with each :class:`Progress`; a true answer stops the solver.
+    warning : type of Warning, default=ConvergenceWarning
+        Category of the warning when the tolerance was not reached.
+
+    Returns
+    -------
+    Solution
+        The coefficients with objective, duality gap, violations, status and timings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram import Dense
+    >>> from mercer.losses import Squared
+    >>> from mercer.problems import RegularizedRisk
+    >>> from mercer.solvers import Direct, minimize
+    >>> risk = RegularizedRisk(Squared(), Dense(np.eye(2)), np.array([1.0, 3.0]), 1.0, np.ones((2, 1)))
+    >>> solution = minimize(risk, Direct())
+    >>> solution.b, solution.a, solution.gap < 1e-12
+    (array([2.]), array([-0.5,  0.5]), True)
+    """
+    chosen, reason = solver.choose(risk)
+    if missing := chosen.refuses(risk):
+        raise ValueError(f"{type(chosen).__name__} cannot take this problem: {missing}")
+    monitor = Monitor(chosen.max_iter, chosen.max_time, listener)
+    answer = chosen.solve(risk, start, monitor)
+    if not (np.all(np.isfinite(answer.a)) and np.all(np.isfinite(answer.b))):
+        raise FloatingPointError(
+            f"{type(chosen).__name__} returned coefficients that are not finite; the data may contain "
+            "very large values: scale the inputs and targets, or lower C"
+        )
+    solved = monitor.elapsed
+    a = settle(risk, answer.a)
+    certificate = risk.certificate(a, answer.b)
+    status = _status(answer, monitor, certificate.violation, chosen.tol)
+    solution = Solution(
+        a=a,
+        b=answer.b,
+        objective=certificate.primal,
+        dual=certificate.dual,
+        gap=certificate.gap,
+        violation=certificate.violation,
+        residual=certificate.residual,
+        status=status,
+        n_iter=answer.n_iter,
+        solver=type(chosen).__name__,
+        reason=reason,
+        f=certificate.f,
+        times={"solve": solved, "certify": monitor.elapsed - solved},
+        history=tuple(monitor.history),
+    )
+    if status not in (Status.CONVERGED, Status.STOPPED):
+        warnings.warn(_advice(solution, chosen), warning, stacklevel=2)
+    return solution
+
+
+def settle(risk: RegularizedRisk, a: Array) -> Array:
+    """Put coefficients within the support threshold on zero or on their box, and restore B'a = d.
+
+    The certificate is measured afterwards, so that nothing hides behind the rounding done here.
+    """
+    lower, upper = risk.box()
+    largest = float(np.max(np.abs(a), initial=0.0))
+    width = np.where(np.isfinite(upper - lower), upper - lower, largest)
+    a = np.clip(a, lower, upper)
+    a = np.where(np.abs(a) <= SUPPORT * width, 0.0, a)
+    a = np.where(a <= lower + SUPPORT * width, lower, np.where(a >= upper - SUPPORT * width, upper, a))
+    free = (a > lower) & (a < upper) & (a != 0)
+    if risk.q and np.any(free) and risk.residual(a) > 0:
+        # The least change, scaled by each coefficient's own room, that meets the equality rows.
+        room = np.minimum(np.minimum(a - lower, upper - a), np.abs(a)) * free
+        room = room / np.max(room)
+        change = room * (risk.B @ np.linalg.lstsq(
+            (risk.B * room[:, None]).T @ risk.B, risk.d - risk.B.T @ a, rcond=None
+        )[0])
+        a = np.clip(a + change, lower, upper)
+    return a
+
+
+def _status(answer: Answer, monitor: Monitor, violation: float, tol: float) -> Status:
+    """Believe the certificate first, then the monitor."""
+    if violation <= tol:
+        return Status.CONVERGED
+    return monitor.status or Status.STALLED
+
+
+def _advice(solution: Solution, solver: Solver) -> str:
+    remedy = {
+        Status.MAX_ITER: f"Raise max_iter={solver.max_iter}, or",
+        Status.MAX_TIME: f"Raise max_time={solver.max_time}, or",
+    }.get(solution.status, "You may want to")
+    return (
+        f"Solver terminated early ({solution.solver}: {solution.status.value} after "
+        f"{solution.n_iter} iterations, max_iter={solver.max_iter}). Duality gap {solution.gap:.2e} at "
+        f"objective {solution.objective:.6g}, violation {solution.violation:.2e} against "
+        f"tol={solver.tol:.2e}. {remedy} scale the inputs (StandardScaler, MinMaxScaler), lower C or "
+        "loosen tol."
+    )
