@@ -1,0 +1,111 @@
+"""The Gram operator: K on a sample, wherever it lives."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
+
+Index: TypeAlias = Any
+"""Rows or columns: a slice, integers (repeated and negative ones allowed) or a mask."""
+
+EVERYTHING = slice(None)
+
+
+class Gram(ABC):
+    """A symmetric matrix K known through its blocks and its products with vectors.
+
+    A subclass writes :meth:`block` and :meth:`diag`, and :meth:`matvec` if it knows a better way. Solvers
+    see nothing else, so neither K nor the points behind it need to be in memory.
+    """
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """``(n, n)``."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of blocks and of the diagonal."""
+
+    @abstractmethod
+    def block(self, rows: Index, columns: Index) -> Array:
+        """Return ``K[rows][:, columns]``; the caller must not write to it.
+
+        Parameters
+        ----------
+        rows, columns : slice, array of int, or mask
+        """
+
+    @abstractmethod
+    def diag(self) -> Array:
+        """Return the diagonal, ``(n,)``."""
+
+    def rows(self, index: Index) -> Array:
+        """Return the full rows ``K[index]``, ``(len(index), n)``; the caller must not write to them."""
+        return self.block(index, EVERYTHING)
+
+    def matvec(self, v: Array) -> Array:
+        """Return ``K v`` in float64, reading only the rows where `v` is not zero if they are few.
+
+        Parameters
+        ----------
+        v : (n,) or (n, k) array
+
+        Returns
+        -------
+        array of the shape of `v`
+        """
+        v = self._vector(v)
+        n = self.shape[0]
+        support = nonzero_rows(v)
+        if 3 * len(support) < n:
+            # K is symmetric, so K[:, s] v[s] is read from contiguous rows.
+            out = np.zeros_like(v)
+            for part in row_slices(len(support), 8 * n, BLOCK_BYTES):
+                s = support[part]
+                out += self.block(s, EVERYTHING).T.astype(np.float64, copy=False) @ v[s]
+            return out
+        out = np.empty_like(v)
+        for rows in row_slices(n, 8 * n, BLOCK_BYTES):
+            out[rows] = self.block(rows, EVERYTHING).astype(np.float64, copy=False) @ v
+        return out
+
+    def _vector(self, v: Array) -> NDArray[np.float64]:
+        v = np.asarray(v, dtype=np.float64)
+        if v.ndim not in (1, 2) or v.shape[0] != self.shape[1]:
+            raise ValueError(
+                f"A Gram matrix of shape {self.shape} multiplies arrays of shape "
+                f"({self.shape[1]},) or ({self.shape[1]}, k), got {v.shape}."
+            )
+        return v
+
+
+def nonzero_rows(v: Array) -> NDArray[np.intp]:
+    """Return the positions of the rows of a vector or matrix that are not zero."""
+    return np.flatnonzero(v if v.ndim == 1 else v.any(axis=1))
+
+
+def positions(index: Index, n: int) -> NDArray[np.intp]:
+    """Return an index as integers in ``range(n)``.
+
+    Examples
+    --------
+    >>> positions([0, -1], 3), positions(slice(1, None), 3)
+    (array([0, 2]), array([1, 2]))
+    """
+    if isinstance(index, slice):
+        return np.arange(n)[index]
+    result = np.atleast_1d(np.asarray(index))
+    if result.dtype == bool:
+        result = np.flatnonzero(result)
+    elif result.size == 0:
+        result = result.astype(np.intp)
+    if result.size and not -n <= result.min() <= result.max() < n:
+        raise IndexError(f"Index out of range for a Gram matrix of {n} points.")
+    return np.where(result < 0, result + n, result).astype(np.intp)

@@ -1,0 +1,58 @@
+"""K in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.gram.base import Gram, Index
+from mercer.kernels._pairwise import Array, Data
+from mercer.kernels.base import Kernel
+
+
+class Dense(Gram):
+    """A Gram matrix held in memory.
+
+    Parameters
+    ----------
+    K : (n, n) array
+        Symmetric; not copied if it is a float array.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> gram = Dense.from_kernel(Linear(), np.array([[1.0], [2.0]]))
+    >>> gram.matvec(np.array([1.0, 1.0]))
+    array([3., 6.])
+    """
+
+    def __init__(self, K: Array) -> None:
+        self.K = as_square(K)
+
+    @classmethod
+    def from_kernel(cls, kernel: Kernel, X: Data) -> Dense:
+        """Return the Gram matrix of a kernel on the points `X`."""
+        return cls(kernel(X))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.K.shape[0], self.K.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.K.dtype
+
+    def block(self, rows: Index, columns: Index) -> Array:
+        return self.K[rows][:, columns]
+
+    def diag(self) -> Array:
+        return self.K.diagonal().copy()
+
+
+def as_square(K: Any) -> Array:
+    """Return a square matrix of floats, copied only if its dtype must change."""
+    K = np.asanyarray(K)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"A Gram matrix must be square, got shape {K.shape}.")
+    return K if K.dtype in (np.float32, np.float64) else K.astype(np.float64)

@@ -1,0 +1,79 @@
+"""A view of another Gram matrix: some of its points, in any order, any number of times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.gram.base import Gram, Index, positions
+from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
+
+
+class Indexed(Gram):
+    """The Gram matrix ``K[index][:, index]`` of another one, without a copy.
+
+    Two classes out of many and samples that occur twice are such views. Whatever is asked of
+    it, each row or column of the matrix below is read once.
+
+    Parameters
+    ----------
+    gram : Gram
+        The matrix below.
+    index : (m,) array of int, slice or mask
+        Its points; they may repeat.
+
+    Examples
+    --------
+    >>> from mercer.gram import Dense
+    >>> Indexed(Dense(np.array([[2.0, 1.0], [1.0, 3.0]])), [1, 1, 0]).rows([0])
+    array([[3., 3., 1.]])
+    """
+
+    def __init__(self, gram: Gram, index: Index) -> None:
+        self.gram = gram
+        self.index = positions(index, gram.shape[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.index), len(self.index)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.gram.dtype
+
+    def block(self, rows: Index, columns: Index) -> Array:
+        r, rows_back = np.unique(self.index[_asindex(rows)], return_inverse=True)
+        c, columns_back = np.unique(self.index[_asindex(columns)], return_inverse=True)
+        return _spread(_spread(self.gram.block(r, c), rows_back).T, columns_back).T
+
+    def diag(self) -> Array:
+        return self.gram.diag()[self.index]
+
+    def matvec(self, v: Array) -> Array:
+        v = self._vector(v)
+        base, back = np.unique(self.index, return_inverse=True)
+        u = np.zeros((len(base), *v.shape[1:]))
+        np.add.at(u, back, v)
+        n = self.gram.shape[0]
+        if 2 * len(base) >= n:
+            full = np.zeros((n, *v.shape[1:]))
+            full[base] = u
+            return self.gram.matvec(full)[self.index]
+        support = np.flatnonzero(u if u.ndim == 1 else u.any(axis=1))
+        out = np.empty_like(u)
+        for part in row_slices(len(base), 8 * max(1, len(support)), BLOCK_BYTES):
+            block = self.gram.block(base[part], base[support])
+            out[part] = block.astype(np.float64, copy=False) @ u[support]
+        return out[back]
+
+
+def _asindex(index: Index) -> Any:
+    return index if isinstance(index, slice) else np.asarray(index)
+
+
+def _spread(block: Array, back: Array) -> Array:
+    """Rows of `block` at the positions `back`; the block itself if that is the identity."""
+    if len(back) == len(block) and (back == np.arange(len(back))).all():
+        return block
+    return block[back]

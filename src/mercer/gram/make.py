@@ -1,0 +1,56 @@
+"""Which Gram to use for a kernel and a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mercer.gram.base import Gram
+from mercer.gram.dense import Dense
+from mercer.gram.precomputed import Precomputed
+from mercer.gram.tiled import Tiled
+from mercer.kernels._pairwise import Data, count, float_dtype
+from mercer.kernels.base import Kernel
+
+
+def make(
+    kernel: Kernel,
+    X: Data,
+    kind: str | Callable[[Kernel, Data], Gram] = "auto",
+    cache_bytes: int = 200 * 2**20,
+) -> Gram:
+    """Return the Gram of a kernel on the points `X`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        If it is precomputed, `X` is the matrix itself and only read.
+    X : (n, p) points
+    kind : {"auto", "dense", "tiled"} or callable, default="auto"
+        ``auto`` is dense if the matrix takes at most `cache_bytes`, tiled otherwise; a callable
+        maps ``(kernel, X)`` to a Gram.
+    cache_bytes : int, default=200 * 2**20
+        Memory granted to the matrix.
+
+    Returns
+    -------
+    Gram
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Gaussian
+    >>> type(make(Gaussian(), np.ones((100, 2)))).__name__
+    'Dense'
+    >>> type(make(Gaussian(), np.ones((100, 2)), cache_bytes=1000)).__name__
+    'Tiled'
+    """
+    if callable(kind):
+        return kind(kernel, X)
+    if kind not in ("auto", "dense", "tiled"):
+        raise ValueError(f"kind must be 'auto', 'dense', 'tiled' or a callable, got {kind!r}.")
+    if kernel.precomputed:
+        return Precomputed(X)
+    fits = count(X) ** 2 * float_dtype(X).itemsize <= cache_bytes
+    if kind == "dense" or (kind == "auto" and fits):
+        return Dense.from_kernel(kernel, X)
+    return Tiled(kernel, X, max_bytes=max(2**20, min(2**26, cache_bytes)))

@@ -1,0 +1,123 @@
+"""K recomputed block by block and never held."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
+from mercer.kernels._pairwise import Array, Data, count, float_dtype, row_slices, take
+from mercer.kernels.base import Evaluator, Kernel
+
+
+class Tiled(Gram):
+    """A Gram matrix evaluated when it is read, in tiles of bounded size.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Evaluated on slices of the points.
+    X : (n, p) points
+        Anything that can be indexed by slices and integers: an array, a memory map, CSR.
+    max_bytes : int, default=2**26
+        Bound on the memory taken besides `X` and what is returned: tiles and copies of points.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> gram = Tiled(Linear(), np.array([[1.0], [2.0]]))
+    >>> gram.rows([1])
+    array([[2., 4.]])
+    """
+
+    def __init__(self, kernel: Kernel, X: Data, max_bytes: int = 2**26) -> None:
+        if kernel.precomputed:
+            raise ValueError("A precomputed matrix is not evaluated; use mercer.gram.Precomputed.")
+        self.kernel = kernel
+        self.X = X
+        self.max_bytes = int(max_bytes)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return count(self.X), count(self.X)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return float_dtype(self.X)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: self.__dict__[key] for key in ("kernel", "X", "max_bytes")}
+
+    @property
+    def _point_bytes(self) -> int:
+        """Bytes of one point in memory, on average if the data are sparse."""
+        X = self.X
+        if hasattr(X, "nnz"):
+            return int(12 * X.nnz / max(1, X.shape[0])) + 1
+        return int(X.shape[1]) * 8 if getattr(X, "ndim", 0) == 2 else 8
+
+    @property
+    def _tile(self) -> int:
+        """Side t of a square tile: t^2 values and about four copies of 2 t points fit."""
+        points, budget = 8 * self._point_bytes, self.max_bytes / self.dtype.itemsize
+        points = points / self.dtype.itemsize
+        return max(1, int(0.5 * (np.sqrt(points**2 + 4.0 * budget) - points)))
+
+    @cached_property
+    def _evaluate(self) -> Evaluator | None:
+        """Kernel values against all points, prepared once, if a copy of the points is small."""
+        if 4 * self._point_bytes * self.shape[0] > self.max_bytes:
+            return None
+        return self.kernel.against(self.X)
+
+    def block(self, rows: Index, columns: Index) -> Array:
+        n = self.shape[0]
+        rows = rows if isinstance(rows, slice) else positions(rows, n)
+        X = take(self.X, rows)
+        if columns == EVERYTHING if isinstance(columns, slice) else False:
+            if self._evaluate is not None:
+                return self._evaluate(X)
+        columns = positions(columns, n)
+        out = np.empty((count(X), len(columns)), dtype=self.dtype)
+        for part in self._parts(len(columns)):
+            evaluate = self.kernel.against(take(self.X, columns[part]))
+            for piece in self._parts(count(X)):
+                out[piece, part] = evaluate(take(X, piece))
+        return out
+
+    def _parts(self, n: int) -> Any:
+        return row_slices(n, 1, self._tile)
+
+    def diag(self) -> Array:
+        out = np.empty(self.shape[0], dtype=self.dtype)
+        for rows in self._parts(len(out)):
+            out[rows] = self.kernel.diag(take(self.X, rows))
+        return out
+
+    def matvec(self, v: Array) -> Array:
+        v = self._vector(v)
+        support = nonzero_rows(v)
+        out = np.zeros_like(v)
+        if 2 * len(support) < len(v):
+            for part in self._parts(len(support)):
+                s = support[part]
+                evaluate = self.kernel.against(take(self.X, s))
+                for rows in self._parts(len(v)):
+                    out[rows] += _double(evaluate(take(self.X, rows))) @ v[s]
+            return out
+        # Every tile above the diagonal is used twice, once for its mirror image.
+        for part in self._parts(len(v)):
+            Z = take(self.X, part)
+            evaluate = self.kernel.against(Z)
+            out[part] += _double(self.kernel(Z)) @ v[part]
+            for rows in self._parts(part.start):
+                tile = _double(evaluate(take(self.X, rows)))
+                out[rows] += tile @ v[part]
+                out[part] += tile.T @ v[rows]
+        return out
+
+
+def _double(tile: Array) -> Array:
+    return tile.astype(np.float64, copy=False)

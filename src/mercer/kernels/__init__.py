@@ -1,0 +1,29 @@
+"""What "similar" means: kernels, their algebra, and kernels by name."""
+
+from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum
+from mercer.kernels.callable import Callable, Pairwise
+from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
+from mercer.kernels.named import resolve, resolve_gamma
+from mercer.kernels.precomputed import Precomputed
+from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
+
+__all__ = [
+    "ActiveDims",
+    "Callable",
+    "Gaussian",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Pairwise",
+    "Polynomial",
+    "Power",
+    "Precomputed",
+    "Product",
+    "RationalQuadratic",
+    "Scaled",
+    "Sigmoid",
+    "Sum",
+    "resolve",
+    "resolve_gamma",
+]

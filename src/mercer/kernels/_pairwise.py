@@ -1,0 +1,237 @@
+"""Products and distances between two sets of points: dense or CSR, float32 or float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+Array: TypeAlias = NDArray[Any]
+Data: TypeAlias = Any
+"""Points: an ``(n, p)`` array or CSR matrix (or whatever a user's own function understands)."""
+
+CHUNK_BYTES = 2**18
+"""Elementwise passes run over pieces of this size, so that they stay in a core's cache."""
+
+BLOCK_BYTES = 2**24
+"""Bound on any temporary matrix besides the result itself."""
+
+
+def as_points(X: Data) -> Data:
+    """Return `X` as an ``(n, p)`` float array or canonical CSR, copied only if it must change."""
+    if sparse.issparse(X):
+        X = X.tocsr()
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return X
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(
+            f"Points must form a matrix of shape (n, p), got shape {X.shape}; "
+            "reshape a single feature with X.reshape(-1, 1), a single point with X.reshape(1, -1)."
+        )
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def as_pair(X: Data, Z: Data) -> tuple[Data, Data]:
+    """Return both sets of points with the same number of features and the same dtype."""
+    X, Z = as_points(X), as_points(Z)
+    if X.shape[1] != Z.shape[1]:
+        raise ValueError(
+            f"Both sets of points need the same features, got {X.shape[1]} and {Z.shape[1]}."
+        )
+    dtype = np.result_type(X.dtype, Z.dtype)
+    return X.astype(dtype, copy=False), Z.astype(dtype, copy=False)
+
+
+def count(X: Data) -> int:
+    """Return the number of points."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def float_dtype(X: Data) -> np.dtype[Any]:
+    """Return the dtype kernel values take for these points: float32 only for float32 points."""
+    single = getattr(X, "dtype", None) == np.float32
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def take(X: Data, index: Any) -> Data:
+    """Return the points selected by a slice or an array of integers."""
+    if hasattr(X, "shape") or isinstance(index, slice):
+        return X[index]
+    return [X[i] for i in index]
+
+
+def row_slices(n: int, row_bytes: int, budget: int) -> Iterator[slice]:
+    """Cut ``range(n)`` into slices whose rows together take at most `budget` bytes (or one row)."""
+    step = max(1, budget // max(1, row_bytes))
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))
+
+
+def chunks(block: Array) -> Iterator[Array]:
+    """Cut a matrix into views of a few rows, each small enough for the cache."""
+    for rows in row_slices(block.shape[0], block.shape[1] * block.itemsize, CHUNK_BYTES):
+        yield block[rows]
+
+
+def mirror(K: Array, rows: slice) -> None:
+    """Copy what a square matrix holds above its diagonal in these rows to below the diagonal."""
+    K[rows.stop :, rows] = K[rows, rows.stop :].T
+    corner = K[rows, rows]
+    np.copyto(corner, corner.T.copy(), where=np.tri(len(corner), k=-1, dtype=bool))
+
+
+def squared_norms(X: Data) -> Array:
+    """Return the squared Euclidean norm of every point."""
+    if sparse.issparse(X):
+        squares: Array = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        return squares
+    norms: Array = np.einsum("ij,ij->i", X, X)
+    return norms
+
+
+def scale_features(X: Data, factor: Array) -> Data:
+    """Return the points with every feature multiplied by `factor`, scalar or ``(p,)``."""
+    factor = factor.astype(X.dtype)
+    if not sparse.issparse(X):
+        return X * factor
+    data = X.data * (factor if factor.ndim == 0 else factor[X.indices])
+    return type(X)((data, X.indices, X.indptr), shape=X.shape)
+
+
+def dot(X: Data, Z: Data) -> Array:
+    """Return the dense matrix of inner products ``X Z'``."""
+    if sparse.issparse(X):
+        if sparse.issparse(Z):
+            return _sparse_dot(X, Z)
+        return np.asarray(X @ Z.T)
+    if sparse.issparse(Z):
+        return np.ascontiguousarray((Z @ X.T).T)
+    product: Array = X @ Z.T
+    return product
+
+
+def _sparse_dot(X: Data, Z: Data) -> Array:
+    """Inner products of CSR rows; an intermediate takes at most `BLOCK_BYTES` (or one row)."""
+    out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
+    if Z.nnz > 0.02 * Z.shape[0] * Z.shape[1]:
+        # Rows of a dense Z' are added with unit stride: faster unless most of them are zeros.
+        for columns in row_slices(Z.shape[0], Z.shape[1] * Z.dtype.itemsize, BLOCK_BYTES):
+            out[:, columns] = X @ np.ascontiguousarray(Z[columns].toarray().T)
+    else:
+        for rows in row_slices(X.shape[0], 16 * Z.shape[0], BLOCK_BYTES):
+            (X[rows] @ Z.T).toarray(out=out[rows])
+    return out
+
+
+def squared_distances(
+    X: Data,
+    Z: Data,
+    *,
+    exact_near: bool = False,
+    finish: Callable[[Array], None] | None = None,
+) -> Array:
+    r"""Return squared Euclidean distances from one matrix product.
+
+    .. math:: |x - z|^2 = |x|^2 + |z|^2 - 2 x'z
+
+    The points are in units of the length scale, so the absolute error of this formula,
+    about :math:`\epsilon (|x|^2 + |z|^2)`, is the relative error of a kernel value. Where that
+    is too much, float32 is multiplied in float64, and pairs that lie so near to each
+    other that the subtraction cancels are computed again from :math:`x - z`.
+
+    Parameters
+    ----------
+    X, Z : (n, p) and (m, p) points
+        Of one dtype, shifted towards the origin by the caller if they are dense.
+    exact_near : bool, default=False
+        Compute near pairs from the difference even if the absolute error is small, because
+        the kernel needs the distance itself, whose error is that of its square divided by it.
+    finish : callable, optional
+        Changes the squared distances in place into something else, a piece at a time.
+
+    Returns
+    -------
+    (n, m) array of the dtype of the points
+    """
+    xx, zz = squared_norms(X), squared_norms(Z)
+    radius = float(xx.max(initial=0.0)) + float(zz.max(initial=0.0))
+    if X.dtype == np.float32 and _error(np.float32, radius) > 2e-5:
+        out = np.empty((X.shape[0], Z.shape[0]), dtype=np.float32)
+        Z = Z.astype(np.float64)
+        for rows in row_slices(X.shape[0], 8 * Z.shape[0], BLOCK_BYTES):
+            out[rows] = squared_distances(
+                X[rows].astype(np.float64), Z, exact_near=exact_near, finish=finish
+            )
+        return out
+    error = _error(X.dtype, radius)
+    # A pair is near if its squared distance has fewer than ten correct digits (five in float32).
+    near = error / (1e-10 if X.dtype == np.float64 else 1e-5)
+    again = exact_near or (X.dtype == np.float64 and error > 1e-10)
+    out = dot(X, Z)
+    start = 0
+    for block in chunks(out):
+        rows = slice(start, start + block.shape[0])
+        start = rows.stop
+        block *= -2.0
+        block += xx[rows, None]
+        block += zz
+        np.maximum(block, 0.0, out=block)
+        if again:
+            _recompute(block, X[rows], Z, near)
+        if finish is not None:
+            finish(block)
+    return out
+
+
+def _error(dtype: Any, radius: float) -> float:
+    return 4.0 * float(np.finfo(dtype).eps) * radius
+
+
+def _recompute(block: Array, X: Data, Z: Data, near: float) -> None:
+    i, j = np.nonzero(block <= near)
+    for pairs in row_slices(len(i), X.shape[1] * X.dtype.itemsize, BLOCK_BYTES):
+        block[i[pairs], j[pairs]] = squared_norms(X[i[pairs]] - Z[j[pairs]])
+
+
+def manhattan_distances(X: Data, Z: Data, finish: Callable[[Array], None] | None = None) -> Array:
+    r"""Return the distances :math:`\sum_j |x_j - z_j|`, changed in place by `finish` if given."""
+    if not sparse.issparse(X) and not sparse.issparse(Z):
+        return _by_rows(X, Z, finish)
+    X, Z = sparse.csr_array(X), sparse.csr_array(Z)
+    out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
+    for rows in row_slices(X.shape[0], 1, 512):
+        for columns in row_slices(Z.shape[0], 1, 512):
+            out[rows, columns] = _sparse_manhattan(X[rows], Z[columns])
+        if finish is not None:
+            for block in chunks(out[rows]):
+                finish(block)
+    return out
+
+
+def _by_rows(X: Array, Z: Array, finish: Callable[[Array], None] | None) -> Array:
+    out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
+    for rows in row_slices(X.shape[0], 8 * Z.shape[0], CHUNK_BYTES):
+        block = cdist(X[rows], Z, "cityblock")
+        if finish is not None:
+            finish(block)
+        out[rows] = block
+    return out
+
+
+def _sparse_manhattan(X: Any, Z: Any) -> Array:
+    """Distances of a few CSR rows: only features used on both sides need a difference."""
+    shared = np.intersect1d(X.indices, Z.indices)
+    rest = np.ones(X.shape[1], dtype=bool)
+    rest[shared] = False
+    block = cdist(X[:, shared].toarray(), Z[:, shared].toarray(), "cityblock")
+    block += (abs(X) @ rest)[:, None] + abs(Z) @ rest
+    return block

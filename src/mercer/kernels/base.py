@@ -1,0 +1,557 @@
+"""Kernels and their algebra: sums, products, scalings, powers and active dimensions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mercer._params import Params, same
+from mercer.kernels._pairwise import (
+    BLOCK_BYTES,
+    Array,
+    Data,
+    as_points,
+    chunks,
+    mirror,
+    row_slices,
+    take,
+)
+
+Evaluator: TypeAlias = Callable[[Data], Array]
+
+
+class Kernel(Params, ABC):
+    r"""A symmetric function of two points, :math:`k(x, z) = k(z, x)`.
+
+    A subclass is a dataclass that writes :meth:`against` and :meth:`diag`, :meth:`gradient` if it has
+    parameters, and :meth:`spectrum` if it is known. Points are the rows of an array or of a CSR
+    matrix; float32 points give float32 values, all others float64.
+
+    Kernels are added, multiplied, scaled, raised to integer powers and restricted to some
+    of the features; the result is a kernel again.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> kernel = 2.0 * Gaussian(0.5) + Linear().on([0]) ** 2
+    >>> kernel
+    2.0 * Gaussian(length_scale=0.5) + Linear().on([0]) ** 2
+    >>> kernel([[0.0, 0.0], [1.0, 0.0]]).round(4)
+    array([[2.    , 0.2707],
+           [0.2707, 3.    ]])
+    """
+
+    # NumPy scalars and arrays leave ``2.0 * kernel`` to the kernel.
+    __array_ufunc__ = None
+
+    @property
+    def order(self) -> int:
+        """0 if positive definite; q if only on coefficients orthogonal to polynomials below q."""
+        return 0
+
+    @property
+    def positive_definite(self) -> bool:
+        """Whether every Gram matrix is positive semidefinite (conditionally, of its `order`)."""
+        return True
+
+    @property
+    def stationary(self) -> bool:
+        """Whether the kernel depends on the difference of its arguments only."""
+        return False
+
+    @property
+    def radial(self) -> bool:
+        """Whether the kernel depends on the Euclidean distance of its arguments only."""
+        return False
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether the points already are the rows of a kernel matrix."""
+        return False
+
+    @abstractmethod
+    def against(self, Z: Data) -> Evaluator:
+        """Return the function ``X -> k(X, Z)``, with all work that concerns `Z` alone done once.
+
+        Parameters
+        ----------
+        Z : (m, p) points
+
+        Returns
+        -------
+        callable
+            Maps ``(n, p)`` points to the ``(n, m)`` matrix of kernel values, a new array.
+        """
+
+    @abstractmethod
+    def diag(self, X: Data) -> Array:
+        """Return ``k(x, x)`` for every point, ``(n,)``."""
+
+    def __call__(self, X: Data, Z: Data | None = None) -> Array:
+        """Return the matrix of kernel values.
+
+        Parameters
+        ----------
+        X : (n, p) points
+        Z : (m, p) points, optional
+            Without them the matrix of `X` with itself is returned, exactly symmetric and with
+            :meth:`diag` on its diagonal; half of it is computed.
+
+        Returns
+        -------
+        (n, m) array
+        """
+        if Z is not None:
+            return self.against(Z)(X)
+        X = as_points(X)
+        n = X.shape[0]
+        K = np.empty((n, n), dtype=X.dtype)
+        for rows in row_slices(n, max(n * X.dtype.itemsize, BLOCK_BYTES // 512), BLOCK_BYTES):
+            K[rows, rows.start :] = self.against(X[rows.start :])(X[rows])
+            mirror(K, rows)
+        np.fill_diagonal(K, self.diag(X))
+        return K
+
+    def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
+        """Return the derivatives of the kernel matrix with respect to the real parameters.
+
+        Parameters
+        ----------
+        X : (n, p) points
+        Z : (m, p) points, optional
+
+        Returns
+        -------
+        dict
+            By parameter name as in ``get_params``: ``(n, m)`` for a number, ``(n, m, p)`` for one
+            number per feature. Empty if there is nothing to differentiate.
+        """
+        return {}
+
+    def spectrum(self, omega: Array, dim: int = 1) -> Array:
+        r"""Return the power spectrum of a stationary kernel on :math:`\mathbb{R}^d`.
+
+        .. math:: k(u) = (2\pi)^{-d/2} \int e^{i \langle\omega, u\rangle} P(\omega) \, d\omega
+
+        Parameters
+        ----------
+        omega : (m,) or (m, dim) array
+            Frequencies: vectors, or their lengths if the kernel is radial or ``dim`` is 1.
+        dim : int, default=1
+            The dimension d of the space.
+
+        Returns
+        -------
+        (m,) array
+            P, the reciprocal of the penalty on each frequency.
+        """
+        raise NotImplementedError(f"The spectrum of {self!r} is not known in closed form.")
+
+    def points(self, X: Data, index: Array) -> Data:
+        """Return what must be kept of `X` to evaluate ``kernel(X_new, kept)`` for these points.
+
+        Parameters
+        ----------
+        X : (n, p) points
+            The training points.
+        index : (m,) array of int
+            Those with coefficients, the support.
+        """
+        return take(X, index)
+
+    def on(self, dims: Sequence[int] | slice) -> ActiveDims:
+        """Return this kernel restricted to the features `dims`, a list of integers or a slice."""
+        return ActiveDims(self, dims)
+
+    def __add__(self, other: Any) -> Kernel:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        result: Kernel = self
+        for term in terms(other):
+            result = Sum(result, term)
+        return result
+
+    def __mul__(self, other: Any) -> Kernel:
+        if isinstance(other, Real):
+            return self.__rmul__(other)
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        result: Kernel = self
+        for factor in factors(other):
+            result = Product(result, factor)
+        return result
+
+    def __rmul__(self, other: Any) -> Kernel:
+        if not isinstance(other, Real):
+            return NotImplemented
+        if isinstance(self, Scaled):
+            return Scaled(self.kernel, float(other) * self.factor)
+        return Scaled(self, float(other))
+
+    def __pow__(self, exponent: Any) -> Kernel:
+        if not isinstance(exponent, Integral):
+            return NotImplemented
+        if isinstance(self, Power):
+            return Power(self.kernel, self.exponent * int(exponent))
+        return Power(self, int(exponent))
+
+
+def terms(kernel: Kernel) -> list[Kernel]:
+    """Return the terms of a sum, however nested, from left to right."""
+    if isinstance(kernel, Sum):
+        return terms(kernel.left) + terms(kernel.right)
+    return [kernel]
+
+
+def factors(kernel: Kernel) -> list[Kernel]:
+    """Return the factors of a product, however nested, from left to right."""
+    if isinstance(kernel, Product):
+        return factors(kernel.left) + factors(kernel.right)
+    return [kernel]
+
+
+def power(block: Array, exponent: int) -> None:
+    """Raise a matrix to an integer power in place, by repeated squaring."""
+    for piece in chunks(block):
+        base = piece.copy()
+        piece.fill(1.0)
+        e = exponent
+        while e:
+            if e & 1:
+                piece *= base
+            e >>= 1
+            if e:
+                base *= base
+
+
+def _refuse_precomputed(composite: str, *kernels: Kernel) -> None:
+    for kernel in kernels:
+        if not isinstance(kernel, Kernel):
+            raise ValueError(f"{composite} combines kernels, got {kernel!r}.")
+        if kernel.precomputed:
+            raise ValueError(
+                f"{composite} of a precomputed kernel is not defined, because the points are "
+                "the matrix; combine the matrices and pass the result."
+            )
+
+
+def _prefixed(name: str, gradient: dict[str, Array], weight: Array | float) -> dict[str, Array]:
+    """Gradient of a component times the derivative of the whole by the component's value."""
+    result = {}
+    for key, value in gradient.items():
+        factor = weight[..., None] if isinstance(weight, np.ndarray) and value.ndim == 3 else weight
+        result[f"{name}__{key}"] = value * factor
+    return result
+
+
+def _accumulate(kernels: list[Kernel], Z: Data, combine: np.ufunc) -> Evaluator:
+    first, *others = [kernel.against(Z) for kernel in kernels]
+
+    def evaluate(X: Data) -> Array:
+        out = first(X)
+        for rows in row_slices(out.shape[0], out.shape[1] * out.itemsize, BLOCK_BYTES):
+            for other in others:
+                combine(out[rows], other(take(X, rows)), out=out[rows])
+        return out
+
+    return evaluate
+
+
+@dataclass(eq=False, repr=False)
+class Sum(Kernel):
+    r"""The sum of two kernels, :math:`k(x, z) = k_1(x, z) + k_2(x, z)`; written ``k1 + k2``.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> kernel = Gaussian(0.5) + Linear()
+    >>> kernel.set_params(left__length_scale=2.0)
+    Gaussian(length_scale=2.0) + Linear()
+    """
+
+    left: Kernel
+    right: Kernel
+
+    def __post_init__(self) -> None:
+        _refuse_precomputed("A sum", self.left, self.right)
+
+    @property
+    def order(self) -> int:
+        return max(self.left.order, self.right.order)
+
+    @property
+    def positive_definite(self) -> bool:
+        return self.left.positive_definite and self.right.positive_definite
+
+    @property
+    def stationary(self) -> bool:
+        return self.left.stationary and self.right.stationary
+
+    @property
+    def radial(self) -> bool:
+        return self.left.radial and self.right.radial
+
+    def against(self, Z: Data) -> Evaluator:
+        return _accumulate(terms(self), Z, np.add)
+
+    def diag(self, X: Data) -> Array:
+        return self.left.diag(X) + self.right.diag(X)
+
+    def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
+        return _prefixed("left", self.left.gradient(X, Z), 1.0) | _prefixed(
+            "right", self.right.gradient(X, Z), 1.0
+        )
+
+    def spectrum(self, omega: Array, dim: int = 1) -> Array:
+        return self.left.spectrum(omega, dim) + self.right.spectrum(omega, dim)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both sums have the same terms in the same order, however nested."""
+        return isinstance(other, Sum) and same(terms(self), terms(other))
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, terms(self)))
+
+
+@dataclass(eq=False, repr=False)
+class Product(Kernel):
+    r"""The product of two kernels, :math:`k(x, z) = k_1(x, z) \, k_2(x, z)`; written ``k1 * k2``.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> Gaussian(0.5) * Linear()
+    Gaussian(length_scale=0.5) * Linear()
+    """
+
+    left: Kernel
+    right: Kernel
+
+    def __post_init__(self) -> None:
+        _refuse_precomputed("A product", self.left, self.right)
+
+    @property
+    def positive_definite(self) -> bool:
+        # Schur's theorem; it needs both factors positive definite unconditionally.
+        return all(k.positive_definite and k.order == 0 for k in (self.left, self.right))
+
+    @property
+    def stationary(self) -> bool:
+        return self.left.stationary and self.right.stationary
+
+    @property
+    def radial(self) -> bool:
+        return self.left.radial and self.right.radial
+
+    def against(self, Z: Data) -> Evaluator:
+        return _accumulate(factors(self), Z, np.multiply)
+
+    def diag(self, X: Data) -> Array:
+        return self.left.diag(X) * self.right.diag(X)
+
+    def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
+        return _prefixed("left", self.left.gradient(X, Z), self.right(X, Z)) | _prefixed(
+            "right", self.right.gradient(X, Z), self.left(X, Z)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both products have the same factors in the same order, however nested."""
+        return isinstance(other, Product) and same(factors(self), factors(other))
+
+    def __repr__(self) -> str:
+        return " * ".join(_atom(k, Sum) for k in factors(self))
+
+
+@dataclass(eq=False, repr=False)
+class Scaled(Kernel):
+    r"""A kernel times a number, :math:`c \, k(x, z)` with :math:`c \ge 0`; written ``c * k``.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> (2.0 * (3.0 * Gaussian())).get_params()["factor"]
+    6.0
+    """
+
+    kernel: Kernel
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        _refuse_precomputed("A multiple", self.kernel)
+        if not 0.0 <= self.factor < np.inf:
+            raise ValueError(
+                f"The factor of a kernel must be a finite number, at least 0, got {self.factor}."
+            )
+
+    @property
+    def order(self) -> int:
+        return self.kernel.order
+
+    @property
+    def positive_definite(self) -> bool:
+        return self.kernel.positive_definite
+
+    @property
+    def stationary(self) -> bool:
+        return self.kernel.stationary
+
+    @property
+    def radial(self) -> bool:
+        return self.kernel.radial
+
+    def against(self, Z: Data) -> Evaluator:
+        kernel = self.kernel.against(Z)
+        factor = float(self.factor)
+
+        def evaluate(X: Data) -> Array:
+            K = kernel(X)
+            K *= factor
+            return K
+
+        return evaluate
+
+    def diag(self, X: Data) -> Array:
+        return self.kernel.diag(X) * float(self.factor)
+
+    def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
+        inner = _prefixed("kernel", self.kernel.gradient(X, Z), float(self.factor))
+        return inner | {"factor": self.kernel(X, Z)}
+
+    def spectrum(self, omega: Array, dim: int = 1) -> Array:
+        return self.kernel.spectrum(omega, dim) * float(self.factor)
+
+    def __repr__(self) -> str:
+        return f"{self.factor!r} * {_atom(self.kernel, Sum, Product)}"
+
+
+@dataclass(eq=False, repr=False)
+class Power(Kernel):
+    r"""A kernel raised to a power, :math:`k(x, z)^q` with an integer :math:`q \ge 1`.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> (Linear() ** 2)([[1.0, 2.0]])
+    array([[25.]])
+    """
+
+    kernel: Kernel
+    exponent: int = 1
+
+    def __post_init__(self) -> None:
+        _refuse_precomputed("A power", self.kernel)
+        if not isinstance(self.exponent, Integral) or self.exponent < 1:
+            raise ValueError(
+                f"The exponent of a kernel must be an integer, at least 1, got {self.exponent!r}."
+            )
+
+    @property
+    def positive_definite(self) -> bool:
+        return self.kernel.positive_definite and self.kernel.order == 0
+
+    @property
+    def stationary(self) -> bool:
+        return self.kernel.stationary
+
+    @property
+    def radial(self) -> bool:
+        return self.kernel.radial
+
+    def against(self, Z: Data) -> Evaluator:
+        kernel = self.kernel.against(Z)
+
+        def evaluate(X: Data) -> Array:
+            K = kernel(X)
+            power(K, self.exponent)
+            return K
+
+        return evaluate
+
+    def diag(self, X: Data) -> Array:
+        return self.kernel.diag(X) ** int(self.exponent)
+
+    def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
+        slope = self.kernel(X, Z) ** (int(self.exponent) - 1) * float(self.exponent)
+        return _prefixed("kernel", self.kernel.gradient(X, Z), slope)
+
+    def __repr__(self) -> str:
+        return f"{_atom(self.kernel, Sum, Product, Scaled)} ** {self.exponent}"
+
+
+@dataclass(eq=False, repr=False)
+class ActiveDims(Kernel):
+    r"""A kernel of some features only, :math:`k(x_S, z_S)`; written ``k.on(dims)``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Sees only the selected features, in the order given.
+    dims : sequence of int, or slice
+        Their positions.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Linear().on([1])([[1.0, 2.0], [3.0, 4.0]])
+    array([[ 4.,  8.],
+           [ 8., 16.]])
+    """
+
+    kernel: Kernel
+    dims: Sequence[int] | slice
+
+    def __post_init__(self) -> None:
+        _refuse_precomputed("A restriction", self.kernel)
+        if isinstance(self.dims, slice):
+            return
+        index = np.asarray(self.dims)
+        if index.ndim != 1 or index.size == 0 or not np.issubdtype(index.dtype, np.integer):
+            raise ValueError(
+                f"dims must be a slice or a list of integers, not empty, got {self.dims!r}."
+            )
+
+    @property
+    def order(self) -> int:
+        return self.kernel.order
+
+    @property
+    def positive_definite(self) -> bool:
+        return self.kernel.positive_definite
+
+    @property
+    def stationary(self) -> bool:
+        return self.kernel.stationary
+
+    def _restrict(self, X: Data) -> Data:
+        X = as_points(X)
+        index = self.dims if isinstance(self.dims, slice) else np.asarray(self.dims)
+        try:
+            return X[:, index]
+        except IndexError:
+            raise ValueError(
+                f"The kernel acts on features {self.dims!r} but the points have {X.shape[1]}."
+            ) from None
+
+    def against(self, Z: Data) -> Evaluator:
+        kernel = self.kernel.against(self._restrict(Z))
+        return lambda X: kernel(self._restrict(X))
+
+    def diag(self, X: Data) -> Array:
+        return self.kernel.diag(self._restrict(X))
+
+    def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
+        Z = None if Z is None else self._restrict(Z)
+        return _prefixed("kernel", self.kernel.gradient(self._restrict(X), Z), 1.0)
+
+    def __repr__(self) -> str:
+        return f"{_atom(self.kernel, Sum, Product, Scaled, Power)}.on({self.dims!r})"
+
+
+def _atom(kernel: Kernel, *weaker: type[Kernel]) -> str:
+    """Representation in parentheses if its operator binds less than the one around it."""
+    return f"({kernel!r})" if isinstance(kernel, weaker) else repr(kernel)

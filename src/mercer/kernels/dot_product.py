@@ -1,0 +1,158 @@
+"""Kernels of the inner product of two points."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+
+from mercer.kernels._pairwise import (
+    Array,
+    Data,
+    as_pair,
+    as_points,
+    chunks,
+    dot,
+    squared_norms,
+)
+from mercer.kernels.base import Evaluator, Kernel, power
+
+
+class DotProduct(Kernel):
+    r"""A function of the inner product, :math:`k(x, z) = t(\langle x, z\rangle)`."""
+
+    @abstractmethod
+    def _profile(self, t: Array) -> None:
+        """Turn inner products into kernel values, in place."""
+
+    def against(self, Z: Data) -> Evaluator:
+        Z = as_points(Z)
+
+        def evaluate(X: Data) -> Array:
+            K = dot(*as_pair(X, Z))
+            self._profile(K)
+            return K
+
+        return evaluate
+
+    def diag(self, X: Data) -> Array:
+        t = squared_norms(as_points(X))[None, :]
+        self._profile(t)
+        return t[0]
+
+
+@dataclass(eq=False)
+class Linear(DotProduct):
+    r"""The inner product, :math:`k(x, z) = \langle x, z\rangle`.
+
+    Examples
+    --------
+    >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    """
+
+    def _profile(self, t: Array) -> None:
+        pass
+
+
+@dataclass(eq=False)
+class Polynomial(DotProduct):
+    r"""The polynomial kernel, :math:`k(x, z) = (\gamma \langle x, z\rangle + c_0)^q`.
+
+    Parameters
+    ----------
+    degree : int, default=3
+        The power q, at least 0.
+    gamma : float, default=1.0
+        Factor of the inner product, at least 0.
+    coef0 : float, default=0.0
+        The constant :math:`c_0`; homogeneous if it is 0, not positive definite if negative.
+
+    Examples
+    --------
+    >>> Polynomial(degree=2, coef0=1.0)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
+    """
+
+    degree: int = 3
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.degree, Integral) or self.degree < 0:
+            raise ValueError(f"degree must be an integer, at least 0, got {self.degree!r}.")
+        _check_affine(self.gamma, self.coef0)
+
+    @property
+    def positive_definite(self) -> bool:
+        return self.coef0 >= 0.0 or self.degree == 0
+
+    def _profile(self, t: Array) -> None:
+        _affine(t, self.gamma, self.coef0)
+        power(t, int(self.degree))
+
+    def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
+        t = Linear()(X, Z)
+        degree = int(self.degree)
+        if degree == 0:
+            return {"gamma": np.zeros_like(t), "coef0": np.zeros_like(t)}
+        slope = t * float(self.gamma) + float(self.coef0)
+        power(slope, degree - 1)
+        slope *= degree
+        return {"gamma": slope * t, "coef0": slope}
+
+
+@dataclass(eq=False)
+class Sigmoid(DotProduct):
+    r"""The sigmoid, :math:`k(x, z) = \tanh(\gamma \langle x, z\rangle + c_0)`.
+
+    It is not positive definite: a machine that uses it need not have a unique minimum, and its
+    duality gap need not close.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Factor of the inner product, at least 0.
+    coef0 : float, default=0.0
+        The constant :math:`c_0`.
+
+    Examples
+    --------
+    >>> kernel = Sigmoid(gamma=0.1)
+    >>> kernel([[1.0, 2.0]], [[3.0, 4.0]]).round(4), kernel.positive_definite
+    (array([[0.8005]]), False)
+    """
+
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_affine(self.gamma, self.coef0)
+
+    @property
+    def positive_definite(self) -> bool:
+        return False
+
+    def _profile(self, t: Array) -> None:
+        _affine(t, self.gamma, self.coef0)
+        for block in chunks(t):
+            np.tanh(block, out=block)
+
+    def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
+        slope = 1.0 - self(X, Z) ** 2
+        return {"gamma": slope * Linear()(X, Z), "coef0": slope}
+
+
+def _affine(t: Array, gamma: float, coef0: float) -> None:
+    for block in chunks(t):
+        block *= float(gamma)
+        block += float(coef0)
+
+
+def _check_affine(gamma: float, coef0: float) -> None:
+    if not 0.0 <= gamma < np.inf:
+        raise ValueError(f"gamma must be a finite number, at least 0, got {gamma}.")
+    if not np.isfinite(coef0):
+        raise ValueError(f"coef0 must be a finite number, got {coef0}.")

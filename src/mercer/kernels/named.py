@@ -1,0 +1,119 @@
+"""Kernels by name, with their parameters resolved from the data as scikit-learn does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mercer.kernels import callable as _callable
+from mercer.kernels._pairwise import BLOCK_BYTES, Data, as_points, row_slices
+from mercer.kernels.base import Kernel
+from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
+from mercer.kernels.precomputed import Precomputed
+from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
+
+
+def _width(gamma: float) -> Any:
+    """The length scale of ``exp(-gamma r^2)``."""
+    return Gaussian.from_gamma(gamma).length_scale
+
+
+NAMES: dict[str, Callable[[float, int, float], Kernel]] = {
+    "poly": lambda gamma, degree, coef0: Polynomial(degree, gamma, coef0),
+    "rbf": lambda gamma, degree, coef0: Gaussian.from_gamma(gamma),
+    "sigmoid": lambda gamma, degree, coef0: Sigmoid(gamma, coef0),
+    "laplacian": lambda gamma, degree, coef0: Laplacian(1.0 / gamma if gamma else np.inf),
+    "matern": lambda gamma, degree, coef0: Matern(_width(gamma)),
+    "rational_quadratic": lambda gamma, degree, coef0: RationalQuadratic(_width(gamma)),
+}
+"""Kernels with a width, as functions of gamma, degree and coef0."""
+
+FREE: dict[str, Callable[[], Kernel]] = {"linear": Linear, "precomputed": Precomputed}
+"""Kernels without parameters."""
+
+
+def resolve(
+    kernel: Kernel | str | Callable[[Any, Any], Any],
+    X: Data,
+    gamma: float | str = "scale",
+    degree: int = 3,
+    coef0: float = 0.0,
+) -> Kernel:
+    r"""Return the kernel meant by a name, a function or a kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+        A kernel is returned as it is, a function of two sets of points is wrapped. Names are
+        ``linear``, ``poly``, ``rbf``, ``sigmoid``, ``laplacian``, ``matern`` (:math:`\nu = 3/2`),
+        ``rational_quadratic`` (:math:`\alpha = 1`) and ``precomputed``.
+    X : (n, p) points
+        The training points.
+    gamma : {"scale", "auto"} or float, default="scale"
+        :math:`1/(p \operatorname{var} X)`, :math:`1/p`, or the number itself: the factor of the inner
+        product, of the squared distance (the widths of ``matern`` and ``rational_quadratic``
+        are those of the Gaussian with the same gamma) or of the absolute distance (``laplacian``).
+    degree : int, default=3
+        Of ``poly``.
+    coef0 : float, default=0.0
+        Of ``poly`` and ``sigmoid``.
+
+    Returns
+    -------
+    Kernel
+
+    Examples
+    --------
+    >>> resolve("rbf", np.eye(2), gamma=2.0)
+    Gaussian(length_scale=0.5)
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str):
+        if kernel in FREE:
+            return FREE[kernel]()
+        if kernel in NAMES:
+            return NAMES[kernel](resolve_gamma(gamma, X), degree, coef0)
+    elif callable(kernel):
+        return _callable.Callable(kernel)
+    names = ", ".join(sorted(FREE | NAMES))
+    raise ValueError(
+        f"kernel must be a Kernel, a function of two sets of points, or one of {names}; "
+        f"got {kernel!r}."
+    )
+
+
+def resolve_gamma(gamma: float | str, X: Data) -> float:
+    r"""Return the number meant by `gamma`: ``"scale"``, ``"auto"`` or a number at least 0.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 2.0], [2.0, 0.0]])
+    >>> resolve_gamma("scale", X), resolve_gamma("auto", X), resolve_gamma(3, X)
+    (0.5, 0.5, 3.0)
+    """
+    if isinstance(gamma, str):
+        if gamma == "scale":
+            X = as_points(X)
+            variance = _variance(X)
+            return 1.0 / (X.shape[1] * variance) if variance != 0.0 else 1.0
+        if gamma == "auto":
+            return 1.0 / int(X.shape[1])
+    elif isinstance(gamma, Real) and 0.0 <= gamma < np.inf:
+        return float(gamma)
+    raise ValueError(f"gamma must be 'scale', 'auto' or a number, at least 0, got {gamma!r}.")
+
+
+def _variance(X: Data) -> float:
+    """Variance of all entries together, reading large data a few rows at a time."""
+    if sparse.issparse(X):
+        return float(X.multiply(X).mean() - X.mean() ** 2)
+    if X.nbytes <= BLOCK_BYTES:
+        return float(X.var())
+    slices = list(row_slices(X.shape[0], X.shape[1] * X.itemsize, BLOCK_BYTES))
+    mean = sum(float(X[rows].sum(dtype=np.float64)) for rows in slices) / X.size
+    return sum(float(((X[rows] - mean) ** 2).sum(dtype=np.float64)) for rows in slices) / X.size

@@ -1,0 +1,391 @@
+"""Kernels of the difference of two points, each with its power spectrum."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse, special
+
+from mercer.kernels import _matern
+from mercer.kernels._pairwise import (
+    Array,
+    Data,
+    as_pair,
+    as_points,
+    manhattan_distances,
+    scale_features,
+    squared_distances,
+)
+from mercer.kernels.base import Evaluator, Kernel
+
+LengthScale: TypeAlias = float | Sequence[float] | Array
+
+
+class Stationary(Kernel):
+    """A function of the difference in units of a length scale, with value 1 at zero."""
+
+    length_scale: LengthScale
+
+    def __post_init__(self) -> None:
+        scale = np.asarray(self.length_scale, dtype=float)
+        if scale.ndim > 1 or scale.size == 0 or not (scale > 0).all():
+            raise ValueError(
+                "length_scale must be a positive number or one positive number per feature, "
+                f"got {self.length_scale!r}."
+            )
+
+    @property
+    def stationary(self) -> bool:
+        return True
+
+    @property
+    def _scale(self) -> Array:
+        return np.asarray(self.length_scale, dtype=float)
+
+    def _in_units(self, X: Data) -> Data:
+        """Points divided by the length scale."""
+        scale = self._scale
+        if scale.ndim and scale.size != X.shape[1]:
+            raise ValueError(
+                f"length_scale has {scale.size} entries but the points have {X.shape[1]} features."
+            )
+        return scale_features(X, 1.0 / scale)
+
+    def diag(self, X: Data) -> Array:
+        X = as_points(X)
+        return np.ones(X.shape[0], dtype=X.dtype)
+
+    def spectrum(self, omega: Array, dim: int = 1) -> Array:
+        # k(u / l) has the spectrum |l| P(l omega): substitute u = l v in the transform.
+        omega, scale = np.asarray(omega, dtype=float), self._scale
+        if scale.ndim and scale.size != dim:
+            raise ValueError(f"length_scale has {scale.size} entries but the dimension is {dim}.")
+        if omega.ndim == 1 and dim > 1 and (scale.ndim or not self.radial):
+            raise ValueError(
+                f"This kernel is not radial: pass frequency vectors of shape (m, {dim})."
+            )
+        if omega.ndim == 1:
+            omega = np.pad(omega[:, None], ((0, 0), (0, dim - 1)))
+        if omega.ndim != 2 or omega.shape[1] != dim:
+            raise ValueError(f"omega must have shape (m,) or (m, {dim}), got {omega.shape}.")
+        volume = float(np.prod(np.broadcast_to(scale, dim)))
+        return volume * self._unit_spectrum(omega * scale)
+
+    @abstractmethod
+    def _unit_spectrum(self, omega: Array) -> Array:
+        """Spectrum for length scale 1 at frequency vectors ``(m, d)``."""
+
+
+class Radial(Stationary):
+    r"""A function :math:`\varphi(s)` of the squared scaled distance :math:`s = |(x - z)/l|^2`."""
+
+    @property
+    def radial(self) -> bool:
+        return self._scale.ndim == 0
+
+    @property
+    def _smooth(self) -> bool:
+        """Whether the slope of the profile is finite at zero."""
+        return True
+
+    @abstractmethod
+    def _profile(self, s: Array) -> None:
+        """Turn squared distances into kernel values, in place."""
+
+    @abstractmethod
+    def _slope(self, s: Array) -> Array:
+        """Return minus twice the derivative of the profile; 0 where that is infinite at s = 0."""
+
+    def against(self, Z: Data) -> Evaluator:
+        Z = as_points(Z)
+        origin = _origin(Z)
+        units = self._in_units(_shift(Z, origin))
+
+        def evaluate(X: Data) -> Array:
+            X, like = as_pair(X, Z)
+            if like is Z and (origin is None or not sparse.issparse(X)):
+                P, Q = self._in_units(_shift(X, origin)), units
+            else:
+                P, Q = self._pair(X, like)
+            return squared_distances(P, Q, exact_near=not self._smooth, finish=self._profile)
+
+        return evaluate
+
+    def _pair(self, X: Data, Z: Data) -> tuple[Data, Data]:
+        """Both sets in units of the length scale, shifted to the origin if both are dense."""
+        origin = None if sparse.issparse(X) else _origin(Z)
+        return self._in_units(_shift(X, origin)), self._in_units(_shift(Z, origin))
+
+    def _squared(self, X: Data, Z: Data | None) -> Array:
+        """Squared scaled distances."""
+        s = squared_distances(*self._pair(*as_pair(X, X if Z is None else Z)), exact_near=True)
+        if Z is None:
+            np.fill_diagonal(s, 0.0)
+        return s
+
+    def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
+        s = self._squared(X, Z)
+        slope = self._slope(s)
+        scale = self._scale
+        if scale.ndim == 0:
+            return {"length_scale": slope * s / float(scale)}
+        P, Q = (_dense(self._in_units(A)) for A in as_pair(X, X if Z is None else Z))
+        squares = (P[:, None, :] - Q[None, :, :]) ** 2
+        return {"length_scale": squares * slope[:, :, None] / scale.astype(P.dtype)}
+
+
+@dataclass(eq=False)
+class Gaussian(Radial):
+    r"""The Gaussian kernel, :math:`k(x, z) = \exp(-\tfrac12 |(x - z)/l|^2)`.
+
+    Its spectrum is :math:`l^d \exp(-\tfrac12 l^2 |\omega|^2)`: derivatives of all orders are
+    penalized.
+
+    Parameters
+    ----------
+    length_scale : float or (p,) array, default=1.0
+        The width l, one for all features or one for each.
+
+    References
+    ----------
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, eq. (3.29) and (3.30).
+
+    Examples
+    --------
+    >>> Gaussian(2.0)([[0.0]], [[2.0]]).round(4)
+    array([[0.6065]])
+    >>> Gaussian.from_gamma(0.5)
+    Gaussian(length_scale=1.0)
+    """
+
+    length_scale: LengthScale = 1.0
+
+    @classmethod
+    def from_gamma(cls, gamma: float | Array) -> Gaussian:
+        r"""Return the kernel :math:`\exp(-\gamma |x - z|^2)`; gamma 0 is an infinite width.
+
+        Parameters
+        ----------
+        gamma : float or (p,) array
+            At least 0.
+        """
+        rate = np.asarray(gamma, dtype=float)
+        if not (rate >= 0).all():
+            raise ValueError(f"gamma must be at least 0, got {gamma!r}.")
+        with np.errstate(divide="ignore"):
+            scale = np.sqrt(0.5 / rate)
+        return cls(float(scale) if scale.ndim == 0 else scale)
+
+    @property
+    def gamma(self) -> float | Array:
+        r"""The rate :math:`\gamma = 1 / (2 l^2)`, a number or one for each feature."""
+        gamma = 0.5 / self._scale**2
+        return float(gamma) if gamma.ndim == 0 else gamma
+
+    def _profile(self, s: Array) -> None:
+        s *= -0.5
+        np.exp(s, out=s)
+
+    def _slope(self, s: Array) -> Array:
+        return np.exp(-0.5 * s)
+
+    def _unit_spectrum(self, omega: Array) -> Array:
+        return np.exp(-0.5 * np.einsum("ij,ij->i", omega, omega))
+
+
+@dataclass(eq=False)
+class Matern(Radial):
+    r"""The Matern kernel, whose functions have fewer than :math:`\nu + d/2` square-integrable derivatives.
+
+    .. math:: k(x, z) = \frac{2^{1-\nu}}{\Gamma(\nu)} a^\nu K_\nu(a), \qquad
+              a = \sqrt{2\nu} \, |(x - z)/l|
+
+    It is :math:`e^{-a}` for :math:`\nu = 1/2`, :math:`(1 + a) e^{-a}` for 3/2,
+    :math:`(1 + a + a^2/3) e^{-a}` for 5/2 and the Gaussian in the limit. With
+    :math:`\alpha = \sqrt{2\nu}/l` its spectrum is
+
+    .. math:: P(\omega) = 2^{d/2} \frac{\Gamma(\nu + d/2)}{\Gamma(\nu)}
+              \frac{\alpha^{2\nu}}{(\alpha^2 + |\omega|^2)^{\nu + d/2}}
+
+    Parameters
+    ----------
+    length_scale : float or (p,) array, default=1.0
+        The width l, one for all features or one for each.
+    nu : float, default=1.5
+        Smoothness, any positive number or infinity.
+
+    References
+    ----------
+    C. E. Rasmussen and C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006,
+    eq. (4.14) and (4.15). For :math:`\nu = 1/2`: A. J. Smola, *Learning with Kernels*, 1998, sec. 3.4.
+
+    Examples
+    --------
+    >>> Matern(nu=0.5)([[0.0]], [[1.0], [2.0]]).round(4)
+    array([[0.3679, 0.1353]])
+    """
+
+    length_scale: LengthScale = 1.0
+    nu: float = 1.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.nu > 0.0:
+            raise ValueError(f"nu must be positive (or infinite), got {self.nu}.")
+
+    @property
+    def _smooth(self) -> bool:
+        return self.nu > 1.0
+
+    def _profile(self, s: Array) -> None:
+        s[...] = _matern.value(s, float(self.nu))
+
+    def _slope(self, s: Array) -> Array:
+        return _matern.slope(s, float(self.nu))
+
+    def _unit_spectrum(self, omega: Array) -> Array:
+        square, half = np.einsum("ij,ij->i", omega, omega), 0.5 * omega.shape[1]
+        if np.isinf(self.nu):
+            return np.exp(-0.5 * square)
+        # Gamma(nu + d/2) / Gamma(nu) * (2 nu)^nu * 2^(d/2) / (2 nu + w^2)^(nu + d/2), in logarithms
+        nu = float(self.nu)
+        log_ratio = special.gammaln(nu + half) - special.gammaln(nu) - half * np.log(nu)
+        return np.exp(log_ratio - (nu + half) * np.log1p(square / (2.0 * nu)))
+
+
+@dataclass(eq=False)
+class RationalQuadratic(Radial):
+    r"""The rational quadratic kernel, a mixture of Gaussians of all widths.
+
+    .. math:: k(x, z) = \Bigl(1 + \frac{|(x - z)/l|^2}{2\alpha}\Bigr)^{-\alpha}
+
+    Its spectrum follows from that mixture: for :math:`l = 1` it is
+    :math:`\frac{2\alpha^\alpha}{\Gamma(\alpha)} (|\omega|^2/2\alpha)^{\mu/2}
+    K_\mu(\sqrt{2\alpha} |\omega|)` with :math:`\mu = \alpha - d/2`.
+
+    Parameters
+    ----------
+    length_scale : float or (p,) array, default=1.0
+        The width l, one for all features or one for each.
+    alpha : float, default=1.0
+        Positive; large values leave nearly one width.
+
+    References
+    ----------
+    C. E. Rasmussen and C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, eq. (4.19).
+
+    Examples
+    --------
+    >>> RationalQuadratic(alpha=0.5)([[0.0]], [[1.0]]).round(4)
+    array([[0.7071]])
+    """
+
+    length_scale: LengthScale = 1.0
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 < self.alpha < np.inf:
+            raise ValueError(
+                f"alpha must be a positive number, got {self.alpha}; its limit is Gaussian."
+            )
+
+    def _profile(self, s: Array) -> None:
+        alpha = float(self.alpha)
+        s /= 2.0 * alpha
+        np.log1p(s, out=s)
+        s *= -alpha
+        np.exp(s, out=s)
+
+    def _slope(self, s: Array) -> Array:
+        alpha = float(self.alpha)
+        return np.exp(-(alpha + 1.0) * np.log1p(s / (2.0 * alpha)))
+
+    def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
+        alpha = float(self.alpha)
+        s = self._squared(X, Z) / (2.0 * alpha)
+        logarithm = np.log1p(s)
+        by_alpha = np.exp(-alpha * logarithm) * (s / (1.0 + s) - logarithm)
+        return super().gradient(X, Z) | {"alpha": by_alpha}
+
+    def _unit_spectrum(self, omega: Array) -> Array:
+        alpha, half = float(self.alpha), 0.5 * omega.shape[1]
+        mu = alpha - half
+        a = np.sqrt(2.0 * alpha * np.einsum("ij,ij->i", omega, omega))
+        if mu > 0.0:
+            log_ratio = half * np.log(alpha) + special.gammaln(mu) - special.gammaln(alpha)
+            return np.exp(log_ratio) * _matern.bessel(a, mu)
+        # The tail is then too heavy for an integral: the spectrum has a pole at zero frequency.
+        with np.errstate(divide="ignore"):
+            pole = (a / (2.0 * alpha)) ** mu
+        constant = 2.0 * alpha**alpha / special.gamma(alpha)
+        return constant * pole * special.kv(-mu, a)
+
+
+@dataclass(eq=False)
+class Laplacian(Stationary):
+    r"""The Laplacian kernel, :math:`k(x, z) = \exp(-\sum_j |x_j - z_j| / l_j)`.
+
+    A product over the features, not radial; the radial exponential is ``Matern(nu=0.5)``. Its
+    spectrum is :math:`\prod_j \sqrt{2/\pi} \, l_j / (1 + l_j^2 \omega_j^2)`.
+
+    Parameters
+    ----------
+    length_scale : float or (p,) array, default=1.0
+        The width l, one for all features or one for each.
+
+    Examples
+    --------
+    >>> Laplacian(2.0)([[0.0, 0.0]], [[1.0, -1.0]]).round(4)
+    array([[0.3679]])
+    """
+
+    length_scale: LengthScale = 1.0
+
+    def against(self, Z: Data) -> Evaluator:
+        Z = as_points(Z)
+        units = self._in_units(Z)
+
+        def evaluate(X: Data) -> Array:
+            P, Q = as_pair(self._in_units(as_points(X)), units)
+            return manhattan_distances(P, Q, finish=_exp_minus)
+
+        return evaluate
+
+    def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
+        P, Q = (self._in_units(A) for A in as_pair(X, X if Z is None else Z))
+        scale = self._scale
+        distances = manhattan_distances(P, Q)
+        K = np.exp(-distances)
+        if scale.ndim == 0:
+            return {"length_scale": K * distances / float(scale)}
+        differences = np.abs(_dense(P)[:, None, :] - _dense(Q)[None, :, :])
+        return {"length_scale": differences * K[:, :, None] / scale.astype(K.dtype)}
+
+    def _unit_spectrum(self, omega: Array) -> Array:
+        return np.prod(np.sqrt(2.0 / np.pi) / (1.0 + omega**2), axis=1)
+
+
+def _exp_minus(block: Array) -> None:
+    np.negative(block, out=block)
+    np.exp(block, out=block)
+
+
+def _origin(Z: Data) -> Array | None:
+    """Mean of dense points: as the origin it makes their norms, and so the rounding, small."""
+    if sparse.issparse(Z) or Z.shape[0] == 0:
+        return None
+    mean: Array = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype)
+    return mean
+
+
+def _shift(X: Data, origin: Array | None) -> Data:
+    return X if origin is None else X - origin
+
+
+def _dense(X: Any) -> Array:
+    return X.toarray() if sparse.issparse(X) else X
