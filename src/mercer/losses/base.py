@@ -1,10 +1,10 @@
 r"""What an error costs: one convex function per sample, and its Fenchel conjugate.
 
-A loss :math:`l(y, f)` is convex in the decision value :math:`f`. The primal problem reads it through
-``value``, ``gradient`` and ``curvature``; the dual problem through
-:math:`l^*(y, v) = \sup_f\, v f - l(y, f)`, its derivative in :math:`v` (the decision value at which the
-loss has slope :math:`v`) and its domain. Most losses of practice have a conjugate made of two parabolas
-that meet at zero; for those the six numbers of :class:`Conjugate` define everything else.
+A loss :math:`l(y, f)` is convex in the decision value :math:`f`. The primal problem reads it
+through ``value``, ``gradient`` and ``curvature``; the dual problem through
+:math:`l^*(y, v) = \sup_f\, v f - l(y, f)`, its derivative in :math:`v` (the decision value at which
+the loss has slope :math:`v`) and its domain. Most losses of practice have a conjugate made of two
+parabolas that meet at zero; for those the six numbers of :class:`Conjugate` define everything else.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 # A slope a / c recovered from a = c * bound may leave the box by rounding; this relative slack is
-# far below any solver tolerance and far above the few units in the last place that a division costs.
+# far below any solver tolerance and far above the few units in the last place of a division.
 SLACK = 1e-12
 
 
@@ -43,8 +44,8 @@ class Conjugate:
 
         \rho^*(u) = t\,u + k\,|u| + \tfrac12 q_\pm u^2, \qquad  \text{lower} \le u \le \text{upper},
 
-    with :math:`q_+` = ``quad`` for :math:`u > 0` and :math:`q_-` = ``quad_negative`` for :math:`u < 0`.
-    Every field is a number or one number per sample.
+    with :math:`q_+` = ``quad`` for :math:`u > 0` and :math:`q_-` = ``quad_negative`` for
+    :math:`u < 0`. Every field is a number or one number per sample.
 
     Parameters
     ----------
@@ -85,10 +86,10 @@ class Conjugate:
     def value(self, s: Array) -> Array:
         r"""Evaluate the loss :math:`\rho(s) = \sup_u s u - \rho^*(u)`."""
         e_up, u_up, q_up, e_down, u_down, q_down = self._sides(s)
-        with np.errstate(invalid="ignore"):  # 0 * inf where a hard wall is not touched
-            up = np.where(e_up > 0, u_up * (e_up - 0.5 * q_up * u_up), 0.0)
-            down = np.where(e_down < 0, u_down * (e_down - 0.5 * q_down * u_down), 0.0)
-        return np.asarray(up + down)
+        with np.errstate(invalid="ignore"):  # 0 * inf behind a hard wall (no curvature, no bound)
+            up = u_up * (e_up - np.where(q_up > 0, 0.5 * q_up * u_up, 0.0))
+            down = u_down * (e_down - np.where(q_down > 0, 0.5 * q_down * u_down, 0.0))
+        return np.where(e_up > 0, up, 0.0) + np.where(e_down < 0, down, 0.0)
 
     def slope(self, s: Array) -> Array:
         r"""Evaluate :math:`\rho'(s)`; at a kink, the subgradient nearest to zero."""
@@ -96,7 +97,7 @@ class Conjugate:
         return np.asarray(u_up + u_down)
 
     def curvature(self, s: Array) -> Array:
-        r"""Evaluate :math:`\rho''(s)`, zero at the corners where it jumps down."""
+        r"""Evaluate :math:`\rho''(s)`; where it jumps, one of the two values."""
         e_up, _, q_up, e_down, _, q_down = self._sides(s)
         with np.errstate(divide="ignore", invalid="ignore"):
             up = np.where((e_up > 0) & (e_up < q_up * self.upper), 1.0 / q_up, 0.0)
@@ -107,13 +108,10 @@ class Conjugate:
 
     def dual(self, u: Array) -> Array:
         r"""Evaluate :math:`\rho^*(u)`, infinite outside the interval."""
-        lower, upper = np.asarray(self.lower), np.asarray(self.upper)
-        inside = (u <= upper + SLACK * np.abs(_finite(upper))) & (
-            u >= lower - SLACK * np.abs(_finite(lower))
-        )
-        return np.asarray(
-            np.where(inside, u * self.tilt + self.kink * np.abs(u) + 0.5 * self._quad(u) * u * u, np.inf)
-        )
+        inside, _, _ = self._domain(u)
+        u = np.where(inside, u, 0.0)
+        value = u * self.tilt + self.kink * np.abs(u) + 0.5 * self._quad(u) * u * u
+        return np.where(inside, value, np.inf)
 
     def dual_slope(self, u: Array) -> Array:
         r"""Evaluate :math:`\rho^{*\prime}(u)`, one-sided by the sign of ``u``."""
@@ -124,16 +122,23 @@ class Conjugate:
         return np.asarray(self._quad(u) + np.zeros_like(u))
 
     def interval(self, u: Array) -> tuple[Array, Array]:
-        r"""Return the ends of :math:`\partial \rho^*(u)`: where the loss has slope ``u``."""
-        slope = self.dual_slope(u)
-        zero = np.where(u == 0, self.kink, 0.0)
-        upper, lower = np.asarray(self.upper), np.asarray(self.lower)
-        at_upper = u >= upper - SLACK * np.abs(_finite(upper))
-        at_lower = u <= lower + SLACK * np.abs(_finite(lower))
-        return (
-            np.where(at_lower, -np.inf, slope - zero),
-            np.where(at_upper, np.inf, slope + zero),
-        )
+        r"""Return the ends of :math:`\partial \rho^*(u)`: where the loss has slope ``u``.
+
+        No point has a slope outside the interval: there the ends are ``(inf, -inf)``.
+        """
+        inside, at_lower, at_upper = self._domain(u)
+        u = np.where(inside, u, 0.0)
+        slope, zero = self.dual_slope(u), np.where(u == 0, self.kink, 0.0)
+        low = np.where(at_lower, -np.inf, slope - zero)
+        high = np.where(at_upper, np.inf, slope + zero)
+        return np.where(inside, low, np.inf), np.where(inside, high, -np.inf)
+
+    def _domain(self, u: Array) -> tuple[Mask, Mask, Mask]:
+        """Answer where ``u`` lies inside the interval, at its lower and at its upper end."""
+        lower, upper = np.asarray(self.lower), np.asarray(self.upper)
+        below, above = SLACK * np.abs(_finite(lower)), SLACK * np.abs(_finite(upper))
+        inside = np.isfinite(u) & (u >= lower - below) & (u <= upper + above)
+        return inside, u <= lower + below, u >= upper - above
 
     def _quad(self, u: Array) -> Array:
         negative = self.quad if self.quad_negative is None else self.quad_negative
@@ -179,7 +184,7 @@ class Loss(Params, ABC):
 
     @property
     def smooth(self) -> bool:
-        """Whether ``gradient`` is Lipschitz continuous, so that Newton-type solvers apply."""
+        """Whether ``gradient`` is locally Lipschitz continuous: what Newton-type solvers need."""
         return False
 
     @abstractmethod
@@ -200,7 +205,7 @@ class Loss(Params, ABC):
 
     @abstractmethod
     def conjugate_gradient(self, y: Array, v: Array) -> Array:
-        """Evaluate the derivative of the conjugate in ``v``, one-sided at zero by the sign of ``v``."""
+        """Evaluate the derivative of the conjugate in ``v``; at a kink, some subgradient."""
 
     @abstractmethod
     def conjugate_curvature(self, y: Array, v: Array) -> Array:
@@ -211,13 +216,13 @@ class Loss(Params, ABC):
         """Return the smallest and largest slope in ``f``, ``lower <= 0 <= upper``."""
 
     def violation(self, y: Array, f: Array, v: Array) -> Array:
-        r"""Measure how far ``(f, v)`` is from :math:`v \in \partial l(y, f)`, zero when it holds."""
+        r"""Measure how far ``(f, v)`` is from :math:`v \in \partial l(y, f)`; zero if it holds."""
         return np.abs(v - self.gradient(y, f))
 
     def take(self, index: NDArray[np.intp]) -> Self:
         """Restrict per-sample parameters to the samples ``index``."""
         params: dict[str, Any] = {
-            name: value[index] if isinstance(value, np.ndarray) and value.ndim else value
+            name: np.asarray(value)[index] if np.ndim(value) else value
             for name, value in self.get_params(deep=False).items()
         }
         return type(self)(**params)
@@ -258,7 +263,8 @@ class ResidualLoss(QuadraticDualLoss):
         return self.terms().curvature(y - f)
 
     def conjugate(self, y: Array, v: Array) -> Array:
-        return v * y + self.terms().dual(-v)
+        dual = self.terms().dual(-v)
+        return np.where(np.isfinite(dual), v, 0.0) * y + dual
 
     def conjugate_gradient(self, y: Array, v: Array) -> Array:
         return y - self.terms().dual_slope(-v)
@@ -349,3 +355,18 @@ def _terms(c: Array, **terms: Any) -> DualTerms:
             lower=np.where(weightless, 0.0, full["lower"] * c),
             upper=np.where(weightless, 0.0, full["upper"] * c),
         )
+
+
+def check_width(epsilon: float | Array) -> None:
+    """Refuse a tube that is no tube."""
+    if not np.all((np.asarray(epsilon) >= 0) & np.isfinite(epsilon)):
+        raise ValueError(
+            f"epsilon must be finite and not negative, got {epsilon}; "
+            "to leave a sample out, give it the weight zero"
+        )
+
+
+def check_positive(value: float | Array, name: str, otherwise: str = "") -> None:
+    """Refuse a width that is zero, negative or infinite, saying what to use instead."""
+    if not np.all((np.asarray(value) > 0) & np.isfinite(value)):
+        raise ValueError(f"{name} must be positive and finite, got {value}{otherwise}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import expit, logit, xlogy
 
-from mercer.losses.base import SLACK, Array, Conjugate, Loss, MarginLoss
+from mercer.losses.base import SLACK, Array, Conjugate, Loss, MarginLoss, check_positive
 
 __all__ = ["Hinge", "HuberHinge", "Logistic", "SquaredHinge"]
 
@@ -31,6 +31,10 @@ class Hinge(MarginLoss):
     """
 
     margin: float | Array = 1.0
+
+    def __post_init__(self) -> None:
+        if not np.all(np.isfinite(self.margin)):
+            raise ValueError(f"margin must be finite, got {self.margin}")
 
     def terms(self) -> Conjugate:
         r"""Return the conjugate :math:`\mu u` on [-1, 0]."""
@@ -60,7 +64,8 @@ class HuberHinge(MarginLoss):
 
     .. math::
 
-        \varphi(m) = 0 \ (m \ge 1), \quad \tfrac{(1 - m)^2}{2\delta} \ (1 - \delta \le m \le 1), \quad
+        \varphi(m) = 0 \ (m \ge 1), \quad
+        \tfrac{(1 - m)^2}{2\delta} \ (1 - \delta \le m \le 1), \quad
         1 - m - \tfrac\delta2 \ (m \le 1 - \delta)
 
     Parameters
@@ -77,9 +82,9 @@ class HuberHinge(MarginLoss):
     """
 
     delta: float | Array = 1.0
+
     def __post_init__(self) -> None:
-        if not np.all(np.asarray(self.delta) > 0):
-            raise ValueError(f"delta must be positive, got {self.delta}; use Hinge for delta=0")
+        check_positive(self.delta, "delta", "; use Hinge for 0")
 
     def terms(self) -> Conjugate:
         r"""Return the conjugate :math:`u + \delta u^2 / 2` on [-1, 0]."""
@@ -121,12 +126,10 @@ class Logistic(Loss):
         return np.where(inside, xlogy(p, p) + xlogy(1.0 - p, 1.0 - p), np.inf)
 
     def conjugate_gradient(self, y: Array, v: Array) -> Array:
-        p = -y * v
-        with np.errstate(divide="ignore"):
-            return np.asarray(-y * (np.log(p) - np.log1p(-p)))
+        return np.asarray(-y * logit(np.clip(-y * v, 0.0, 1.0)))
 
     def conjugate_curvature(self, y: Array, v: Array) -> Array:
-        p = -y * v
+        p = np.abs(np.clip(-y * v, 0.0, 1.0))  # no negative zero: its reciprocal has the wrong sign
         with np.errstate(divide="ignore"):
             return np.asarray(1.0 / (p * (1.0 - p)))
 

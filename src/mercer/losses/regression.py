@@ -1,8 +1,8 @@
 r"""Losses of the residual :math:`r = y - f`.
 
 Each is a row of one table: tilt, kink, curvature and slopes of its conjugate (see
-:class:`~mercer.losses.Conjugate`). A sample is *sparse* (its coefficient may vanish) where the kink is
-positive, and *robust* (its coefficient is bounded) where the slopes are finite.
+:class:`~mercer.losses.Conjugate`). A sample is *sparse* (its coefficient may vanish) where the kink
+is positive, and *robust* (its coefficient is bounded) where the slopes are finite.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.losses.base import Array, Conjugate, ResidualLoss
+from mercer.losses.base import Array, Conjugate, ResidualLoss, check_positive, check_width
 
 __all__ = [
     "Absolute",
@@ -78,7 +78,7 @@ class EpsilonInsensitive(ResidualLoss):
     epsilon: float | Array = 0.1
 
     def __post_init__(self) -> None:
-        _check_width(self.epsilon)
+        check_width(self.epsilon)
 
     def terms(self) -> Conjugate:
         r"""Return the conjugate :math:`\epsilon |u|` on [-1, 1]."""
@@ -103,8 +103,9 @@ class SquaredEpsilonInsensitive(ResidualLoss):
     """
 
     epsilon: float | Array = 0.1
+
     def __post_init__(self) -> None:
-        _check_width(self.epsilon)
+        check_width(self.epsilon)
 
     def terms(self) -> Conjugate:
         r"""Return the conjugate :math:`\epsilon |u| + u^2 / 2`."""
@@ -137,9 +138,9 @@ class Huber(ResidualLoss):
     """
 
     delta: float | Array = 1.0
+
     def __post_init__(self) -> None:
-        if not np.all(np.asarray(self.delta) > 0):
-            raise ValueError(f"delta must be positive, got {self.delta}; use Absolute for delta=0")
+        check_positive(self.delta, "delta", "; use Absolute for 0, Squared for infinity")
 
     def terms(self) -> Conjugate:
         r"""Return the conjugate :math:`u^2 / 2` on :math:`[-\delta, \delta]`."""
@@ -155,8 +156,8 @@ class Pinball(ResidualLoss):
     Parameters
     ----------
     quantile : float or ndarray of shape (n,), default=0.5
-        The level :math:`\tau` in [0, 1]; 0 and 1 leave one side free and are meant for parts of larger
-        problems (the tube of nu-machines).
+        The level :math:`\tau` in [0, 1]; 0 and 1 leave one side free and are meant for parts of
+        larger problems (the tube of nu-machines).
 
     Examples
     --------
@@ -196,20 +197,16 @@ class Expectile(ResidualLoss):
     """
 
     expectile: float | Array = 0.5
+
     def __post_init__(self) -> None:
         level = np.asarray(self.expectile)
         if not np.all((level > 0) & (level < 1)):
             raise ValueError(f"expectile must lie strictly between 0 and 1, got {self.expectile}")
 
     def terms(self) -> Conjugate:
-        r"""Return the conjugate :math:`u^2 / 2\tau` above and :math:`u^2 / 2(1-\tau)` below zero."""
+        r"""Return the conjugate :math:`u^2/2\tau` above and :math:`u^2/2(1-\tau)` below zero."""
         tau = np.asarray(self.expectile)
         return Conjugate(quad=1.0 / tau, quad_negative=1.0 / (1.0 - tau))
-
-
-def _check_width(epsilon: float | Array) -> None:
-    if not np.all(np.asarray(epsilon) >= 0):
-        raise ValueError(f"epsilon must not be negative, got {epsilon}")
 
 
 def _check_level(level: float | Array, name: str) -> None:

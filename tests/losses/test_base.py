@@ -1,0 +1,220 @@
+"""The one table that defines the quadratic-dual family, and what follows from it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brute import supremum
+from cases import CLASSIFICATION, LOSSES, REGRESSION, targets
+from mercer import losses as room
+from mercer.losses import (
+    Conjugate,
+    EpsilonInsensitive,
+    Expectile,
+    Hinge,
+    Huber,
+    HuberHinge,
+    Logistic,
+    PiecewisePolynomial,
+    Pinball,
+    Polynomial,
+    QuadraticDualLoss,
+    Squared,
+    SquaredHinge,
+)
+
+QUADRATIC = [loss for loss in LOSSES if isinstance(loss, QuadraticDualLoss)]
+
+
+@given(
+    tilt=st.floats(-1, 1),
+    kink=st.floats(0, 1),
+    quad=st.floats(0.1, 3),
+    quad_negative=st.one_of(st.none(), st.floats(0.1, 3)),
+    lower=st.floats(-2, 0),
+    upper=st.floats(0, 2),
+    s=st.floats(-5, 5),
+)
+def test_value_is_the_supremum_over_slopes(tilt, kink, quad, quad_negative, lower, upper, s):
+    table = Conjugate(tilt, kink, quad, lower, upper, quad_negative)
+    negative = quad if quad_negative is None else quad_negative
+
+    def printed(u):
+        return tilt * u + kink * abs(u) + 0.5 * (quad if u > 0 else negative) * u * u
+
+    best = supremum(lambda u: s * u - printed(u), lower, upper)
+    assert table.value(np.array(s)) == pytest.approx(best, abs=1e-12)
+    u = float(table.slope(np.array(s)))
+    assert lower <= u <= upper
+    assert s * u - printed(u) == pytest.approx(best, abs=1e-12)  # the slope attains it
+
+
+def test_a_wall_without_bound_costs_infinitely_much():
+    wall = Conjugate(kink=0.5)  # no curvature, no bound: the conjugate of "|s| <= 1/2 or infinite"
+    np.testing.assert_array_equal(
+        wall.value(np.array([-0.6, -0.5, 0.0, 0.5, 0.6])), [np.inf, 0.0, 0.0, 0.0, np.inf]
+    )
+
+
+def test_curvature_follows_the_pieces():
+    table = Conjugate(kink=0.5, quad=2.0, quad_negative=4.0, lower=-0.25, upper=0.5)
+    # Straight beyond 1.5 and -1.5, flat inside the dead zone, curved between.
+    s = np.array([-1.6, -1.4, -0.6, -0.4, 0.0, 0.4, 0.6, 1.4, 1.6])
+    np.testing.assert_array_equal(
+        table.curvature(s), [0.0, 0.25, 0.25, 0.0, 0.0, 0.0, 0.5, 0.5, 0.0]
+    )
+    assert Conjugate(quad=2.0).curvature(np.array(0.0)) == 0.5  # a parabola at its vertex
+
+
+def test_the_domain_forgives_rounding_only():
+    table = Conjugate(quad=1.0, lower=-1.0 / 3.0, upper=0.7)
+    c = 0.1
+    u = np.array([(0.7 * c) / c, ((-1.0 / 3.0) * c) / c, 0.7 * (1 + 1e-14), -(1 + 1e-14) / 3.0])
+    assert np.all(np.isfinite(table.dual(u)))
+    low, high = table.interval(u)
+    np.testing.assert_array_equal(high[[0, 2]], np.inf)
+    np.testing.assert_array_equal(low[[1, 3]], -np.inf)
+    for outside in (0.7 * (1 + 1e-9), -(1 + 1e-9) / 3.0, np.inf, -np.inf):
+        assert table.dual(np.array(outside)) == np.inf
+        assert table.interval(np.array(outside)) == (np.inf, -np.inf)
+
+
+def test_an_end_at_zero_is_exact():
+    hinge = SquaredHinge().terms()
+    assert hinge.dual(np.array(0.0)) == 0.0
+    assert hinge.dual(np.array(1e-300)) == np.inf
+
+
+@pytest.mark.parametrize("loss", QUADRATIC, ids=repr)
+def test_interval_is_where_the_slope_is(loss):
+    table = loss.terms()
+    s = np.linspace(-3, 3, 121)
+    u = table.slope(s)
+    low, high = table.interval(u)
+    assert np.all(low <= s + 1e-14)
+    assert np.all(s <= high + 1e-14)
+
+
+@pytest.mark.parametrize("loss", QUADRATIC, ids=repr)
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
+def test_dual_terms_are_the_weighted_conjugate(loss, C):
+    rng = np.random.default_rng(0)
+    n = 60
+    y, c = targets(loss, n, rng), C * rng.uniform(0.1, 2.0, n)
+    c[:5] = 0.0
+    terms = loss.dual_terms(y, c)
+    low, high = loss.slopes(y)
+    positive = c > 0
+    np.testing.assert_array_equal(terms.lower[positive], -c[positive] * high[positive])
+    np.testing.assert_array_equal(terms.upper[positive], -c[positive] * low[positive])
+    for name in ("p_pos", "p_neg", "q_pos", "q_neg", "lower", "upper"):
+        array = getattr(terms, name)
+        assert array.shape == (n,)
+        assert array.flags.c_contiguous
+        assert not np.any(np.isnan(array))
+    # A sample without weight may only be zero.
+    assert not np.any(terms.lower[~positive])
+    assert not np.any(terms.upper[~positive])
+    for fraction in (0.0, 0.3, 0.99, 1.0):
+        for sign in (-1.0, 1.0):
+            end = terms.lower if sign < 0 else terms.upper
+            a = fraction * np.where(np.isfinite(end), end, sign * 2.0 * c)
+            p = np.where(a > 0, terms.p_pos, terms.p_neg)
+            q = np.where(a > 0, terms.q_pos, terms.q_neg)
+            got = p * a + 0.5 * q * a * a
+            with np.errstate(divide="ignore", invalid="ignore"):
+                expected = np.where(positive, c * loss.conjugate(y, -a / c), 0.0)
+            scale = C * (np.abs(y) + 3.0)
+            np.testing.assert_allclose(got / scale, expected / scale, atol=1e-14)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_integer_labels_have_real_slopes(loss):
+    y = np.array([1, -1, 1])
+    low, high = loss.slopes(y)
+    assert low.dtype == high.dtype == np.float64
+    assert np.all(low <= 0)
+    assert np.all(high >= 0)
+
+
+PER_SAMPLE = [
+    (EpsilonInsensitive, "epsilon", [0.0, 0.1, 0.5, 1.0]),
+    (Huber, "delta", [0.1, 0.5, 1.0, 9.0]),
+    (Pinball, "quantile", [0.1, 0.5, 0.9, 1.0]),
+    (Expectile, "expectile", [0.1, 0.5, 0.9, 0.99]),
+    (Hinge, "margin", [0.0, 0.5, 1.0, 2.0]),
+    (HuberHinge, "delta", [0.1, 0.5, 1.0, 2.0]),
+    (PiecewisePolynomial, "sigma", [0.1, 0.5, 1.0, 2.0]),
+    (Polynomial, "epsilon", [0.0, 0.1, 0.5, 1.0]),
+]
+per_sample = pytest.mark.parametrize(
+    ("cls", "name", "values"), PER_SAMPLE, ids=lambda x: getattr(x, "__name__", None)
+)
+
+
+@per_sample
+def test_a_parameter_per_sample_is_one_loss_per_sample(cls, name, values):
+    together = cls(**{name: np.array(values)})
+    y, f = np.array([1.0, -1.0, 1.0, -1.0]), np.array([0.3, 0.4, -1.5, 2.5])
+    v = 0.5 * together.gradient(y, f)
+    low, high = together.slopes(y)
+    for i, value in enumerate(values):
+        alone = cls(**{name: value})
+        at = (y[i], f[i])
+        for method in ("value", "gradient", "curvature"):
+            got, expected = getattr(together, method)(y, f)[i], getattr(alone, method)(*at)
+            assert got == expected, method
+        for method in ("conjugate", "conjugate_gradient", "conjugate_curvature"):
+            with np.errstate(divide="ignore"):
+                got, expected = (
+                    getattr(together, method)(y, v)[i],
+                    getattr(alone, method)(y[i], v[i]),
+                )
+            assert got == expected, method
+        assert together.violation(y, f, v)[i] == alone.violation(*at, v[i])
+        assert (low[i], high[i]) == tuple(float(x) for x in alone.slopes(y[i]))
+
+
+@per_sample
+def test_take_restricts_parameters_with_the_sample(cls, name, values):
+    index = np.array([2, 0, 2])
+    taken = cls(**{name: np.array(values)}).take(index)
+    np.testing.assert_array_equal(getattr(taken, name), np.array(values)[index])
+    np.testing.assert_array_equal(
+        getattr(cls(**{name: values}).take(index), name), np.array(values)[index]
+    )
+    assert cls(**{name: values[1]}).take(index) == cls(**{name: values[1]})
+
+
+def test_dual_terms_of_per_sample_parameters():
+    epsilon, y, c = np.array([0.0, 0.5]), np.array([1.0, 2.0]), np.array([1.0, 3.0])
+    terms = EpsilonInsensitive(epsilon).dual_terms(y, c)
+    np.testing.assert_array_equal(terms.p_pos, epsilon - y)
+    np.testing.assert_array_equal(terms.p_neg, -epsilon - y)
+    np.testing.assert_array_equal(terms.upper, c)
+    terms = Huber(np.array([0.5, 2.0])).dual_terms(y, c)
+    np.testing.assert_array_equal(terms.q_pos, 1.0 / c)
+    np.testing.assert_array_equal(terms.lower, [-0.5, -6.0])
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_a_slope_that_no_value_has(loss):
+    y = np.array([1.0, -1.0, 1.0, -1.0])
+    v = np.array([np.inf, np.inf, -np.inf, -np.inf])
+    np.testing.assert_array_equal(loss.conjugate(y, v), np.full(4, np.inf))
+    np.testing.assert_array_equal(loss.violation(y, np.zeros(4), v), np.full(4, np.inf))
+
+
+def test_losses_compare_by_value():
+    assert Huber(2.0) == Huber(2.0)
+    assert Huber(2.0) != Huber(3.0)
+    assert Squared() != Logistic()
+    assert EpsilonInsensitive(np.array([0.1, 0.2])) == EpsilonInsensitive(np.array([0.1, 0.2]))
+
+
+def test_every_loss_of_the_package_has_a_case():
+    exported = {getattr(room, name) for name in room.__all__}
+    concrete = {x for x in exported if isinstance(x, type) and hasattr(x, "value")}
+    concrete = {x for x in concrete if not getattr(x, "__abstractmethods__", False)} - {Conjugate}
+    assert concrete == {type(loss) for loss in REGRESSION + CLASSIFICATION}
