@@ -1,0 +1,291 @@
+r"""Linear systems with a shifted kernel matrix, dense or low-rank, and with a border.
+
+Solvers meet one matrix again and again, :math:`K + \operatorname{diag}(e)` with :math:`e \ge 0`, alone or
+bordered by a few unpenalized columns. How it is factorized depends on how K is held, so each Gram
+answers :func:`shifted` itself with one of the two factorizations here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg.lapack import dpotrf
+
+__all__ = ["MAX_BYTES", "Solve", "bordered", "by_cholesky", "by_woodbury", "orthonormal", "shifted"]
+
+Array = NDArray[np.float64]
+Solve = Callable[[Array], Array]
+
+# Memory that one dense factorization may take unless the caller says otherwise.
+MAX_BYTES = 4e9
+# Side of the blocks of a large factorization: the longest uninterruptible piece is about a second.
+PANEL = 1024
+# A jitter of a few times the rounding error of the matrix itself changes nothing that was known.
+JITTERS = (0.0, 1.0, 10.0, 100.0)
+EPS = float(np.finfo(np.float64).eps)
+
+
+class Factorable(Protocol):
+    """What :func:`shifted` asks of a Gram."""
+
+    def shifted(self, e: Array, max_bytes: float = ...) -> Solve:
+        """Factorize ``K + diag(e)``."""
+
+
+def shifted(K: Factorable, e: Array, max_bytes: float = MAX_BYTES) -> Solve:
+    r"""Factorize :math:`K + \operatorname{diag}(e)` and return the function that solves with it.
+
+    .. math:: x = (K + \operatorname{diag}(e))^{-1} r
+
+    Dense matrices are factorized by Cholesky, :math:`K = GG' + \operatorname{diag}(s)` by Woodbury's
+    identity at a cost of :math:`n m^2`. The answer is refined until its residual is at rounding level; a
+    matrix that is singular to working precision is shifted by its own rounding error.
+
+    Parameters
+    ----------
+    K : Gram
+        Kernel matrix.
+    e : ndarray of shape (n,)
+        The shift, not negative. Where it is infinite the entry of the answer is zero, as if row and
+        column were deleted.
+    max_bytes : float, default=4e9
+        Memory that a dense factorization may take.
+
+    Returns
+    -------
+    callable
+        Maps ``r`` of shape (n,) or (n, k) to ``x`` of the same shape.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the matrix has a negative eigenvalue beyond rounding.
+    ValueError
+        If the factorization needs more than ``max_bytes``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram import Dense
+    >>> from mercer.gram.factor import shifted
+    >>> solve = shifted(Dense(np.ones((2, 2))), np.array([1.0, 1.0]))
+    >>> solve(np.array([1.0, 2.0]))
+    array([0., 1.])
+    """
+    return K.shifted(np.asarray(e, dtype=np.float64), max_bytes)
+
+
+def by_cholesky(
+    fill: Callable[[NDArray[np.intp]], Array],
+    matvec: Solve,
+    diagonal: Array,
+    e: Array,
+    eps: float = EPS,
+    max_bytes: float = MAX_BYTES,
+) -> Solve:
+    """Solve with ``K + diag(e)`` by Cholesky of its rows and columns with finite ``e``.
+
+    Parameters
+    ----------
+    fill : callable
+        Maps an index to a fresh array with those rows and columns of K.
+    matvec : callable
+        Product with K, for the residual.
+    diagonal, e : ndarray of shape (n,)
+        Diagonal of K, and the shift.
+    eps : float
+        Relative rounding error of the entries of K.
+    max_bytes : float
+        Memory that the factor may take.
+    """
+    live = np.flatnonzero(np.isfinite(e))
+    if (need := 8 * live.size**2) > max_bytes:
+        raise ValueError(
+            f"factorizing the kernel matrix of {live.size} samples takes {need:.1e} bytes, more than "
+            f"max_bytes={max_bytes:.1e}: use a low-rank Gram or a decomposition solver, or raise max_bytes"
+        )
+    factor = _positive(lambda: fill(live), diagonal[live] + e[live], max(live.size, 1) * eps)
+
+    def approximate(r: Array) -> Array:
+        x = np.zeros_like(r)
+        x[live] = cho_solve((factor, True), r[live], check_finite=False)
+        return x
+
+    return _refined(approximate, matvec, diagonal, e)
+
+
+def by_woodbury(G: Array, e: Array) -> Solve:
+    r"""Solve with :math:`GG' + \operatorname{diag}(e)` at the cost of ``n m^2``.
+
+    With :math:`X = \operatorname{diag}(e)^{-1/2} G`,
+
+    .. math:: (GG' + E)^{-1} = E^{-1/2} \bigl(1 - X (1 + X'X)^{-1} X'\bigr) E^{-1/2}.
+
+    Parameters
+    ----------
+    G : ndarray of shape (n, m)
+        Factor of the kernel matrix.
+    e : ndarray of shape (n,)
+        The shift.
+    """
+    diagonal = np.einsum("ij,ij->i", G, G)
+    # An entry without shift of its own is shifted by the rounding error of its diagonal.
+    floor = np.maximum(e, max(G.shape[0], 1) * EPS * diagonal)
+    root = 1.0 / np.sqrt(np.where(floor > 0, floor, 1.0))
+    X = G * root[:, None]
+    small = X.T @ X
+    factor = _positive(lambda: small + np.eye(G.shape[1]), np.diag(small) + 1.0, G.shape[1] * EPS)
+
+    def approximate(r: Array) -> Array:
+        scaled = (r.T * root).T
+        inner = cho_solve((factor, True), X.T @ scaled, check_finite=False)
+        return np.asarray(((scaled - X @ inner).T * root).T)
+
+    return _refined(approximate, lambda x: G @ (G.T @ x), diagonal, e)
+
+
+def bordered(solve: Solve, B: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
+    r"""Solve with a border of ``q`` columns through the Schur complement.
+
+    .. math:: \begin{pmatrix} M & B \\ B' & 0 \end{pmatrix} \binom{x}{b} = \binom{r}{d}
+
+    Parameters
+    ----------
+    solve : callable
+        Solves with the positive definite matrix ``M``.
+    B : ndarray of shape (n, q)
+        The border; see :func:`orthonormal` for dependent columns.
+
+    Returns
+    -------
+    callable
+        Maps ``(r, d)`` to ``(x, b)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram.factor import bordered
+    >>> both = bordered(lambda r: r, np.ones((2, 1)))
+    >>> both(np.array([1.0, 3.0]), np.array([0.0]))
+    (array([-1.,  1.]), array([2.]))
+    """
+    q = B.shape[1]
+    if not q:
+        return lambda r, d: (solve(r), np.zeros(0))
+    MB = solve(B)
+    inverse = _pseudo_inverse(B.T @ MB)
+
+    def both(r: Array, d: Array) -> tuple[Array, Array]:
+        x, b = solve(r), np.zeros(q)
+        for _ in range(2):  # the second pass removes the rounding of the first from B'x = d
+            step = inverse @ (B.T @ x - d)
+            x, b = x - MB @ step, b + step
+        return x, b
+
+    return both
+
+
+def orthonormal(B: Array) -> tuple[Array, Array]:
+    """Return an orthonormal basis ``U`` of the columns of B and the way back to coefficients on B.
+
+    The columns are brought to one length before their rank is read, so that a monomial of large numbers
+    does not hide the constant.
+
+    Parameters
+    ----------
+    B : ndarray of shape (n, q)
+        Columns, possibly dependent.
+
+    Returns
+    -------
+    U : ndarray of shape (n, r)
+        Orthonormal basis, ``r`` the rank of B.
+    back : ndarray of shape (q, r)
+        ``B @ back = U``, and ``back @ t`` is the vector of least norm among those ``b`` with ``B b = U t``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram.factor import orthonormal
+    >>> U, back = orthonormal(np.ones((4, 2)))
+    >>> U.shape, np.allclose(back, back[0])
+    ((4, 1), True)
+    """
+    length = np.sqrt(np.sum(B * B, axis=0))
+    U, s, _ = np.linalg.svd(B / np.where(length > 0, length, 1.0), full_matrices=False)
+    U = U[:, s > max(B.shape) * EPS * np.max(s, initial=0.0)]
+    # B = U R' with R of full column rank, whose pseudo-inverse needs no further decision on rank.
+    Q, T = np.linalg.qr((U.T @ B).T)
+    return U, np.asarray(solve_triangular(T, Q.T, check_finite=False).T)
+
+
+def _refined(approximate: Solve, matvec: Solve, diagonal: Array, e: Array) -> Solve:
+    """Wrap an approximate inverse of ``K + diag(e)`` by iterative refinement."""
+    live = np.isfinite(e)
+    e = np.where(live, e, 0.0)
+    weight = live / np.sqrt(np.where(diagonal + e > 0, diagonal + e, 1.0))
+
+    def residual(x: Array, r: Array) -> tuple[Array, Array]:
+        left = r - matvec(x) - (x.T * e).T
+        return left, np.sqrt(np.sum((left.T * weight) ** 2, axis=-1))
+
+    def solve(r: Array) -> Array:
+        x = approximate(r)
+        left, size = residual(x, r)
+        enough = 4 * EPS * np.sqrt(np.sum((r.T * weight) ** 2, axis=-1))
+        for _ in range(10):
+            if np.all(size <= enough):
+                break
+            trial = x + approximate(left)
+            new_left, new_size = residual(trial, r)
+            better = new_size < size
+            x, left = np.where(better, trial, x), np.where(better, new_left, left)
+            if not np.any(new_size < 0.5 * size):
+                break
+            size = np.minimum(size, new_size)
+        if not np.all(np.isfinite(x)):
+            raise np.linalg.LinAlgError("the solution of a linear system is not finite")
+        return x
+
+    return solve
+
+
+def _positive(fill: Callable[[], Array], diagonal: Array, eps: float) -> Array:
+    """Return the lower Cholesky factor of a matrix whose diagonal is replaced by ``diagonal``."""
+    for jitter in JITTERS:
+        M = np.asfortranarray(fill())
+        np.fill_diagonal(M, diagonal * (1.0 + jitter * eps))
+        if _cholesky(M):
+            return M
+    raise np.linalg.LinAlgError("the shifted kernel matrix is not positive definite")
+
+
+def _cholesky(M: Array) -> bool:
+    """Overwrite the lower triangle by its Cholesky factor, block column by block column."""
+    n = M.shape[0]
+    for j in range(0, n, PANEL):
+        k = min(j + PANEL, n)
+        for i in range(j, n if j else 0, PANEL):
+            M[i : i + PANEL, j:k] -= M[i : i + PANEL, :j] @ M[j:k, :j].T
+        block, info = dpotrf(M[j:k, j:k], lower=1, clean=0)
+        if info:
+            return False
+        M[j:k, j:k] = block
+        for i in range(k, n, PANEL):
+            M[i : i + PANEL, j:k] = solve_triangular(
+                block, M[i : i + PANEL, j:k].T, lower=True, check_finite=False
+            ).T
+    return True
+
+
+def _pseudo_inverse(S: Array) -> Array:
+    """Invert a symmetric semidefinite matrix on its range, read at the scale of its diagonal."""
+    root = np.sqrt(np.where(np.diag(S) > 0, np.diag(S), 1.0))
+    values, vectors = np.linalg.eigh(0.5 * (S + S.T) / np.outer(root, root))
+    keep = values > 10 * S.shape[0] * EPS * np.max(values, initial=0.0)
+    vectors = vectors[:, keep] / root[:, None]
+    return np.asarray((vectors / values[keep]) @ vectors.T)
