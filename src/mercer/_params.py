@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import fields
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -130,6 +131,17 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(same, left, right))
     return bool(left == right)
+
+
+def is_integer(value: object) -> bool:
+    """Whether a parameter value is an integer of Python or of NumPy, not a truth value.
+
+    Examples
+    --------
+    >>> is_integer(np.int32(3)), is_integer(3.0), is_integer(True)
+    (True, False, False)
+    """
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _is_component(value: Any) -> bool:

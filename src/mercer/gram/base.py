@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.gram.factor import MAX_BYTES, Solve, by_cholesky
 from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
 
 Index: TypeAlias = Any
@@ -19,8 +20,8 @@ EVERYTHING = slice(None)
 class Gram(ABC):
     """A symmetric matrix K known through its blocks and its products with vectors.
 
-    A subclass writes :meth:`block` and :meth:`diag`, and :meth:`matvec` if it knows a better way. Solvers
-    see nothing else, so neither K nor the points behind it need to be in memory.
+    A subclass writes :meth:`block` and :meth:`diag`, and :meth:`matvec` if it knows a better way.
+    Solvers see nothing else, so neither K nor the points behind it need to be in memory.
     """
 
     @property
@@ -32,6 +33,11 @@ class Gram(ABC):
     @abstractmethod
     def dtype(self) -> np.dtype[Any]:
         """The dtype of blocks and of the diagonal."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether K is held in memory, so that :meth:`dense` costs nothing."""
+        return False
 
     @abstractmethod
     def block(self, rows: Index, columns: Index) -> Array:
@@ -47,8 +53,15 @@ class Gram(ABC):
         """Return the diagonal, ``(n,)``."""
 
     def rows(self, index: Index) -> Array:
-        """Return the full rows ``K[index]``, ``(len(index), n)``; the caller must not write to them."""
+        """Return the full rows ``K[index]``, ``(len(index), n)``; do not write to them."""
         return self.block(index, EVERYTHING)
+
+    def dense(self) -> Array:
+        """Return the whole matrix, contiguous by rows; the caller must not write to it."""
+        K = np.empty(self.shape, dtype=self.dtype)
+        for rows in row_slices(len(K), len(K) * K.itemsize, BLOCK_BYTES):
+            K[rows] = self.block(rows, EVERYTHING)
+        return K
 
     def matvec(self, v: Array) -> Array:
         """Return ``K v`` in float64, reading only the rows where `v` is not zero if they are few.
@@ -76,6 +89,43 @@ class Gram(ABC):
             out[rows] = self.block(rows, EVERYTHING).astype(np.float64, copy=False) @ v
         return out
 
+    @property
+    def resident(self) -> bool:
+        """Whether K is in memory in the form in which :meth:`shifted` reads it."""
+        return False
+
+    @property
+    def factor_bytes(self) -> float:
+        """Memory that a factorization by :meth:`shifted` takes."""
+        return 8.0 * self.shape[0] ** 2
+
+    def origin(self) -> tuple[Gram, NDArray[np.intp]]:
+        """Return a Gram in which no point repeats, and the point of it behind each row."""
+        return self, np.arange(self.shape[0])
+
+    def shifted(self, e: Array, max_bytes: float = MAX_BYTES) -> Solve:
+        """Factorize ``K + diag(e)``; see :func:`mercer.gram.factor.shifted`.
+
+        Parameters
+        ----------
+        e : (n,) array
+            Not negative; infinite where row and column are left out.
+        max_bytes : float, default=4e9
+            Memory that the factor may take.
+        """
+        diagonal, eps = self.diag().astype(np.float64), float(np.finfo(self.dtype).eps)
+        return by_cholesky(self._square, self.matvec, diagonal, e, eps, max_bytes)
+
+    def _square(self, index: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return a fresh copy of ``K[index][:, index]`` in the order that LAPACK reads."""
+        k = len(index)
+        whole = k == self.shape[0]
+        out = np.empty((k, k), order="F")
+        for part in row_slices(k, 8 * k, BLOCK_BYTES):
+            rows, columns = (part, EVERYTHING) if whole else (index[part], index)
+            out[:, part] = self.block(rows, columns).T
+        return out
+
     def _vector(self, v: Array) -> NDArray[np.float64]:
         v = np.asarray(v, dtype=np.float64)
         if v.ndim not in (1, 2) or v.shape[0] != self.shape[1]:
@@ -89,6 +139,16 @@ class Gram(ABC):
 def nonzero_rows(v: Array) -> NDArray[np.intp]:
     """Return the positions of the rows of a vector or matrix that are not zero."""
     return np.flatnonzero(v if v.ndim == 1 else v.any(axis=1))
+
+
+def submatrix(K: Array, rows: Index, columns: Index) -> Array:
+    """Return ``K[rows][:, columns]`` without reading other rows: a view if both are slices."""
+    if isinstance(columns, slice):
+        return K[rows, columns]
+    if isinstance(rows, slice):
+        # Plain indexing would return the transpose of a contiguous array.
+        return K[rows].take(positions(columns, K.shape[1]), axis=1)
+    return K[np.ix_(positions(rows, K.shape[0]), positions(columns, K.shape[1]))]
 
 
 def positions(index: Index, n: int) -> NDArray[np.intp]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
+from mercer.gram.factor import MAX_BYTES, Solve
 from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
 
 
@@ -58,6 +60,27 @@ class RowCache(Gram):
     def dtype(self) -> np.dtype[Any]:
         return self.gram.dtype
 
+    @property
+    def in_memory(self) -> bool:
+        return self.gram.in_memory
+
+    @property
+    def resident(self) -> bool:
+        return self.gram.resident
+
+    @property
+    def factor_bytes(self) -> float:
+        return self.gram.factor_bytes
+
+    def origin(self) -> tuple[Gram, NDArray[np.intp]]:
+        return self.gram.origin()
+
+    def dense(self) -> Array:
+        return self.gram.dense()
+
+    def shifted(self, e: Array, max_bytes: float = MAX_BYTES) -> Solve:
+        return self.gram.shifted(e, max_bytes)
+
     def diag(self) -> Array:
         return self.gram.diag()
 
@@ -80,7 +103,7 @@ class RowCache(Gram):
         return self.gram.rows(index)
 
     def _keep(self, index: Array, values: Array) -> None:
-        """Store rows in the slots unused for longest; slots used at this tick are not among them."""
+        """Store rows in the slots unused for longest, never in one used at this tick."""
         slots = np.argpartition(self._used, len(index) - 1)[: len(index)]
         evicted = self._owner[slots]
         self._slot[evicted[evicted >= 0]] = -1

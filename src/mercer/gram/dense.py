@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram.base import Gram, Index
+from mercer.gram.base import Gram, Index, submatrix
 from mercer.kernels._pairwise import Array, Data
 from mercer.kernels.base import Kernel
 
@@ -43,8 +43,19 @@ class Dense(Gram):
     def dtype(self) -> np.dtype[Any]:
         return self.K.dtype
 
+    @property
+    def in_memory(self) -> bool:
+        return True
+
+    @property
+    def resident(self) -> bool:
+        return True
+
     def block(self, rows: Index, columns: Index) -> Array:
-        return self.K[rows][:, columns]
+        return submatrix(self.K, rows, columns)
+
+    def dense(self) -> Array:
+        return np.ascontiguousarray(self.K)
 
     def diag(self) -> Array:
         return self.K.diagonal().copy()
@@ -52,7 +63,7 @@ class Dense(Gram):
 
 def as_square(K: Any) -> Array:
     """Return a square matrix of floats, copied only if its dtype must change."""
-    K = np.asanyarray(K)
-    if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(f"A Gram matrix must be square, got shape {K.shape}.")
-    return K if K.dtype in (np.float32, np.float64) else K.astype(np.float64)
+    matrix: Array = np.asanyarray(K)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"A Gram matrix must be square, got shape {matrix.shape}.")
+    return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)

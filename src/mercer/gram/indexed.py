@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.gram.base import Gram, Index, positions
 from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
@@ -46,6 +47,12 @@ class Indexed(Gram):
         r, rows_back = np.unique(self.index[_asindex(rows)], return_inverse=True)
         c, columns_back = np.unique(self.index[_asindex(columns)], return_inverse=True)
         return _spread(_spread(self.gram.block(r, c), rows_back).T, columns_back).T
+
+    def origin(self) -> tuple[Gram, NDArray[np.intp]]:
+        base, back = np.unique(self.index, return_inverse=True)
+        if len(base) == len(self.index):
+            return self, np.arange(len(base))
+        return (self.gram if len(base) == self.gram.shape[0] else Indexed(self.gram, base)), back
 
     def diag(self) -> Array:
         return self.gram.diag()[self.index]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.gram.base import Gram, Index, positions
+from mercer.gram.factor import MAX_BYTES, Solve, by_woodbury
 from mercer.kernels._pairwise import Array
 
 
@@ -49,6 +50,14 @@ class LowRank(Gram):
     def dtype(self) -> np.dtype[Any]:
         return self.G.dtype
 
+    @property
+    def resident(self) -> bool:
+        return True
+
+    @property
+    def factor_bytes(self) -> float:
+        return 8.0 * self.G.size if self.G.shape[1] < self.G.shape[0] else super().factor_bytes
+
     def block(self, rows: Index, columns: Index) -> Array:
         out: Array = self.G[rows] @ self.G[columns].T
         if self.diagonal is not None:
@@ -69,3 +78,9 @@ class LowRank(Gram):
         if self.diagonal is not None:
             out += (self.diagonal * v.T).T
         return out
+
+    def shifted(self, e: Array, max_bytes: float = MAX_BYTES) -> Solve:
+        if np.isfinite(e).sum() <= self.G.shape[1]:
+            return super().shifted(e, max_bytes)
+        total = e if self.diagonal is None else e + self.diagonal
+        return by_woodbury(self.G.astype(np.float64, copy=False), total)

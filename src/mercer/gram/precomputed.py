@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram.base import Gram, Index
+from mercer.gram.base import Gram, Index, submatrix
 from mercer.gram.dense import as_square
 from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
 
@@ -43,8 +43,15 @@ class Precomputed(Gram):
     def dtype(self) -> np.dtype[Any]:
         return self.K.dtype
 
+    @property
+    def in_memory(self) -> bool:
+        return not isinstance(self.K, np.memmap)
+
     def block(self, rows: Index, columns: Index) -> Array:
-        return np.asarray(self.K[rows][:, columns])
+        return np.asarray(submatrix(self.K, rows, columns))
+
+    def dense(self) -> Array:
+        return np.ascontiguousarray(self.K)
 
     def diag(self) -> Array:
         return np.array(self.K.diagonal())

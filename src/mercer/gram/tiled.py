@@ -61,8 +61,8 @@ class Tiled(Gram):
     @property
     def _tile(self) -> int:
         """Side t of a square tile: t^2 values and about four copies of 2 t points fit."""
-        points, budget = 8 * self._point_bytes, self.max_bytes / self.dtype.itemsize
-        points = points / self.dtype.itemsize
+        points = 8.0 * self._point_bytes / self.dtype.itemsize
+        budget = self.max_bytes / self.dtype.itemsize
         return max(1, int(0.5 * (np.sqrt(points**2 + 4.0 * budget) - points)))
 
     @cached_property
@@ -76,9 +76,9 @@ class Tiled(Gram):
         n = self.shape[0]
         rows = rows if isinstance(rows, slice) else positions(rows, n)
         X = take(self.X, rows)
-        if columns == EVERYTHING if isinstance(columns, slice) else False:
-            if self._evaluate is not None:
-                return self._evaluate(X)
+        every = isinstance(columns, slice) and columns == EVERYTHING
+        if every and self._evaluate is not None:
+            return self._evaluate(X)
         columns = positions(columns, n)
         out = np.empty((count(X), len(columns)), dtype=self.dtype)
         for part in self._parts(len(columns)):
@@ -89,6 +89,9 @@ class Tiled(Gram):
 
     def _parts(self, n: int) -> Any:
         return row_slices(n, 1, self._tile)
+
+    def dense(self) -> Array:
+        return self.kernel(self.X)
 
     def diag(self) -> Array:
         out = np.empty(self.shape[0], dtype=self.dtype)

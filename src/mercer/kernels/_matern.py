@@ -1,6 +1,7 @@
 r"""The Matern profile for every smoothness: closed forms, Bessel functions, a mixture of Gaussians.
 
-With :math:`a = \sqrt{2\nu s}` the profile is :math:`M_\nu(a) = 2^{1-\nu} a^\nu K_\nu(a)/\Gamma(\nu)`.
+With :math:`a = \sqrt{2\nu s}` the profile is
+:math:`M_\nu(a) = 2^{1-\nu} a^\nu K_\nu(a)/\Gamma(\nu)`.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def bessel(a: Array, nu: float) -> Array:
 
 
 def _mixture(a: Array, nu: float) -> Array:
-    r"""The profile as a mixture of Gaussians, for large smoothness.
+    r"""Return the profile as a mixture of Gaussians, for large smoothness.
 
     .. math:: M_\nu(a) = \frac{1}{\Gamma(\nu)} \int_0^\infty u^{\nu-1} e^{-u - a^2/4u} \, du
 

@@ -21,9 +21,14 @@ BLOCK_BYTES = 2**24
 """Bound on any temporary matrix besides the result itself."""
 
 
+def is_sparse(X: Data) -> bool:
+    """Whether the points are a sparse matrix or array of SciPy."""
+    return bool(sparse.issparse(X))
+
+
 def as_points(X: Data) -> Data:
     """Return `X` as an ``(n, p)`` float array or canonical CSR, copied only if it must change."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         X = X.tocsr()
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
@@ -91,7 +96,7 @@ def mirror(K: Array, rows: slice) -> None:
 
 def squared_norms(X: Data) -> Array:
     """Return the squared Euclidean norm of every point."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         squares: Array = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         return squares
     norms: Array = np.einsum("ij,ij->i", X, X)
@@ -101,7 +106,7 @@ def squared_norms(X: Data) -> Array:
 def scale_features(X: Data, factor: Array) -> Data:
     """Return the points with every feature multiplied by `factor`, scalar or ``(p,)``."""
     factor = factor.astype(X.dtype)
-    if not sparse.issparse(X):
+    if not is_sparse(X):
         return X * factor
     data = X.data * (factor if factor.ndim == 0 else factor[X.indices])
     return type(X)((data, X.indices, X.indptr), shape=X.shape)
@@ -109,11 +114,11 @@ def scale_features(X: Data, factor: Array) -> Data:
 
 def dot(X: Data, Z: Data) -> Array:
     """Return the dense matrix of inner products ``X Z'``."""
-    if sparse.issparse(X):
-        if sparse.issparse(Z):
+    if is_sparse(X):
+        if is_sparse(Z):
             return _sparse_dot(X, Z)
         return np.asarray(X @ Z.T)
-    if sparse.issparse(Z):
+    if is_sparse(Z):
         return np.ascontiguousarray((Z @ X.T).T)
     product: Array = X @ Z.T
     return product
@@ -204,7 +209,7 @@ def _recompute(block: Array, X: Data, Z: Data, near: float) -> None:
 
 def manhattan_distances(X: Data, Z: Data, finish: Callable[[Array], None] | None = None) -> Array:
     r"""Return the distances :math:`\sum_j |x_j - z_j|`, changed in place by `finish` if given."""
-    if not sparse.issparse(X) and not sparse.issparse(Z):
+    if not is_sparse(X) and not is_sparse(Z):
         return _by_rows(X, Z, finish)
     X, Z = sparse.csr_array(X), sparse.csr_array(Z)
     out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer._params import Params, same
+from mercer._params import Params, is_integer, same
 from mercer.kernels._pairwise import (
     BLOCK_BYTES,
     Array,
@@ -28,9 +28,9 @@ Evaluator: TypeAlias = Callable[[Data], Array]
 class Kernel(Params, ABC):
     r"""A symmetric function of two points, :math:`k(x, z) = k(z, x)`.
 
-    A subclass is a dataclass that writes :meth:`against` and :meth:`diag`, :meth:`gradient` if it has
-    parameters, and :meth:`spectrum` if it is known. Points are the rows of an array or of a CSR
-    matrix; float32 points give float32 values, all others float64.
+    A subclass is a dataclass that writes :meth:`against` and :meth:`diag`, :meth:`gradient` if it
+    has parameters, and :meth:`spectrum` if it is known. Points are the rows of an array or of a
+    CSR matrix; float32 points give float32 values, all others float64.
 
     Kernels are added, multiplied, scaled, raised to integer powers and restricted to some
     of the features; the result is a kernel again.
@@ -194,7 +194,7 @@ class Kernel(Params, ABC):
         return Scaled(self, float(other))
 
     def __pow__(self, exponent: Any) -> Kernel:
-        if not isinstance(exponent, Integral):
+        if not is_integer(exponent):
             return NotImplemented
         if isinstance(self, Power):
             return Power(self.kernel, self.exponent * int(exponent))
@@ -445,7 +445,7 @@ class Power(Kernel):
 
     def __post_init__(self) -> None:
         _refuse_precomputed("A power", self.kernel)
-        if not isinstance(self.exponent, Integral) or self.exponent < 1:
+        if not is_integer(self.exponent) or self.exponent < 1:
             raise ValueError(
                 f"The exponent of a kernel must be an integer, at least 1, got {self.exponent!r}."
             )

@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from mercer.kernels._pairwise import Array, Data, count, float_dtype, mirror, row_slices, take
+from mercer.kernels._pairwise import (
+    Array,
+    Data,
+    count,
+    float_dtype,
+    is_sparse,
+    mirror,
+    row_slices,
+    take,
+)
 from mercer.kernels.base import Evaluator, Kernel
 
 
@@ -51,14 +59,14 @@ class Callable(Kernel):
             gap = float(np.abs(K[rows, rows.start :] - K[rows.start :, rows].T).max())
             if gap > tolerance:
                 raise ValueError(
-                    f"The kernel function is not symmetric: k(x, z) and k(z, x) differ by {gap:.3g}."
+                    f"The kernel function is not symmetric: k(x, z), k(z, x) differ by {gap:.1e}."
                 )
             mirror(K, rows)
         return K
 
     def _evaluate(self, X: Data, Z: Data) -> Array:
         K = self.function(X, Z)
-        if sparse.issparse(K):
+        if is_sparse(K):
             K = K.toarray()
         K = np.array(K, dtype=np.result_type(float_dtype(X), float_dtype(Z)), order="C")
         expected = (count(X), count(Z))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 
+from mercer._params import is_integer
 from mercer.kernels._pairwise import (
     Array,
     Data,
@@ -38,9 +38,9 @@ class DotProduct(Kernel):
         return evaluate
 
     def diag(self, X: Data) -> Array:
-        t = squared_norms(as_points(X))[None, :]
-        self._profile(t)
-        return t[0]
+        t = squared_norms(as_points(X))
+        self._profile(t[None, :])
+        return t
 
 
 @dataclass(eq=False)
@@ -81,7 +81,7 @@ class Polynomial(DotProduct):
     coef0: float = 0.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.degree, Integral) or self.degree < 0:
+        if not is_integer(self.degree) or self.degree < 0:
             raise ValueError(f"degree must be an integer, at least 0, got {self.degree!r}.")
         _check_affine(self.gamma, self.coef0)
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from mercer.kernels import callable as _callable
-from mercer.kernels._pairwise import BLOCK_BYTES, Data, as_points, row_slices
+from mercer.kernels._pairwise import BLOCK_BYTES, Data, as_points, is_sparse, row_slices
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
 from mercer.kernels.precomputed import Precomputed
@@ -18,7 +16,7 @@ from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadr
 
 
 def _width(gamma: float) -> Any:
-    """The length scale of ``exp(-gamma r^2)``."""
+    """Return the length scale of ``exp(-gamma r^2)``."""
     return Gaussian.from_gamma(gamma).length_scale
 
 
@@ -54,9 +52,10 @@ def resolve(
     X : (n, p) points
         The training points.
     gamma : {"scale", "auto"} or float, default="scale"
-        :math:`1/(p \operatorname{var} X)`, :math:`1/p`, or the number itself: the factor of the inner
-        product, of the squared distance (the widths of ``matern`` and ``rational_quadratic``
-        are those of the Gaussian with the same gamma) or of the absolute distance (``laplacian``).
+        :math:`1/(p \operatorname{var} X)`, :math:`1/p`, or the number itself: the factor of the
+        inner product, of the squared distance (the widths of ``matern`` and
+        ``rational_quadratic`` are those of the Gaussian with the same gamma) or of the absolute
+        distance (``laplacian``).
     degree : int, default=3
         Of ``poly``.
     coef0 : float, default=0.0
@@ -103,17 +102,18 @@ def resolve_gamma(gamma: float | str, X: Data) -> float:
             return 1.0 / (X.shape[1] * variance) if variance != 0.0 else 1.0
         if gamma == "auto":
             return 1.0 / int(X.shape[1])
-    elif isinstance(gamma, Real) and 0.0 <= gamma < np.inf:
+    elif np.ndim(gamma) == 0 and 0.0 <= gamma < np.inf:
         return float(gamma)
     raise ValueError(f"gamma must be 'scale', 'auto' or a number, at least 0, got {gamma!r}.")
 
 
 def _variance(X: Data) -> float:
     """Variance of all entries together, reading large data a few rows at a time."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         return float(X.multiply(X).mean() - X.mean() ** 2)
     if X.nbytes <= BLOCK_BYTES:
         return float(X.var())
     slices = list(row_slices(X.shape[0], X.shape[1] * X.itemsize, BLOCK_BYTES))
     mean = sum(float(X[rows].sum(dtype=np.float64)) for rows in slices) / X.size
-    return sum(float(((X[rows] - mean) ** 2).sum(dtype=np.float64)) for rows in slices) / X.size
+    squares = sum(float(((X[rows] - mean) ** 2).sum(dtype=np.float64)) for rows in slices)
+    return squares / int(X.size)

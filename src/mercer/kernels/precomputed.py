@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from mercer.kernels._pairwise import Array, Data, as_points
+from mercer.kernels._pairwise import Array, Data, as_points, is_sparse
 from mercer.kernels.base import Evaluator, Kernel
 
 
@@ -63,11 +62,11 @@ class Precomputed(Kernel):
         X = _matrix(X)
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"Only a square kernel matrix has a diagonal, got shape {X.shape}.")
-        return X.diagonal().copy()
+        return np.array(X.diagonal())
 
 
 def _matrix(X: Any) -> Array:
-    if sparse.issparse(X):
+    if is_sparse(X):
         raise ValueError("A precomputed kernel matrix must be dense; call X.toarray() first.")
     matrix: Array = as_points(X)
     return matrix

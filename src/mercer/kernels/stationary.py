@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy import sparse, special
+from scipy import special
 
 from mercer.kernels import _matern
 from mercer.kernels._pairwise import (
@@ -16,9 +16,11 @@ from mercer.kernels._pairwise import (
     Data,
     as_pair,
     as_points,
+    is_sparse,
     manhattan_distances,
     scale_features,
     squared_distances,
+    squared_norms,
 )
 from mercer.kernels.base import Evaluator, Kernel
 
@@ -107,7 +109,7 @@ class Radial(Stationary):
 
         def evaluate(X: Data) -> Array:
             X, like = as_pair(X, Z)
-            if like is Z and (origin is None or not sparse.issparse(X)):
+            if like is Z and (origin is None or not is_sparse(X)):
                 P, Q = self._in_units(_shift(X, origin)), units
             else:
                 P, Q = self._pair(X, like)
@@ -117,7 +119,7 @@ class Radial(Stationary):
 
     def _pair(self, X: Data, Z: Data) -> tuple[Data, Data]:
         """Both sets in units of the length scale, shifted to the origin if both are dense."""
-        origin = None if sparse.issparse(X) else _origin(Z)
+        origin = None if is_sparse(X) else _origin(Z)
         return self._in_units(_shift(X, origin)), self._in_units(_shift(Z, origin))
 
     def _squared(self, X: Data, Z: Data | None) -> Array:
@@ -194,12 +196,12 @@ class Gaussian(Radial):
         return np.exp(-0.5 * s)
 
     def _unit_spectrum(self, omega: Array) -> Array:
-        return np.exp(-0.5 * np.einsum("ij,ij->i", omega, omega))
+        return np.exp(-0.5 * squared_norms(omega))
 
 
 @dataclass(eq=False)
 class Matern(Radial):
-    r"""The Matern kernel, whose functions have fewer than :math:`\nu + d/2` square-integrable derivatives.
+    r"""The Matern kernel; its functions have up to :math:`\nu + d/2` square-integrable derivatives.
 
     .. math:: k(x, z) = \frac{2^{1-\nu}}{\Gamma(\nu)} a^\nu K_\nu(a), \qquad
               a = \sqrt{2\nu} \, |(x - z)/l|
@@ -221,7 +223,8 @@ class Matern(Radial):
     References
     ----------
     C. E. Rasmussen and C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006,
-    eq. (4.14) and (4.15). For :math:`\nu = 1/2`: A. J. Smola, *Learning with Kernels*, 1998, sec. 3.4.
+    eq. (4.14) and (4.15); for :math:`\nu = 1/2` also A. J. Smola, *Learning with Kernels*,
+    TU Berlin 1998, sec. 3.4.
 
     Examples
     --------
@@ -248,13 +251,13 @@ class Matern(Radial):
         return _matern.slope(s, float(self.nu))
 
     def _unit_spectrum(self, omega: Array) -> Array:
-        square, half = np.einsum("ij,ij->i", omega, omega), 0.5 * omega.shape[1]
+        square, half = squared_norms(omega), 0.5 * omega.shape[1]
         if np.isinf(self.nu):
             return np.exp(-0.5 * square)
         # Gamma(nu + d/2) / Gamma(nu) * (2 nu)^nu * 2^(d/2) / (2 nu + w^2)^(nu + d/2), in logarithms
         nu = float(self.nu)
-        log_ratio = special.gammaln(nu + half) - special.gammaln(nu) - half * np.log(nu)
-        return np.exp(log_ratio - (nu + half) * np.log1p(square / (2.0 * nu)))
+        log_ratio = float(special.gammaln(nu + half) - special.gammaln(nu)) - half * np.log(nu)
+        return np.asarray(np.exp(log_ratio - (nu + half) * np.log1p(square / (2.0 * nu))))
 
 
 @dataclass(eq=False)
@@ -276,7 +279,8 @@ class RationalQuadratic(Radial):
 
     References
     ----------
-    C. E. Rasmussen and C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, eq. (4.19).
+    C. E. Rasmussen and C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006,
+    eq. (4.19).
 
     Examples
     --------
@@ -315,15 +319,15 @@ class RationalQuadratic(Radial):
     def _unit_spectrum(self, omega: Array) -> Array:
         alpha, half = float(self.alpha), 0.5 * omega.shape[1]
         mu = alpha - half
-        a = np.sqrt(2.0 * alpha * np.einsum("ij,ij->i", omega, omega))
+        a = np.sqrt(2.0 * alpha * squared_norms(omega))
         if mu > 0.0:
-            log_ratio = half * np.log(alpha) + special.gammaln(mu) - special.gammaln(alpha)
-            return np.exp(log_ratio) * _matern.bessel(a, mu)
+            ratio = alpha**half * float(special.poch(alpha, -half))
+            return np.asarray(ratio * _matern.bessel(a, mu))
         # The tail is then too heavy for an integral: the spectrum has a pole at zero frequency.
         with np.errstate(divide="ignore"):
             pole = (a / (2.0 * alpha)) ** mu
-        constant = 2.0 * alpha**alpha / special.gamma(alpha)
-        return constant * pole * special.kv(-mu, a)
+        constant = 2.0 * alpha**alpha / float(special.gamma(alpha))
+        return np.asarray(constant * pole * special.kv(-mu, a))
 
 
 @dataclass(eq=False)
@@ -367,7 +371,8 @@ class Laplacian(Stationary):
         return {"length_scale": differences * K[:, :, None] / scale.astype(K.dtype)}
 
     def _unit_spectrum(self, omega: Array) -> Array:
-        return np.prod(np.sqrt(2.0 / np.pi) / (1.0 + omega**2), axis=1)
+        factors = np.sqrt(2.0 / np.pi) / (1.0 + omega**2)
+        return np.asarray(factors.prod(axis=1))
 
 
 def _exp_minus(block: Array) -> None:
@@ -377,7 +382,7 @@ def _exp_minus(block: Array) -> None:
 
 def _origin(Z: Data) -> Array | None:
     """Mean of dense points: as the origin it makes their norms, and so the rounding, small."""
-    if sparse.issparse(Z) or Z.shape[0] == 0:
+    if is_sparse(Z) or Z.shape[0] == 0:
         return None
     mean: Array = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype)
     return mean
@@ -388,4 +393,4 @@ def _shift(X: Data, origin: Array | None) -> Data:
 
 
 def _dense(X: Any) -> Array:
-    return X.toarray() if sparse.issparse(X) else X
+    return np.asarray(X.toarray() if is_sparse(X) else X)

@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations_with_replacement
 from math import comb
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from mercer._params import Params, same
-from mercer.kernels._pairwise import Array, Data, count
+from mercer._params import Params, is_integer, same
+from mercer.kernels._pairwise import Array, Data, count, is_sparse
 
 MAX_COLUMNS = 10_000
 """More unpenalized columns than this mean a mistake: B'B alone would take 800 MB."""
@@ -125,11 +123,11 @@ class Polynomial(NullSpace):
     degree: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.degree, Integral) or self.degree < 0:
+        if not is_integer(self.degree) or self.degree < 0:
             raise ValueError(f"degree must be an integer, at least 0, got {self.degree!r}.")
 
     def _monomials(self, p: int) -> Iterator[tuple[int, ...]]:
-        """The features of each monomial, by degree, then in the order of the features."""
+        """List the features of each monomial, by degree, then in the order of the features."""
         degrees = range(int(self.degree) + 1)
         return chain.from_iterable(combinations_with_replacement(range(p), q) for q in degrees)
 
@@ -139,7 +137,7 @@ class Polynomial(NullSpace):
         if self.degree == 0:
             B[:] = 1.0
             return B
-        X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+        X = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
         column: dict[tuple[int, ...], int] = {}
         for j, monomial in enumerate(self._monomials(p)):
             column[monomial] = j
@@ -154,7 +152,7 @@ class Polynomial(NullSpace):
         if q > MAX_COLUMNS:
             raise ValueError(
                 f"Polynomials of degree {self.degree} in {p} features have {q} unpenalized "
-                f"coefficients, more than {MAX_COLUMNS}; lower the degree or the number of features."
+                f"coefficients, more than {MAX_COLUMNS}; lower the degree or use fewer features."
             )
         return q
 
@@ -209,7 +207,7 @@ class Functions(NullSpace):
         for function, width in zip(self.functions, widths, strict=True):
             start, stop = stop, stop + width
             values = function(X)
-            values = np.asarray(values.toarray() if sparse.issparse(values) else values)
+            values = np.asarray(values.toarray() if is_sparse(values) else values)
             if values.shape not in ((n, width), *([(n,)] if width == 1 else [])):
                 raise ValueError(
                     f"{_function_name(function)} returned shape {values.shape} for {n} points, "
