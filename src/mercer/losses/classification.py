@@ -135,3 +135,7 @@ class Logistic(Loss):
 
     def slopes(self, y: Array) -> tuple[Array, Array]:
         return np.where(y > 0, -1.0, 0.0), np.where(y > 0, 0.0, 1.0)
+
+    def probability(self, f: Array) -> Array:
+        """Return the probability of the positive class at decision values ``f``."""
+        return np.asarray(expit(f))

@@ -151,9 +151,7 @@ class RegularizedRisk:
         with np.errstate(invalid="ignore"):
             vf = v * f
         # Summed sample by sample, so that the gap does not suffer from the size of the two values.
-        terms = self._weighted(
-            self.loss.value(self.y, f) + self.loss.conjugate(self.y, v) - vf, a
-        )
+        terms = self._weighted(self.loss.value(self.y, f) + self.loss.conjugate(self.y, v) - vf, a)
         violation = np.where(self.c > 0, self.loss.violation(self.y, f, v), 0.0)
         return Certificate(
             primal=primal,

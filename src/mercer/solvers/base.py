@@ -6,7 +6,7 @@ import enum
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = [
     "Solution",
     "Solver",
     "Status",
+    "join",
     "minimize",
 ]
 
@@ -54,7 +55,7 @@ class Progress:
     iteration : int
         Iterations so far, in the solver's own unit.
     objective : float
-        Dual objective (primal for primal solvers).
+        Value of the regularized risk.
     gap : float
         Duality gap, or an upper estimate of it; nan where the solver has none yet.
     violation : float
@@ -179,6 +180,33 @@ class Solution:
         return self.status is Status.CONVERGED
 
 
+def join(solutions: Sequence[Solution]) -> Solution:
+    """Return the solution of independent problems taken together.
+
+    Objectives, bounds, gaps, iterations and times add up; violations and residuals are the largest,
+    and the status is the worst. The only solution of one problem is returned as it is.
+    """
+    if len(solutions) == 1:
+        return solutions[0]
+    worst = next((s for s in solutions if not s.converged), solutions[0])
+    return Solution(
+        a=np.concatenate([s.a for s in solutions]),
+        b=np.concatenate([s.b for s in solutions]),
+        objective=sum(s.objective for s in solutions),
+        dual=sum(s.dual for s in solutions),
+        gap=sum(s.gap for s in solutions),
+        violation=max(s.violation for s in solutions),
+        residual=max(s.residual for s in solutions),
+        status=worst.status,
+        n_iter=sum(s.n_iter for s in solutions),
+        solver=worst.solver,
+        reason=worst.reason,
+        f=np.concatenate([s.f for s in solutions]),
+        times={key: sum(s.times[key] for s in solutions) for key in worst.times},
+        history=tuple(progress for s in solutions for progress in s.history),
+    )
+
+
 @dataclass(frozen=True)
 class Answer:
     """What a solver hands to :func:`minimize`: coefficients, iterations, and whether it is content."""
@@ -261,7 +289,9 @@ def minimize(
     >>> from mercer.losses import Squared
     >>> from mercer.problems import RegularizedRisk
     >>> from mercer.solvers import Direct, minimize
-    >>> risk = RegularizedRisk(Squared(), Dense(np.eye(2)), np.array([1.0, 3.0]), 1.0, np.ones((2, 1)))
+    >>> risk = RegularizedRisk(
+    ...     Squared(), Dense(np.eye(2)), np.array([1.0, 3.0]), 1.0, np.ones((2, 1))
+    ... )
     >>> solution = minimize(risk, Direct())
     >>> solution.b, solution.a, solution.gap < 1e-12
     (array([2.]), array([-0.5,  0.5]), True)
@@ -311,15 +341,20 @@ def settle(risk: RegularizedRisk, a: Array) -> Array:
     width = np.where(np.isfinite(upper - lower), upper - lower, largest)
     a = np.clip(a, lower, upper)
     a = np.where(np.abs(a) <= SUPPORT * width, 0.0, a)
-    a = np.where(a <= lower + SUPPORT * width, lower, np.where(a >= upper - SUPPORT * width, upper, a))
+    a = np.where(
+        a <= lower + SUPPORT * width, lower, np.where(a >= upper - SUPPORT * width, upper, a)
+    )
     free = (a > lower) & (a < upper) & (a != 0)
     if risk.q and np.any(free) and risk.residual(a) > 0:
         # The least change, scaled by each coefficient's own room, that meets the equality rows.
         room = np.minimum(np.minimum(a - lower, upper - a), np.abs(a)) * free
         room = room / np.max(room)
-        change = room * (risk.B @ np.linalg.lstsq(
-            (risk.B * room[:, None]).T @ risk.B, risk.d - risk.B.T @ a, rcond=None
-        )[0])
+        change = room * (
+            risk.B
+            @ np.linalg.lstsq(
+                (risk.B * room[:, None]).T @ risk.B, risk.d - risk.B.T @ a, rcond=None
+            )[0]
+        )
         a = np.clip(a + change, lower, upper)
     return a
 

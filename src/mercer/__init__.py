@@ -1,0 +1,64 @@
+"""Kernel machines: any convex loss, any kernel, anything unpenalized, and a certificate on every fit.
+
+Names are imported when they are first used, so that ``import mercer`` itself costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from mercer._version import __version__
+
+if TYPE_CHECKING:
+    from mercer.estimators import (
+        SVC,
+        SVR,
+        HuberSVR,
+        KernelClassifier,
+        KernelLogisticRegression,
+        KernelRegressor,
+        NuSVC,
+        NuSVR,
+        OneClassSVM,
+        QuantileSVR,
+    )
+
+_ESTIMATORS = [
+    "SVC",
+    "SVR",
+    "HuberSVR",
+    "KernelClassifier",
+    "KernelLogisticRegression",
+    "KernelRegressor",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "QuantileSVR",
+]
+_ROOMS = ["estimators", "gram", "kernels", "losses", "problems", "regularizers", "solvers"]
+
+__all__ = [
+    "SVC",
+    "SVR",
+    "HuberSVR",
+    "KernelClassifier",
+    "KernelLogisticRegression",
+    "KernelRegressor",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "QuantileSVR",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import an estimator or a room on first use."""
+    if name in _ESTIMATORS:
+        return getattr(import_module("mercer.estimators"), name)
+    if name in _ROOMS:
+        return import_module(f"mercer.{name}")
+    raise AttributeError(f"module 'mercer' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_ROOMS])

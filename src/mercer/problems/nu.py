@@ -1,0 +1,164 @@
+r"""Nu-formulations as regularized risks.
+
+A margin or a tube whose width is a variable of the problem is an unpenalized column with a linear cost,
+so the nu-machines and the one-class machine are instances of the same functional with :math:`d \ne 0`
+and need no solver of their own. Each function returns the problem, its ``_back`` the machine in the user's terms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.gram.base import Gram
+from mercer.gram.indexed import Indexed
+from mercer.losses.base import Array
+from mercer.losses.classification import Hinge
+from mercer.losses.regression import Pinball
+from mercer.problems.risk import RegularizedRisk
+
+__all__ = [
+    "Machine",
+    "nu_classification",
+    "nu_classification_back",
+    "nu_regression",
+    "nu_regression_back",
+    "one_class",
+]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Coefficients in the user's terms: expansion, intercept, and the width that nu chose."""
+
+    a: Array
+    b: float
+    width: float
+
+
+def nu_classification(K: Gram, y: Array, c: Array, nu: float) -> RegularizedRisk:
+    r"""Write nu-classification as a risk with one unpenalized column per class.
+
+    .. math::
+
+        \min_{f, b, \rho}\; \tfrac12 \|f\|^2 - \nu \rho \sum_i c_i
+        + \sum_i c_i \max(0, \rho - y_i (f(x_i) + b))
+
+    With :math:`b_\pm = b \mp \rho` the loss is a hinge with margin zero at :math:`f + b_{y_i}`, and
+    :math:`d = (\nu/2, -\nu/2) \sum_i c_i`.
+
+    Parameters
+    ----------
+    K : Gram
+        Kernel matrix of the sample.
+    y : ndarray of shape (n,)
+        Labels plus and minus one.
+    c : ndarray of shape (n,)
+        Weights of the samples.
+    nu : float
+        Upper bound on the fraction of margin errors, lower bound on that of support vectors.
+
+    Returns
+    -------
+    RegularizedRisk
+        The problem; :func:`nu_classification_back` reads its solution.
+    """
+    c = np.broadcast_to(np.asarray(c, dtype=float), y.shape)
+    half = 0.5 * nu * float(np.sum(c))
+    if half > min(float(np.sum(c[y > 0])), float(np.sum(c[y < 0]))) * (1.0 + 1e-12):
+        raise ValueError(
+            f"specified nu is infeasible: nu={nu} asks for more margin errors than the smaller class "
+            "has weight; choose nu at most twice its share"
+        )
+    B = np.column_stack([y > 0, y < 0]).astype(float)
+    return RegularizedRisk(Hinge(margin=0.0), K, y, c, B, np.array([half, -half]))
+
+
+def nu_classification_back(a: Array, b: Array) -> Machine:
+    r"""Return the machine of a nu-classification, scaled so that the margin is one.
+
+    Dividing by :math:`\rho` turns it into the soft-margin machine with ``C = 1 / rho``, the convention
+    of LIBSVM and scikit-learn.
+    """
+    rho = 0.5 * (b[1] - b[0])
+    scale = 1.0 / rho if rho > 0 else 1.0
+    return Machine(a * scale, 0.5 * (b[0] + b[1]) * scale, float(rho))
+
+
+def nu_regression(K: Gram, y: Array, c: Array, nu: float) -> RegularizedRisk:
+    r"""Write nu-regression as a risk over doubled samples, one for each wall of the tube.
+
+    .. math::
+
+        \min_{f, b, \epsilon}\; \tfrac12 \|f\|^2 + \sum_i c_i \bigl(\nu \epsilon
+        + \max(0, |y_i - f(x_i) - b| - \epsilon)\bigr)
+
+    With :math:`b_\uparrow = b + \epsilon` and :math:`b_\downarrow = b - \epsilon` the two walls are
+    one-sided losses, and :math:`d = (\nu/2, -\nu/2) \sum_i c_i`.
+
+    Parameters
+    ----------
+    K : Gram
+        Kernel matrix of the sample.
+    y : ndarray of shape (n,)
+        Targets.
+    c : ndarray of shape (n,)
+        Weights of the samples.
+    nu : float
+        Upper bound on the fraction of samples outside the tube, in (0, 1].
+
+    Returns
+    -------
+    RegularizedRisk
+        The problem over ``2 n`` samples; :func:`nu_regression_back` reads its solution.
+    """
+    n = len(y)
+    c = np.broadcast_to(np.asarray(c, dtype=float), y.shape)
+    upper = np.repeat([1.0, 0.0], n)
+    half = 0.5 * nu * float(np.sum(c))
+    return RegularizedRisk(
+        Pinball(upper),
+        Indexed(K, np.tile(np.arange(n), 2)),
+        np.tile(y, 2),
+        np.tile(c, 2),
+        np.column_stack([upper, 1.0 - upper]),
+        np.array([half, -half]),
+    )
+
+
+def nu_regression_back(a: Array, b: Array) -> Machine:
+    """Return the machine of a nu-regression; ``width`` is the half-width of the tube."""
+    n = len(a) // 2
+    return Machine(a[:n] + a[n:], float(0.5 * (b[0] + b[1])), float(0.5 * (b[0] - b[1])))
+
+
+def one_class(K: Gram, c: Array, nu: float) -> RegularizedRisk:
+    r"""Write the one-class machine as a risk whose intercept is rewarded.
+
+    .. math::
+
+        \min_{f, \rho}\; \tfrac12 \|f\|^2 - \nu \rho \sum_i c_i + \sum_i c_i \max(0, \rho - f(x_i))
+
+    With :math:`b = -\rho` the loss is a hinge with margin zero and :math:`d = \nu \sum_i c_i`.
+
+    Parameters
+    ----------
+    K : Gram
+        Kernel matrix of the sample.
+    c : ndarray of shape (n,)
+        Weights of the samples.
+    nu : float
+        Upper bound on the fraction of samples left outside.
+
+    Returns
+    -------
+    RegularizedRisk
+        The problem; its ``a`` and ``b`` are the machine's.
+    """
+    n = K.shape[0]
+    c = np.broadcast_to(np.asarray(c, dtype=float), (n,))
+    ones = np.ones(n)
+    return RegularizedRisk(
+        Hinge(margin=0.0), K, ones, c, ones[:, None], np.array([nu * float(np.sum(c))])
+    )

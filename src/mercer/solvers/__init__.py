@@ -1,0 +1,34 @@
+"""How it is minimized."""
+
+from mercer.solvers.auto import SOLVERS, Auto
+from mercer.solvers.base import (
+    ConvergenceWarning,
+    Monitor,
+    Progress,
+    Solution,
+    Solver,
+    Status,
+    join,
+    minimize,
+)
+from mercer.solvers.direct import Direct
+from mercer.solvers.interior_point import InteriorPoint
+from mercer.solvers.newton import Newton
+from mercer.solvers.smo import SMO
+
+__all__ = [
+    "SMO",
+    "SOLVERS",
+    "Auto",
+    "ConvergenceWarning",
+    "Direct",
+    "InteriorPoint",
+    "Monitor",
+    "Newton",
+    "Progress",
+    "Solution",
+    "Solver",
+    "Status",
+    "join",
+    "minimize",
+]

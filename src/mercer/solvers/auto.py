@@ -1,0 +1,94 @@
+"""Choose a solver by what the problem is, and say why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mercer.losses.base import QuadraticDualLoss
+from mercer.problems.risk import RegularizedRisk
+from mercer.solvers.base import Answer, Monitor, Solution, Solver
+from mercer.solvers.direct import Direct
+from mercer.solvers.interior_point import InteriorPoint
+from mercer.solvers.newton import Newton
+from mercer.solvers.smo import SMO
+
+__all__ = ["SOLVERS", "Auto"]
+
+
+@dataclass(eq=False)
+class Auto(Solver):
+    """Pick the first solver that suits the problem.
+
+    A linear system is solved directly while its matrix fits; other smooth losses go to Newton's
+    method while it does; everything with a quadratic dual and at most one unpenalized column a sample
+    goes to decomposition, which needs no more memory than it is given; the rest to the interior
+    point.
+
+    Parameters
+    ----------
+    tol : float, default=1e-3
+        Largest violation of an optimality condition.
+    max_iter : int, default=-1
+        Largest number of iterations, in the unit of the solver picked.
+    max_time : float, optional
+        Largest number of seconds.
+    cache_bytes : float, default=2e8
+        Memory for kernel rows in decomposition.
+    shrinking : bool, default=True
+        Whether decomposition leaves samples at their bounds aside.
+    max_dense : int, default=6000
+        Largest sample for which a matrix is factorized.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram import Dense
+    >>> from mercer.losses import Squared
+    >>> from mercer.problems import RegularizedRisk
+    >>> from mercer.solvers import Auto
+    >>> risk = RegularizedRisk(Squared(), Dense(np.eye(3)), np.arange(3.0), 1.0)
+    >>> solver, reason = Auto().choose(risk)
+    >>> type(solver).__name__, reason
+    ('Direct', 'squared loss: one linear system of 3 samples')
+    """
+
+    cache_bytes: float = 2e8
+    shrinking: bool = True
+    max_dense: int = 6000
+
+    def choose(self, risk: RegularizedRisk) -> tuple[Solver, str]:
+        budget = {"tol": self.tol, "max_iter": self.max_iter, "max_time": self.max_time}
+        fits = risk.n <= self.max_dense
+        direct, newton = Direct(**budget), Newton(**budget)
+        if fits and direct.accepts(risk):
+            return direct, f"squared loss: one linear system of {risk.n} samples"
+        smo = SMO(**budget, cache_bytes=self.cache_bytes, shrinking=self.shrinking)
+        if newton.accepts(risk) and (fits or not smo.accepts(risk)):
+            return newton, f"smooth loss, {risk.n} samples: a few linear systems"
+        if smo.accepts(risk):
+            return (
+                smo,
+                f"quadratic dual, {risk.n} samples: pair steps within {self.cache_bytes:.0e} bytes",
+            )
+        kind = (
+            "several unpenalized columns"
+            if isinstance(risk.loss, QuadraticDualLoss)
+            else "general loss"
+        )
+        return InteriorPoint(**budget), f"{kind}: a primal-dual path"
+
+    def refuses(self, risk: RegularizedRisk) -> str:
+        return self.choose(risk)[0].refuses(risk)
+
+    def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
+        return self.choose(risk)[0].solve(risk, start, monitor)
+
+
+SOLVERS: dict[str, type[Solver]] = {
+    "auto": Auto,
+    "direct": Direct,
+    "interior_point": InteriorPoint,
+    "newton": Newton,
+    "smo": SMO,
+}
+"""Solvers by the names that estimators accept."""
