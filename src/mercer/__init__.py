@@ -1,4 +1,4 @@
-"""Kernel machines: any convex loss, any kernel, anything unpenalized, and a certificate on every fit.
+"""Kernel machines: any convex loss, any kernel, anything unpenalized, a certificate on every fit.
 
 Names are imported when they are first used, so that ``import mercer`` itself costs nothing.
 """

@@ -1,8 +1,9 @@
 r"""Nu-formulations as regularized risks.
 
-A margin or a tube whose width is a variable of the problem is an unpenalized column with a linear cost,
-so the nu-machines and the one-class machine are instances of the same functional with :math:`d \ne 0`
-and need no solver of their own. Each function returns the problem, its ``_back`` the machine in the user's terms.
+A margin or a tube whose width is a variable of the problem is an unpenalized column with a linear
+cost, so the nu-machines and the one-class machine are instances of the same functional with
+:math:`d \ne 0` and need no solver of their own. Each function returns the problem, its ``_back``
+the machine in the user's terms.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def nu_classification(K: Gram, y: Array, c: Array, nu: float) -> RegularizedRisk
     half = 0.5 * nu * float(np.sum(c))
     if half > min(float(np.sum(c[y > 0])), float(np.sum(c[y < 0]))) * (1.0 + 1e-12):
         raise ValueError(
-            f"specified nu is infeasible: nu={nu} asks for more margin errors than the smaller class "
-            "has weight; choose nu at most twice its share"
+            f"specified nu is infeasible: nu={nu} asks for more margin errors than the smaller "
+            "class has weight; choose nu at most twice its share"
         )
     B = np.column_stack([y > 0, y < 0]).astype(float)
     return RegularizedRisk(Hinge(margin=0.0), K, y, c, B, np.array([half, -half]))
@@ -78,8 +79,8 @@ def nu_classification(K: Gram, y: Array, c: Array, nu: float) -> RegularizedRisk
 def nu_classification_back(a: Array, b: Array) -> Machine:
     r"""Return the machine of a nu-classification, scaled so that the margin is one.
 
-    Dividing by :math:`\rho` turns it into the soft-margin machine with ``C = 1 / rho``, the convention
-    of LIBSVM and scikit-learn.
+    Dividing by :math:`\rho` turns it into the soft-margin machine with ``C = 1 / rho``, the
+    convention of LIBSVM and scikit-learn.
     """
     rho = 0.5 * (b[1] - b[0])
     scale = 1.0 / rho if rho > 0 else 1.0

@@ -35,8 +35,8 @@ class Certificate:
     dual : float
         Lower bound on that value over all ``(a, b)``: minus the dual function at ``a``.
     gap : float
-        Duality gap, the sum of the Fenchel-Young terms. The excess of ``primal`` over the minimum is
-        at most this, up to ``residual`` times the size of the optimal ``b``.
+        Duality gap, the sum of the Fenchel-Young terms. The excess of ``primal`` over the minimum
+        is at most this, up to ``residual`` times the size of the optimal ``b``.
     violation : float
         Largest violation of an optimality condition, in units of the decision function for losses
         with quadratic dual and in units of the loss's slope for others.
@@ -102,8 +102,8 @@ class RegularizedRisk:
         self.d = np.zeros(q) if d is None else np.asarray(d, dtype=np.float64)
         if self.y.shape != (n,) or self.B.shape != (n, q) or self.d.shape != (q,):
             raise ValueError(
-                f"a Gram of {n} samples needs y of shape ({n},), B of shape ({n}, q) and d of shape "
-                f"(q,); got {self.y.shape}, {self.B.shape} and {self.d.shape}"
+                f"a Gram of {n} samples needs y of shape ({n},), B of shape ({n}, q) and d of "
+                f"shape (q,); got {self.y.shape}, {self.B.shape} and {self.d.shape}"
             )
         if not (np.all(self.c >= 0) and np.all(np.isfinite(self.c))):
             raise ValueError("weights c must be finite and not negative")
@@ -177,6 +177,6 @@ class RegularizedRisk:
         )
 
     def _weighted(self, values: Array, a: Array) -> Array:
-        """Multiply by the weights; a sample without weight is free at zero and forbidden elsewhere."""
+        """Multiply by the weights; a sample without weight is free at zero, forbidden elsewhere."""
         with np.errstate(invalid="ignore"):
             return np.where(self.c > 0, self.c * values, np.where(a == 0, 0.0, np.inf))

@@ -1,9 +1,9 @@
-"""The compiled inner loop of decomposition: pairs of coefficients on arrays, one loop for all losses.
+"""The compiled inner loop of decomposition: pairs of coefficients, one loop for all losses.
 
-It minimizes ``1/2 a'Ka + sum_i g_i(a_i)`` where ``g_i`` is two parabolas that meet at zero, over a box
-and one equality row per group of samples. ``F = Ka`` is kept up to date. With ``up`` the derivative of
-the objective when ``a_i`` grows and ``down`` when it shrinks, a group is optimal when no ``up`` of a
-coefficient that may grow lies below a ``down`` of one that may shrink.
+It minimizes ``1/2 a'Ka + sum_i g_i(a_i)`` where ``g_i`` is two parabolas that meet at zero, over a
+box and one equality row per group of samples. ``F = Ka`` is kept up to date. With ``up`` the
+derivative of the objective when ``a_i`` grows and ``down`` when it shrinks, a group is optimal
+when no ``up`` of a coefficient that may grow lies below a ``down`` of one that may shrink.
 """
 
 import numpy as np
@@ -199,8 +199,8 @@ def pair_steps(
     """Take up to ``max_iter`` steps of maximal second-order gain on ``active[:n_active]``.
 
     ``group[i] = -1`` marks a coefficient under no equality row. ``active`` is permuted in place;
-    ``shrink_every = 0`` keeps all samples active. Returns (steps, violation, n_active), the violation
-    being that of the active samples.
+    ``shrink_every = 0`` keeps all samples active. Returns (steps, violation, n_active), the
+    violation being that of the active samples.
     """
     n = a.shape[0]
     singles = False

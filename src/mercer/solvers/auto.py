@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mercer.losses.base import QuadraticDualLoss
 from mercer.problems.risk import RegularizedRisk
@@ -20,9 +21,9 @@ class Auto(Solver):
     """Pick the first solver that suits the problem.
 
     A linear system is solved directly while its matrix fits; other smooth losses go to Newton's
-    method while it does; everything with a quadratic dual and at most one unpenalized column a sample
-    goes to decomposition, which needs no more memory than it is given; the rest to the interior
-    point.
+    method while it does; everything with a quadratic dual and at most one unpenalized column a
+    sample goes to decomposition, which needs no more memory than it is given; the rest to the
+    interior point.
 
     Parameters
     ----------
@@ -57,7 +58,11 @@ class Auto(Solver):
     max_dense: int = 6000
 
     def choose(self, risk: RegularizedRisk) -> tuple[Solver, str]:
-        budget = {"tol": self.tol, "max_iter": self.max_iter, "max_time": self.max_time}
+        budget: dict[str, Any] = {
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "max_time": self.max_time,
+        }
         fits = risk.n <= self.max_dense
         direct, newton = Direct(**budget), Newton(**budget)
         if fits and direct.accepts(risk):

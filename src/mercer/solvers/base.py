@@ -27,8 +27,8 @@ __all__ = [
     "minimize",
 ]
 
-# The one support-vector threshold: a coefficient smaller than this fraction of its box (of the largest
-# coefficient where the box is infinite) is zero, one as close to the box is on it.
+# The one support-vector threshold: a coefficient smaller than this fraction of its box (of the
+# largest coefficient where the box is infinite) is zero, one as close to the box is on it.
 SUPPORT = 1e-10
 
 
@@ -209,7 +209,7 @@ def join(solutions: Sequence[Solution]) -> Solution:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a solver hands to :func:`minimize`: coefficients, iterations, and whether it is content."""
+    """What a solver hands to :func:`minimize`: coefficients, iterations, and its own verdict."""
 
     a: Array
     b: Array
@@ -303,8 +303,8 @@ def minimize(
     answer = chosen.solve(risk, start, monitor)
     if not (np.all(np.isfinite(answer.a)) and np.all(np.isfinite(answer.b))):
         raise FloatingPointError(
-            f"{type(chosen).__name__} returned coefficients that are not finite; the data may contain "
-            "very large values: scale the inputs and targets, or lower C"
+            f"{type(chosen).__name__} returned coefficients that are not finite; the data may "
+            "contain very large values: scale the inputs and targets, or lower C"
         )
     solved = monitor.elapsed
     a = settle(risk, answer.a)
@@ -373,8 +373,7 @@ def _advice(solution: Solution, solver: Solver) -> str:
     }.get(solution.status, "You may want to")
     return (
         f"Solver terminated early ({solution.solver}: {solution.status.value} after "
-        f"{solution.n_iter} iterations, max_iter={solver.max_iter}). Duality gap {solution.gap:.2e} at "
-        f"objective {solution.objective:.6g}, violation {solution.violation:.2e} against "
-        f"tol={solver.tol:.2e}. {remedy} scale the inputs (StandardScaler, MinMaxScaler), lower C or "
-        "loosen tol."
+        f"{solution.n_iter} iterations). Duality gap {solution.gap:.2e} at objective "
+        f"{solution.objective:.6g}, violation {solution.violation:.2e} against tol="
+        f"{solver.tol:.2e}. {remedy} scale the inputs (StandardScaler, MinMaxScaler), lower C or loosen tol."
     )

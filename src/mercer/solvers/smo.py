@@ -1,20 +1,20 @@
 r"""Decomposition: pairs of coefficients inside working sets, for losses with quadratic dual.
 
 Sequential minimal optimization with second-order selection (Fan, Chen and Lin, 2005), on the signed
-coefficients themselves: a loss with a dead zone has a kink at :math:`a_i = 0`, which the line search of
-a pair walks through, instead of twice the variables. One equality row per *group* of samples is kept:
-a single group is the usual intercept, two groups are the nu-machines, none is a machine without
-intercept.
+coefficients themselves: a loss with a dead zone has a kink at :math:`a_i = 0`, which the line
+search of a pair walks through, instead of twice the variables. One equality row per *group* of
+samples is kept: a single group is the usual intercept, two groups are the nu-machines, none is a
+machine without intercept.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram.base import Gram
 from mercer.gram.cache import RowCache
 from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
 from mercer.problems.risk import RegularizedRisk
@@ -32,8 +32,8 @@ WORK = 5e7
 class SMO(Solver):
     """Sequential minimal optimization within working sets.
 
-    Takes every loss whose conjugate is quadratic, and unpenalized columns with disjoint supports and
-    one value each (an intercept, or one intercept per group of samples).
+    Takes every loss whose conjugate is quadratic, and unpenalized columns with disjoint supports
+    and one value each (an intercept, or one intercept per group of samples).
 
     Parameters
     ----------
@@ -44,15 +44,15 @@ class SMO(Solver):
     max_time : float, optional
         Largest number of seconds.
     cache_bytes : float, default=2e8
-        Memory for kernel rows. A kernel matrix that fits is computed once; a larger one is visited in
-        working sets whose rows fit.
+        Memory for kernel rows. A kernel matrix that fits is computed once; a larger one is visited
+        in working sets whose rows fit.
     shrinking : bool, default=True
         Leave samples that rest on their bounds aside until the end.
 
     References
     ----------
-    R.-E. Fan, P.-H. Chen, C.-J. Lin, Working set selection using second order information for training
-    support vector machines, JMLR 6 (2005), WSS 2.
+    R.-E. Fan, P.-H. Chen, C.-J. Lin, Working set selection using second order information for
+    training support vector machines, JMLR 6 (2005), WSS 2.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class SMO(Solver):
     def _whole(self, risk: RegularizedRisk, state: _State, monitor: Monitor) -> Answer:
         """Run on the whole kernel matrix."""
         n = risk.n
-        K = np.ascontiguousarray(risk.K.rows(slice(None)))
+        K = risk.K.dense()
         active, n_active = np.arange(n), n
         steps, violation = 0, np.inf
         shrink_every = min(n, 1000) if self.shrinking else 0
@@ -116,9 +116,9 @@ class SMO(Solver):
 
     def _blocks(self, risk: RegularizedRisk, state: _State, monitor: Monitor) -> Answer:
         """Run on working sets whose kernel rows fit the cache."""
-        n, row = risk.n, risk.n * risk.K.dtype.itemsize
+        row = risk.n * risk.K.dtype.itemsize
         size = int(np.clip(self.cache_bytes / 2 / row, 4, 1024)) // 2 * 2
-        K = RowCache(risk.K, max(self.cache_bytes - size * row, size * row))
+        K = RowCache(risk.K, int(max(self.cache_bytes - size * row, size * row)))
         W = np.empty(0, dtype=np.intp)
         steps, violation, idle = 0, state.violation(), 0
         while violation > self.tol:
@@ -160,17 +160,17 @@ class _State:
         self.F = risk.K.matvec(self.a) if np.any(self.a) else np.zeros(risk.n)
 
     @property
-    def arrays(self) -> tuple[Array | NDArray[np.intp] | int, ...]:
+    def arrays(self) -> tuple[Any, ...]:
         """Return what the compiled loop reads, for the whole sample."""
         t = self.terms
         return (
             t.p_pos, t.p_neg, t.q_pos, t.q_neg, t.lower, t.upper, self.group, len(self.scale),
         )  # fmt: skip
 
-    def restrict(self, W: NDArray[np.intp]) -> tuple[Array | NDArray[np.intp] | int, ...]:
+    def restrict(self, W: NDArray[np.intp]) -> tuple[Any, ...]:
         """Return what the compiled loop reads, for the samples ``W``."""
         *arrays, n_groups = self.arrays
-        return (*(x[W] for x in arrays), n_groups)  # type: ignore[index]
+        return (*(x[W] for x in arrays), n_groups)
 
     def slopes(self) -> tuple[Array, Array]:
         """Return the derivatives upwards and downwards, infinite where the box forbids the move."""
@@ -258,8 +258,8 @@ class _State:
                 move = np.clip(abs(missing) - np.nan_to_num(before, posinf=np.inf), 0.0, room)
             if np.sum(move) < abs(missing) * (1.0 - 1e-12):
                 raise ValueError(
-                    f"no coefficients meet the equality row of unpenalized column {g}: the problem is "
-                    "infeasible (for nu-machines, lower nu)"
+                    f"no coefficients meet the equality row of unpenalized column {g}: the "
+                    "problem is infeasible (for nu-machines, lower nu)"
                 )
             a[inside] += np.sign(missing) * move
         return a
