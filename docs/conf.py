@@ -1,0 +1,125 @@
+"""Settings of the documentation; nothing here needs a network."""
+
+import importlib
+import inspect
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "src"))
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+project = "Mercer"
+author = "The Mercer developers"
+copyright = "The Mercer developers"
+release = version = importlib.import_module("mercer._version").__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+root_doc = "index"
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "**/GALLERY_HEADER.rst"]
+templates_path = ["_templates"]
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+html_theme = "pydata_sphinx_theme"
+html_title = "Mercer"
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
+}
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's parameter sections say it better
+autodoc_default_options = {"members": True, "inherited-members": True, "member-order": "bysource"}
+numpydoc_show_class_members = False  # the template of a class lists its members
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"/plot_",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+}
+
+# The rooms of the library in the order a reader meets them, from the surface down.
+ROOMS = (
+    "estimators",
+    "unsupervised",
+    "selection",
+    "losses",
+    "kernels",
+    "regularizers",
+    "gram",
+    "problems",
+    "solvers",
+    "capacity",
+    "plotting",
+    "datasets",
+    "io",
+    "distributed",
+)
+
+
+def public(module):
+    """Return the classes and functions a module exports, by name."""
+    exported = ((name, getattr(module, name)) for name in getattr(module, "__all__", ()))
+    return {name: obj for name, obj in exported if inspect.isclass(obj) or inspect.isroutine(obj)}
+
+
+def section(title, text, module, names):
+    lines = [title, "-" * len(title), "", text, "", f".. currentmodule:: {module}", ""]
+    return [*lines, ".. autosummary::", "   :toctree: .", "", *(f"   {n}" for n in names), ""]
+
+
+def write_reference(app, config):
+    """Write the page of the public names, each listed once: at the top if it is exported there."""
+    folder = HERE / "reference" / "generated"
+    folder.mkdir(parents=True, exist_ok=True)
+    top = public(importlib.import_module("mercer"))
+    lines = ["The public names", "================", ""]
+    if top:
+        lines += section("mercer", "What most programs import.", "mercer", top)
+    pages = {f"mercer.{name}" for name in top}
+    for room in ROOMS:
+        if not (HERE.parent / "src" / "mercer" / room / "__init__.py").exists():
+            continue
+        module = importlib.import_module(f"mercer.{room}")
+        names = [name for name, obj in public(module).items() if obj is not top.get(name)]
+        pages |= {f"mercer.{room}.{name}" for name in names}
+        if names:
+            text = (module.__doc__ or "").split("\n\n")[0].strip().replace("\n", " ")
+            lines += section(f"mercer.{room}", text, f"mercer.{room}", names)
+    # The page of a name that is gone would be a warning; one that did not change is left alone.
+    for stale in folder.glob("mercer.*.rst"):
+        if stale.stem not in pages:
+            stale.unlink()
+    index, text = folder / "api.rst", "\n".join(lines)
+    if not index.exists() or index.read_text(encoding="utf-8") != text:
+        index.write_text(text, encoding="utf-8")
+
+
+def skip_member(app, what, name, obj, skip, options):
+    """Leave out what scikit-learn and the standard library document themselves."""
+    origin = getattr(inspect.unwrap(obj) if callable(obj) else obj, "__module__", None)
+    inherited = isinstance(origin, str) and not origin.startswith("mercer")
+    requests = name.startswith("set_") and name.endswith("_request")
+    return True if inherited or requests or name in {"get_params", "set_params"} else None
+
+
+def setup(app):
+    app.connect("config-inited", write_reference)
+    app.connect("autodoc-skip-member", skip_member)

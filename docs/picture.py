@@ -1,0 +1,11 @@
+"""Draw the picture of the README, docs/_static/one_functional.png."""
+
+import runpy
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+plt.switch_backend("agg")
+HERE = Path(__file__).parent
+runpy.run_path(str(HERE.parent / "examples" / "plot_one_functional.py"))
+plt.gcf().savefig(HERE / "_static" / "one_functional.png", dpi=110)

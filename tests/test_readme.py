@@ -1,0 +1,30 @@
+"""The first machine of the README runs, and what the README shows exists."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+from snippets import python_blocks
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+
+
+def test_first_machine_runs_in_ten_lines():
+    (_, source), *others = python_blocks(README)
+    assert not others
+    assert len([line for line in source.splitlines() if line.strip()]) <= 10
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(source, str(README), "exec"), {"__name__": "__main__"})
+    # Each printed line ends in a comment that says what is printed.
+    promised = re.findall(r"print\(.*\)  # (.*)", source)
+    assert promised
+    assert printed.getvalue().splitlines() == promised
+
+
+def test_every_relative_link_leads_somewhere():
+    links = re.findall(r"\]\((?!#)([^)\s]+)\)", README.read_text(encoding="utf-8"))
+    assert links
+    assert [link for link in links if not (ROOT / link.split("#")[0]).exists()] == []
