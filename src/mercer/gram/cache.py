@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ class RowCache(Gram):
         index = positions(index, self.shape[0])
         wanted = np.unique(index)
         if len(wanted) > self.capacity:
-            return self._pass_through(index, wanted)
+            return self._pass_through(index)
         missing = wanted[self._slot[wanted] < 0]
         self._clock += 1
         self._used[self._slot[wanted[self._slot[wanted] >= 0]]] = self._clock
@@ -102,28 +103,26 @@ class RowCache(Gram):
         self.evaluations += len(index) * self.shape[0]
         return self.gram.rows(index)
 
-    def _keep(self, index: Array, values: Array) -> None:
+    def _keep(self, index: Array, rows: Iterable[Array]) -> None:
         """Store rows in the slots unused for longest, never in one used at this tick."""
         slots = np.argpartition(self._used, len(index) - 1)[: len(index)]
         evicted = self._owner[slots]
         self._slot[evicted[evicted >= 0]] = -1
-        self._store[slots] = values
+        for slot, row in zip(slots, rows, strict=True):
+            self._store[slot] = row
         self._slot[index] = slots
         self._owner[slots] = index
         self._used[slots] = self._clock
 
-    def _pass_through(self, index: Array, wanted: Array) -> Array:
+    def _pass_through(self, index: Array) -> Array:
         """Answer a request larger than the cache, keeping the part of it that fits."""
-        values = self._fetch(index if len(wanted) == len(index) else wanted)
-        if len(wanted) == len(index):
-            wanted = index
-        if self.capacity:
+        values = self._fetch(index)
+        wanted, first = np.unique(index, return_index=True)
+        new = first[self._slot[wanted] < 0][: self.capacity]
+        if len(new):
             self._clock += 1
-            new = np.flatnonzero(self._slot[wanted] < 0)[-self.capacity :]
-            self._used[:] = np.where(self._owner < 0, 0, self._clock - 1)
-            if len(new):
-                self._keep(wanted[new], values[new])
-        return values if wanted is index else values[np.searchsorted(wanted, index)]
+            self._keep(index[new], (values[i] for i in new))
+        return values
 
     def block(self, rows: Index, columns: Index) -> Array:
         """Return a block, from stored rows where they are stored; nothing new is kept."""

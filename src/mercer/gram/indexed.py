@@ -46,7 +46,7 @@ class Indexed(Gram):
     def block(self, rows: Index, columns: Index) -> Array:
         r, rows_back = np.unique(self.index[_asindex(rows)], return_inverse=True)
         c, columns_back = np.unique(self.index[_asindex(columns)], return_inverse=True)
-        return _spread(_spread(self.gram.block(r, c), rows_back).T, columns_back).T
+        return _spread(_spread(self.gram.block(r, c), rows_back, 0), columns_back, 1)
 
     def origin(self) -> tuple[Gram, NDArray[np.intp]]:
         base, back = np.unique(self.index, return_inverse=True)
@@ -79,8 +79,8 @@ def _asindex(index: Index) -> Any:
     return index if isinstance(index, slice) else np.asarray(index)
 
 
-def _spread(block: Array, back: Array) -> Array:
-    """Rows of `block` at the positions `back`; the block itself if that is the identity."""
-    if len(back) == len(block) and (back == np.arange(len(back))).all():
+def _spread(block: Array, back: Array, axis: int) -> Array:
+    """Take the entries `back` along an axis; the block itself if that is all of them in order."""
+    if len(back) == block.shape[axis] and (back == np.arange(len(back))).all():
         return block
-    return block[back]
+    return block.take(back, axis=axis)

@@ -60,10 +60,9 @@ class Tiled(Gram):
 
     @property
     def _tile(self) -> int:
-        """Side t of a square tile: t^2 values and about four copies of 2 t points fit."""
-        points = 8.0 * self._point_bytes / self.dtype.itemsize
-        budget = self.max_bytes / self.dtype.itemsize
-        return max(1, int(0.5 * (np.sqrt(points**2 + 4.0 * budget) - points)))
+        """Side t of a square tile, so that two of them and four copies of 2 t points fit."""
+        budget, points = self.max_bytes / 16.0, 0.25 * self._point_bytes
+        return max(1, int(np.sqrt(points**2 + budget) - points))
 
     @cached_property
     def _evaluate(self) -> Evaluator | None:
@@ -74,17 +73,15 @@ class Tiled(Gram):
 
     def block(self, rows: Index, columns: Index) -> Array:
         n = self.shape[0]
-        rows = rows if isinstance(rows, slice) else positions(rows, n)
-        X = take(self.X, rows)
-        every = isinstance(columns, slice) and columns == EVERYTHING
-        if every and self._evaluate is not None:
-            return self._evaluate(X)
+        rows = positions(rows, n)
+        if isinstance(columns, slice) and columns == EVERYTHING and self._evaluate is not None:
+            return self._evaluate(take(self.X, rows))
         columns = positions(columns, n)
-        out = np.empty((count(X), len(columns)), dtype=self.dtype)
+        out = np.empty((len(rows), len(columns)), dtype=self.dtype)
         for part in self._parts(len(columns)):
             evaluate = self.kernel.against(take(self.X, columns[part]))
-            for piece in self._parts(count(X)):
-                out[piece, part] = evaluate(take(X, piece))
+            for piece in self._parts(len(rows)):
+                out[piece, part] = evaluate(take(self.X, rows[piece]))
         return out
 
     def _parts(self, n: int) -> Any:

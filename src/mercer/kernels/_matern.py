@@ -26,7 +26,8 @@ def value(s: Array, nu: float) -> Array:
         return (1.0 + a) * np.exp(-a)
     if nu == 2.5:
         return (1.0 + a + a * a / 3.0) * np.exp(-a)
-    return bessel(a, nu)
+    # Rounding of the logarithms could exceed the value at zero distance.
+    return np.minimum(bessel(a, nu), 1.0).astype(s.dtype, copy=False)
 
 
 def slope(s: Array, nu: float) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +20,9 @@ CHUNK_BYTES = 2**18
 
 BLOCK_BYTES = 2**24
 """Bound on any temporary matrix besides the result itself."""
+
+FLOAT32_ERROR, FLOAT64_ERROR = 2e-5, 1e-10
+"""Rounding errors of squared distances that are worth more work; 170 and 450,000 epsilon."""
 
 
 def is_sparse(X: Data) -> bool:
@@ -81,10 +85,9 @@ def row_slices(n: int, row_bytes: int, budget: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n))
 
 
-def chunks(block: Array) -> Iterator[Array]:
-    """Cut a matrix into views of a few rows, each small enough for the cache."""
-    for rows in row_slices(block.shape[0], block.shape[1] * block.itemsize, CHUNK_BYTES):
-        yield block[rows]
+def chunks(block: Array) -> Iterator[slice]:
+    """Cut the rows of a matrix into slices, each small enough for the cache."""
+    return row_slices(block.shape[0], block.shape[1] * block.itemsize, CHUNK_BYTES)
 
 
 def mirror(K: Array, rows: slice) -> None:
@@ -127,7 +130,7 @@ def dot(X: Data, Z: Data) -> Array:
 def _sparse_dot(X: Data, Z: Data) -> Array:
     """Inner products of CSR rows; an intermediate takes at most `BLOCK_BYTES` (or one row)."""
     out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
-    if Z.nnz > 0.02 * Z.shape[0] * Z.shape[1]:
+    if Z.nnz > 0.04 * Z.shape[0] * Z.shape[1]:
         # Rows of a dense Z' are added with unit stride: faster unless most of them are zeros.
         for columns in row_slices(Z.shape[0], Z.shape[1] * Z.dtype.itemsize, BLOCK_BYTES):
             out[:, columns] = X @ np.ascontiguousarray(Z[columns].toarray().T)
@@ -137,9 +140,35 @@ def _sparse_dot(X: Data, Z: Data) -> Array:
     return out
 
 
+class Points:
+    """Points in units of a length scale, with what the distances from them need, computed once."""
+
+    def __init__(self, matrix: Data) -> None:
+        self.matrix = matrix
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self.matrix.dtype
+        return dtype
+
+    @cached_property
+    def norms(self) -> Array:
+        """Squared Euclidean norms."""
+        return squared_norms(self.matrix)
+
+    @cached_property
+    def double(self) -> Points:
+        """The same points in float64."""
+        return self if self.dtype == np.float64 else Points(self.matrix.astype(np.float64))
+
+    def part(self, rows: slice) -> Points:
+        """Return some of the points."""
+        return Points(self.matrix[rows])
+
+
 def squared_distances(
-    X: Data,
-    Z: Data,
+    X: Points,
+    Z: Points,
     *,
     exact_near: bool = False,
     finish: Callable[[Array], None] | None = None,
@@ -155,7 +184,7 @@ def squared_distances(
 
     Parameters
     ----------
-    X, Z : (n, p) and (m, p) points
+    X, Z : n and m points
         Of one dtype, shifted towards the origin by the caller if they are dense.
     exact_near : bool, default=False
         Compute near pairs from the difference even if the absolute error is small, because
@@ -167,43 +196,34 @@ def squared_distances(
     -------
     (n, m) array of the dtype of the points
     """
-    xx, zz = squared_norms(X), squared_norms(Z)
-    radius = float(xx.max(initial=0.0)) + float(zz.max(initial=0.0))
-    if X.dtype == np.float32 and _error(np.float32, radius) > 2e-5:
-        out = np.empty((X.shape[0], Z.shape[0]), dtype=np.float32)
-        Z = Z.astype(np.float64)
-        for rows in row_slices(X.shape[0], 8 * Z.shape[0], BLOCK_BYTES):
-            out[rows] = squared_distances(
-                X[rows].astype(np.float64), Z, exact_near=exact_near, finish=finish
-            )
+    xx, zz = X.norms, Z.norms
+    error = 4.0 * float(np.finfo(X.dtype).eps) * float(xx.max(initial=0.0) + zz.max(initial=0.0))
+    if X.dtype == np.float32 and error > FLOAT32_ERROR:
+        out = np.empty((len(xx), len(zz)), dtype=np.float32)
+        for rows in row_slices(len(xx), 8 * len(zz), BLOCK_BYTES):
+            part = X.part(rows).double
+            out[rows] = squared_distances(part, Z.double, exact_near=exact_near, finish=finish)
         return out
-    error = _error(X.dtype, radius)
+    out = dot(X.matrix, Z.matrix)
+    again = exact_near or (X.dtype == np.float64 and error > FLOAT64_ERROR)
     # A pair is near if its squared distance has fewer than ten correct digits (five in float32).
     near = error / (1e-10 if X.dtype == np.float64 else 1e-5)
-    again = exact_near or (X.dtype == np.float64 and error > 1e-10)
-    out = dot(X, Z)
-    start = 0
-    for block in chunks(out):
-        rows = slice(start, start + block.shape[0])
-        start = rows.stop
+    for rows in chunks(out):
+        block = out[rows]
         block *= -2.0
         block += xx[rows, None]
         block += zz
         np.maximum(block, 0.0, out=block)
         if again:
-            _recompute(block, X[rows], Z, near)
+            _recompute(block, X.matrix[rows], Z.matrix, near)
         if finish is not None:
             finish(block)
     return out
 
 
-def _error(dtype: Any, radius: float) -> float:
-    return 4.0 * float(np.finfo(dtype).eps) * radius
-
-
 def _recompute(block: Array, X: Data, Z: Data, near: float) -> None:
     i, j = np.nonzero(block <= near)
-    for pairs in row_slices(len(i), X.shape[1] * X.dtype.itemsize, BLOCK_BYTES):
+    for pairs in row_slices(len(i), X.shape[1] * X.dtype.itemsize, CHUNK_BYTES):
         block[i[pairs], j[pairs]] = squared_norms(X[i[pairs]] - Z[j[pairs]])
 
 
@@ -217,8 +237,8 @@ def manhattan_distances(X: Data, Z: Data, finish: Callable[[Array], None] | None
         for columns in row_slices(Z.shape[0], 1, 512):
             out[rows, columns] = _sparse_manhattan(X[rows], Z[columns])
         if finish is not None:
-            for block in chunks(out[rows]):
-                finish(block)
+            for piece in chunks(out[rows]):
+                finish(out[rows][piece])
     return out
 
 

@@ -217,7 +217,8 @@ def factors(kernel: Kernel) -> list[Kernel]:
 
 def power(block: Array, exponent: int) -> None:
     """Raise a matrix to an integer power in place, by repeated squaring."""
-    for piece in chunks(block):
+    for rows in chunks(block):
+        piece = block[rows]
         base = piece.copy()
         piece.fill(1.0)
         e = exponent

@@ -137,8 +137,8 @@ class Sigmoid(DotProduct):
 
     def _profile(self, t: Array) -> None:
         _affine(t, self.gamma, self.coef0)
-        for block in chunks(t):
-            np.tanh(block, out=block)
+        for rows in chunks(t):
+            np.tanh(t[rows], out=t[rows])
 
     def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
         slope = 1.0 - self(X, Z) ** 2
@@ -146,9 +146,9 @@ class Sigmoid(DotProduct):
 
 
 def _affine(t: Array, gamma: float, coef0: float) -> None:
-    for block in chunks(t):
-        block *= float(gamma)
-        block += float(coef0)
+    for rows in chunks(t):
+        t[rows] *= float(gamma)
+        t[rows] += float(coef0)
 
 
 def _check_affine(gamma: float, coef0: float) -> None:

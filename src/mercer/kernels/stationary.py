@@ -14,6 +14,7 @@ from mercer.kernels import _matern
 from mercer.kernels._pairwise import (
     Array,
     Data,
+    Points,
     as_pair,
     as_points,
     is_sparse,
@@ -105,22 +106,23 @@ class Radial(Stationary):
     def against(self, Z: Data) -> Evaluator:
         Z = as_points(Z)
         origin = _origin(Z)
-        units = self._in_units(_shift(Z, origin))
+        prepared = Points(self._in_units(_shift(Z, origin)))
 
         def evaluate(X: Data) -> Array:
             X, like = as_pair(X, Z)
             if like is Z and (origin is None or not is_sparse(X)):
-                P, Q = self._in_units(_shift(X, origin)), units
+                P, Q = Points(self._in_units(_shift(X, origin))), prepared
             else:
                 P, Q = self._pair(X, like)
             return squared_distances(P, Q, exact_near=not self._smooth, finish=self._profile)
 
         return evaluate
 
-    def _pair(self, X: Data, Z: Data) -> tuple[Data, Data]:
+    def _pair(self, X: Data, Z: Data) -> tuple[Points, Points]:
         """Both sets in units of the length scale, shifted to the origin if both are dense."""
         origin = None if is_sparse(X) else _origin(Z)
-        return self._in_units(_shift(X, origin)), self._in_units(_shift(Z, origin))
+        P, Q = (Points(self._in_units(_shift(A, origin))) for A in (X, Z))
+        return P, Q
 
     def _squared(self, X: Data, Z: Data | None) -> Array:
         """Squared scaled distances."""
@@ -355,8 +357,9 @@ class Laplacian(Stationary):
         units = self._in_units(Z)
 
         def evaluate(X: Data) -> Array:
-            P, Q = as_pair(self._in_units(as_points(X)), units)
-            return manhattan_distances(P, Q, finish=_exp_minus)
+            X, like = as_pair(X, Z)
+            Q = units if like is Z else self._in_units(like)
+            return manhattan_distances(self._in_units(X), Q, finish=_exp_minus)
 
         return evaluate
 

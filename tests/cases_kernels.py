@@ -1,0 +1,117 @@
+"""Kernels, Gram operators and null spaces that the suites run over, for points with 3 features."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mercer.gram import Dense, Gram, Indexed, LowRank, Precomputed, RowCache, Tiled
+from mercer.kernels import (
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    RationalQuadratic,
+    Sigmoid,
+)
+from mercer.regularizers import Constant, Empty, Functions, NullSpace
+from mercer.regularizers import Polynomial as Polynomials
+
+FEATURES = 3
+SCALES = [0.7, 1.5, 2.0]
+
+STATIONARY: list[Kernel] = [
+    Gaussian(1.3),
+    Gaussian(SCALES),
+    Laplacian(2.0),
+    Laplacian(SCALES),
+    Matern(1.2, nu=0.3),
+    Matern(1.2, nu=0.5),
+    Matern(1.2, nu=1.0),
+    Matern(1.2, nu=1.5),
+    Matern(SCALES, nu=2.5),
+    Matern(1.2, nu=3.7),
+    Matern(1.2, nu=41.0),
+    Matern(SCALES, nu=np.inf),
+    RationalQuadratic(1.4, alpha=0.6),
+    RationalQuadratic(SCALES, alpha=3.0),
+]
+DOT_PRODUCT: list[Kernel] = [
+    Linear(),
+    Polynomial(),
+    Polynomial(degree=2, gamma=0.5, coef0=1.0),
+    Polynomial(degree=5, gamma=0.2, coef0=0.3),
+    Sigmoid(gamma=0.2, coef0=-0.1),
+]
+COMPOSITE: list[Kernel] = [
+    Gaussian(1.3) + Linear(),
+    Gaussian(SCALES) * Polynomial(degree=2, coef0=1.0),
+    2.5 * Matern(1.2),
+    (Linear() + 0.5 * Gaussian(2.0)) ** 3,
+    Gaussian([0.7, 2.0]).on([0, 2]) + Linear().on(slice(1, 3)) * Laplacian(1.5).on([1]),
+]
+KERNELS = STATIONARY + DOT_PRODUCT + COMPOSITE
+
+
+def dense(kernel: Kernel, X: np.ndarray) -> Gram:
+    return Dense.from_kernel(kernel, X)
+
+
+def tiled(kernel: Kernel, X: np.ndarray) -> Gram:
+    """Tiles of a few points, so that even a small sample has several."""
+    return Tiled(kernel, X, max_bytes=6000)
+
+
+def tiled_prepared(kernel: Kernel, X: np.ndarray) -> Gram:
+    return Tiled(kernel, X)
+
+
+def precomputed(kernel: Kernel, X: np.ndarray) -> Gram:
+    return Precomputed(kernel(X))
+
+
+def low_rank(kernel: Kernel, X: np.ndarray) -> Gram:
+    """All eigenvectors, and half of the smallest eigenvalue on the diagonal."""
+    values, vectors = np.linalg.eigh(kernel(X).astype(np.float64))
+    diagonal = np.full(len(values), 0.5 * max(values.min(), 0.0))
+    G = vectors * np.sqrt(np.maximum(values - diagonal, 0.0))
+    return LowRank(G.astype(X.dtype), diagonal)
+
+
+def cached(kernel: Kernel, X: np.ndarray) -> Gram:
+    """A cache of five rows."""
+    return RowCache(Tiled(kernel, X), max_bytes=5 * len(X) * X.itemsize)
+
+
+def indexed(kernel: Kernel, X: np.ndarray) -> Gram:
+    """A view that sorts the points of a larger matrix back, of which some occur elsewhere."""
+    order = np.random.default_rng(3).permutation(2 * len(X))
+    larger = np.empty((2 * len(X), X.shape[1]), dtype=X.dtype)
+    larger[order] = np.concatenate([X, X[::-1] + 1.0])
+    return Indexed(Dense.from_kernel(kernel, larger), order[: len(X)])
+
+
+GRAMS: list[Callable[[Kernel, np.ndarray], Gram]] = [
+    dense,
+    tiled,
+    tiled_prepared,
+    precomputed,
+    low_rank,
+    cached,
+    indexed,
+]
+
+
+def sine(X):
+    return np.sin(X[:, 0])
+
+
+NULL_SPACES: list[NullSpace] = [
+    Empty(),
+    Constant(),
+    Polynomials(1),
+    Polynomials(2),
+    Functions([sine]),
+    Constant() + Functions([sine]),
+]

@@ -1,0 +1,73 @@
+"""Kernels of the inner product against scikit-learn and against their features."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import pairwise
+
+from mercer.kernels import Linear, Polynomial, Sigmoid
+
+rng = np.random.default_rng(0)
+X, Z = rng.normal(size=(25, 3)), rng.normal(size=(15, 3))
+
+
+def test_linear():
+    np.testing.assert_allclose(Linear()(X, Z), pairwise.linear_kernel(X, Z), rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 7])
+@pytest.mark.parametrize("coef0", [0.0, 0.7, -0.4])
+def test_polynomial_is_that_of_scikit_learn(degree, coef0):
+    kernel = Polynomial(degree, 0.3, coef0)
+    expected = pairwise.polynomial_kernel(X, Z, degree=degree, gamma=0.3, coef0=coef0)
+    np.testing.assert_allclose(kernel(X, Z), expected, rtol=1e-12, atol=1e-13)
+    expected = pairwise.polynomial_kernel(X, degree=degree, gamma=0.3, coef0=coef0)
+    np.testing.assert_allclose(kernel(X), expected, rtol=1e-12, atol=1e-13)
+    assert kernel.positive_definite == (coef0 >= 0)
+
+
+def test_a_negative_constant_is_really_not_positive_definite():
+    assert np.linalg.eigvalsh(Polynomial(2, 1.0, -1.0)(X))[0] < -1e-3
+
+
+def test_sigmoid_is_that_of_scikit_learn():
+    expected = pairwise.sigmoid_kernel(X, Z, gamma=0.3, coef0=-0.2)
+    np.testing.assert_allclose(Sigmoid(0.3, -0.2)(X, Z), expected, rtol=1e-13, atol=1e-14)
+
+
+def test_the_square_of_the_inner_product_is_the_inner_product_of_squares():
+    """Features x1^2, sqrt(2) x1 x2, x2^2."""
+    A, B = X[:, :2], Z[:, :2]
+    features = [np.c_[M[:, 0] ** 2, np.sqrt(2) * M[:, 0] * M[:, 1], M[:, 1] ** 2] for M in (A, B)]
+    np.testing.assert_allclose(
+        Polynomial(degree=2)(A, B), features[0] @ features[1].T, rtol=1e-12, atol=1e-14
+    )
+
+
+def test_the_inhomogeneous_polynomial_is_a_sum_of_homogeneous_ones():
+    c = 0.8
+    expected = Linear() ** 3 + 3 * c * Linear() ** 2 + 3 * c**2 * Linear()
+    np.testing.assert_allclose(
+        Polynomial(3, coef0=c)(X, Z), expected(X, Z) + c**3, rtol=1e-11, atol=1e-12
+    )
+
+
+def test_degree_zero_is_constant():
+    np.testing.assert_array_equal(Polynomial(0, coef0=-2.0)(X, Z), 1.0)
+    assert Polynomial(0, coef0=-2.0).positive_definite
+    for gradient in Polynomial(0).gradient(X, Z).values():
+        np.testing.assert_array_equal(gradient, np.zeros((25, 15)))
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Polynomial(degree=-1), "degree must be"),
+        (lambda: Polynomial(degree=2.5), "degree must be"),
+        (lambda: Polynomial(gamma=-1.0), "gamma must be"),
+        (lambda: Polynomial(coef0=np.nan), "coef0 must be"),
+        (lambda: Sigmoid(gamma=np.inf), "gamma must be"),
+    ],
+)
+def test_nonsense_is_refused_with_a_sentence(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()

@@ -1,0 +1,145 @@
+"""Inner products and distances: every layout, and the accuracy that the formulas promise."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from mercer.kernels import _pairwise as pairwise
+from mercer.kernels._pairwise import Points
+
+EPS = np.finfo(np.float64).eps
+LAYOUTS = [np.asarray, sparse.csr_matrix, sparse.csr_array]
+
+
+def sparse_points(rng, n, p, density=0.4):
+    return np.where(rng.random((n, p)) < density, rng.normal(size=(n, p)), 0.0)
+
+
+def exact_squared_distances(X, Z):
+    """Differences first, in extended precision."""
+    X, Z = X.astype(np.longdouble), Z.astype(np.longdouble)
+    return ((X[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2).astype(np.float64)
+
+
+@pytest.mark.parametrize("of_X", LAYOUTS)
+@pytest.mark.parametrize("of_Z", LAYOUTS)
+@pytest.mark.parametrize("density", [0.02, 0.4])
+def test_products_and_distances_of_every_layout(of_X, of_Z, density):
+    rng = np.random.default_rng(0)
+    X, Z = sparse_points(rng, 70, 6, density), sparse_points(rng, 30, 6, density)
+    # A sum of p products has an error of at most p eps times the sum of their sizes.
+    scale = 6 * EPS * max(1.0, (X**2).sum(1).max() + (Z**2).sum(1).max())
+    np.testing.assert_allclose(pairwise.dot(of_X(X), of_Z(Z)), X @ Z.T, rtol=0, atol=scale)
+    np.testing.assert_allclose(
+        pairwise.squared_distances(Points(of_X(X)), Points(of_Z(Z))),
+        exact_squared_distances(X, Z),
+        rtol=0,
+        atol=4 * scale,
+    )
+    np.testing.assert_allclose(
+        pairwise.manhattan_distances(of_X(X), of_Z(Z)),
+        cdist(X, Z, "cityblock"),
+        rtol=0,
+        atol=4 * scale,
+    )
+
+
+def test_products_and_distances_in_pieces(monkeypatch):
+    """More points than fit one block or chunk."""
+    monkeypatch.setattr(pairwise, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(pairwise, "CHUNK_BYTES", 600)
+    rng = np.random.default_rng(1)
+    for density in (0.02, 0.4):
+        X, Z = sparse_points(rng, 600, 5, density), sparse_points(rng, 530, 5, density)
+        S, T = sparse.csr_array(X), sparse.csr_array(Z)
+        np.testing.assert_allclose(pairwise.dot(S, T), X @ Z.T, atol=1e-13)
+        np.testing.assert_allclose(
+            pairwise.manhattan_distances(S, T, finish=lambda block: np.negative(block, out=block)),
+            -cdist(X, Z, "cityblock"),
+            atol=1e-13,
+        )
+        np.testing.assert_allclose(
+            pairwise.squared_distances(Points(X), Points(Z), exact_near=True),
+            exact_squared_distances(X, Z),
+            atol=1e-13,
+        )
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_near_pairs_far_from_the_origin_do_not_cancel(layout):
+    """Two clusters a million widths apart: within one, the formula alone would lose everything."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(20, 3)) + np.repeat([[1e6], [-1e6]], 10, axis=0)
+    exact = exact_squared_distances(X, X)
+    near = exact < 1e6
+    naive = (X**2).sum(1)[:, None] + (X**2).sum(1) - 2 * X @ X.T
+    assert np.abs(naive - exact)[near].max() > 1e-4
+    found = pairwise.squared_distances(Points(layout(X)), Points(layout(X)))
+    np.testing.assert_allclose(found, exact, rtol=1e-10, atol=0)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_float32_far_from_the_origin_is_multiplied_in_float64(layout):
+    rng = np.random.default_rng(3)
+    X = (30.0 * rng.normal(size=(50, 4))).astype(np.float32)
+    found = pairwise.squared_distances(Points(layout(X)), Points(layout(X)))
+    assert found.dtype == np.float32
+    # All that is lost is the rounding of the answer.
+    exact = exact_squared_distances(X, X)
+    np.testing.assert_allclose(found, exact, rtol=np.finfo(np.float32).eps, atol=1e-10)
+
+
+def test_float32_error_is_bounded_where_it_stays_float32():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(80, 5)).astype(np.float32)
+    found = pairwise.squared_distances(Points(X), Points(X))
+    exact = exact_squared_distances(X, X)
+    assert np.abs(found - exact).max() <= pairwise.FLOAT32_ERROR
+
+
+@given(st.integers(0, 10), st.integers(0, 10), st.integers(0, 4))
+def test_shapes_down_to_nothing(n, m, p):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(n, p)), rng.normal(size=(m, p))
+    assert pairwise.squared_distances(Points(X), Points(Z)).shape == (n, m)
+    assert pairwise.manhattan_distances(X, Z).shape == (n, m)
+    S, T = sparse.csr_array(X), sparse.csr_array(Z)
+    assert pairwise.squared_distances(Points(S), Points(T)).shape == (n, m)
+    assert pairwise.manhattan_distances(S, T).shape == (n, m)
+
+
+def test_points_are_converted_only_if_they_must_be():
+    X = np.ones((2, 2), dtype=np.float32)
+    assert pairwise.as_points(X) is X
+    assert pairwise.as_points([[1, 2]]).dtype == np.float64
+    assert pairwise.as_points(np.ones((2, 2), dtype=np.float16)).dtype == np.float64
+    S = sparse.csr_array(X)
+    assert pairwise.as_points(S) is S
+    assert pairwise.as_points(sparse.csr_array(np.ones((2, 2), dtype=int))).dtype == np.float64
+    assert pairwise.as_points(sparse.coo_array(X)).format == "csr"
+
+
+def test_repeated_and_unsorted_entries_are_summed_without_touching_the_data():
+    S = sparse.csr_array(
+        (np.array([1.0, 2.0, 3.0]), np.array([1, 0, 1]), np.array([0, 3])), shape=(1, 2)
+    )
+    np.testing.assert_array_equal(pairwise.as_points(S).toarray(), [[2.0, 4.0]])
+    assert S.nnz == 3
+
+
+def test_wrong_points_are_refused():
+    with pytest.raises(ValueError, match="reshape"):
+        pairwise.as_points(np.ones(3))
+    with pytest.raises(ValueError, match="same features, got 2 and 3"):
+        pairwise.as_pair(np.ones((1, 2)), np.ones((1, 3)))
+
+
+def test_mirror_copies_the_upper_triangle():
+    K = np.arange(49.0).reshape(7, 7)
+    upper = np.triu(K)
+    for rows in pairwise.row_slices(7, 1, 3):
+        pairwise.mirror(K, rows)
+    np.testing.assert_array_equal(K, upper + np.triu(upper, 1).T)
