@@ -49,6 +49,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
+    "backreferences_dir": "reference/generated/backreferences",
+    "doc_module": ("mercer",),
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
