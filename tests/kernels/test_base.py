@@ -119,13 +119,12 @@ def test_float32_points_give_float32_values(kernel):
         assert gradient.dtype == np.float32
 
 
-@every_kernel
+@pytest.mark.parametrize("kernel", [k for k in KERNELS if k.positive_definite], ids=repr)
 def test_positive_definite_on_random_and_repeated_points(kernel):
     for seed in range(3):
         X = points(40, seed, duplicates=10)
         values = np.linalg.eigvalsh(kernel(X))
-        if kernel.positive_definite:
-            assert values[0] >= -len(X) * EPS * values[-1]
+        assert values[0] >= -len(X) * EPS * values[-1]
 
 
 def test_the_sigmoid_is_really_not_positive_definite():
@@ -210,13 +209,12 @@ def test_stationary_kernels_depend_on_the_difference_only(kernel):
     np.testing.assert_array_equal(kernel.diag(X), 1.0)
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kernel", [k for k in KERNELS if k.radial], ids=repr)
 def test_radial_kernels_do_not_see_rotations(kernel):
-    if kernel.radial:
-        X, Z = points(6), points(5, seed=1)
-        Q, _ = np.linalg.qr(np.random.default_rng(2).normal(size=(FEATURES, FEATURES)))
-        # The distances change by rounding; where the slope at zero is infinite, see the Matern.
-        np.testing.assert_allclose(kernel(X @ Q, Z @ Q), kernel(X, Z), rtol=0, atol=1e-13)
+    X, Z = points(6), points(5, seed=1)
+    Q, _ = np.linalg.qr(np.random.default_rng(2).normal(size=(FEATURES, FEATURES)))
+    # The points are not near each other, so distances change by a few roundings only.
+    np.testing.assert_allclose(kernel(X @ Q, Z @ Q), kernel(X, Z), rtol=0, atol=1e-13)
 
 
 # The algebra ------------------------------------------------------------------------------------

@@ -78,7 +78,17 @@ def test_near_pairs_far_from_the_origin_do_not_cancel(layout):
     naive = (X**2).sum(1)[:, None] + (X**2).sum(1) - 2 * X @ X.T
     assert np.abs(naive - exact)[near].max() > 1e-4
     found = pairwise.squared_distances(Points(layout(X)), Points(layout(X)))
-    np.testing.assert_allclose(found, exact, rtol=1e-10, atol=0)
+    np.testing.assert_allclose(found, exact, rtol=pairwise.DIGITS[X.dtype], atol=0)
+
+
+def test_few_near_pairs_among_many():
+    """One pair in fifty is computed again one by one, half of them all at once; see above."""
+    rng = np.random.default_rng(5)
+    X = 1e6 * rng.normal(size=(50, 3))
+    Z = X + rng.normal(size=X.shape)
+    exact = exact_squared_distances(X, Z)
+    found = pairwise.squared_distances(Points(X), Points(Z))
+    np.testing.assert_allclose(found, exact, rtol=pairwise.DIGITS[X.dtype], atol=0)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

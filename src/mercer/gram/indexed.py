@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram.base import Gram, Index, positions
+from mercer.gram.base import EVERYTHING, Gram, Index, positions
 from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
 
 
@@ -43,9 +44,18 @@ class Indexed(Gram):
     def dtype(self) -> np.dtype[Any]:
         return self.gram.dtype
 
+    @cached_property
+    def _distinct(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Distinct points below, and which of them each point here is."""
+        return np.unique(self.index, return_inverse=True)
+
+    def _below(self, index: Index) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        if isinstance(index, slice) and index == EVERYTHING:
+            return self._distinct
+        return np.unique(self.index[positions(index, len(self.index))], return_inverse=True)
+
     def block(self, rows: Index, columns: Index) -> Array:
-        r, rows_back = np.unique(self.index[_asindex(rows)], return_inverse=True)
-        c, columns_back = np.unique(self.index[_asindex(columns)], return_inverse=True)
+        (r, rows_back), (c, columns_back) = self._below(rows), self._below(columns)
         return _spread(_spread(self.gram.block(r, c), rows_back, 0), columns_back, 1)
 
     def origin(self) -> tuple[Gram, NDArray[np.intp]]:
@@ -59,7 +69,7 @@ class Indexed(Gram):
 
     def matvec(self, v: Array) -> Array:
         v = self._vector(v)
-        base, back = np.unique(self.index, return_inverse=True)
+        base, back = self._distinct
         u = np.zeros((len(base), *v.shape[1:]))
         np.add.at(u, back, v)
         n = self.gram.shape[0]
@@ -73,10 +83,6 @@ class Indexed(Gram):
             block = self.gram.block(base[part], base[support])
             out[part] = block.astype(np.float64, copy=False) @ u[support]
         return out[back]
-
-
-def _asindex(index: Index) -> Any:
-    return index if isinstance(index, slice) else np.asarray(index)
 
 
 def _spread(block: Array, back: Array, axis: int) -> Array:

@@ -60,8 +60,12 @@ class Tiled(Gram):
 
     @property
     def _tile(self) -> int:
-        """Side t of a square tile, so that two of them and four copies of 2 t points fit."""
-        budget, points = self.max_bytes / 16.0, 0.25 * self._point_bytes
+        """Side t of a square tile, so that six of them and four copies of 2 t points fit.
+
+        A kernel needs up to five arrays of the size of its result, or smaller ones, on the way to
+        it, and products may need it in float64. In bytes, 48 t^2 + 8 t * (bytes of a point).
+        """
+        budget, points = self.max_bytes / 48.0, self._point_bytes / 12.0
         return max(1, int(np.sqrt(points**2 + budget) - points))
 
     @cached_property
@@ -116,6 +120,7 @@ class Tiled(Gram):
                 tile = _double(evaluate(take(self.X, rows)))
                 out[rows] += tile @ v[part]
                 out[part] += tile.T @ v[rows]
+                del tile
         return out
 
 

@@ -15,14 +15,17 @@ Array: TypeAlias = NDArray[Any]
 Data: TypeAlias = Any
 """Points: an ``(n, p)`` array or CSR matrix (or whatever a user's own function understands)."""
 
-CHUNK_BYTES = 2**18
+CHUNK_BYTES = 2**17
 """Elementwise passes run over pieces of this size, so that they stay in a core's cache."""
 
 BLOCK_BYTES = 2**24
 """Bound on any temporary matrix besides the result itself."""
 
-FLOAT32_ERROR, FLOAT64_ERROR = 2e-5, 1e-10
-"""Rounding errors of squared distances that are worth more work; 170 and 450,000 epsilon."""
+FLOAT32_ERROR, FLOAT64_ERROR = 2e-5, 1e-9
+"""Rounding errors of squared distances, in units of the length scale, that are worth more work."""
+
+DIGITS = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
+"""Relative errors of squared distances beyond which they are computed again."""
 
 
 def is_sparse(X: Data) -> bool:
@@ -206,8 +209,7 @@ def squared_distances(
         return out
     out = dot(X.matrix, Z.matrix)
     again = exact_near or (X.dtype == np.float64 and error > FLOAT64_ERROR)
-    # A pair is near if its squared distance has fewer than ten correct digits (five in float32).
-    near = error / (1e-10 if X.dtype == np.float64 else 1e-5)
+    near = error / DIGITS[X.dtype]
     for rows in chunks(out):
         block = out[rows]
         block *= -2.0
@@ -222,7 +224,11 @@ def squared_distances(
 
 
 def _recompute(block: Array, X: Data, Z: Data, near: float) -> None:
-    i, j = np.nonzero(block <= near)
+    mask = block <= near
+    if not is_sparse(X) and not is_sparse(Z) and 10 * np.count_nonzero(mask) > mask.size:
+        np.copyto(block, cdist(X, Z, "sqeuclidean"), where=mask, casting="same_kind")
+        return
+    i, j = np.nonzero(mask)
     for pairs in row_slices(len(i), X.shape[1] * X.dtype.itemsize, CHUNK_BYTES):
         block[i[pairs], j[pairs]] = squared_norms(X[i[pairs]] - Z[j[pairs]])
 

@@ -1,0 +1,131 @@
+"""Tiles: right values, bounded memory, half the evaluations."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mercer.gram import Tiled, make
+from mercer.gram.dense import Dense
+from mercer.gram.precomputed import Precomputed
+from mercer.kernels import Callable, Gaussian, Laplacian, Linear, Matern
+from mercer.kernels import Precomputed as PrecomputedKernel
+
+rng = np.random.default_rng(0)
+
+
+def peak_of(call):
+    """Return the result of a call and the most memory it held at a time."""
+    tracemalloc.start()
+    try:
+        result = call()
+        return result, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(3.0), Laplacian(3.0), Matern(3.0, 0.5)], ids=repr)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_memory_is_bounded(kernel, dtype, layout):
+    X = layout(rng.normal(size=(3000, 10)).astype(dtype))
+    limit = 2**20
+    gram = Tiled(kernel, X, max_bytes=limit)
+    gram.matvec(np.r_[1.0, np.zeros(2999)])
+    whole = 3000**2 * X.dtype.itemsize
+    for v in (np.ones(3000), np.r_[np.ones(500), np.zeros(2500)]):
+        _, peak = peak_of(lambda v=v: gram.matvec(v))
+        # Vectors: the product, its accumulation and the positions of the support.
+        assert peak <= limit + 8 * v.nbytes
+        assert peak < whole / 10
+    rows, peak = peak_of(lambda: gram.rows(np.arange(50)))
+    assert peak <= limit + rows.nbytes + 8 * 8 * 3000
+    _, peak = peak_of(gram.diag)
+    assert peak <= limit + 8 * 8 * 3000
+
+
+class Counting:
+    """A kernel function that notes how many values it was asked for, and the largest block."""
+
+    def __init__(self):
+        self.values = self.largest = 0
+
+    def __call__(self, X, Z):
+        self.values += len(X) * len(Z)
+        self.largest = max(self.largest, len(X) * len(Z))
+        return np.exp(-((X[:, None, 0] - Z[None, :, 0]) ** 2))
+
+
+def test_symmetric_products_evaluate_about_half():
+    function = Counting()
+    X = rng.normal(size=(200, 1))
+    gram = Tiled(Callable(function), X, max_bytes=48 * 21**2 + 21 * 8 * 8)
+    gram.matvec(np.ones(200))
+    assert function.largest <= 21**2
+    assert function.values <= 0.5 * 200 * (200 + 21)
+    function.values = 0
+    gram.matvec(np.r_[np.ones(3), np.zeros(197)])
+    assert function.values == 3 * 200
+
+
+def test_all_rows_are_evaluated_at_once_if_the_points_are_small():
+    """The work that concerns the points alone is done once for all requests."""
+    calls = []
+
+    class Spy(Gaussian):
+        def against(self, Z):
+            calls.append(len(Z))
+            return super().against(Z)
+
+    X = rng.normal(size=(50, 2))
+    gram = Tiled(Spy(), X)
+    for i in range(5):
+        np.testing.assert_allclose(gram.rows([i]), Gaussian()(X[[i]], X), atol=1e-15)
+    assert calls == [50]
+
+
+def test_points_on_disk(tmp_path):
+    X = rng.normal(size=(400, 5))
+    np.save(tmp_path / "X.npy", X)
+    disk = np.load(tmp_path / "X.npy", mmap_mode="r")
+    gram = Tiled(Gaussian(2.0), disk, max_bytes=20_000)
+    K = Gaussian(2.0)(X)
+    v = rng.normal(size=400)
+    np.testing.assert_allclose(gram.matvec(v), K @ v, atol=1e-12)
+    np.testing.assert_allclose(gram.block([5, 3], [7]), K[[5, 3]][:, [7]], atol=1e-14)
+
+
+def test_points_that_are_not_arrays():
+    words = ["ab", "bc", "cd"]
+    kernel = Callable(lambda A, B: np.array([[len(set(a) & set(b)) for b in B] for a in A]))
+    gram = Tiled(kernel, words)
+    np.testing.assert_array_equal(gram.rows([1]), [[1.0, 2.0, 1.0]])
+    np.testing.assert_array_equal(gram.matvec(np.ones(3)), [3.0, 4.0, 3.0])
+
+
+def test_tiny_budgets_still_work():
+    X = rng.normal(size=(7, 2))
+    gram = Tiled(Linear(), X, max_bytes=1)
+    np.testing.assert_allclose(gram.matvec(np.ones(7)), X @ X.T @ np.ones(7), atol=1e-14)
+
+
+def test_a_precomputed_kernel_has_no_tiles():
+    with pytest.raises(ValueError, match=r"use mercer.gram.Precomputed"):
+        Tiled(PrecomputedKernel(), np.eye(3))
+
+
+def test_make_chooses_by_memory():
+    X = rng.normal(size=(100, 2))
+    K = Gaussian()(X)
+    assert isinstance(make(Gaussian(), X, cache_bytes=80_000), Dense)
+    assert isinstance(make(Gaussian(), X, cache_bytes=79_999), Tiled)
+    assert isinstance(make(Gaussian(), X.astype(np.float32), cache_bytes=40_000), Dense)
+    assert isinstance(make(Gaussian(), X, kind="tiled"), Tiled)
+    assert isinstance(make(Gaussian(), X, kind="dense", cache_bytes=0), Dense)
+    assert isinstance(make(PrecomputedKernel(), K), Precomputed)
+    own = make(Gaussian(), X, kind=lambda kernel, X: Dense(kernel(X)))
+    for gram in (own, make(Gaussian(), X, kind="tiled"), make(PrecomputedKernel(), K)):
+        np.testing.assert_allclose(gram.dense(), K, atol=1e-15)
+    with pytest.raises(ValueError, match="kind must be 'auto'"):
+        make(Gaussian(), X, kind="sparse")
