@@ -72,6 +72,25 @@ def test_low_rank_with_more_columns_than_points():
     assert LowRank(np.ones((3, 1), dtype=int)).dtype == np.float64
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("diagonal", [None, np.linspace(0.0, 1.0, 30)])
+def test_low_rank_systems_are_solved_at_the_size_of_the_factor(dtype, diagonal):
+    rng = np.random.default_rng(0)
+    G = rng.normal(size=(30, 3)).astype(dtype)
+    gram = LowRank(G, diagonal)
+    e = rng.uniform(0.5, 2.0, size=30)
+    e[:4] = np.inf
+    r = rng.normal(size=(30, 2))
+    M = gram.dense().astype(np.float64)[4:, 4:] + np.diag(e[4:])
+    # Entries of M are rounded to the dtype of the factor; the solution errs by its condition.
+    error = np.linalg.cond(M) * 100 * float(np.finfo(dtype).eps)
+    x = gram.shifted(e)(r)
+    np.testing.assert_allclose(x[4:], np.linalg.solve(M, r[4:]), rtol=0, atol=error)
+    np.testing.assert_array_equal(x[:4], 0.0)
+    assert gram.resident
+    assert gram.factor_bytes == 8.0 * 30 * 3
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -294,6 +294,8 @@ def test_properties_follow_the_operations():
     assert (g + Laplacian()).stationary
     assert (g * Laplacian()).stationary
     assert not (g + Linear()).stationary
+    assert (2.0 * g**2).on([0]).stationary
+    assert not (2.0 * Linear() ** 2).on([0]).stationary
     assert (g * Matern()).radial
     assert (3.0 * g**2 + Matern()).radial
     assert not (g + Laplacian()).radial
@@ -322,6 +324,7 @@ def test_conditional_definiteness_survives_sums_but_not_products():
     assert (m + g).positive_definite
     assert not (m * g).positive_definite
     assert not (m**2).positive_definite
+    assert (m**2).order == (m * g).order == 0
     values = np.linalg.eigvalsh(m(points(10)))
     assert values[0] < 0
     center = np.eye(10) - 0.1

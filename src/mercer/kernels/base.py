@@ -263,8 +263,45 @@ def _accumulate(kernels: list[Kernel], Z: Data, combine: np.ufunc) -> Evaluator:
     return evaluate
 
 
+class Pair(Kernel):
+    """A kernel made of two others."""
+
+    left: Kernel
+    right: Kernel
+
+    @property
+    def stationary(self) -> bool:
+        return self.left.stationary and self.right.stationary
+
+    @property
+    def radial(self) -> bool:
+        return self.left.radial and self.right.radial
+
+
+class Modified(Kernel):
+    """A kernel made of one other, whose properties it keeps unless it says otherwise."""
+
+    kernel: Kernel
+
+    @property
+    def order(self) -> int:
+        return self.kernel.order
+
+    @property
+    def positive_definite(self) -> bool:
+        return self.kernel.positive_definite
+
+    @property
+    def stationary(self) -> bool:
+        return self.kernel.stationary
+
+    @property
+    def radial(self) -> bool:
+        return self.kernel.radial
+
+
 @dataclass(eq=False, repr=False)
-class Sum(Kernel):
+class Sum(Pair):
     r"""The sum of two kernels, :math:`k(x, z) = k_1(x, z) + k_2(x, z)`; written ``k1 + k2``.
 
     Examples
@@ -289,14 +326,6 @@ class Sum(Kernel):
     def positive_definite(self) -> bool:
         return self.left.positive_definite and self.right.positive_definite
 
-    @property
-    def stationary(self) -> bool:
-        return self.left.stationary and self.right.stationary
-
-    @property
-    def radial(self) -> bool:
-        return self.left.radial and self.right.radial
-
     def against(self, Z: Data) -> Evaluator:
         return _accumulate(terms(self), Z, np.add)
 
@@ -320,7 +349,7 @@ class Sum(Kernel):
 
 
 @dataclass(eq=False, repr=False)
-class Product(Kernel):
+class Product(Pair):
     r"""The product of two kernels, :math:`k(x, z) = k_1(x, z) \, k_2(x, z)`; written ``k1 * k2``.
 
     Examples
@@ -340,14 +369,6 @@ class Product(Kernel):
     def positive_definite(self) -> bool:
         # Schur's theorem; it needs both factors positive definite unconditionally.
         return all(k.positive_definite and k.order == 0 for k in (self.left, self.right))
-
-    @property
-    def stationary(self) -> bool:
-        return self.left.stationary and self.right.stationary
-
-    @property
-    def radial(self) -> bool:
-        return self.left.radial and self.right.radial
 
     def against(self, Z: Data) -> Evaluator:
         return _accumulate(factors(self), Z, np.multiply)
@@ -369,7 +390,7 @@ class Product(Kernel):
 
 
 @dataclass(eq=False, repr=False)
-class Scaled(Kernel):
+class Scaled(Modified):
     r"""A kernel times a number, :math:`c \, k(x, z)` with :math:`c \ge 0`; written ``c * k``.
 
     Examples
@@ -388,22 +409,6 @@ class Scaled(Kernel):
             raise ValueError(
                 f"The factor of a kernel must be a finite number, at least 0, got {self.factor}."
             )
-
-    @property
-    def order(self) -> int:
-        return self.kernel.order
-
-    @property
-    def positive_definite(self) -> bool:
-        return self.kernel.positive_definite
-
-    @property
-    def stationary(self) -> bool:
-        return self.kernel.stationary
-
-    @property
-    def radial(self) -> bool:
-        return self.kernel.radial
 
     def against(self, Z: Data) -> Evaluator:
         kernel = self.kernel.against(Z)
@@ -431,7 +436,7 @@ class Scaled(Kernel):
 
 
 @dataclass(eq=False, repr=False)
-class Power(Kernel):
+class Power(Modified):
     r"""A kernel raised to a power, :math:`k(x, z)^q` with an integer :math:`q \ge 1`.
 
     Examples
@@ -452,16 +457,12 @@ class Power(Kernel):
             )
 
     @property
+    def order(self) -> int:
+        return 0
+
+    @property
     def positive_definite(self) -> bool:
         return self.kernel.positive_definite and self.kernel.order == 0
-
-    @property
-    def stationary(self) -> bool:
-        return self.kernel.stationary
-
-    @property
-    def radial(self) -> bool:
-        return self.kernel.radial
 
     def against(self, Z: Data) -> Evaluator:
         kernel = self.kernel.against(Z)
@@ -485,7 +486,7 @@ class Power(Kernel):
 
 
 @dataclass(eq=False, repr=False)
-class ActiveDims(Kernel):
+class ActiveDims(Modified):
     r"""A kernel of some features only, :math:`k(x_S, z_S)`; written ``k.on(dims)``.
 
     Parameters
@@ -517,16 +518,8 @@ class ActiveDims(Kernel):
             )
 
     @property
-    def order(self) -> int:
-        return self.kernel.order
-
-    @property
-    def positive_definite(self) -> bool:
-        return self.kernel.positive_definite
-
-    @property
-    def stationary(self) -> bool:
-        return self.kernel.stationary
+    def radial(self) -> bool:
+        return False
 
     def _restrict(self, X: Data) -> Data:
         X = as_points(X)
