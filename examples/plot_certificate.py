@@ -2,19 +2,20 @@ r"""
 What a certificate is worth
 ===========================
 
-The exact minimum of a problem is not known, but it can be bracketed. Whatever coefficients a solver
-holds give an objective, which the minimum cannot exceed, and through the dual problem a value
-that no function can go below. Their difference is the duality gap,
+The exact minimum of a problem is not known, but it can be bracketed. Whatever coefficients a
+solver holds give an objective, which the minimum cannot exceed, and through the dual problem a
+value that no function can go below. Their difference is the duality gap,
 
 .. math:: \text{gap} = \sum_i c_i \bigl( l(y_i, f_i) + l^*(y_i, v_i) - v_i f_i \bigr),
           \qquad v_i = -a_i / c_i,
 
-a sum of terms that are never negative, computed from the answer alone and by the same lines of code
-for every solver. So a machine that was stopped early still says how far it is from the best one.
+a sum of terms that are never negative, computed from the answer alone and by the same lines of
+code for every solver. So a machine that was stopped early still says how far it is from the best
+one.
 
 Below, a classifier is stopped after more and more steps of its solver. The bracket closes on the
-minimum, and the boundary (gray, the exact one) stops moving long before the last digit
-is right: that is how to choose a tolerance.
+minimum, and the boundary (gray, the exact one) stops moving long before the last digit is right:
+that is how to choose a tolerance.
 """
 
 import warnings

@@ -8,14 +8,14 @@ minimum the coefficient of a sample is a *slope*,
 .. math:: \frac{a_i}{c_i} = -\frac{\partial l}{\partial f}(y_i, f_i),
 
 and the dual problem, hence the certificate, sums its *conjugate*
-:math:`l^*(y, v) = \sup_f\, v f - l(y, f)` at :math:`v = -a_i / c_i`. One column below is one loss,
-drawn for the target marked by the dot.
+:math:`l^*(y, v) = \sup_f\, v f - l(y, f)` at :math:`v = -a_i / c_i`. One column below is one
+loss, drawn for the target marked by the dot.
 
 Read the middle row to know what a machine will be like. Where the slope is zero on an interval
-(shaded), samples get no coefficient: the machine is *sparse*. Where the slope is bounded, no sample
-can pull harder than that: the machine is *robust*. The bottom row is the same information again. A
-bounded slope is a bounded domain (hatched beyond it), a flat interval is a corner or an end at
-zero, a curved conjugate is a smooth loss.
+(shaded), samples get no coefficient: the machine is *sparse*. Where the slope is bounded, no
+sample can pull harder than that: the machine is *robust*. The bottom row is the same information
+again. A bounded slope is a bounded domain (hatched beyond it), a flat interval is a corner or an
+end at zero, a curved conjugate is a smooth loss.
 """
 
 # %%

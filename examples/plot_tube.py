@@ -6,10 +6,10 @@ Support vector regression charges nothing for errors up to :math:`\epsilon`,
 
 .. math:: \min_f\; \tfrac12 \|f\|^2 + C \sum_i \max(0, |y_i - f(x_i)| - \epsilon),
 
-and its solution is a sum of kernels, :math:`f(x) = \sum_i a_i\, k(x_i, x) + b`. Where a point sits
-with respect to the tube decides what its coefficient can be: strictly inside, :math:`a_i = 0`; on
-the wall, anything between :math:`-C` and :math:`C`; outside, exactly :math:`\pm C`, however far.
-Most points could be deleted without changing the function at all.
+and its solution is a sum of kernels, :math:`f(x) = \sum_i a_i\, k(x_i, x) + b`. Where a point
+sits with respect to the tube decides what its coefficient can be: strictly inside,
+:math:`a_i = 0`; on the wall, anything between :math:`-C` and :math:`C`; outside, exactly
+:math:`\pm C`, however far. Most points could be deleted without changing the function at all.
 """
 
 import matplotlib.pyplot as plt
@@ -42,8 +42,8 @@ C, epsilon = 2.0, 0.3
 machine = SVR(kernel=Gaussian(0.7), C=C, epsilon=epsilon, tol=1e-8).fit(x[:, None], y)
 
 # %%
-# ``solution_`` holds one coefficient per sample, and the certificate: no function has an objective
-# lower than ``objective - gap``.
+# ``solution_`` holds one coefficient per sample, and the certificate: no function has an
+# objective lower than ``objective - gap``.
 
 solution = machine.solution_
 a = solution.a
