@@ -1,0 +1,158 @@
+"""Laws of convex losses: Fenchel and Young's inequality, derivatives, their inverses."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cases import CLASSIFICATION, LOSSES
+
+EPS = np.finfo(float).eps
+every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
+numbers = st.floats(-4, 4)
+fractions = st.floats(0, 1)
+# Fifteen losses and eleven laws: forty examples of each are several thousand.
+few = settings(max_examples=40)
+
+
+def target(loss, y):
+    """Turn a number into a target: itself, or its sign for a loss of the margin."""
+    y = float(np.where(y > 0, 1.0, -1.0)) if type(loss) in map(type, CLASSIFICATION) else y
+    return np.array(y)
+
+
+def slope(loss, y, fraction):
+    """Return a slope of the loss, at most four in magnitude where it is not bounded."""
+    lower, upper = (np.clip(bound, -4.0, 4.0) for bound in loss.slopes(y))
+    return np.array((1 - fraction) * lower + fraction * upper)
+
+
+def rounding(loss, y, f, v):
+    """Return the error of evaluating all that is compared here, a few times over."""
+    return 32 * EPS * (1.0 + abs(v * f) + loss.value(y, f) + abs(loss.conjugate(y, v)) + abs(v * y))
+
+
+@every_loss
+@few
+@given(y=numbers, f=numbers, fraction=fractions)
+def test_fenchel_young_inequality(loss, y, f, fraction):
+    y, f = target(loss, y), np.array(f)
+    v = slope(loss, y, fraction)
+    assert loss.value(y, f) + loss.conjugate(y, v) - v * f >= -rounding(loss, y, f, v)
+
+
+@every_loss
+@few
+@given(y=numbers, f=numbers)
+def test_equality_at_the_gradient(loss, y, f):
+    y, f = target(loss, y), np.array(f)
+    v = loss.gradient(y, f)
+    gap = loss.value(y, f) + loss.conjugate(y, v) - v * f
+    assert abs(gap) <= rounding(loss, y, f, v)
+    assert loss.violation(y, f, v) <= 16 * EPS * (1 + abs(y) + abs(f))
+
+
+@every_loss
+@few
+@given(y=numbers, fraction=fractions)
+def test_equality_at_the_gradient_of_the_conjugate(loss, y, fraction):
+    y = target(loss, y)
+    v = slope(loss, y, fraction)
+    f = loss.conjugate_gradient(y, v)
+    if np.isinf(f):  # the ends of the logistic loss, where the supremum is a limit
+        assert np.abs(v) in (0.0, 1.0)
+        return
+    gap = loss.value(y, f) + loss.conjugate(y, v) - v * f
+    assert abs(gap) <= rounding(loss, y, f, v)
+
+
+@every_loss
+@few
+@given(y=numbers, f=numbers, fraction=fractions)
+def test_violation_and_gap_vanish_together(loss, y, f, fraction):
+    y, f = target(loss, y), np.array(f)
+    v = slope(loss, y, fraction)
+    gap = loss.value(y, f) + loss.conjugate(y, v) - v * f
+    violation = loss.violation(y, f, v)
+    if violation == 0:
+        assert gap <= rounding(loss, y, f, v)
+    if gap > rounding(loss, y, f, v):
+        assert violation > 0
+    # With f' where the slope is v, the gap is l(f) - l(f') - v (f - f'), which convexity bounds.
+    away = abs(loss.gradient(y, f) - v) * abs(f - loss.conjugate_gradient(y, v))
+    assert np.isnan(away) or gap <= away + rounding(loss, y, f, v)
+
+
+@every_loss
+@few
+@given(y=numbers, f=numbers)
+def test_gradient_lies_between_difference_quotients(loss, y, f):
+    # Convexity alone: no quotient to the left exceeds a subgradient, none to the right is below.
+    y, f, h = target(loss, y), np.array(f), 1e-6
+    here = loss.value(y, f)
+    left, right = (here - loss.value(y, f - h)) / h, (loss.value(y, f + h) - here) / h
+    slack = 8 * EPS * (1.0 + abs(y) + abs(f) + here) / h
+    assert left - slack <= loss.gradient(y, f) <= right + slack
+
+
+@every_loss
+@few
+@given(y=numbers, fraction=st.floats(0.01, 0.99))
+def test_conjugate_gradient_lies_between_difference_quotients(loss, y, fraction):
+    y, h = target(loss, y), 1e-6
+    v = slope(loss, y, fraction)
+    here = loss.conjugate(y, v)
+    left, right = (here - loss.conjugate(y, v - h)) / h, (loss.conjugate(y, v + h) - here) / h
+    slack = 8 * EPS * (1.0 + abs(v * y) + abs(here)) / h
+    assert left - slack <= loss.conjugate_gradient(y, v) <= right + slack
+
+
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss.smooth], ids=repr)
+@few
+@given(y=numbers, f=numbers)
+def test_curvature_is_the_change_of_the_gradient(loss, y, f):
+    y, h = target(loss, y), 1e-5
+    f = f + h * np.arange(-1, 2)
+    change = (loss.gradient(y, f[2]) - loss.gradient(y, f[0])) / (2 * h)
+    curvature = loss.curvature(y, f)
+    # A mean of the curvature over the interval lies between its extremes, found at the three points
+    # up to h^2 times its second derivative, which none of these losses has above 50 within reach.
+    slack = 50 * h * h + 8 * EPS * (1 + abs(loss.gradient(y, f[1])) + abs(y) + abs(f[1])) / h
+    assert curvature.min() - slack <= change <= curvature.max() + slack
+
+
+@every_loss
+@few
+@given(y=numbers, fraction=st.floats(0.02, 0.98))
+def test_conjugate_curvature_is_the_change_of_its_gradient(loss, y, fraction):
+    y, h = target(loss, y), 1e-6
+    v = slope(loss, y, fraction)
+    if abs(v) < 2 * h:  # two pieces meet at zero
+        return
+    v = v + h * np.arange(-1, 2)
+    change = np.diff(loss.conjugate_gradient(y, v[[0, 2]]))[0] / (2 * h)
+    curvature = loss.conjugate_curvature(y, v)
+    # Monotone on each side of zero, except for the logistic loss, whose smallest value is at 1/2.
+    slack = 8 * EPS * (1 + abs(y) + abs(loss.conjugate_gradient(y, v[1]))) / h + 1e-9
+    assert curvature.min() - slack <= change <= curvature.max() + slack
+
+
+@every_loss
+@few
+@given(y=numbers, f=st.lists(numbers, min_size=2, max_size=2))
+def test_convex(loss, y, f):
+    y, (low, high) = target(loss, y), sorted(f)
+    middle = loss.value(y, np.array(0.5 * (low + high)))
+    mean = 0.5 * (loss.value(y, np.array(low)) + loss.value(y, np.array(high)))
+    assert middle <= mean + 8 * EPS * (1 + mean)
+    assert loss.gradient(y, np.array(low)) <= loss.gradient(y, np.array(high))
+
+
+@every_loss
+@few
+@given(y=numbers, f=numbers)
+def test_slopes_bound_the_gradient(loss, y, f):
+    y, f = target(loss, y), np.array(f)
+    lower, upper = loss.slopes(y)
+    assert lower <= loss.gradient(y, f) <= upper
+    assert lower <= 0 <= upper

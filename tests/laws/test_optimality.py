@@ -1,0 +1,85 @@
+"""Optimality conditions and convergence, seen from outside the solvers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mercer.solvers
+from brute import printed
+from cases import KERNELS, LOSSES, SOLVERS, accepted, pairs, random_risk
+from mercer.losses import QuadraticDualLoss
+from mercer.regularizers import Constant, Empty
+from mercer.regularizers import Polynomial as Trend
+from mercer.solvers import Auto, Solver, minimize
+
+EPS = np.finfo(float).eps
+every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
+
+
+@pytest.mark.parametrize("space", [Empty(), Constant(), Trend(1)], ids=repr)
+@every_loss
+def test_kkt_conditions(loss, space):
+    tol, h = 1e-6, 1e-4
+    for C in (0.1, 100.0):
+        risk = random_risk(loss, null_space=space, seed=10, n=24, C=C, duplicates=True)
+        live = risk.c > 0
+        K, y = np.asarray(risk.K.K), risk.y[live]
+        for solver in accepted(risk, tol):
+            solution = minimize(risk, solver)
+            a, b = solution.a, solution.b
+            # B'a = 0, and no coefficient without weight.
+            scale = np.abs(risk.B).T @ np.abs(a)
+            assert np.all(np.abs(risk.B.T @ a) <= 1e-12 * scale + 1e-300)
+            assert not np.any(a[~live])
+            # -a / c is a slope of the loss at f = K a + B b: at least every quotient to the left,
+            # at most every one to the right, if f or the slope itself may be off by the tolerance.
+            f = (K @ a + risk.B @ b)[live]
+            v = -a[live] / risk.c[live]
+            in_slope = loss.smooth and not isinstance(loss, QuadraticDualLoss)
+            off, slack = (0.0, tol) if in_slope else (tol, 0.0)
+            slack += 16 * EPS * (1 + printed(loss, y, f) + np.abs(y * v)) / h
+            low, high = f - off, f + off
+            left = (printed(loss, y, low) - printed(loss, y, low - h)) / h
+            right = (printed(loss, y, high + h) - printed(loss, y, high)) / h
+            assert np.all(left <= v + slack), solver
+            assert np.all(v <= right + slack), solver
+
+
+@pytest.mark.parametrize(("loss", "solver"), pairs(LOSSES), ids=repr)
+def test_gap_falls_with_the_tolerance(loss, solver):
+    risk = random_risk(loss, seed=11, C=5.0)
+    solutions = [minimize(risk, replace(solver, tol=tol)) for tol in (1e-2, 1e-5, 1e-8)]
+    assert all(solution.converged for solution in solutions)
+    # Slopes differ by at most 2 or so and reach a few units of f: 1e-8 of that, for each sample.
+    assert solutions[-1].gap <= 1e-8 * 10 * risk.c.sum()
+    best = solutions[-1].objective - solutions[-1].gap
+    excesses = [solution.objective - best for solution in solutions]
+    rounding = 16 * EPS * risk.n * (1 + abs(best))
+    assert excesses[2] <= excesses[1] + rounding
+    assert excesses[1] <= excesses[0] + rounding
+
+
+@pytest.mark.parametrize("kernel", [k for k in KERNELS if k.positive_definite], ids=repr)
+def test_solvers_agree_for_every_kernel(kernel):
+    for loss in LOSSES[:5] + LOSSES[-4:]:
+        risk = random_risk(loss, kernel, seed=12, n=20, C=2.0, tiny_class=True)
+        found = [(solver, minimize(risk, solver)) for solver in accepted(risk, 1e-7)]
+        best = min(solution.objective for _, solution in found)
+        for solver, solution in found:
+            excess = solution.objective - best
+            assert excess <= solution.gap + 16 * EPS * risk.n * (1 + abs(best)), (loss, solver)
+
+
+@every_loss
+def test_some_solver_takes_every_loss(loss):
+    for space in (Empty(), Constant(), Trend(1)):
+        risk = random_risk(loss, null_space=space, n=12)
+        assert accepted(risk, 1e-3)
+        assert Auto().accepts(risk)
+
+
+def test_every_solver_of_the_package_has_a_case():
+    exported = [getattr(mercer.solvers, name) for name in mercer.solvers.__all__]
+    concrete = {x for x in exported if isinstance(x, type) and issubclass(x, Solver)}
+    assert concrete - {Solver, Auto} == {type(solver) for solver in SOLVERS}
