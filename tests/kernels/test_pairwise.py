@@ -47,6 +47,17 @@ def test_products_and_distances_of_every_layout(of_X, of_Z, density):
     )
 
 
+def test_distances_of_sparse_points_with_few_features_in_common():
+    rng = np.random.default_rng(6)
+    X, Z = sparse_points(rng, 7, 50), sparse_points(rng, 5, 50)
+    X[:, 30:], Z[:, :20] = 0.0, 0.0
+    S, T = sparse.csr_array(X), sparse.csr_array(Z)
+    np.testing.assert_allclose(
+        pairwise.manhattan_distances(S, T), cdist(X, Z, "cityblock"), rtol=50 * EPS
+    )
+    np.testing.assert_allclose(pairwise.dot(S, T), X @ Z.T, rtol=0, atol=500 * EPS)
+
+
 def test_products_and_distances_in_pieces(monkeypatch):
     """More points than fit one block or chunk."""
     monkeypatch.setattr(pairwise, "BLOCK_BYTES", 2000)
