@@ -88,6 +88,12 @@ def test_sums_put_columns_side_by_side():
     assert space != Constant() + Functions([sine])
 
 
+def test_representations_name_the_functions():
+    space = Constant() + Functions([sine, Slope()], widths=[1, 1])
+    assert repr(space) == "Constant() + Functions([sine, Slope], widths=[1, 1])"
+    assert repr(Functions([sine])) == "Functions([sine])"
+
+
 def test_the_empty_space_adds_nothing():
     assert Empty() + Constant() == Constant() + Empty() == Constant()
     assert Empty() + Empty() == Empty()

@@ -164,7 +164,7 @@ class Polynomial(NullSpace):
         return [_monomial_name(monomial) for monomial in self._monomials(p)]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Functions(NullSpace):
     """The span of functions given by the user.
 
@@ -226,8 +226,13 @@ class Functions(NullSpace):
             result += [name] if width == 1 else [f"{name}[{j}]" for j in range(width)]
         return result
 
+    def __repr__(self) -> str:
+        functions = ", ".join(map(_function_name, self.functions))
+        widths = "" if self.widths is None else f", widths={self.widths!r}"
+        return f"Functions([{functions}]{widths})"
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, repr=False)
 class Sum(NullSpace):
     """The sum of two spaces: the columns of one beside those of the other; written ``+``.
 
@@ -263,6 +268,9 @@ class Sum(NullSpace):
     def __eq__(self, other: object) -> bool:
         """Whether both sums have the same spaces in the same order, however nested."""
         return isinstance(other, Sum) and same(self._terms(), other._terms())
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self._terms()))
 
 
 def _monomial_name(monomial: tuple[int, ...]) -> str:
