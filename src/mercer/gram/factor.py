@@ -1,8 +1,8 @@
 r"""Linear systems with a shifted kernel matrix, dense or low-rank, and with a border.
 
-Solvers meet one matrix again and again, :math:`K + \operatorname{diag}(e)` with :math:`e \ge 0`, alone or
-bordered by a few unpenalized columns. How it is factorized depends on how K is held, so each Gram
-answers :func:`shifted` itself with one of the two factorizations here.
+Solvers meet one matrix again and again, :math:`K + \operatorname{diag}(e)` with :math:`e \ge 0`,
+alone or bordered by a few unpenalized columns. How it is factorized depends on how K is held, so
+each Gram answers :func:`shifted` itself with one of the two factorizations here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.linalg.lapack import dpotrf
 
-__all__ = ["MAX_BYTES", "Solve", "bordered", "by_cholesky", "by_woodbury", "orthonormal", "shifted"]
+__all__ = [
+    "MAX_BYTES",
+    "Indefinite",
+    "Solve",
+    "bordered",
+    "by_cholesky",
+    "by_woodbury",
+    "lacking",
+    "orthonormal",
+    "shifted",
+]
 
 Array = NDArray[np.float64]
 Solve = Callable[[Array], Array]
@@ -29,8 +39,21 @@ JITTERS = (0.0, 1.0, 10.0, 100.0)
 EPS = float(np.finfo(np.float64).eps)
 
 
+class Indefinite(np.linalg.LinAlgError):
+    """A matrix that should be positive definite has a negative eigenvalue beyond rounding."""
+
+
 class Factorable(Protocol):
-    """What :func:`shifted` asks of a Gram."""
+    """What this module asks of a Gram."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def resident(self) -> bool: ...
+
+    @property
+    def factor_bytes(self) -> float: ...
 
     def shifted(self, e: Array, max_bytes: float = ...) -> Solve:
         """Factorize ``K + diag(e)``."""
@@ -41,9 +64,10 @@ def shifted(K: Factorable, e: Array, max_bytes: float = MAX_BYTES) -> Solve:
 
     .. math:: x = (K + \operatorname{diag}(e))^{-1} r
 
-    Dense matrices are factorized by Cholesky, :math:`K = GG' + \operatorname{diag}(s)` by Woodbury's
-    identity at a cost of :math:`n m^2`. The answer is refined until its residual is at rounding level; a
-    matrix that is singular to working precision is shifted by its own rounding error.
+    Dense matrices are factorized by Cholesky, :math:`K = GG' + \operatorname{diag}(s)` by
+    Woodbury's identity at a cost of :math:`n m^2`. The answer is refined until its residual is at
+    rounding level; a matrix that is singular to working precision is shifted by its own rounding
+    error.
 
     Parameters
     ----------
@@ -62,7 +86,7 @@ def shifted(K: Factorable, e: Array, max_bytes: float = MAX_BYTES) -> Solve:
 
     Raises
     ------
-    numpy.linalg.LinAlgError
+    Indefinite
         If the matrix has a negative eigenvalue beyond rounding.
     ValueError
         If the factorization needs more than ``max_bytes``.
@@ -73,10 +97,31 @@ def shifted(K: Factorable, e: Array, max_bytes: float = MAX_BYTES) -> Solve:
     >>> from mercer.gram import Dense
     >>> from mercer.gram.factor import shifted
     >>> solve = shifted(Dense(np.ones((2, 2))), np.array([1.0, 1.0]))
-    >>> solve(np.array([1.0, 2.0]))
+    >>> solve(np.array([1.0, 2.0])).round(12) + 0.0
     array([0., 1.])
     """
     return K.shifted(np.asarray(e, dtype=np.float64), max_bytes)
+
+
+def lacking(K: Factorable, max_bytes: float = MAX_BYTES) -> str:
+    """Say what a factorization of K lacks in memory; empty if it fits.
+
+    Parameters
+    ----------
+    K : Gram
+        Kernel matrix without repeated points.
+    max_bytes : float, default=4e9
+        Memory that the factorization may take.
+    """
+    n = K.shape[0]
+    need = K.factor_bytes + (0.0 if K.resident else 8.0 * n**2)
+    if need <= max_bytes:
+        return ""
+    return (
+        f"factorizing the kernel matrix of {n} samples takes {need:.1e} bytes, more than "
+        f"max_bytes={max_bytes:.1e}; use a low-rank Gram or a solver that decomposes the problem, "
+        "or raise max_bytes"
+    )
 
 
 def by_cholesky(
@@ -103,10 +148,10 @@ def by_cholesky(
         Memory that the factor may take.
     """
     live = np.flatnonzero(np.isfinite(e))
-    if (need := 8 * live.size**2) > max_bytes:
+    if 8 * live.size**2 > max_bytes:
         raise ValueError(
-            f"factorizing the kernel matrix of {live.size} samples takes {need:.1e} bytes, more than "
-            f"max_bytes={max_bytes:.1e}: use a low-rank Gram or a decomposition solver, or raise max_bytes"
+            f"the Cholesky factor of {live.size} samples takes more than max_bytes={max_bytes:.1e};"
+            " use a low-rank Gram or a solver that decomposes the problem, or raise max_bytes"
         )
     factor = _positive(lambda: fill(live), diagonal[live] + e[live], max(live.size, 1) * eps)
 
@@ -192,8 +237,8 @@ def bordered(solve: Solve, B: Array) -> Callable[[Array, Array], tuple[Array, Ar
 def orthonormal(B: Array) -> tuple[Array, Array]:
     """Return an orthonormal basis ``U`` of the columns of B and the way back to coefficients on B.
 
-    The columns are brought to one length before their rank is read, so that a monomial of large numbers
-    does not hide the constant.
+    The columns are brought to one length before their rank is read, so that a monomial of large
+    numbers does not hide the constant.
 
     Parameters
     ----------
@@ -205,7 +250,7 @@ def orthonormal(B: Array) -> tuple[Array, Array]:
     U : ndarray of shape (n, r)
         Orthonormal basis, ``r`` the rank of B.
     back : ndarray of shape (q, r)
-        ``B @ back = U``, and ``back @ t`` is the vector of least norm among those ``b`` with ``B b = U t``.
+        ``B @ back = U``; ``back @ t`` is the shortest vector ``b`` with ``B b = U t``.
 
     Examples
     --------
@@ -261,7 +306,7 @@ def _positive(fill: Callable[[], Array], diagonal: Array, eps: float) -> Array:
         np.fill_diagonal(M, diagonal * (1.0 + jitter * eps))
         if _cholesky(M):
             return M
-    raise np.linalg.LinAlgError("the shifted kernel matrix is not positive definite")
+    raise Indefinite("the shifted kernel matrix is not positive definite")
 
 
 def _cholesky(M: Array) -> bool:

@@ -1,0 +1,79 @@
+r"""Squared loss is a linear system: one Cholesky factorization.
+
+.. math::
+
+    \begin{pmatrix} K + \operatorname{diag}(1/c) & B \\ B' & 0 \end{pmatrix} \binom{a}{b}
+    = \binom{y}{d}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.gram.factor import MAX_BYTES, Indefinite, bordered, lacking, orthonormal
+from mercer.losses.base import Array
+from mercer.problems.reductions import copies, infeasible, linear_system, resident
+from mercer.problems.risk import RegularizedRisk
+from mercer.solvers.base import Answer, Monitor, Solution, Solver
+
+__all__ = ["Direct"]
+
+
+@dataclass(eq=False)
+class Direct(Solver):
+    """Solve the linear system of a squared loss.
+
+    Weights may differ and vanish, K may be dense, low-rank (at a cost linear in the sample) or only
+    conditionally positive definite with respect to the columns of B.
+
+    Parameters
+    ----------
+    tol : float, default=1e-3
+        Largest violation of an optimality condition; the answer is exact up to rounding.
+    max_iter : int, default=-1
+        Not reached: there is one step.
+    max_time : float, optional
+        Largest number of seconds, looked at after the step.
+    max_bytes : float, default=4e9
+        Memory that a dense factorization may take.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram import Dense
+    >>> from mercer.losses import Squared
+    >>> from mercer.problems import RegularizedRisk
+    >>> from mercer.solvers import Direct, minimize
+    >>> risk = RegularizedRisk(Squared(), Dense(np.eye(2)), np.array([2.0, 4.0]), 1.0)
+    >>> minimize(risk, Direct()).a
+    array([1., 2.])
+    """
+
+    max_bytes: float = MAX_BYTES
+
+    def refuses(self, risk: RegularizedRisk) -> str:
+        if linear_system(risk) is None:
+            return "its loss is not squared, so its solution is not a linear system"
+        return lacking(risk.K.origin()[0], self.max_bytes) or infeasible(risk)
+
+    def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
+        risk = resident(risk)
+        try:
+            a, b = self._solve(risk, project=False)
+        except Indefinite:
+            # Not positive definite, but perhaps it is where B'a = d leaves room to move.
+            a, b = self._solve(risk, project=True)
+        certificate = risk.certificate(a, b)
+        monitor.report(1, -certificate.dual, certificate.gap, certificate.violation)
+        return Answer(a, b, 1, certificate.violation <= self.tol)
+
+    def _solve(self, risk: RegularizedRisk, project: bool) -> tuple[Array, Array]:
+        system = linear_system(risk, project=project)
+        assert system is not None
+        p = system.problem
+        U, back = orthonormal(np.where(np.isfinite(p.e)[:, None], p.B, 0.0))
+        H = copies(p.K, np.arange(risk.n), np.ones(risk.n))
+        a, t = bordered(H.shifted(p.e, self.max_bytes), U)(p.r, back.T @ p.d)
+        return system.back(a, back @ t)
