@@ -37,6 +37,10 @@ PANEL = 1024
 # A jitter of a few times the rounding error of the matrix itself changes nothing that was known.
 JITTERS = (0.0, 1.0, 10.0, 100.0)
 EPS = float(np.finfo(np.float64).eps)
+INDEFINITE = (
+    "the kernel matrix is not positive definite where B'a = 0; use a positive definite kernel, or "
+    "add the null space that makes a conditionally positive definite kernel so"
+)
 
 
 class Indefinite(np.linalg.LinAlgError):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.gram.factor import MAX_BYTES, Indefinite, bordered, lacking, orthonormal
+from mercer.gram.factor import INDEFINITE, MAX_BYTES, Indefinite, bordered, lacking, orthonormal
 from mercer.losses.base import Array
 from mercer.problems.reductions import copies, infeasible, linear_system, resident
 from mercer.problems.risk import RegularizedRisk
@@ -63,8 +63,11 @@ class Direct(Solver):
         try:
             a, b = self._solve(risk, project=False)
         except Indefinite:
-            # Not positive definite, but perhaps it is where B'a = d leaves room to move.
-            a, b = self._solve(risk, project=True)
+            # A matrix that is not positive definite may be so where B'a = d leaves room to move.
+            try:
+                a, b = self._solve(risk, project=True)
+            except Indefinite:
+                raise ValueError(INDEFINITE) from None
         certificate = risk.certificate(a, b)
         monitor.report(1, -certificate.dual, certificate.gap, certificate.violation)
         return Answer(a, b, 1, certificate.violation <= self.tol)

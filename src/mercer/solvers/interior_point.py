@@ -24,7 +24,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram.factor import MAX_BYTES, Indefinite, bordered, lacking, orthonormal
+from mercer.gram.factor import (
+    EPS,
+    INDEFINITE,
+    MAX_BYTES,
+    Indefinite,
+    bordered,
+    lacking,
+    orthonormal,
+)
 from mercer.losses.base import Array
 from mercer.problems.box_qp import BoxProgram
 from mercer.problems.reductions import Back, Reduction, box_program, infeasible, resident
@@ -151,18 +159,17 @@ def _start(program: BoxProgram, max_bytes: float) -> Point:
     """Start in the box at the scale of a ridge problem, with multipliers to balance the slopes."""
     H, lower, upper, corner = program.H, program.lower, program.upper, program.corner()
     load = program.slope(np.zeros_like(lower))
+    size = max(1.0, float(np.max(np.abs(load), initial=0.0)))
     room = 0.5 * (upper - lower)
-    wide = np.isinf(room)
-    if np.any(wide):
+    if np.any(wide := np.isinf(room)):
         # No box, so let z double or halve until its slope has risen by the size of the load.
-        size, z = max(1.0, float(np.max(np.abs(load)))), np.ones_like(lower)
+        z = np.ones_like(lower)
         for _ in range(100):
             rise = program.slope(z) - load
             z = np.where(rise < size, 2.0 * z, np.where(rise > 2.0 * size, 0.5 * z, z))
         room = np.where(wide, z, room)
-    curvature = (program.slope(room) - load) / room
-    ridge = np.where(wide, np.maximum(curvature, 1e-12 * H.diag()), H.diag())
-    z, _ = bordered(H.shifted(np.maximum(ridge, TINY), max_bytes), program.A)(-load, program.e)
+    # The squared loss whose coefficients fill the room when residuals are of the size of the load.
+    z, _ = bordered(H.shifted(size / room, max_bytes), program.A)(-load, program.e)
     room = np.minimum(room, np.sqrt(z @ z / max(len(z), 1)))
     z, b = np.clip(0.0, lower + room, upper - room), np.zeros(len(program.e))
     g, t = z - lower, upper - z
@@ -237,7 +244,7 @@ class _Search:
     def __init__(self, risk: RegularizedRisk, tol: float, max_bytes: float) -> None:
         self.risk, self.tol, self.max_bytes = risk, tol, max_bytes
         self.best: tuple[Array, Array, Certificate] | None = None
-        self.score = np.inf
+        self.score = self.mu = np.inf
         self.idle = 0
         self.free: NDArray[np.bool_] | None = None
 
@@ -255,19 +262,20 @@ class _Search:
 
     def look(self, point: Point) -> tuple[float, float, float]:
         """Offer what the point suggests, and report the best so far."""
-        self.idle += 1
-        p, z = self.program, point.z
+        p, z, self.idle = self.program, point.z, self.idle + 1
         # A variable is where its own Newton step would take it: on a bound, or free.
         bend = p.H.diag() + p.curvature(z)
         low, up = point.g * bend < point.s, point.t * bend < point.w
         z, free = np.where(low, p.lower, np.where(up, p.upper, z)), ~(low | up)
         self.offer(*self.back(z, point.b))
         settled, self.free = self.free is not None and np.array_equal(free, self.free), free
-        if settled and not self.done and self._gap() <= CLOSE:
+        scale = (1.0 + abs(self.best[2].primal)) / max(len(z), 1) if self.best else 0.0
+        if settled and not self.done and point.mu < CLOSE * scale:
             self.offer(*self.back(*self._polish(z, point.b, free)))
+        if EPS * scale < point.mu < 0.9 * self.mu:
+            self.mu, self.idle = point.mu, 0  # answers may lag behind while the path gets on
         assert self.best is not None
-        certificate = self.best[2]
-        return -certificate.dual, certificate.gap, certificate.violation
+        return -self.best[2].dual, self.best[2].gap, self.best[2].violation
 
     def offer(self, a: Array, b: Array) -> bool:
         """Certify an answer, keep it if it is the best, and say whether it is good enough."""
@@ -283,15 +291,8 @@ class _Search:
     def answer(self, steps: int) -> Answer:
         """Hand over the best answer."""
         if self.best is None:
-            raise ValueError(
-                "the kernel matrix is not positive definite where B'a = 0; use a positive definite "
-                "kernel, or the null space that makes a conditionally positive definite one so"
-            )
+            raise ValueError(INDEFINITE)
         return Answer(self.best[0], self.best[1], steps, self.done)
-
-    def _gap(self) -> float:
-        assert self.best is not None
-        return self.best[2].gap / (1.0 + abs(self.best[2].primal))
 
     def _polish(self, z: Array, b: Array, free: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Solve the optimality conditions of the free variables with the others where they are."""
