@@ -6,7 +6,7 @@ r"""The linear system of Newton's method, by a factorization or by conjugate gra
     = \binom{r}{d}
 
 with orthonormal columns U. Where :math:`e` is infinite :math:`x` is zero: these rows and columns
-are neither read nor factorized.
+do not enter the matrix.
 """
 
 from __future__ import annotations

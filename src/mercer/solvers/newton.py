@@ -24,6 +24,7 @@ from scipy.linalg import null_space
 
 from mercer.gram.factor import orthonormal
 from mercer.losses.base import Array
+from mercer.problems.reductions import infeasible
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.solvers._system import Bordered, factorized, iterated, pivoted_cholesky
 from mercer.solvers.base import Answer, Monitor, Solution, Solver, settle
@@ -86,11 +87,7 @@ class Newton(Solver):
                 f"{type(risk.loss).__name__} has a kink or unbounded curvature, and Newton's "
                 "method needs second derivatives; use InteriorPoint"
             )
-        U, back = _columns(risk)
-        error = np.abs(risk.B.T @ (U @ (back.T @ risk.d)) - risk.d)
-        if np.any(error > FEASIBLE * np.max(np.abs(risk.d), initial=0.0)):
-            return "no coefficients satisfy B'a = d, so that the risk is unbounded below"
-        return ""
+        return infeasible(risk)
 
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
         direction = _Direction(risk, self, monitor)
@@ -103,7 +100,7 @@ class Newton(Solver):
             feasible = certificate.residual <= FEASIBLE
             violation = certificate.violation if feasible else np.inf
             # Where the objective no longer changes, the conditions may still be met more closely.
-            stalled = flat and violation > 0.5 * best[0]
+            stalled = flat and not violation < 0.5 * best[0]
             if violation <= best[0]:
                 best = (violation, settled, b)
             objective = 0.5 * float(a @ Ka) + risk.risk(Ka + risk.B @ b) + float(risk.d @ b)
@@ -119,11 +116,6 @@ class Newton(Solver):
         return Answer(best[1], best[2], iteration, best[0] <= self.tol)
 
 
-def _columns(risk: RegularizedRisk) -> tuple[Array, Array]:
-    """Return an orthonormal basis of the unpenalized columns, and the way back to b."""
-    return orthonormal(np.where(risk.c[:, None] > 0, risk.B, 0.0))
-
-
 def _measure(risk: RegularizedRisk, a: Array, b: Array, Ka: Array) -> tuple[Array, Certificate]:
     """Certify what :func:`~mercer.solvers.minimize` will make of ``a``."""
     settled = settle(risk, a)
@@ -137,7 +129,7 @@ class _Direction:
 
     def __init__(self, risk: RegularizedRisk, settings: Newton, monitor: Monitor) -> None:
         self.risk, self.settings, self.monitor = risk, settings, monitor
-        self.U, self.back = _columns(risk)
+        self.U, self.back = orthonormal(np.where(risk.c[:, None] > 0, risk.B, 0.0))
         self.delta = self.back.T @ risk.d
 
     def __call__(self, a: Array, b: Array, Ka: Array) -> tuple[Array, Array]:
