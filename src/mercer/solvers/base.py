@@ -29,7 +29,7 @@ __all__ = [
 
 # The one support-vector threshold: a coefficient smaller than this fraction of its box (of the
 # largest coefficient where the box is infinite) is zero, one as close to the box is on it.
-SUPPORT = 1e-10
+SUPPORT = 1e-12
 
 
 class ConvergenceWarning(UserWarning):
@@ -356,7 +356,7 @@ def settle(risk: RegularizedRisk, a: Array) -> Array:
             )[0]
         )
         a = np.clip(a + change, lower, upper)
-    return a
+    return a + 0.0  # no negative zeros
 
 
 def _status(answer: Answer, monitor: Monitor, violation: float, tol: float) -> Status:
@@ -375,5 +375,6 @@ def _advice(solution: Solution, solver: Solver) -> str:
         f"Solver terminated early ({solution.solver}: {solution.status.value} after "
         f"{solution.n_iter} iterations). Duality gap {solution.gap:.2e} at objective "
         f"{solution.objective:.6g}, violation {solution.violation:.2e} against tol="
-        f"{solver.tol:.2e}. {remedy} scale the inputs (StandardScaler, MinMaxScaler), lower C or loosen tol."
+        f"{solver.tol:.2e}. {remedy} scale the inputs (StandardScaler, MinMaxScaler), lower C or "
+        "loosen tol."
     )

@@ -1,0 +1,110 @@
+"""The functional and its certificate, against formulas written out here."""
+
+import numpy as np
+import pytest
+
+from mercer.gram import Dense
+from mercer.kernels import Gaussian
+from mercer.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Squared
+from mercer.problems import RegularizedRisk
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    return rng, Gaussian(1.0)(X), rng.normal(size=30), rng.uniform(0.5, 2.0, 30)
+
+
+def test_values_are_the_printed_formulas(data):
+    rng, K, y, c = data
+    B = np.column_stack([np.ones(30), rng.normal(size=30)])
+    d = np.array([0.3, -0.2])
+    risk = RegularizedRisk(EpsilonInsensitive(0.1), Dense(K), y, c, B, d)
+    a, b = rng.uniform(-1, 1, 30) * c, rng.normal(size=2)
+    certificate = risk.certificate(a, b)
+    f = K @ a + B @ b
+    loss = np.maximum(0.0, np.abs(y - f) - 0.1)
+    assert certificate.primal == pytest.approx(0.5 * a @ K @ a + c @ loss + d @ b)
+    conjugate = -y @ a + 0.1 * np.abs(a).sum()
+    assert certificate.dual == pytest.approx(-0.5 * a @ K @ a - conjugate)
+    np.testing.assert_allclose(certificate.f, f)
+
+
+@pytest.mark.parametrize("loss", [Squared(), EpsilonInsensitive(0.2), Huber(0.5)])
+def test_gap_is_primal_minus_dual_where_the_rows_hold(data, loss):
+    rng, K, y, c = data
+    B = np.ones((30, 1))
+    risk = RegularizedRisk(loss, Dense(K), y, c, B, np.array([0.7]))
+    a = rng.uniform(-0.3, 0.3, 30) * c
+    a += (0.7 - a.sum()) / 30
+    certificate = risk.certificate(a, np.array([0.4]))
+    assert certificate.residual < 1e-15
+    assert certificate.gap == pytest.approx(certificate.primal - certificate.dual, rel=1e-10)
+
+
+def test_residual_is_relative_to_its_terms(data):
+    _, K, y, c = data
+    risk = RegularizedRisk(Squared(), Dense(K), y, c, np.ones((30, 1)))
+    a = np.zeros(30)
+    a[:2] = [1.0, -0.5]
+    assert risk.residual(a) == pytest.approx(0.5 / 1.5)
+    assert risk.residual(np.zeros(30)) == 0.0
+
+
+def test_outside_the_box_nothing_is_certified(data):
+    _, K, y, c = data
+    risk = RegularizedRisk(EpsilonInsensitive(0.1), Dense(K), y, c)
+    a = np.zeros(30)
+    a[3] = 1.001 * c[3]
+    certificate = risk.certificate(a, np.empty(0))
+    assert certificate.gap == np.inf
+    assert certificate.dual == -np.inf
+
+
+def test_a_sample_without_weight_is_free_at_zero_and_forbidden_elsewhere(data):
+    _, K, y, c = data
+    c = c.copy()
+    c[5] = 0.0
+    for loss in (Squared(), EpsilonInsensitive(0.1)):
+        risk = RegularizedRisk(loss, Dense(K), y, c)
+        lower, upper = risk.box()
+        assert lower[5] == upper[5] == 0.0
+        a = np.zeros(30)
+        assert np.isfinite(risk.certificate(a, np.empty(0)).gap)
+        a[5] = 1e-3
+        assert risk.certificate(a, np.empty(0)).gap == np.inf
+
+
+def test_box_follows_the_slopes(data):
+    _, K, y, c = data
+    labels = np.where(y > 0, 1.0, -1.0)
+    for loss in (Hinge(), Logistic()):
+        lower, upper = RegularizedRisk(loss, Dense(K), labels, c).box()
+        np.testing.assert_array_equal(lower, np.where(labels > 0, 0.0, -c))
+        np.testing.assert_array_equal(upper, np.where(labels > 0, c, 0.0))
+
+
+def test_take_restricts_everything(data):
+    rng, K, y, c = data
+    width = rng.uniform(0.0, 0.3, 30)
+    risk = RegularizedRisk(EpsilonInsensitive(width), Dense(K), y, c, np.ones((30, 1)))
+    index = np.array([3, 7, 11])
+    part = risk.take(index, Dense(K[np.ix_(index, index)]))
+    np.testing.assert_array_equal(part.loss.epsilon, width[index])
+    assert (part.n, part.q) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "change", [{"y": np.ones(4)}, {"B": np.ones((4, 1))}, {"d": np.ones(2), "B": np.ones((5, 1))}]
+)
+def test_shapes_are_checked(change):
+    arguments = {"y": np.ones(5), "c": 1.0} | change
+    with pytest.raises(ValueError, match="needs y of shape"):
+        RegularizedRisk(Squared(), Dense(np.eye(5)), **arguments)
+
+
+@pytest.mark.parametrize("c", [-1.0, np.nan, np.inf])
+def test_weights_are_checked(c):
+    with pytest.raises(ValueError, match="weights c"):
+        RegularizedRisk(Squared(), Dense(np.eye(3)), np.ones(3), c)

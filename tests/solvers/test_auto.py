@@ -1,0 +1,70 @@
+"""The chooser: which solver, why, and that it says so."""
+
+import numpy as np
+import pytest
+
+from mercer.gram import Dense
+from mercer.losses import EpsilonInsensitive, Expectile, Hinge, Huber, Logistic, Polynomial, Squared
+from mercer.problems import RegularizedRisk
+from mercer.solvers import SOLVERS, Auto, minimize
+
+
+def risk(loss, n=20, q=1):
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
+    return RegularizedRisk(loss, Dense(np.eye(n)), y, 1.0, np.ones((n, q)))
+
+
+@pytest.mark.parametrize(
+    ("problem", "name"),
+    [
+        (risk(Squared()), "Direct"),
+        (risk(Squared(), q=2), "Direct"),
+        (risk(Huber()), "Newton"),
+        (risk(Logistic()), "Newton"),
+        (risk(Expectile(0.3)), "Newton"),
+        (risk(Hinge()), "SMO"),
+        (risk(EpsilonInsensitive()), "SMO"),
+        (risk(EpsilonInsensitive(), q=2), "InteriorPoint"),
+        (risk(Polynomial(1.5)), "InteriorPoint"),
+    ],
+)
+def test_choice(problem, name):
+    solver, reason = Auto().choose(problem)
+    assert type(solver).__name__ == name
+    assert str(problem.n) in reason or "path" in reason
+
+
+def test_large_samples_go_where_memory_is_bounded():
+    small = Auto(max_dense=10)
+    assert type(small.choose(risk(Squared()))[0]).__name__ == "SMO"
+    assert type(small.choose(risk(Huber()))[0]).__name__ == "SMO"
+    assert type(small.choose(risk(Logistic()))[0]).__name__ == "Newton"
+
+
+def test_settings_reach_the_solver_picked():
+    solver, _ = Auto(tol=1e-5, max_iter=7, max_time=3.0, cache_bytes=1e6, shrinking=False).choose(
+        risk(Hinge())
+    )
+    assert solver.get_params() == {
+        "tol": 1e-5,
+        "max_iter": 7,
+        "max_time": 3.0,
+        "cache_bytes": 1e6,
+        "shrinking": False,
+    }
+
+
+def test_the_solution_says_what_was_picked():
+    solution = minimize(risk(Squared()), Auto())
+    assert solution.solver == "Direct"
+    assert "one linear system of 20 samples" in solution.reason
+
+
+def test_names_cover_all_solvers():
+    assert {cls.__name__ for cls in SOLVERS.values()} == {
+        "Auto",
+        "Direct",
+        "InteriorPoint",
+        "Newton",
+        "SMO",
+    }

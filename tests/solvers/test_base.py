@@ -1,0 +1,149 @@
+"""The one door: pairing, honesty, the support threshold, joined certificates."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from mercer.gram import Dense
+from mercer.kernels import Gaussian
+from mercer.losses import EpsilonInsensitive, Hinge, Squared
+from mercer.problems import RegularizedRisk
+from mercer.solvers import SMO, ConvergenceWarning, Direct, Solver, Status, join, minimize
+from mercer.solvers.base import SUPPORT, Answer, Monitor, settle
+
+
+@dataclasses.dataclass(eq=False)
+class Canned(Solver):
+    """A solver that answers what it was told to."""
+
+    answer: Answer | None = None
+
+    def refuses(self, risk):
+        return ""
+
+    def solve(self, risk, start, monitor):
+        monitor.report(1, 0.0)
+        return self.answer
+
+
+@pytest.fixture
+def risk():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=40) > 0, 1.0, -1.0)
+    return RegularizedRisk(Hinge(), Dense(Gaussian(1.0)(X)), y, 2.0, np.ones((40, 1)))
+
+
+def test_a_false_claim_of_convergence_is_not_believed(risk):
+    lie = Answer(np.zeros(40), np.zeros(1), 3, converged=True)
+    with pytest.warns(ConvergenceWarning, match="no further progress"):
+        solution = minimize(risk, Canned(answer=lie))
+    assert solution.status is Status.STALLED
+    assert solution.gap == pytest.approx(80.0)  # 40 losses of one, weight two
+
+
+def test_answers_that_are_not_finite_are_refused(risk):
+    broken = Answer(np.full(40, np.nan), np.zeros(1), 1, converged=True)
+    with pytest.raises(FloatingPointError, match="scale the inputs"):
+        minimize(risk, Canned(answer=broken))
+
+
+def test_refusal_names_solver_and_reason(risk):
+    with pytest.raises(ValueError, match="Direct cannot take this problem: "):
+        minimize(risk, Direct())
+
+
+def test_settling_is_relative_to_the_box_and_keeps_the_rows(risk):
+    exact = minimize(risk, SMO(tol=1e-9))
+    lower, upper = risk.box()
+    noise = np.where(exact.a == 0, 0.5 * SUPPORT * (upper - lower) * np.sign(upper + lower), 0.0)
+    noise += np.where(exact.a == upper, -0.5 * SUPPORT * upper, 0.0)
+    a = settle(risk, exact.a + noise)
+    np.testing.assert_array_equal(a == 0, exact.a == 0)
+    np.testing.assert_array_equal(a == upper, exact.a == upper)
+    assert risk.residual(a) <= 1e-15
+    for factor in (1e-3, 1e3):
+        other = RegularizedRisk(risk.loss, risk.K, risk.y, factor * risk.c, risk.B)
+        scaled = settle(other, factor * (exact.a + noise))
+        np.testing.assert_array_equal(scaled == 0, a == 0)
+
+
+def test_settling_moves_nothing_past_the_box(risk):
+    lower, upper = risk.box()
+    a = settle(risk, np.full(40, 5.0))
+    assert np.all((a >= lower) & (a <= upper))
+
+
+def test_settling_without_box_is_relative_to_the_largest_coefficient():
+    y = np.array([1.0, -1.0, 1e-14])
+    risk = RegularizedRisk(Squared(), Dense(np.eye(3)), y, 1.0)
+    np.testing.assert_array_equal(settle(risk, np.array([0.5, -0.5, 5e-15])), [0.5, -0.5, 0.0])
+
+
+def test_joined_solutions_add_up(risk):
+    one, other = minimize(risk, SMO()), minimize(risk, SMO(tol=1e-6))
+    both = join([one, other])
+    assert both.gap == one.gap + other.gap
+    assert both.objective == one.objective + other.objective
+    assert both.n_iter == one.n_iter + other.n_iter
+    assert both.violation == max(one.violation, other.violation)
+    assert both.times["solve"] == one.times["solve"] + other.times["solve"]
+    assert join([one]) is one
+    failed = dataclasses.replace(other, status=Status.MAX_ITER)
+    assert join([one, failed]).status is Status.MAX_ITER
+
+
+def test_solution_speaks_for_itself(risk):
+    solution = minimize(risk, SMO())
+    np.testing.assert_array_equal(solution.support, np.flatnonzero(solution.a))
+    assert solution.relative_gap == solution.gap / (1 + abs(solution.objective))
+    assert solution.objective - solution.dual == pytest.approx(solution.gap, rel=1e-8)
+    assert set(solution.times) == {"solve", "certify"}
+    assert solution.reason == "asked for"
+
+
+def test_gap_is_what_an_outsider_computes(risk):
+    solution = minimize(risk, SMO(tol=1e-2))
+    K, y = risk.K.dense(), risk.y
+    f = K @ solution.a + solution.b[0]
+    primal = 0.5 * solution.a @ K @ solution.a + 2.0 * np.maximum(0, 1 - y * f).sum()
+    dual = (y * solution.a).sum() - 0.5 * solution.a @ K @ solution.a
+    assert solution.gap == pytest.approx(primal - dual, rel=1e-9)
+    best = minimize(risk, SMO(tol=1e-10))
+    assert solution.gap >= solution.objective - best.objective
+
+
+def test_monitor_counts_iterations_and_time():
+    monitor = Monitor(max_iter=10)
+    assert monitor.left(4, 100) == 6
+    assert monitor.left(12, 100) == 0
+    assert not monitor.report(5, 1.0)
+    assert monitor.report(10, 1.0)
+    assert monitor.status is Status.MAX_ITER
+    assert Monitor().left(4, 100) == 100
+    late = Monitor(max_time=1e-9)
+    assert late.report(1, 1.0)
+    assert late.status is Status.MAX_TIME
+
+
+def test_per_sample_tubes_and_weights():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(50, 1))
+    y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=50)
+    K = Gaussian(0.7)(X)
+    width = rng.uniform(0.0, 0.3, 50)
+    risk = RegularizedRisk(EpsilonInsensitive(width), Dense(K), y, 3.0, np.ones((50, 1)))
+    solution = minimize(risk, SMO(tol=1e-8))
+    # Shifting a tube is shifting the target (ST-LOSS-07): widen by t, both walls.
+    wide = width.copy()
+    wide[0] = 100.0
+    without = np.arange(1, 50)
+    one = minimize(
+        RegularizedRisk(EpsilonInsensitive(wide), Dense(K), y, 3.0, np.ones((50, 1))), SMO(tol=1e-8)
+    )
+    part = risk.take(without, Dense(K[np.ix_(without, without)]))
+    assert one.objective == pytest.approx(minimize(part, SMO(tol=1e-8)).objective, rel=1e-7)
+    assert one.a[0] == 0.0
+    inside = np.abs(y - solution.f) < width - 1e-6
+    assert np.all(solution.a[inside] == 0)

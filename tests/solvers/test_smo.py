@@ -1,0 +1,238 @@
+"""Decomposition: against its plain twin, in working sets, from warm starts, within its budget."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from mercer.gram import Dense, Indexed, Tiled
+from mercer.kernels import Gaussian, Linear
+from mercer.losses import (
+    Absolute,
+    EpsilonInsensitive,
+    Expectile,
+    Hinge,
+    Huber,
+    HuberHinge,
+    Logistic,
+    Pinball,
+    Squared,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
+from mercer.problems import RegularizedRisk
+from mercer.solvers import SMO, ConvergenceWarning, InteriorPoint, Status, minimize
+from solvers.plain_smo import dual, pair_steps
+
+LOSSES = [
+    Squared(),
+    Absolute(),
+    EpsilonInsensitive(0.2),
+    SquaredEpsilonInsensitive(0.2),
+    Huber(0.5),
+    Pinball(0.3),
+    Expectile(0.8),
+    Hinge(),
+    SquaredHinge(),
+    HuberHinge(0.5),
+]
+
+
+def sample(n, loss, seed=0, C=2.0, kernel=None, groups=1):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=n)
+    if "inge" in type(loss).__name__:
+        y = np.where(y > 0, 1.0, -1.0)
+    group = rng.integers(0, max(groups, 1), size=n)
+    B = np.eye(max(groups, 1))[group][:, :groups]
+    K = (kernel or Gaussian(1.0))(X)
+    return RegularizedRisk(loss, Dense(K), y, C * rng.uniform(0.5, 2.0, n), B), K, X, group
+
+
+def assert_same_optimum(one, other):
+    """Each objective exceeds the optimum by its gap at most, and by the rounding of the sums."""
+    rounding = 1e-12 * (1.0 + abs(one.objective))
+    assert abs(one.objective - other.objective) <= one.gap + other.gap + rounding
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_compiled_loop_equals_plain_numpy(loss, groups):
+    risk, K, _, group = sample(16, loss, groups=groups)
+    terms = loss.dual_terms(risk.y, np.asarray(risk.c))
+    a, steps = pair_steps(K, np.zeros(16), terms, group, groups, 1e-4, 2000)
+    assert steps < 2000
+    solution = minimize(risk, SMO(tol=1e-4, shrinking=False))
+    # The same rule from the same start takes the same steps, until rounding tells ties apart.
+    assert 0.5 * steps <= solution.n_iter <= 2.0 * steps
+    # Each point is within tol * |a|_1 of the optimum of a convex function.
+    slack = 1e-4 * (np.abs(a).sum() + np.abs(solution.a).sum())
+    assert abs(dual(K, solution.a, terms) - dual(K, a, terms)) <= slack
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("groups", [0, 1, 2])
+@pytest.mark.parametrize("shrinking", [False, True])
+def test_agrees_with_interior_point(loss, groups, shrinking):
+    risk, *_ = sample(80, loss, seed=1, C=5.0, groups=groups)
+    exact = minimize(risk, InteriorPoint(tol=1e-9))
+    solution = minimize(risk, SMO(tol=1e-7, shrinking=shrinking))
+    assert solution.converged
+    assert_same_optimum(solution, exact)
+    assert solution.gap <= 1e-7 * np.sum(risk.c) * 2
+
+
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.1), Huber(0.3), Pinball(0.8)])
+@pytest.mark.parametrize("groups", [0, 1, 2])
+def test_working_sets_reach_the_same_optimum(loss, groups):
+    risk, _, X, _ = sample(300, loss, seed=2, groups=groups)
+    whole = minimize(risk, SMO(tol=1e-5))
+    tiled = RegularizedRisk(loss, Tiled(Gaussian(1.0), X), risk.y, risk.c, risk.B)
+    for rows in (20, 150):
+        solution = minimize(tiled, SMO(tol=1e-5, cache_bytes=2 * rows * 300 * 8))
+        assert solution.converged
+        assert_same_optimum(solution, whole)
+
+
+def test_working_sets_never_hold_more_rows_than_the_cache():
+    risk, _, X, _ = sample(500, Hinge(), seed=3)
+    asked = []
+
+    class Counting(Tiled):
+        def block(self, rows, columns):
+            block = super().block(rows, columns)
+            asked.append(block.nbytes)
+            return block
+
+    K = Counting(Gaussian(1.0), X)
+    cache = 100 * 500 * 8
+    solution = minimize(RegularizedRisk(Hinge(), K, risk.y, risk.c, risk.B), SMO(cache_bytes=cache))
+    assert solution.converged
+    assert max(asked) <= cache
+
+
+def test_warm_start_keeps_the_optimum_and_saves_steps():
+    risk, *_ = sample(200, Hinge(), seed=4, C=10.0)
+    cold = minimize(risk, SMO(tol=1e-6))
+    again = minimize(risk, SMO(tol=1e-6), start=cold)
+    assert again.n_iter <= 2
+    near = RegularizedRisk(risk.loss, risk.K, risk.y, 1.1 * risk.c, risk.B)
+    # Scaled by the ratio of the weights, the old coefficients are feasible again (ST-OPT-11).
+    scaled = dataclasses.replace(cold, a=1.1 * cold.a)
+    warm = minimize(near, SMO(tol=1e-6), start=scaled)
+    fresh = minimize(near, SMO(tol=1e-6))
+    assert_same_optimum(warm, fresh)
+    assert warm.n_iter < fresh.n_iter
+
+
+def test_warm_start_from_an_infeasible_point_is_mended():
+    risk, *_ = sample(60, Hinge(), seed=5, C=1.0)
+    good = minimize(risk, SMO(tol=1e-6))
+    spoiled = dataclasses.replace(good, a=good.a + 3.0)
+    solution = minimize(risk, SMO(tol=1e-6), start=spoiled)
+    assert solution.residual <= 1e-12
+    assert_same_optimum(solution, good)
+
+
+def test_duplicate_rows_and_zero_weights():
+    rng = np.random.default_rng(6)
+    X = np.repeat(rng.normal(size=(20, 2)), 3, axis=0)
+    y = np.where(rng.normal(size=60) > 0, 1.0, -1.0)
+    c = np.ones(60)
+    c[::3] = 0.0
+    risk = RegularizedRisk(Hinge(), Dense(Gaussian(1.0)(X)), y, c, np.ones((60, 1)))
+    solution = minimize(risk, SMO(tol=1e-8))
+    kept = np.flatnonzero(c)
+    small = RegularizedRisk(Hinge(), Dense(Gaussian(1.0)(X[kept])), y[kept], 1.0, np.ones((40, 1)))
+    reference = minimize(small, InteriorPoint(tol=1e-9))
+    assert np.all(solution.a[::3] == 0)
+    assert solution.objective == pytest.approx(reference.objective, rel=1e-6)
+
+
+def test_support_vectors_sit_exactly_on_bounds_and_zero():
+    risk, *_ = sample(150, EpsilonInsensitive(0.3), seed=7, C=0.5)
+    solution = minimize(risk, SMO(tol=1e-6))
+    lower, upper = risk.box()
+    at_zero, at_bound = solution.a == 0, (solution.a == lower) | (solution.a == upper)
+    assert np.sum(at_zero) > 20
+    assert np.sum(at_bound) > 20
+    r = np.abs(risk.y - solution.f)
+    assert np.all(r[at_zero] <= 0.3 + 1e-6)
+    assert np.all(r[at_bound] >= 0.3 - 1e-6)
+
+
+def test_max_iter_and_max_time_stop_with_a_warning():
+    risk, *_ = sample(300, Hinge(), seed=8, C=1e4)
+    with pytest.warns(ConvergenceWarning, match="max_iter=7"):
+        solution = minimize(risk, SMO(tol=1e-8, max_iter=7))
+    assert (solution.status, solution.n_iter) == (Status.MAX_ITER, 7)
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        solution = minimize(risk, SMO(tol=1e-12, max_time=1e-6))
+    assert solution.status is Status.MAX_TIME
+    assert np.isfinite(solution.gap)
+
+
+def test_listener_sees_the_gap_fall_and_can_stop():
+    risk, *_ = sample(2000, Hinge(), seed=9, C=100.0, kernel=Linear())
+    seen = []
+
+    def listen(progress):
+        seen.append(progress)
+        return len(seen) >= 3
+
+    solution = minimize(risk, SMO(tol=1e-9), listener=listen)
+    assert solution.status is Status.STOPPED
+    assert [p.iteration for p in seen] == sorted({p.iteration for p in seen})
+    assert seen[-1].gap < seen[0].gap
+    assert seen == list(solution.history)
+
+
+@pytest.mark.parametrize(
+    ("loss", "B", "missing"),
+    [
+        (Logistic(), np.ones((5, 1)), "not quadratic"),
+        (Hinge(), np.ones((5, 2)), "several unpenalized columns"),
+        (Hinge(), np.arange(1.0, 6.0)[:, None], "not constant"),
+    ],
+)
+def test_refuses_with_a_sentence(loss, B, missing):
+    risk = RegularizedRisk(loss, Dense(np.eye(5)), np.ones(5), 1.0, B)
+    with pytest.raises(ValueError, match=missing):
+        minimize(risk, SMO())
+
+
+def test_infeasible_equality_row_is_an_error():
+    d = np.array([100.0])
+    risk = RegularizedRisk(Hinge(), Dense(np.eye(4)), np.ones(4), 1.0, np.ones((4, 1)), d)
+    with pytest.raises(ValueError, match="infeasible"):
+        minimize(risk, SMO())
+
+
+def test_scaled_and_unused_columns():
+    risk, K, *_ = sample(50, EpsilonInsensitive(0.1), seed=10)
+    scaled = RegularizedRisk(risk.loss, Dense(K), risk.y, risk.c, -4.0 * risk.B)
+    plain, other = minimize(risk, SMO(tol=1e-8)), minimize(scaled, SMO(tol=1e-8))
+    assert other.b[0] * -4.0 == pytest.approx(plain.b[0], abs=1e-7)
+    unused = np.column_stack([risk.B, np.zeros(50)])
+    third = minimize(RegularizedRisk(risk.loss, Dense(K), risk.y, risk.c, unused), SMO(tol=1e-8))
+    assert third.objective == pytest.approx(plain.objective, rel=1e-7)
+
+
+def test_float32_kernel_values_keep_float64_sums():
+    risk, K, *_ = sample(200, Hinge(), seed=11)
+    single = RegularizedRisk(Hinge(), Dense(K.astype(np.float32)), risk.y, risk.c, risk.B)
+    solution, reference = minimize(single, SMO(tol=1e-4)), minimize(risk, SMO(tol=1e-4))
+    assert solution.converged
+    assert solution.objective == pytest.approx(reference.objective, rel=1e-3)
+
+
+def test_repeated_samples_through_an_indexed_gram():
+    risk, K, *_ = sample(30, Hinge(), seed=12)
+    index = np.repeat(np.arange(30), 2)
+    twice = RegularizedRisk(
+        Hinge(), Indexed(Dense(K), index), risk.y[index], risk.c[index], risk.B[index]
+    )
+    double = RegularizedRisk(Hinge(), Dense(K), risk.y, 2.0 * risk.c, risk.B)
+    left, right = minimize(twice, SMO(tol=1e-8)), minimize(double, SMO(tol=1e-8))
+    assert left.objective == pytest.approx(right.objective, rel=1e-6)
