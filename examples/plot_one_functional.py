@@ -2,11 +2,12 @@ r"""
 One functional, many machines
 =============================
 
-The same few lines fit all three panels: :math:`\tfrac12 \|f\|^2 + C \sum_i l(y_i, f(x_i))` with
-another loss :math:`l` each time. Left, the squared loss follows three wrong observations while
-the :math:`\epsilon`-insensitive loss does not. Middle, pinball losses find a band for eighty of a
-hundred observations, wide where the noise is. Right, the hinge separates two classes with a
-margin; the points that carry it are circled.
+All three panels minimize :math:`\tfrac12 \|f\|^2 + C \sum_i l(y_i, f(x_i))`, with another loss
+:math:`l` each time. Left, the squared loss follows a few wrong observations while the
+:math:`\epsilon`-insensitive loss keeps its tube where the rest is. Middle, pinball losses find
+the quantiles of noise that grows. Right, the hinge separates two classes with a margin, carried
+by the circled points. Every answer comes with a certificate: the number below it bounds how far,
+relatively, its objective is from the exact minimum.
 """
 
 import matplotlib.pyplot as plt
@@ -17,58 +18,86 @@ from mercer import KernelClassifier, KernelRegressor
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Pinball, Squared
 
-BLUE, RED, GOLD, GREY = "#1f5fa8", "#c8432b", "#e0a526", "#8a8f98"
+# sphinx_gallery_start_ignore
+plt.rcParams.update(
+    {
+        "axes.prop_cycle": plt.cycler(
+            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
+        ),
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "axes.titlelocation": "left",
+        "axes.titlesize": "medium",
+        "figure.constrained_layout.use": True,
+        "savefig.dpi": 150,
+    }
+)
+# sphinx_gallery_end_ignore
 
 rng = np.random.default_rng(7)
-x = np.sort(rng.uniform(0, 6, 110))
-X, grid = x[:, None], np.linspace(0, 6, 400)[:, None]
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+x = np.sort(rng.uniform(0, 6, 150))
+X, grid = x[:, None], np.linspace(0, 6, 400)
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.9))
 
 
-# %%
-# A line for each loss
-# --------------------
 def fit(loss, y):
-    return KernelRegressor(loss=loss, kernel=Gaussian(0.8), C=5.0).fit(X, y).predict(grid)
+    return KernelRegressor(loss, Gaussian(0.8), C=5.0, tol=1e-6).fit(X, y)
 
 
-y = np.sin(x) + 0.12 * rng.standard_normal(x.size)
-y[[42, 45, 47]] += [2.4, 2.9, 2.6]
-robust, tube = fit(EpsilonInsensitive(0.2), y), 0.2
-left.scatter(x, y, s=12, color=GREY)
-left.plot(grid, fit(Squared(), y), color=RED, lw=2, label="squared")
-left.plot(grid, robust, color=BLUE, lw=2, label=r"$\epsilon$-insensitive")
-left.fill_between(grid[:, 0], robust - tube, robust + tube, color=BLUE, alpha=0.12, lw=0)
-left.set_title("robust")
-left.legend(frameon=False)
+def certify(ax, *machines):
+    gap = max(machine.solution_.relative_gap for machine in machines)
+    digits = np.ceil(np.log10(gap))
+    ax.set_xlabel(rf"within $10^{{{digits:.0f}}}$ of the minimum", color="0.35", loc="left")
+
 
 # %%
-# A band of quantiles
-# -------------------
-y = np.sin(x) + (0.05 + 0.12 * x) * rng.standard_normal(x.size)
-low, median, high = (fit(Pinball(q), y) for q in (0.1, 0.5, 0.9))
-middle.scatter(x, y, s=12, color=GREY)
-middle.fill_between(grid[:, 0], low, high, color=GOLD, alpha=0.3, lw=0, label="10 % to 90 %")
-middle.plot(grid, median, color=GOLD, lw=2, label="median")
-middle.set_title("quantiles")
-middle.legend(frameon=False, loc="lower left")
+# Two losses for the same data
+# ----------------------------
+
+y = np.sin(x) + 0.13 * rng.standard_normal(x.size)
+y[40:76:3] += rng.uniform(1.8, 3.2, 12)
+squared, tube = fit(Squared(), y), fit(EpsilonInsensitive(0.25), y)
+f = tube.predict(grid[:, None])
+left.plot(x, y, "o", color="0.65", ms=3)
+left.fill_between(grid, f - 0.25, f + 0.25, color="C0", alpha=0.18, lw=0)
+left.plot(grid, f, color="C0", lw=2)
+left.plot(grid, squared.predict(grid[:, None]), color="C1", lw=2)
+left.text(2.85, 1.2, "squared", color="C1")
+left.text(2.55, -0.3, r"$\epsilon$-insensitive", color="C0", ha="right")
+certify(left, squared, tube)
+
+# %%
+# A fan of quantiles
+# ------------------
+
+y = np.sin(x) + (0.05 + 0.13 * x) * rng.standard_normal(x.size)
+levels = [0.05, 0.25, 0.5, 0.75, 0.95]
+machines = [fit(Pinball(level), y) for level in levels]
+fan = [machine.predict(grid[:, None]) for machine in machines]
+middle.plot(x, y, "o", color="0.65", ms=3)
+for k in range(2):
+    middle.fill_between(grid, fan[k], fan[-1 - k], color="C2", alpha=0.2, lw=0)
+middle.plot(grid, fan[2], color="C2", lw=2)
+for level, quantile in zip(levels, fan, strict=True):
+    middle.text(6.08, quantile[-1], f"{level:.0%}", color="C2", va="center", fontsize=8)
+certify(middle, *machines)
 
 # %%
 # A margin
 # --------
-points, labels = make_moons(160, noise=0.17, random_state=3)
-machine = KernelClassifier(loss=Hinge(), kernel=Gaussian(0.7), C=3.0).fit(points, labels)
-u, v = np.meshgrid(np.linspace(-1.6, 2.6, 200), np.linspace(-1.1, 1.6, 200))
-f = machine.decision_function(np.column_stack([u.ravel(), v.ravel()])).reshape(u.shape)
-right.contourf(u, v, f, levels=[-99, -1, 0, 1, 99], colors=[BLUE, BLUE, RED, RED], alpha=0.12)
-right.contour(u, v, f, levels=[-1, 1], colors="k", linewidths=0.8, linestyles="--")
-right.contour(u, v, f, levels=[0], colors="k", linewidths=1.6)
-right.scatter(*points.T, s=14, c=np.array([BLUE, RED])[labels])
-right.scatter(*machine.support_vectors_.T, s=52, facecolors="none", edgecolors="k", linewidths=0.7)
-right.set_title("margin")
 
-for axes in (left, middle, right):
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.spines[:].set_color("#c9ccd1")
+points, labels = make_moons(160, noise=0.17, random_state=3)
+machine = KernelClassifier(Hinge(), Gaussian(0.7), C=3.0, tol=1e-6).fit(points, labels)
+u, v = np.meshgrid(np.linspace(-1.6, 2.6, 200), np.linspace(-1.15, 1.6, 200))
+f = machine.decision_function(np.column_stack([u.ravel(), v.ravel()])).reshape(u.shape)
+right.contourf(u, v, f, levels=[-99, 0, 99], colors=["C0", "C1"], alpha=0.15)
+right.contour(u, v, f, levels=[-1, 1], colors="black", linewidths=0.8, linestyles="--")
+right.contour(u, v, f, levels=[0], colors="black", linewidths=2)
+right.scatter(*points.T, s=13, c=np.where(labels == 1, "C1", "C0"))
+right.scatter(*machine.support_vectors_.T, s=50, fc="none", ec="black", lw=0.7)
+certify(right, machine)
+
+for ax, title in [(left, "robust"), (middle, "quantiles"), (right, "margin")]:
+    ax.set(title=title, xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
 plt.show()

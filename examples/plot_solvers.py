@@ -41,7 +41,7 @@ plt.rcParams.update(
 # sphinx_gallery_end_ignore
 
 rng = np.random.default_rng(0)
-X = rng.uniform(-1, 1, (1280, 2))
+X = rng.uniform(-1, 1, (960, 2))
 y = np.sin(4 * X[:, 0]) * np.cos(3 * X[:, 1]) + 0.2 * rng.standard_t(3, len(X))
 solvers = {
     "SMO": SMO(tol=1e-4),
@@ -51,10 +51,13 @@ solvers = {
 
 
 def measure(solver, n, C):
+    """Return the seconds of the faster of two fits, and the gap."""
     machine = HuberSVR(delta=0.2, C=C, kernel=Gaussian(0.5), solver=solver)
     start = perf_counter()
+    machine.fit(X[:n], y[:n])
+    between = perf_counter()
     gap = machine.fit(X[:n], y[:n]).solution_.relative_gap
-    return perf_counter() - start, gap
+    return min(between - start, perf_counter() - between), gap
 
 
 for solver in solvers.values():
@@ -63,21 +66,22 @@ for solver in solvers.values():
 # %%
 # The same problem for more samples, and for larger weights.
 
-sizes, weights = [80, 160, 320, 640, 1280], [1, 10, 100, 1000, 3000]
+sizes, weights = [60, 120, 240, 480, 960], [1, 10, 100, 1000, 3000]
 by_size = {name: [measure(s, n, 10.0) for n in sizes] for name, s in solvers.items()}
-by_weight = {name: [measure(s, 320, float(C)) for C in weights] for name, s in solvers.items()}
+by_weight = {name: [measure(s, 240, float(C)) for C in weights] for name, s in solvers.items()}
 largest = max(gap for runs in (by_size, by_weight) for run in runs.values() for _, gap in run)
 print(f"largest relative gap {largest:.0e}")
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), sharey=True)
 for ax, runs, values in [(axes[0], by_size, sizes), (axes[1], by_weight, weights)]:
-    for k, (name, run) in enumerate(runs.items()):
+    for k, run in enumerate(runs.values()):
         seconds = [time for time, _ in run]
         ax.loglog(values, seconds, "o-", color=f"C{k}", lw=2, ms=5)
-        end = (values[-1], seconds[-1])
-        ax.annotate(name, end, (8, 0), textcoords="offset points", color=f"C{k}", va="center")
+for k, (name, run) in enumerate(by_size.items()):
+    end = (sizes[-1], run[-1][0])
+    axes[0].annotate(name, end, (8, 0), textcoords="offset points", color=f"C{k}", va="center")
 axes[0].set(xlabel="samples, at $C = 10$", ylabel="seconds")
 axes[0].set_xticks(sizes, [str(n) for n in sizes])
 axes[0].minorticks_off()
-axes[1].set(xlabel="weight $C$, at 320 samples")
+axes[1].set(xlabel="weight $C$, at 240 samples")
 plt.show()
