@@ -120,3 +120,11 @@ def test_refuses_with_a_sentence():
         HuberHinge(0)
     with pytest.raises(ValueError, match="margin must be finite, got nan"):
         Hinge(np.nan)
+
+
+def test_logistic_probability_is_that_of_the_model():
+    # The loss is minus the logarithm of the probability of the label.
+    f = np.linspace(-5, 5, 11)
+    p = Logistic().probability(f)
+    np.testing.assert_allclose(-np.log(p), Logistic().value(np.ones(11), f), rtol=1e-13)
+    np.testing.assert_allclose(-np.log1p(-p), Logistic().value(-np.ones(11), f), rtol=1e-12)
