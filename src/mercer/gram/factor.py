@@ -37,6 +37,9 @@ PANEL = 1024
 # A jitter of a few times the rounding error of the matrix itself changes nothing that was known.
 JITTERS = (0.0, 1.0, 10.0, 100.0)
 EPS = float(np.finfo(np.float64).eps)
+HALF = float(np.sqrt(EPS))
+# Residual, relative to its terms, with which a solution is exact for a matrix nearby.
+BACKWARD = 100 * EPS
 INDEFINITE = (
     "the kernel matrix is not positive definite where B'a = 0; use a positive definite kernel, or "
     "add the null space that makes a conditionally positive definite kernel so"
@@ -164,7 +167,7 @@ def by_cholesky(
         x[live] = cho_solve((factor, True), r[live], check_finite=False)
         return x
 
-    return _refined(approximate, matvec, diagonal, e)
+    return _refined([lambda: approximate], matvec, diagonal, e)
 
 
 def by_woodbury(G: Array, e: Array) -> Solve:
@@ -182,19 +185,30 @@ def by_woodbury(G: Array, e: Array) -> Solve:
         The shift.
     """
     diagonal = np.einsum("ij,ij->i", G, G)
-    # An entry without shift of its own is shifted by the rounding error of its diagonal.
-    floor = np.maximum(e, max(G.shape[0], 1) * EPS * diagonal)
-    root = 1.0 / np.sqrt(np.where(floor > 0, floor, 1.0))
-    X = G * root[:, None]
-    small = X.T @ X
-    factor = _positive(lambda: small + np.eye(G.shape[1]), np.diag(small) + 1.0, G.shape[1] * EPS)
 
-    def approximate(r: Array) -> Array:
-        scaled = (r.T * root).T
-        inner = cho_solve((factor, True), X.T @ scaled, check_finite=False)
-        return np.asarray(((scaled - X @ inner).T * root).T)
+    def inverse(shift: Array) -> Solve:
+        root = 1.0 / np.sqrt(np.where(shift > 0, shift, 1.0))
+        X = G * root[:, None]
+        small = X.T @ X
+        matrix = small + np.eye(len(small))
+        factor = _positive(lambda: matrix, np.diag(matrix), len(small) * EPS)
 
-    return _refined(approximate, lambda x: G @ (G.T @ x), diagonal, e)
+        def approximate(r: Array) -> Array:
+            scaled = (r.T * root).T
+            inner = cho_solve((factor, True), X.T @ scaled, check_finite=False)
+            return np.asarray(((scaled - X @ inner).T * root).T)
+
+        return approximate
+
+    # Where the shift vanishes beside the diagonal the difference above cancels. An entry is shifted
+    # by its rounding error at least; if that is not enough, by what leaves half of the digits.
+    least = max(len(G), 1) * EPS * diagonal
+    return _refined(
+        [lambda: inverse(np.maximum(e, least)), lambda: inverse(np.maximum(e, HALF * diagonal))],
+        lambda x: G @ (G.T @ x),
+        diagonal,
+        e,
+    )
 
 
 def bordered(solve: Solve, B: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
@@ -265,37 +279,53 @@ def orthonormal(B: Array) -> tuple[Array, Array]:
     ((4, 1), True)
     """
     length = np.sqrt(np.sum(B * B, axis=0))
-    U, s, _ = np.linalg.svd(B / np.where(length > 0, length, 1.0), full_matrices=False)
-    U = U[:, s > max(B.shape) * EPS * np.max(s, initial=0.0)]
-    # B = U R' with R of full column rank, whose pseudo-inverse needs no further decision on rank.
-    Q, T = np.linalg.qr((U.T @ B).T)
-    return U, np.asarray(solve_triangular(T, Q.T, check_finite=False).T)
+    length = np.where(length > 0, length, 1.0)
+    U, s, V = np.linalg.svd(B / length, full_matrices=False)
+    keep = s > max(B.shape) * EPS * np.max(s, initial=0.0)
+    U, inverse = U[:, keep], (V[keep].T / s[keep]) / length[:, None]
+    # B = U R' with R of full column rank, whose pseudo-inverse needs no further decision on rank;
+    # what lengths of very different size cost it is repaired with the inverse that knows them.
+    Q, T = np.linalg.qr(B.T @ U)
+    shortest = solve_triangular(T, Q.T, check_finite=False).T
+    return U, np.asarray(shortest + inverse @ (np.eye(U.shape[1]) - U.T @ (B @ shortest)))
 
 
-def _refined(approximate: Solve, matvec: Solve, diagonal: Array, e: Array) -> Solve:
-    """Wrap an approximate inverse of ``K + diag(e)`` by iterative refinement."""
+def _refined(
+    inverses: list[Callable[[], Solve]], matvec: Solve, diagonal: Array, e: Array
+) -> Solve:
+    """Refine an approximate inverse of ``K + diag(e)``; if it does not do, by the next one."""
     live = np.isfinite(e)
     e = np.where(live, e, 0.0)
+    root = np.sqrt(np.maximum(diagonal, 0.0))
     weight = live / np.sqrt(np.where(diagonal + e > 0, diagonal + e, 1.0))
+    built = [inverses[0]()]
+
+    def norm(r: Array) -> Array:
+        return np.asarray(np.sqrt(np.sum((r.T * weight) ** 2, axis=-1)))
 
     def residual(x: Array, r: Array) -> tuple[Array, Array]:
         left = r - matvec(x) - (x.T * e).T
-        return left, np.sqrt(np.sum((left.T * weight) ** 2, axis=-1))
+        return left, norm(left)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def solve(r: Array) -> Array:
-        x = approximate(r)
+        x = built[0](r)
         left, size = residual(x, r)
-        enough = 4 * EPS * np.sqrt(np.sum((r.T * weight) ** 2, axis=-1))
-        for _ in range(10):
-            if np.all(size <= enough):
+        for k in range(len(inverses)):
+            if k == len(built):
+                built.append(inverses[k]())
+            slow = False
+            while not (slow or np.all(size <= 4 * EPS * norm(r))):
+                trial = x + built[k](left)
+                new_left, new_size = residual(trial, r)
+                better = new_size < size
+                slow = not np.any(new_size < 0.5 * size)
+                x, left = np.where(better, trial, x), np.where(better, new_left, left)
+                size = np.where(better, new_size, size)
+            # |K_ij| is at most the product of the roots of the diagonal entries.
+            terms = np.abs(r) + (e * np.abs(x).T).T + np.multiply.outer(root, root @ np.abs(x))
+            if np.all(size <= BACKWARD * norm(terms)):
                 break
-            trial = x + approximate(left)
-            new_left, new_size = residual(trial, r)
-            better = new_size < size
-            x, left = np.where(better, trial, x), np.where(better, new_left, left)
-            if not np.any(new_size < 0.5 * size):
-                break
-            size = np.minimum(size, new_size)
         if not np.all(np.isfinite(x)):
             raise np.linalg.LinAlgError("the solution of a linear system is not finite")
         return x
