@@ -10,10 +10,10 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install check test docs bench
+.PHONY: help install check test docs bench bench-short
 
 help:     ## list the targets
-	@sed -n 's/^\([a-z]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 21
 
 $(READY):
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -38,3 +38,6 @@ docs: $(READY)  ## the site in docs/_build/html, examples executed, warnings as 
 
 bench: $(READY)  ## fit and predict times against scikit-learn
 	$(BIN)/python benchmarks/bench.py
+
+bench-short: $(READY)  ## three small problems: does it run, do objectives agree
+	$(BIN)/python benchmarks/bench.py --short

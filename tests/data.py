@@ -5,9 +5,10 @@ import os
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import sklearn.datasets
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -18,6 +19,9 @@ MISSING = (
     else "no load.py in ../shared/data nor in the folder that MERCER_DATA names"
 )
 """Why there are no data; empty if there are."""
+
+BUNDLED = {"breast_cancer", "diabetes", "digits"}
+"""Sets that come with scikit-learn and are always there."""
 
 
 class Sample(NamedTuple):
@@ -39,18 +43,26 @@ def _loader() -> ModuleType:
     return module
 
 
+def _table(name: str) -> tuple[NDArray[np.float64], NDArray[Any], bool]:
+    """Return features, targets and whether they are numbers to predict."""
+    if name in BUNDLED:
+        X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
+        return X, y, name == "diabetes"
+    bunch = _loader().load(name, missing="drop")
+    return bunch.X, bunch.y, bunch.task == "regression"
+
+
 def draw(name: str, n: int, n_test: int = 0, seed: int = 0) -> Sample:
     """Draw ``n`` rows to fit and ``n_test`` others, scaled by mean and deviation of the former.
 
     Class labels become 0, 1, ...; a regression's target is standardized like a feature.
     """
-    bunch = _loader().load(name, missing="drop")
-    chosen = np.random.default_rng(seed).permutation(len(bunch.X))[: n + n_test]
+    X, y, regression = _table(name)
+    chosen = np.random.default_rng(seed).permutation(len(X))[: n + n_test]
     if len(chosen) < n + n_test:
-        raise ValueError(f"{name} has {len(bunch.X)} rows, {n} and {n_test} were asked for")
-    X, y = bunch.X[chosen], bunch.y[chosen]
-    X = _standardize(X, n)
-    if bunch.task == "regression":
+        raise ValueError(f"{name} has {len(X)} rows, {n} and {n_test} were asked for")
+    X, y = _standardize(X[chosen], n), y[chosen]
+    if regression:
         y = _standardize(y, n)
     else:
         y = np.unique(y, return_inverse=True)[1].astype(float)
