@@ -38,6 +38,7 @@ plt.rcParams.update(
         "axes.titlelocation": "left",
         "axes.titlesize": "medium",
         "figure.constrained_layout.use": True,
+        "font.size": 11,
         "savefig.dpi": 150,
     }
 )

@@ -47,6 +47,7 @@ plt.rcParams.update(
         "axes.titlelocation": "left",
         "axes.titlesize": "medium",
         "figure.constrained_layout.use": True,
+        "font.size": 11,
         "savefig.dpi": 150,
     }
 )
@@ -65,7 +66,7 @@ losses = {
 f = np.linspace(-1.8, 1.8, 721)
 alpha = np.linspace(-1.4, 1.4, 561)
 
-figure, axes = plt.subplots(3, len(losses), figsize=(12, 5.4), sharex="row", sharey="row")
+figure, axes = plt.subplots(3, len(losses), figsize=(12, 6.2), sharex="row", sharey="row")
 for (name, (loss, target)), column in zip(losses.items(), axes.T, strict=True):
     y = np.full_like(f, target)
     slope = -loss.gradient(y, f)
