@@ -16,10 +16,12 @@ from mercer.losses import (
     Huber,
     HuberHinge,
     Logistic,
+    MarginLoss,
     PiecewisePolynomial,
     Pinball,
     Polynomial,
     QuadraticDualLoss,
+    ResidualLoss,
     Squared,
     SquaredHinge,
 )
@@ -96,12 +98,32 @@ def test_interval_is_where_the_slope_is(loss):
     assert np.all(s <= high + 1e-14)
 
 
-@pytest.mark.parametrize("loss", QUADRATIC, ids=repr)
+class Everything:
+    """All six numbers of the table at once, as no loss of the package has them."""
+
+    def terms(self):
+        return Conjugate(tilt=0.3, kink=0.4, quad=0.5, lower=-1.5, upper=2.5, quad_negative=0.7)
+
+
+class EverythingOfTheResidual(Everything, ResidualLoss):
+    pass
+
+
+class EverythingOfTheMargin(Everything, MarginLoss):
+    pass
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [*QUADRATIC, EverythingOfTheResidual(), EverythingOfTheMargin()],
+    ids=lambda loss: type(loss).__name__,
+)
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
 def test_dual_terms_are_the_weighted_conjugate(loss, C):
     rng = np.random.default_rng(0)
     n = 60
     y, c = targets(loss, n, rng), C * rng.uniform(0.1, 2.0, n)
+    y = np.sign(y) if isinstance(loss, MarginLoss) else y
     c[:5] = 0.0
     terms = loss.dual_terms(y, c)
     low, high = loss.slopes(y)

@@ -269,6 +269,16 @@ def test_a_cost_of_the_intercept(loss):
     assert solution.objective - solution.dual == pytest.approx(solution.gap, abs=1e-12 * scale)
 
 
+def test_coefficients_that_do_not_meet_the_constraint_prove_nothing():
+    # One sample: a = d = 1, and 1/2 + (1 + b)^2 / 2 + b is smallest, -1, at b = -2. At a = b = 0,
+    # where the method starts, primal and dual function are both zero.
+    one = np.ones(1)
+    risk = RegularizedRisk(Squared(), Dense(np.eye(1)), 0 * one, 1.0, np.eye(1), one)
+    solution = minimize(risk, Newton(tol=1e-12))
+    assert solution.objective == pytest.approx(-1.0, abs=1e-15)
+    assert [line.gap >= line.objective + 1.0 - 1e-15 for line in solution.history] == [True, True]
+
+
 def test_conditionally_positive_definite_kernel():
     # Thin plates: r^2 log r is positive definite on vectors orthogonal to 1, x and y.
     rng = np.random.default_rng(13)
