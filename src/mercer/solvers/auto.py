@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from mercer.losses.base import QuadraticDualLoss
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers.base import Answer, Monitor, Solution, Solver
@@ -15,6 +17,10 @@ from mercer.solvers.smo import SMO
 
 __all__ = ["SOLVERS", "Auto"]
 
+# Pair steps need a number of iterations that grows with weight times kernel value; beyond this the
+# few factorizations of the interior point are cheaper on samples where they are cheap at all.
+STIFF = 1e5
+
 
 @dataclass(eq=False)
 class Auto(Solver):
@@ -22,8 +28,8 @@ class Auto(Solver):
 
     A linear system is solved directly while its matrix fits; other smooth losses go to Newton's
     method while it does; everything with a quadratic dual and at most one unpenalized column a
-    sample goes to decomposition, which needs no more memory than it is given; the rest to the
-    interior point.
+    sample goes to decomposition, which needs no more memory than it is given; the rest, and small
+    samples with weights so large that pairs of coefficients would creep, to the interior point.
 
     Parameters
     ----------
@@ -39,6 +45,8 @@ class Auto(Solver):
         Whether decomposition leaves samples at their bounds aside.
     max_dense : int, default=6000
         Largest sample for which a matrix is factorized.
+    max_stiff : int, default=2000
+        Largest sample for which large weights make the interior point the better choice.
 
     Examples
     --------
@@ -56,6 +64,7 @@ class Auto(Solver):
     cache_bytes: float = 2e8
     shrinking: bool = True
     max_dense: int = 6000
+    max_stiff: int = 2000
 
     def choose(self, risk: RegularizedRisk) -> tuple[Solver, str]:
         budget: dict[str, Any] = {
@@ -70,23 +79,30 @@ class Auto(Solver):
         smo = SMO(**budget, cache_bytes=self.cache_bytes, shrinking=self.shrinking)
         if newton.accepts(risk) and (fits or not smo.accepts(risk)):
             return newton, f"smooth loss, {risk.n} samples: a few linear systems"
-        if smo.accepts(risk):
+        stiff = risk.n <= self.max_stiff and _stiffness(risk) > STIFF
+        if smo.accepts(risk) and not stiff:
             return (
                 smo,
                 f"quadratic dual, {risk.n} samples: pair steps within {self.cache_bytes:.0e} bytes",
             )
-        kind = (
-            "several unpenalized columns"
-            if isinstance(risk.loss, QuadraticDualLoss)
-            else "general loss"
-        )
-        return InteriorPoint(**budget), f"{kind}: a primal-dual path"
+        if stiff and smo.accepts(risk):
+            kind = f"weights up to {np.max(risk.c):.0e}"
+        elif isinstance(risk.loss, QuadraticDualLoss):
+            kind = "several unpenalized columns"
+        else:
+            kind = "general loss"
+        return InteriorPoint(**budget), f"{kind}, {risk.n} samples: a primal-dual path"
 
     def refuses(self, risk: RegularizedRisk) -> str:
         return self.choose(risk)[0].refuses(risk)
 
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
         return self.choose(risk)[0].solve(risk, start, monitor)
+
+
+def _stiffness(risk: RegularizedRisk) -> float:
+    """Return the largest weight times the largest kernel value: how far coefficients can reach."""
+    return float(np.max(risk.c, initial=0.0) * np.max(np.abs(risk.K.diag()), initial=0.0))
 
 
 SOLVERS: dict[str, type[Solver]] = {

@@ -97,7 +97,8 @@ class SMO(Solver):
         steps, violation = 0, np.inf
         shrink_every = min(n, 1000) if self.shrinking else 0
         while True:
-            chunk = monitor.left(steps, max(100, int(WORK / n)))
+            # Reports at doubling distances show how the gap falls and cost next to nothing.
+            chunk = monitor.left(steps, int(min(max(100, steps), max(100, WORK / n))))
             done, violation, n_active = pair_steps(
                 K, state.F, state.a, *state.arrays, active, n_active, shrink_every, self.tol, chunk
             )
