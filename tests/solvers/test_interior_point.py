@@ -372,6 +372,28 @@ def test_what_cannot_be_reached_is_admitted():
     assert s.violation <= 1e-12
 
 
+def test_numbers_beyond_the_range_of_floats_are_admitted():
+    risk = random_risk(EpsilonInsensitive(0.1), n=20)
+    huge = RegularizedRisk(risk.loss, Dense(1e200 * risk.K.dense()), risk.y, 1.0, risk.B)
+    with pytest.warns(ConvergenceWarning, match="no further progress"):
+        s = minimize(huge, TIGHT)
+    assert np.all(np.isfinite(s.a))
+    assert s.gap > 0
+
+
+def test_without_a_kernel_the_null_space_is_fitted():
+    """K = 0 makes the program linear: an intercept alone, the median, the majority."""
+    risk = random_risk(Absolute(), n=21, weights=False)
+    zero = Dense(np.zeros((21, 21)))
+    s = minimize(RegularizedRisk(Absolute(), zero, risk.y, 1.0, risk.B), TIGHT)
+    assert s.status is Status.CONVERGED
+    assert s.b[0] == pytest.approx(np.median(risk.y), abs=1e-8)
+    y = np.where(np.arange(20) < 13, 1.0, -1.0)
+    s = minimize(RegularizedRisk(Hinge(), Dense(zero.K[:20, :20]), y, 1.0, np.ones((20, 1))), TIGHT)
+    assert s.b[0] == pytest.approx(1.0, abs=1e-8)
+    assert s.objective == pytest.approx(14.0, rel=1e-8)
+
+
 def test_what_is_refused():
     risk = random_risk(Hinge(), n=40)
     with pytest.raises(ValueError, match="max_bytes"):

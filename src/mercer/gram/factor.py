@@ -344,19 +344,23 @@ def _positive(fill: Callable[[], Array], diagonal: Array, eps: float) -> Array:
 
 
 def _cholesky(M: Array) -> bool:
-    """Overwrite the lower triangle by its Cholesky factor, block column by block column."""
-    n = M.shape[0]
-    for j in range(0, n, PANEL):
-        k = min(j + PANEL, n)
-        for i in range(j, n if j else 0, PANEL):
-            M[i : i + PANEL, j:k] -= M[i : i + PANEL, :j] @ M[j:k, :j].T
-        block, info = dpotrf(M[j:k, j:k], lower=1, clean=0)
+    """Overwrite the lower triangle by its Cholesky factor; False if there is none.
+
+    Large matrices are taken block column by block column, so that an interruption is heard.
+    """
+    n = len(M)
+    step = PANEL if n > 3 * PANEL else max(n, 1)
+    for j in range(0, n, step):
+        k = min(j + step, n)
+        for i in range(j, n if j else 0, step):
+            M[i : i + step, j:k] -= M[i : i + step, :j] @ M[j:k, :j].T
+        block, info = dpotrf(M[j:k, j:k], lower=1, clean=0, overwrite_a=1)
         if info:
             return False
         M[j:k, j:k] = block
-        for i in range(k, n, PANEL):
-            M[i : i + PANEL, j:k] = solve_triangular(
-                block, M[i : i + PANEL, j:k].T, lower=True, check_finite=False
+        for i in range(k, n, step):
+            M[i : i + step, j:k] = solve_triangular(
+                block, M[i : i + step, j:k].T, lower=True, check_finite=False
             ).T
     return True
 

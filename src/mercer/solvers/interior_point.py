@@ -263,9 +263,12 @@ class _Search:
     def look(self, point: Point) -> tuple[float, float, float]:
         """Offer what the point suggests, and report the best so far."""
         p, z, self.idle = self.program, point.z, self.idle + 1
-        # A variable is where its own Newton step would take it: on a bound, or free.
+        # A variable is where its own Newton step would take it: on a bound, or free. Where nothing
+        # bends, a bound holds what it pushes hard in comparison to the distance.
+        push, width = point.s - point.w, p.upper - p.lower
         bend = p.H.diag() + p.curvature(z)
-        low, up = point.g * bend < point.s, point.t * bend < point.w
+        bend = np.maximum(bend, 1e-3 * np.max(np.abs(push), initial=0.0) / width)
+        low, up = point.g * bend < push, point.t * bend < -push
         z, free = np.where(low, p.lower, np.where(up, p.upper, z)), ~(low | up)
         self.offer(*self.back(z, point.b))
         settled, self.free = self.free is not None and np.array_equal(free, self.free), free
