@@ -379,6 +379,9 @@ def test_numbers_beyond_the_range_of_floats_are_admitted():
         s = minimize(huge, TIGHT)
     assert np.all(np.isfinite(s.a))
     assert s.gap > 0
+    program = box_program(risk).problem
+    with pytest.raises(np.linalg.LinAlgError, match="not finite"):
+        next(follow(replace(program, p=1e200 * program.p, upper=1e200 * program.upper)))
 
 
 def test_without_a_kernel_the_null_space_is_fitted():
