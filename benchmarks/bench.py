@@ -202,20 +202,22 @@ def main() -> int:
         return 1
     libraries = [library for library in LIBRARIES if version(library)]
     contenders = [Contender(library, options.threads) for library in libraries]
-    folder = HERE / "results" / ("short" if options.short else f"threads-{options.threads}")
-    folder.mkdir(parents=True, exist_ok=True)
     rounds = 1 if options.short else options.rounds
+    here = environment(options.threads, rounds)
+    # Results belong to a commit: a run that was cut short goes on, another program starts anew.
+    run = "short" if options.short else f"{here['commit']}-{options.threads}-{rounds}"
+    folder = HERE / "results" / run
+    folder.mkdir(parents=True, exist_ok=True)
+    again = options.short or options.fresh
     about = folder / "environment.json"
-    if options.short or options.fresh or not about.exists():
-        described = environment(options.threads, rounds) | {
-            "startup": {} if options.short else startup(libraries, options.threads)
-        }
-        about.write_text(json.dumps(described, indent=1))
+    if again or not about.exists():
+        cost = {} if options.short else startup(libraries, options.threads)
+        about.write_text(json.dumps(here | {"startup": cost}, indent=1))
     results = []
     for problem in SHORT if options.short else FULL:
         stored = folder / f"{problem.name}.json"
         old = json.loads(stored.read_text()) if stored.exists() else {}
-        if options.short or options.fresh or old.get("problem") != problem.key():
+        if again or old.get("problem") != problem.key():
             if options.only not in problem.name:
                 continue
             able = [c for c in contenders if available(c.library, problem)]
@@ -225,7 +227,7 @@ def main() -> int:
         results.append(old)
     for contender in contenders:
         contender.close()
-    if not options.short:
+    if not (options.short or options.only):
         page = HERE.parent / "docs" / "explanation" / "benchmark.md"
         page.write_text(report.page(json.loads(about.read_text()), results), encoding="utf-8")
     wrong = check(results)
