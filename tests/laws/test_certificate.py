@@ -5,7 +5,7 @@ import pytest
 
 from brute import printed, supremum
 from cases import LOSSES, accepted, random_risk
-from mercer.losses import QuadraticDualLoss
+from mercer.losses import EpsilonInsensitive, Hinge, QuadraticDualLoss
 from mercer.regularizers import Constant, Empty
 from mercer.regularizers import Polynomial as Trend
 from mercer.solvers import minimize
@@ -114,3 +114,32 @@ def test_the_gap_of_a_violation(loss):
             in_slope = loss.smooth and not isinstance(loss, QuadraticDualLoss)
             bound = tol * (reach if in_slope else slopes)
             assert solution.gap <= c @ bound + 64 * EPS * risk.n * (1 + abs(solution.objective))
+
+
+def test_gap_of_the_tube_from_residuals():
+    # ST-DIAG-01, with the signs of its last two lines corrected (ST-COR-19).
+    epsilon = 0.2
+    risk = random_risk(EpsilonInsensitive(epsilon), seed=5, C=2.0)
+    rng = np.random.default_rng(0)
+    a, b = feasible(risk, rng), rng.normal(size=risk.q)
+    r = risk.y - risk.K.K @ a - risk.B @ b
+    up, down = np.maximum(a, 0.0), np.maximum(-a, 0.0)
+    gap = (
+        (risk.c - up) * np.maximum(0.0, r - epsilon)
+        + up * np.maximum(0.0, epsilon - r)
+        + (risk.c - down) * np.maximum(0.0, -r - epsilon)
+        + down * np.maximum(0.0, epsilon + r)
+    )
+    assert risk.certificate(a, b).gap == pytest.approx(gap.sum(), rel=1e-12)
+
+
+def test_gap_of_the_soft_margin_from_margins():
+    # ST-PROB-05, equation 4.7.
+    risk = random_risk(Hinge(), seed=6, C=2.0)
+    rng = np.random.default_rng(0)
+    a, b = feasible(risk, rng), rng.normal(size=risk.q)
+    alpha, m = risk.y * a, risk.y * (risk.K.K @ a + risk.B @ b)
+    gap = np.maximum(0.0, m - 1) * alpha - np.minimum(0.0, m - 1) * (risk.c - alpha)
+    certificate = risk.certificate(a, b)
+    assert certificate.gap == pytest.approx(gap.sum(), rel=1e-12)
+    assert certificate.primal - certificate.dual == pytest.approx(gap.sum(), rel=1e-12)

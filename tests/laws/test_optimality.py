@@ -8,7 +8,7 @@ import pytest
 import mercer.solvers
 from brute import printed
 from cases import KERNELS, LOSSES, SOLVERS, accepted, pairs, random_risk
-from mercer.losses import QuadraticDualLoss
+from mercer.losses import EpsilonInsensitive, QuadraticDualLoss
 from mercer.regularizers import Constant, Empty
 from mercer.regularizers import Polynomial as Trend
 from mercer.solvers import Auto, Solver, minimize
@@ -44,6 +44,17 @@ def test_kkt_conditions(loss, space):
             right = (printed(loss, y, high + h) - printed(loss, y, high)) / h
             assert np.all(left <= v + slack), solver
             assert np.all(v <= right + slack), solver
+
+
+def test_free_coefficients_sit_on_the_edge_of_the_tube():
+    # ST-PROB-06: with b recovered, residuals of free support vectors are plus or minus epsilon.
+    risk = random_risk(EpsilonInsensitive(0.2), seed=13, n=40)
+    for solver in accepted(risk, 1e-8):
+        solution = minimize(risk, solver)
+        r = risk.y - solution.f
+        free = (solution.a != 0) & (np.abs(solution.a) < risk.c)
+        assert free.sum() >= 3
+        np.testing.assert_allclose(r[free], 0.2 * np.sign(solution.a[free]), atol=1e-8)
 
 
 @pytest.mark.parametrize(("loss", "solver"), pairs(LOSSES), ids=repr)
