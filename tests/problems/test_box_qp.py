@@ -33,7 +33,7 @@ def random_qp(rng, q=2):
     h = np.where(rng.random(M) < 0.5, 0.0, rng.uniform(0.1, 1.0, M))
     upper = np.where((h > 0) & (rng.random(M) < 0.5), np.inf, 1.0)
     lower = np.where(rng.random(M) < 0.3, -0.5, 0.0)
-    return BoxQP(H, 5.0 * rng.normal(size=M), h, A, A.T @ z, lower, upper), matrix, z
+    return BoxQP(H, 5.0 * rng.normal(size=M), A, A.T @ z, lower, upper, h), matrix, z
 
 
 def by_cvxpy(qp, matrix):
@@ -123,7 +123,7 @@ def test_the_dual_function_is_the_least_value_of_the_lagrangian(rng):
 def test_the_dual_function_knows_when_it_is_unbounded():
     H = Copies(Dense(np.zeros((1, 1))), np.zeros(1, dtype=int), np.ones(1))
     one, none = np.ones(1), np.zeros((1, 0))
-    qp = BoxQP(H, -one, 0.0 * one, none, np.zeros(0), 0.0 * one, np.inf * one)
+    qp = BoxQP(H, -one, none, np.zeros(0), 0.0 * one, np.inf * one, h=0.0 * one)
     assert qp.dual_objective(one, np.zeros(0)) == -np.inf
     assert qp.residuals(one, np.zeros(0)).gap == np.inf
 

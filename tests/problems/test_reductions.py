@@ -148,6 +148,12 @@ def test_slopes_stay_finite_at_the_ends_of_the_box():
     assert box_program(random_risk(Hinge(), n=N)).problem.corner() is None
 
 
+def test_corners_are_beyond_the_kink():
+    risk = random_risk(Polynomial(3.0, 0.25), n=N, weights=False)
+    program = box_program(risk).problem
+    np.testing.assert_allclose(program.corner(), 0.25 - program.sign * program.y, rtol=1e-12)
+
+
 def test_only_quadratic_conjugates_are_a_box_qp():
     with pytest.raises(ValueError, match="not quadratic"):
         box_qp(random_risk(Logistic(), n=N))

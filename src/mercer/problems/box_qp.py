@@ -132,10 +132,26 @@ class Residuals:
     gap: float
 
 
+@dataclass(frozen=True)
 class BoxProgram(ABC):
-    """A separable convex program in a box over signed copies: what an interior point asks for."""
+    """A separable convex program in a box over signed copies: what an interior point asks for.
+
+    Parameters
+    ----------
+    H : Copies
+        The matrix of the quadratic form.
+    p : ndarray of shape (m,)
+        Linear cost of each variable, a part of its slope.
+    A : ndarray of shape (m, q)
+        Columns of the equality rows.
+    e : ndarray of shape (q,)
+        Their right-hand side.
+    lower, upper : ndarray of shape (m,)
+        The box; infinite entries are allowed.
+    """
 
     H: Copies
+    p: Array
     A: Array
     e: Array
     lower: Array
@@ -171,16 +187,10 @@ class BoxQP(BoxProgram):
 
     Parameters
     ----------
-    H : Copies
-        The matrix :math:`SKS'`.
-    p, h : ndarray of shape (m,)
-        Linear cost and curvature of each variable.
-    A : ndarray of shape (m, q)
-        Columns of the equality rows.
-    e : ndarray of shape (q,)
-        Their right-hand side.
-    lower, upper : ndarray of shape (m,)
-        The box; infinite entries are allowed.
+    H, p, A, e, lower, upper
+        As in :class:`BoxProgram`.
+    h : ndarray of shape (m,)
+        Curvature of each variable.
 
     Examples
     --------
@@ -194,13 +204,7 @@ class BoxQP(BoxProgram):
     (-3.0, 0.0)
     """
 
-    H: Copies
-    p: Array
     h: Array
-    A: Array
-    e: Array
-    lower: Array
-    upper: Array
 
     def slope(self, z: Array) -> Array:
         return self.p + self.h * z

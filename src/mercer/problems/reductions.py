@@ -40,6 +40,7 @@ __all__ = [
 
 # Distance from the ends of a box, relative to it, at which slopes of a conjugate are still finite.
 CLIP = 1e-13
+TINY = 1e-300
 
 Problem = TypeVar("Problem", covariant=True)
 Back = Callable[[Array, Array], tuple[Array, Array]]
@@ -68,19 +69,13 @@ class BoxDual(BoxProgram):
     Parameters
     ----------
     H, p, A, e, lower, upper
-        As in :class:`~mercer.problems.BoxQP`.
+        As in :class:`~mercer.problems.box_qp.BoxProgram`.
     loss : Loss
         The loss, one parameter per variable.
     y, c, sign : ndarray of shape (m,)
         Target and weight of each variable's sample, and the side of zero it stands for.
     """
 
-    H: Copies
-    p: Array
-    A: Array
-    e: Array
-    lower: Array
-    upper: Array
     loss: Loss
     y: Array
     c: Array
@@ -97,7 +92,8 @@ class BoxDual(BoxProgram):
 
     def _v(self, z: Array) -> Array:
         """Return the slope of the loss, off the ends of its range, where the conjugate may end."""
-        room = np.where(np.isfinite(self.upper), CLIP * self.upper, 0.0)
+        # Not zero either, whose side of a kink would be anyone's guess.
+        room = np.where(np.isfinite(self.upper), CLIP * self.upper, TINY)
         return -self.sign * np.clip(z, room, self.upper - room) / self.c
 
 

@@ -256,7 +256,7 @@ class _Search:
     def along(self, reduction: Reduction[BoxProgram]) -> Iterator[Point]:
         """Follow the path of a reduction, its equality rows made orthonormal."""
         U, back = orthonormal(reduction.problem.A)
-        self.program = replace(reduction.problem, A=U, e=back.T @ reduction.problem.e)  # type: ignore[type-var]
+        self.program = replace(reduction.problem, A=U, e=back.T @ reduction.problem.e)
         self.back: Back = lambda z, b: reduction.back(z, back @ b)
         return follow(self.program, self.max_bytes)
 
