@@ -1,5 +1,6 @@
 """The functional, written down."""
 
+from mercer.problems.box_qp import BoxQP
 from mercer.problems.nu import (
     Machine,
     nu_classification,
@@ -11,6 +12,7 @@ from mercer.problems.nu import (
 from mercer.problems.risk import Certificate, RegularizedRisk
 
 __all__ = [
+    "BoxQP",
     "Certificate",
     "Machine",
     "RegularizedRisk",
