@@ -379,6 +379,8 @@ def test_numbers_beyond_the_range_of_floats_are_admitted():
         s = minimize(huge, TIGHT)
     assert np.all(np.isfinite(s.a))
     assert s.gap > 0
+    with pytest.raises(FloatingPointError, match="scale the inputs"):
+        minimize(RegularizedRisk(risk.loss, risk.K, 1e160 * risk.y, 1e160, risk.B), TIGHT)
     program = box_program(risk).problem
     with pytest.raises(np.linalg.LinAlgError, match="not finite"):
         next(follow(replace(program, p=1e200 * program.p, upper=1e200 * program.upper)))

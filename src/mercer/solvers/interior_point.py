@@ -108,9 +108,12 @@ class InteriorPoint(Solver):
                         return search.answer(steps)
                     steps += 1
             except Indefinite:
-                continue
-            except np.linalg.LinAlgError:
+                failure: Exception = ValueError(INDEFINITE)
+            except np.linalg.LinAlgError as error:
+                failure = FloatingPointError(f"{error}; scale the inputs and targets, or lower C")
                 break
+        if search.best is None:
+            raise failure
         return search.answer(steps)
 
 
@@ -244,9 +247,7 @@ class _Search:
     def __init__(self, risk: RegularizedRisk, tol: float, max_bytes: float) -> None:
         self.risk, self.tol, self.max_bytes = risk, tol, max_bytes
         self.best: tuple[Array, Array, Certificate] | None = None
-        self.score = self.mu = np.inf
-        self.idle = 0
-        self.free: NDArray[np.bool_] | None = None
+        self.score = np.inf
 
     @property
     def done(self) -> bool:
@@ -258,6 +259,7 @@ class _Search:
         U, back = orthonormal(reduction.problem.A)
         self.program = replace(reduction.problem, A=U, e=back.T @ reduction.problem.e)
         self.back: Back = lambda z, b: reduction.back(z, back @ b)
+        self.mu, self.idle, self.free = np.inf, 0, np.zeros(0, dtype=bool)
         return follow(self.program, self.max_bytes)
 
     def look(self, point: Point) -> tuple[float, float, float]:
@@ -271,13 +273,13 @@ class _Search:
         low, up = point.g * bend < push, point.t * bend < -push
         z, free = np.where(low, p.lower, np.where(up, p.upper, z)), ~(low | up)
         self.offer(*self.back(z, point.b))
-        settled, self.free = self.free is not None and np.array_equal(free, self.free), free
-        scale = (1.0 + abs(self.best[2].primal)) / max(len(z), 1) if self.best else 0.0
+        assert self.best is not None
+        scale = (1.0 + abs(self.best[2].primal)) / max(len(z), 1)
+        settled, self.free = np.array_equal(free, self.free), free
         if settled and not self.done and point.mu < CLOSE * scale:
             self.offer(*self.back(*self._polish(z, point.b, free)))
         if EPS * scale < point.mu < 0.9 * self.mu:
             self.mu, self.idle = point.mu, 0  # answers may lag behind while the path gets on
-        assert self.best is not None
         return -self.best[2].dual, self.best[2].gap, self.best[2].violation
 
     def offer(self, a: Array, b: Array) -> bool:
@@ -286,15 +288,15 @@ class _Search:
         c = self.risk.certificate(a, b)
         gap = c.gap / (1.0 + abs(c.primal))
         score = max(c.violation / self.tol, gap / min(GAP, self.tol), c.residual / RESIDUAL)
+        if score < 0.9 * self.score:
+            self.idle = 0
         if self.best is None or score < self.score:
-            self.idle = 0 if score < 0.9 * self.score else self.idle
             self.best, self.score = (a, b, c), score
         return score <= 1.0
 
     def answer(self, steps: int) -> Answer:
         """Hand over the best answer."""
-        if self.best is None:
-            raise ValueError(INDEFINITE)
+        assert self.best is not None
         return Answer(self.best[0], self.best[1], steps, self.done)
 
     def _polish(self, z: Array, b: Array, free: NDArray[np.bool_]) -> tuple[Array, Array]:
