@@ -81,12 +81,10 @@ def introduction(
         # Short fits say more about the resolution of the two clocks than about the machine.
         "busy": median(r["fit_wall"] / r["fit_cpu"] for r in every if r["fit_cpu"] > 0.1),
     }
-    return [INTRODUCTION.format(**values), *compile_time(environment["startup"])]
+    return [INTRODUCTION.format(**values), *compile_time(environment["startup"], clock)]
 
 
-def compile_time(startup: dict[str, dict[str, float]]) -> list[str]:
-    if not startup:
-        return []
+def compile_time(startup: dict[str, list[dict[str, float]]], clock: str) -> list[str]:
     return [
         "The first fit of a process costs more than the second, which the tables leave out:",
         "Mercer's inner loop is compiled by Numba and then kept on disk.",
@@ -94,8 +92,8 @@ def compile_time(startup: dict[str, dict[str, float]]) -> list[str]:
         "| first fit minus second, seconds | never run here before | run here before |",
         "| --- | ---: | ---: |",
         *(
-            f"| {lib} | {cost['fresh']:.2f} | {cost['again']:.2f} |"
-            for lib, cost in startup.items()
+            f"| {library} | {new[clock]:.2f} | {again[clock]:.2f} |"
+            for library, (new, again) in startup.items()
         ),
     ]
 

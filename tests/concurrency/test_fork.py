@@ -3,9 +3,10 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+
+from concurrency.workloads import environment
 
 # In an interpreter of its own: forking a process full of other tests' threads is not the question.
 FORK = """
@@ -30,12 +31,11 @@ if __name__ == "__main__":
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_forked_children_find_what_their_parent_found():
-    tests = str(Path(__file__).parents[1])
     run = subprocess.run(
         [sys.executable, "-c", FORK],
         capture_output=True,
         text=True,
         timeout=120,
-        env=os.environ | {"PYTHONPATH": tests},
+        env=environment(),
     )
     assert run.returncode == 0, run.stderr

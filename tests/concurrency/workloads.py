@@ -1,5 +1,7 @@
 """Small fits of every kind of machine, and what must not depend on where they run."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,3 +44,9 @@ def same(fitted: Any, expected: Any) -> bool:
         np.array_equal(getattr(fitted, name), getattr(expected, name))
         for name in ("support_", "dual_coef_", "intercept_")
     )
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """Return the environment of a process that finds this module."""
+    folders = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(folders)} | variables
