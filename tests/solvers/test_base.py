@@ -36,7 +36,7 @@ def risk():
 
 
 def test_a_false_claim_of_convergence_is_not_believed(risk):
-    lie = Answer(np.zeros(40), np.zeros(1), 3, converged=True)
+    lie = Answer(np.zeros(40), np.zeros(1), 3)
     with pytest.warns(ConvergenceWarning, match="no further progress"):
         solution = minimize(risk, Canned(answer=lie))
     assert solution.status is Status.STALLED
@@ -44,7 +44,7 @@ def test_a_false_claim_of_convergence_is_not_believed(risk):
 
 
 def test_answers_that_are_not_finite_are_refused(risk):
-    broken = Answer(np.full(40, np.nan), np.zeros(1), 1, converged=True)
+    broken = Answer(np.full(40, np.nan), np.zeros(1), 1)
     with pytest.raises(FloatingPointError, match="scale the inputs"):
         minimize(risk, Canned(answer=broken))
 

@@ -346,7 +346,7 @@ def test_every_step_is_reported_and_may_be_the_last():
     s = minimize(risk, TIGHT, listener=lines.append)
     assert [line.iteration for line in lines] == list(range(s.n_iter + 1))
     assert lines[-1].gap == pytest.approx(s.gap, abs=1e-12)
-    assert lines[-1].objective == pytest.approx(-s.dual)
+    assert lines[-1].objective == pytest.approx(s.objective)
     stopped = minimize(risk, TIGHT, listener=lambda line: line.iteration == 2)
     assert stopped.status is Status.STOPPED
     assert stopped.n_iter == 2

@@ -163,10 +163,15 @@ class RegularizedRisk:
         )
 
     def residual(self, a: Array) -> float:
-        """Return the largest entry of ``|B'a - d|`` relative to the scale of its terms."""
+        """Return the largest entry of ``|B'a - d|`` relative to the scale of its terms.
+
+        Coefficients below a millionth of the weights count as such: what is left of them when the
+        optimum is zero is rounding, and so is their sum.
+        """
         if not self.q:
             return 0.0
-        scale = np.abs(self.B).T @ np.abs(a) + np.abs(self.d)
+        size = np.maximum(np.abs(a), 1e-6 * self.c)
+        scale = np.abs(self.B).T @ size + np.abs(self.d)
         error = np.abs(self.B.T @ a - self.d)
         return float(np.max(np.divide(error, scale, out=np.zeros_like(error), where=scale > 0)))
 

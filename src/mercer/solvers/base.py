@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mercer._params import Params
 from mercer.losses.base import Array
-from mercer.problems.risk import RegularizedRisk
+from mercer.problems.risk import Certificate, RegularizedRisk
 
 __all__ = [
     "ConvergenceWarning",
@@ -30,6 +30,9 @@ __all__ = [
 # The one support-vector threshold: a coefficient smaller than this fraction of its box (of the
 # largest coefficient where the box is infinite) is zero, one as close to the box is on it.
 SUPPORT = 1e-12
+
+# The equality rows hold to rounding at an answer: sums of n terms, none of them large.
+RESIDUAL = 1e-9
 
 
 class ConvergenceWarning(UserWarning):
@@ -209,12 +212,11 @@ def join(solutions: Sequence[Solution]) -> Solution:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a solver hands to :func:`minimize`: coefficients, iterations, and its own verdict."""
+    """What a solver hands to :func:`minimize`, which judges it: coefficients and iterations."""
 
     a: Array
     b: Array
     n_iter: int
-    converged: bool
 
 
 @dataclass(eq=False)
@@ -309,7 +311,7 @@ def minimize(
     solved = monitor.elapsed
     a = settle(risk, answer.a)
     certificate = risk.certificate(a, answer.b)
-    status = _status(answer, monitor, certificate.violation, chosen.tol)
+    status = _status(certificate, monitor, chosen.tol)
     solution = Solution(
         a=a,
         b=answer.b,
@@ -359,9 +361,9 @@ def settle(risk: RegularizedRisk, a: Array) -> Array:
     return a + 0.0  # no negative zeros
 
 
-def _status(answer: Answer, monitor: Monitor, violation: float, tol: float) -> Status:
+def _status(certificate: Certificate, monitor: Monitor, tol: float) -> Status:
     """Believe the certificate first, then the monitor."""
-    if violation <= tol:
+    if certificate.violation <= tol and certificate.residual <= RESIDUAL:
         return Status.CONVERGED
     return monitor.status or Status.STALLED
 

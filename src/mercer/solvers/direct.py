@@ -69,8 +69,8 @@ class Direct(Solver):
             except Indefinite:
                 raise ValueError(INDEFINITE) from None
         certificate = risk.certificate(a, b)
-        monitor.report(1, -certificate.dual, certificate.gap, certificate.violation)
-        return Answer(a, b, 1, certificate.violation <= self.tol)
+        monitor.report(1, certificate.primal, certificate.gap, certificate.violation)
+        return Answer(a, b, 1)
 
     def _solve(self, risk: RegularizedRisk, project: bool) -> tuple[Array, Array]:
         system = linear_system(risk, project=project)

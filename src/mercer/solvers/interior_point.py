@@ -37,7 +37,7 @@ from mercer.losses.base import Array
 from mercer.problems.box_qp import BoxProgram
 from mercer.problems.reductions import Back, Reduction, box_program, infeasible, resident
 from mercer.problems.risk import Certificate, RegularizedRisk
-from mercer.solvers.base import Answer, Monitor, Solution, Solver, settle
+from mercer.solvers.base import RESIDUAL, Answer, Monitor, Solution, Solver, settle
 
 __all__ = ["InteriorPoint", "Point", "follow"]
 
@@ -45,8 +45,6 @@ __all__ = ["InteriorPoint", "Point", "follow"]
 BOUNDARY = 0.995
 # The gap to reach, relative to the objective, however loose the tolerance on the decision values.
 GAP = 1e-8
-# Largest residual of B'a = d, relative to its terms, with which an answer is taken.
-RESIDUAL = 1e-9
 # Relative gap from which on the bounds that the path approaches are worth fixing.
 CLOSE = 1e-3
 # Steps without a better answer after which there will be none.
@@ -280,7 +278,7 @@ class _Search:
             self.offer(*self.back(*self._polish(z, point.b, free)))
         if EPS * scale < point.mu < 0.9 * self.mu:
             self.mu, self.idle = point.mu, 0  # answers may lag behind while the path gets on
-        return -self.best[2].dual, self.best[2].gap, self.best[2].violation
+        return self.best[2].primal, self.best[2].gap, self.best[2].violation
 
     def offer(self, a: Array, b: Array) -> bool:
         """Certify an answer, keep it if it is the best, and say whether it is good enough."""
@@ -297,7 +295,7 @@ class _Search:
     def answer(self, steps: int) -> Answer:
         """Hand over the best answer."""
         assert self.best is not None
-        return Answer(self.best[0], self.best[1], steps, self.done)
+        return Answer(self.best[0], self.best[1], steps)
 
     def _polish(self, z: Array, b: Array, free: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Solve the optimality conditions of the free variables with the others where they are."""

@@ -94,16 +94,19 @@ class Newton(Solver):
         a = np.zeros(risk.n) if start is None else start.a.copy()
         b = np.zeros(risk.q) if start is None else start.b.copy()
         Ka = risk.K.matvec(a)
-        best, bound, flat = (np.inf, a, b), -np.inf, False
+        best, least, bound, flat = (np.inf, a, b), np.inf, -np.inf, False
         for iteration in count():
             settled, certificate = _measure(risk, a, b, Ka)
             feasible = certificate.residual <= FEASIBLE
             violation = certificate.violation if feasible else np.inf
             # Where the objective no longer changes, the conditions may still be met more closely,
             # as conjugate gradients leave something to do.
-            stalled = flat and not violation < 0.5 * best[0]
-            if violation <= best[0]:
-                best = (violation, settled, b)
+            stalled = flat and not violation < 0.5 * least
+            least = min(least, violation)
+            # Stopped early, what is nearest to the optimum is worth most.
+            worth = certificate.gap if feasible else np.inf
+            if violation <= self.tol or worth <= best[0]:
+                best = (worth, settled, b)
             objective = 0.5 * float(a @ Ka) + risk.risk(Ka + risk.B @ b) + float(risk.d @ b)
             bound = max(bound, certificate.dual if feasible else -np.inf)
             gap = max(objective - bound, 0.0)
@@ -114,7 +117,7 @@ class Newton(Solver):
             line = _Line(risk, a, b, Ka, da, db)
             t, flat = line.search()
             a, b, Ka = a + t * da, b + t * db, Ka + t * line.Kda
-        return Answer(best[1], best[2], iteration, best[0] <= self.tol)
+        return Answer(best[1], best[2], iteration)
 
 
 def _measure(risk: RegularizedRisk, a: Array, b: Array, Ka: Array) -> tuple[Array, Certificate]:

@@ -111,9 +111,9 @@ class SMO(Solver):
                 violation = state.violation()
                 if violation <= self.tol or done == 0:
                     state.report(monitor, steps, violation)
-                    return state.answer(steps, violation <= self.tol)
+                    return state.answer(steps)
             if state.report(monitor, steps, violation):
-                return state.answer(steps, False)
+                return state.answer(steps)
 
     def _blocks(self, risk: RegularizedRisk, state: _State, monitor: Monitor) -> Answer:
         """Run on working sets whose kernel rows fit the cache."""
@@ -145,8 +145,8 @@ class SMO(Solver):
             violation = state.violation()
             idle = idle + 1 if not len(moved) else 0
             if state.report(monitor, steps, violation) or idle > 2:
-                return state.answer(steps, violation <= self.tol)
-        return state.answer(steps, True)
+                return state.answer(steps)
+        return state.answer(steps)
 
 
 class _State:
@@ -242,8 +242,8 @@ class _State:
             b[g] = -value / scale
         return b
 
-    def answer(self, steps: int, converged: bool) -> Answer:
-        return Answer(self.a, self.b(), steps, converged)
+    def answer(self, steps: int) -> Answer:
+        return Answer(self.a, self.b(), steps)
 
     def _feasible(self, a: Array) -> Array:
         """Move coefficients inside their box, first ones first, until every equality row holds."""
