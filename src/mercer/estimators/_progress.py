@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any, TextIO
 
 import numpy as np
 
 from mercer.solvers.base import Progress
 
-__all__ = ["Line", "Relay", "listeners"]
+__all__ = ["Line", "relay", "watched"]
+
+Listener = Callable[[Progress], object]
 
 
 class Line:
@@ -30,26 +34,34 @@ class Line:
         self.live = bool(getattr(self.stream, "isatty", lambda: False)())
         self._next = 0.0
         self._first = np.nan
+        self._unseen: Progress | None = None
 
     def __call__(self, progress: Progress) -> None:
-        """Show one report."""
+        """Show one report, or keep it for later if the last one was a moment ago."""
         if np.isnan(self._first):
             self._first = progress.gap
-        if progress.elapsed < self._next:
+        self._unseen = progress
+        if progress.elapsed >= self._next:
+            self._next = progress.elapsed + (0.1 if self.live else 1.0)
+            self._show()
+
+    def close(self) -> None:
+        """Show where the solver ended, and leave the live line."""
+        self._show()
+        if self.live:
+            self.stream.write("\n")
+            self.stream.flush()
+
+    def _show(self) -> None:
+        if self._unseen is None:
             return
-        self._next = progress.elapsed + (0.1 if self.live else 1.0)
+        progress, self._unseen = self._unseen, None
         text = (
             f"{self.title}: {self._bar(progress)}iteration {progress.iteration}, objective "
             f"{progress.objective:.6g}, gap {progress.gap:.2e}, {progress.elapsed:.1f} s"
         )
         self.stream.write(f"\r{text}\033[K" if self.live else f"{text}\n")
         self.stream.flush()
-
-    def close(self) -> None:
-        """End the live line."""
-        if self.live:
-            self.stream.write("\n")
-            self.stream.flush()
 
     def _bar(self, progress: Progress) -> str:
         """Draw the digits gained so far, of eight."""
@@ -59,10 +71,11 @@ class Line:
         return f"[{'#' * digits}{'.' * (8 - digits)}] "
 
 
-class Relay:
-    """Passes reports to scikit-learn callbacks, one sub-task a report.
+def relay(estimator: Any, context: Any) -> Listener:
+    """Return a listener that passes reports to scikit-learn's callbacks, one sub-task a report.
 
     The report travels as ``metadata``: iteration, objective, gap, violation and elapsed seconds.
+    The listener answers whether a callback wants to stop.
 
     Parameters
     ----------
@@ -72,28 +85,36 @@ class Relay:
         Its task; its number of sub-tasks is not known in advance.
     """
 
-    def __init__(self, estimator: Any, context: Any) -> None:
-        self.estimator = estimator
-        self.context = context
-
-    def __call__(self, progress: Progress) -> bool:
-        """Tell the callbacks and answer whether one of them wants to stop."""
-        metadata = {
-            "iteration": progress.iteration,
-            "objective": progress.objective,
-            "gap": progress.gap,
-            "violation": progress.violation,
-            "elapsed": progress.elapsed,
-        }
-        task = self.context.subcontext(task_name="iteration")
-        task.call_on_fit_task_begin(estimator=self.estimator, metadata=metadata)
-        return bool(task.call_on_fit_task_end(estimator=self.estimator, metadata=metadata))
-
-
-def listeners(*parts: Callable[[Progress], object]) -> Callable[[Progress], bool]:
-    """Join listeners into one that stops when any of them asks for it."""
-
     def listen(progress: Progress) -> bool:
-        return any([bool(part(progress)) for part in parts])
+        task, report = context.subcontext(task_name="iteration"), asdict(progress)
+        task.call_on_fit_task_begin(estimator=estimator, metadata=report)
+        return bool(task.call_on_fit_task_end(estimator=estimator, metadata=report))
 
     return listen
+
+
+@contextmanager
+def watched(estimator: Any, title: str, context: Any, stop: bool) -> Iterator[Listener | None]:
+    """Give the listener of one problem: callbacks, a line if ``verbose``, none if nobody listens.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The one being fitted.
+    title : str
+        Which of its problems, empty for the only one.
+    context : sklearn.callback.CallbackContext
+        The task that solves the problem.
+    stop : bool
+        End the solver at its first report.
+    """
+    line = Line(f"{type(estimator).__name__} {title}".strip()) if estimator.verbose else None
+    parts: list[Listener] = [] if line is None else [line]
+    if getattr(estimator, "_skl_callbacks", None):
+        parts.append(relay(estimator, context))
+    try:
+        # A list, so that every part hears every report.
+        yield (lambda progress: any([part(progress) for part in parts]) or stop) if parts else None
+    finally:
+        if line is not None:
+            line.close()

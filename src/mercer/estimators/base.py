@@ -7,20 +7,22 @@ solution a function of new points. Nothing here depends on which loss it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._sparse import _align_api_if_sparse
 from sklearn.utils.validation import (
-    _check_sample_weight,
     _num_samples,
     check_consistent_length,
     check_is_fitted,
@@ -28,19 +30,20 @@ from sklearn.utils.validation import (
 )
 
 from mercer import gram as grams
-from mercer.estimators._progress import Line, Relay, listeners
+from mercer.estimators._progress import watched
 from mercer.gram.base import Gram
-from mercer.gram.indexed import Indexed
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear
-from mercer.kernels.named import resolve
+from mercer.kernels.named import FREE, NAMES, resolve
+from mercer.losses.base import Loss
 from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.null_space import NullSpace
-from mercer.solvers import SOLVERS, Solution, Solver, minimize
+from mercer.solvers import SOLVERS, Solution, Solver, Status, join, minimize
 
 __all__ = ["KernelMachine"]
 
-Array = NDArray[np.float64]
+Array: TypeAlias = NDArray[np.float64]
+Function: TypeAlias = Callable[..., Any]
 
 # Kernel values evaluated at once in prediction: small enough to stay near the processor.
 BLOCK_BYTES = 2**25
@@ -50,25 +53,33 @@ BLOCK_BYTES = 2**25
 HARD = 1e10
 
 
-class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+def dense(values: Any) -> Any:
+    """Return an array of what may be sparse."""
+    return values.toarray() if hasattr(values, "toarray") else values
+
+
+def all_or_nothing(fit: Function) -> Function:
+    """Leave a machine exactly as it was if its fit fails or is interrupted."""
+
+    @functools.wraps(fit)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).update(before)
+            for name in vars(self).keys() - before.keys():
+                delattr(self, name)
+            raise
+
+    return guarded
+
+
+class KernelMachine(CallbackSupportMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """What every machine has: a kernel, a Gram, a solver, and the expansion they lead to."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "kernel": [
-            StrOptions(
-                {
-                    "linear",
-                    "poly",
-                    "rbf",
-                    "sigmoid",
-                    "laplacian",
-                    "matern",
-                    "rational_quadratic",
-                    "precomputed",
-                }
-            ),
-            callable,
-        ],
+        "kernel": [StrOptions({*FREE, *NAMES}), callable],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
@@ -78,7 +89,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
         "gram": [StrOptions({"auto", "dense", "tiled"}), callable],
-        "solver": [StrOptions({"auto", *SOLVERS}), Solver],
+        "solver": [StrOptions({*SOLVERS}), Solver],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
@@ -88,6 +99,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.pairwise = self._precomputed
         tags.input_tags.sparse = not self._precomputed
         return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "support_")
 
     @property
     def _precomputed(self) -> bool:
@@ -99,15 +113,78 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Whether the kernel is a plain function, called on whole samples of whatever they are."""
         return callable(self.kernel) and not isinstance(self.kernel, Kernel)
 
-    # Data in -------------------------------------------------------------------------------------
+    # What a kind of machine declares --------------------------------------------------------------
+
+    @abstractmethod
+    def _encode(self, y: Any) -> tuple[Array | NDArray[np.intp], float | Array]:
+        """Return the targets, or the class of each sample, and the factors of the weights."""
+
+    @abstractmethod
+    def _n_problems(self) -> int:
+        """Return how many problems the machine solves."""
+
+    @abstractmethod
+    def _problems(self, X: Any, K: Gram, y: Any, c: Array) -> Sequence[tuple[str, RegularizedRisk]]:
+        """Return the problems with their names."""
+
+    @abstractmethod
+    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
+        """Make the machine of the solved problems."""
+
+    def _weight(self) -> float:
+        """Return the weight of the summed loss, ``C``; a high wall stands for infinity."""
+        return float(min(self.C, HARD))
+
+    def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit what a machine has beside its expansion; by default nothing."""
+
+    # Fitting -------------------------------------------------------------------------------------
+
+    @all_or_nothing
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the machine to a sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Inputs; the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+            Targets, or class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples' losses; a sample whose weight is not positive is left out.
+
+        Returns
+        -------
+        self
+            The fitted machine. If the fit fails or is interrupted it stays what it was before.
+        """
+        given = (X, y, sample_weight)
+        X, y = self._check_X(X, y)
+        y, factors = self._encode(y)
+        c = self._weight() * factors * self._check_weights(sample_weight, len(y))
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        task = {"estimator": self, "X": given[0], "y": given[1], "metadata": metadata}
+        context = self._init_callback_context(max_subtasks=self._n_problems())
+        context.call_on_fit_task_begin(**task)
+        problems = self._problems(X, self._make_gram(X), y, c)
+        solutions = self._minimize(problems, context)
+        self._last = (self._weight(), solutions)
+        self.solution_ = join(solutions)
+        self.fit_status_ = int(self.solution_.status is not Status.CONVERGED)
+        self._assemble(X, y, solutions)
+        self._complete(*given)
+        context.call_on_fit_task_end(**task, reconstruction_attributes={})
+        return self
 
     def _check_X(self, X: Any, y: Any = "no_validation", reset: bool = True) -> Any:
         """Validate training data, or new points with ``reset=False``."""
         if self._function:
-            if not isinstance(y, str):
+            if reset:
                 check_consistent_length(X, y)
-            X = X.tocsr() if sp.issparse(X) else X
-            return X if isinstance(y, str) else (X, y)
+            X = X.tocsr() if hasattr(X, "tocsr") else X
+            return (X, y) if reset else X
         if reset and sp.issparse(X) and self._precomputed:
             raise TypeError("Sparse precomputed kernels are not supported.")
         return validate_data(
@@ -115,7 +192,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             X,
             y,
             reset=reset,
-            dtype=[np.float64, np.float32] if not reset else np.float64,
+            dtype=np.float64,
             order="C",
             accept_sparse="csr",
             accept_large_sparse=False,
@@ -136,11 +213,15 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("Invalid input - all samples have zero or negative weights.")
         return np.maximum(weights, 0.0)
 
-    def _weight(self) -> float:
-        """Return the weight of the summed loss, ``C``; a wall of this height stands for infinity."""
-        return float(min(self.C, HARD))
-
-    # Fitting -------------------------------------------------------------------------------------
+    def _check_loss(self, loss: Loss, n: int) -> Loss:
+        """Refuse parameters given per sample for another number of samples."""
+        for name, value in loss.get_params().items():
+            if np.ndim(value) and np.shape(value) != (n,):
+                raise ValueError(
+                    f"{name} of {type(loss).__name__} has shape {np.shape(value)}; give one "
+                    f"number, or one per sample: ({n},)"
+                )
+        return loss
 
     def _make_gram(self, X: Any) -> Gram:
         """Resolve the kernel on the training data and lay its matrix out."""
@@ -154,21 +235,34 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self._X_fit = X if self._function else None
         if self._function:
             return grams.Precomputed(self._kernel_matrix(X, X))
-        self.kernel_ = resolve(
-            self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
-        )
-        if callable(self.gram):
-            return self.gram(self.kernel_, X)
-        return grams.make(self.kernel_, X, kind=self.gram, cache_bytes=self.cache_size * 2**20)
+        values = X.data if self._sparse else X
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not (self._precomputed or np.isfinite(np.vdot(values, values))):
+                raise ValueError(
+                    "The dual coefficients or intercepts are not finite: the squares of X "
+                    "overflow. Scale the inputs (StandardScaler, MinMaxScaler)."
+                )
+            self.kernel_ = resolve(
+                self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+            )
+            kind, n = self.gram, self.shape_fit_[0]
+            K = grams.make(self.kernel_, X, kind=kind, cache_bytes=int(self.cache_size * 2**20))
+            if not isinstance(K, Gram) or K.shape != (n, n):
+                raise ValueError(f"gram must make a Gram of shape {(n, n)} from (kernel, X)")
+            if not np.all(np.isfinite(K.diag())):
+                raise ValueError(
+                    "The dual coefficients or intercepts are not finite: the kernel overflows. "
+                    "Scale the inputs (StandardScaler, MinMaxScaler), or lower gamma or degree."
+                )
+        return K
 
     def _kernel_matrix(self, X: Any, Z: Any) -> Array:
         """Call a plain kernel function on whole samples, as scikit-learn does."""
-        K = self.kernel(X, Z)
-        K = K.toarray() if sp.issparse(K) else np.asarray(K, dtype=np.float64)
+        K = np.asarray(dense(self.kernel(X, Z)), dtype=np.float64)
         if K.shape != (_num_samples(X), _num_samples(Z)):
             raise ValueError(
-                f"the kernel function returned a matrix of shape {K.shape} for {_num_samples(X)} and "
-                f"{_num_samples(Z)} samples; it must return one value per pair"
+                f"the kernel function returned an array of shape {K.shape} for {_num_samples(X)} "
+                f"and {_num_samples(Z)} samples; it must return one value per pair"
             )
         return K
 
@@ -188,92 +282,61 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return solver.set_params(**{key: value for key, value in wanted.items() if key in own})
 
     def _minimize(
-        self, risks: Iterable[tuple[str, RegularizedRisk]], n_risks: int, context: Any
+        self, problems: Sequence[tuple[str, RegularizedRisk]], context: Any
     ) -> list[Solution]:
-        """Solve the problems of a machine one after the other, telling whoever listens."""
-        solver = self._make_solver()
-        starts = self._starts(n_risks)
-        solutions = []
-        for k, (title, risk) in enumerate(risks):
-            start = starts[k]
-            if start is not None and start.a.shape != (risk.n,):
-                start = None
-            task = context.subcontext(task_name=title, max_subtasks=None)
+        """Solve the problems of a machine one after the other, telling whoever listens.
+
+        A callback that stops after a problem ends those that are left at their first report,
+        because a machine needs all of them.
+        """
+        solver, stop, solutions = self._make_solver(), False, []
+        for k, (title, risk) in enumerate(problems):
+            task = context.subcontext(task_name=title or "problem", max_subtasks=None)
             task.call_on_fit_task_begin(estimator=self)
-            parts: list[Any] = []
-            line = Line(f"{type(self).__name__} {title}".strip()) if self.verbose else None
-            if line is not None:
-                parts.append(line)
-            if getattr(self, "_skl_callbacks", None):
-                parts.append(Relay(self, task))
-            try:
-                solution = minimize(
-                    risk,
-                    solver,
-                    start,
-                    listener=listeners(*parts) if parts else None,
-                    warning=ConvergenceWarning,
-                )
-            except FloatingPointError as error:
-                raise ValueError(
-                    f"The dual coefficients or intercepts are not finite: {error}"
-                ) from error
-            finally:
-                if line is not None:
-                    line.close()
+            with watched(self, title, task, stop) as listener:
+                try:
+                    solution = minimize(
+                        risk,
+                        solver,
+                        self._start(k, len(problems), risk),
+                        listener=listener,
+                        warning=ConvergenceWarning,
+                    )
+                except FloatingPointError as error:
+                    raise ValueError(
+                        f"The dual coefficients or intercepts are not finite: {error}"
+                    ) from error
             solutions.append(solution)
-            if task.call_on_fit_task_end(estimator=self):
-                break
+            stop |= bool(task.call_on_fit_task_end(estimator=self))
         return solutions
 
-    def _starts(self, n_risks: int) -> list[Solution | None]:
-        """Return the solutions of the last fit to start from, if that was asked for and there are."""
-        last = getattr(self, "_solutions", None) if getattr(self, "warm_start", False) else None
-        return list(last) if last is not None and len(last) == n_risks else [None] * n_risks
+    def _start(self, k: int, n_problems: int, risk: RegularizedRisk) -> Solution | None:
+        """Return the last solution of problem ``k`` if it can start this one and that is wanted.
+
+        Coefficients grow in proportion to a new ``C``, which keeps those on their bounds there and
+        the equality rows satisfied.
+        """
+        weight, solutions = getattr(self, "_last", (1.0, ()))
+        if not self.warm_start or len(solutions) != n_problems:
+            return None
+        last: Solution = solutions[k]
+        ratio = self._weight() / weight
+        if last.a.shape != (risk.n,) or last.b.shape != (risk.q,):
+            return None
+        return replace(last, a=ratio * last.a, b=ratio * last.b)
 
     def _store(self, X: Any, index: NDArray[np.intp], coef: Array) -> None:
-        """Keep the samples ``index`` and their coefficients (n_support, m), the machine's memory."""
+        """Keep the samples ``index`` and their coefficients (n_support, m): the machine itself."""
         self.support_ = index.astype(np.int32)
-        dense = np.ascontiguousarray(coef.T)
-        self.dual_coef_ = sp.csr_array(dense) if self._sparse else dense
+        coef = np.ascontiguousarray(coef.T)
+        self.dual_coef_ = _align_api_if_sparse(sp.csr_array(coef)) if self._sparse else coef
+        self._dual_coef_ = self.dual_coef_
         if self._function or self._precomputed:
             self.support_vectors_ = np.empty((0, 0))
         else:
-            self.support_vectors_ = self.kernel_.points(X, index)
+            self.support_vectors_ = _align_api_if_sparse(self.kernel_.points(X, index))
 
     # Prediction ----------------------------------------------------------------------------------
-
-    def _expand(self, X: Any, coef: Array, b: Array, null_space: NullSpace | None) -> Array:
-        """Evaluate ``k(X, support) coef + null_space(X) b`` block by block; several columns at once."""
-        n = _num_samples(X)
-        f = np.zeros((n, coef.shape[1]))
-        if coef.shape[0]:
-            step = max(1, BLOCK_BYTES // (8 * coef.shape[0]))
-            if self._function:
-                f += self._kernel_matrix(X, self._X_fit)[:, self.support_] @ coef
-            elif self._precomputed:
-                for first in range(0, n, step):
-                    rows = slice(first, first + step)
-                    f[rows] = X[rows][:, self.support_] @ coef
-            else:
-                against = self.kernel_.against(self.support_vectors_)
-                for first in range(0, n, step):
-                    rows = slice(first, first + step)
-                    f[rows] = against(X[rows]) @ coef
-        return f + (b if null_space is None else null_space(X) @ b)
-
-    @property
-    def coef_(self) -> Any:
-        """Weights of the features, for the linear kernel: dual_coef_ times support_vectors_."""
-        check_is_fitted(self)
-        if not isinstance(getattr(self, "kernel_", None), Linear):
-            raise AttributeError("coef_ is only available when using a linear kernel")
-        coef = self._linear_coef()
-        (coef.data if sp.issparse(coef) else coef).flags.writeable = False
-        return coef
-
-    def _linear_coef(self) -> Any:
-        return self.dual_coef_ @ self.support_vectors_
 
     def _check_new(self, X: Any) -> Any:
         """Validate new points against what the machine was fitted on."""
@@ -282,7 +345,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if self._function:
             return X
         if sp.issparse(X) and not self._sparse:
-            raise ValueError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
+            name = type(self).__name__
+            raise ValueError(f"cannot use sparse input in {name!r} trained on dense data")
         if self._sparse and not sp.issparse(X):
             X = sp.csr_array(X)
         if self._precomputed and X.shape[1] != self.shape_fit_[0]:
@@ -291,3 +355,51 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 "samples at training time"
             )
         return X
+
+    def _expand(self, X: Any, coef: Any) -> Array:
+        """Evaluate ``k(X, support) coef`` block by block, for several columns at once."""
+        coef = dense(coef)
+        f = np.zeros((_num_samples(X), coef.shape[1]))
+        if not coef.shape[0]:
+            return f
+        if self._function:
+            return np.asarray(self._kernel_matrix(X, self._X_fit)[:, self.support_] @ coef)
+        if self._precomputed:
+            evaluate: Function = lambda block: block[:, self.support_]  # noqa: E731
+        else:
+            evaluate = self.kernel_.against(self.support_vectors_)
+        step = max(1, BLOCK_BYTES // (8 * coef.shape[0]))
+        for first in range(0, len(f), step):
+            rows = slice(first, first + step)
+            f[rows] = evaluate(X[rows]) @ coef
+        return f
+
+    def _intercept(self, null_space: NullSpace, b: Array) -> Array:
+        """Return the coefficients of the constant column, zero without one."""
+        names = null_space.names(self.shape_fit_[-1])
+        return b[..., names.index("1")] if "1" in names else np.zeros(b.shape[:-1])
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, for the linear kernel: dual_coef_ times support_vectors_."""
+        check_is_fitted(self)
+        if not isinstance(getattr(self, "kernel_", None), Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        coef = self._linear_coef()
+        (coef if isinstance(coef, np.ndarray) else coef.data).flags.writeable = False
+        return coef
+
+    def _linear_coef(self) -> Any:
+        return self.dual_coef_ @ self.support_vectors_
+
+    @property
+    def n_support_(self) -> Any:
+        """Number of support vectors, for a vote of pairs one of each class."""
+        if not hasattr(self, "support_"):
+            raise AttributeError("n_support_ is available after fit")
+        return self._n_support
+
+    @property
+    def _gamma(self) -> Any:
+        """The number that ``gamma`` was resolved to, under the name of scikit-learn's."""
+        return getattr(getattr(self, "kernel_", None), "gamma", 0.0)

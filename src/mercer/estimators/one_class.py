@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples
 
-from mercer.estimators._regression import Regression
-from mercer.estimators.base import Array, KernelMachine
+from mercer.estimators._single import SingleProblem
+from mercer.estimators.base import Array, Function, KernelMachine
 from mercer.gram.base import Gram
+from mercer.kernels.base import Kernel
 from mercer.problems.nu import one_class
 from mercer.problems.risk import RegularizedRisk
+from mercer.solvers import Solution, Solver
 
 __all__ = ["OneClassSVM"]
 
 
-class OneClassSVM(OutlierMixin, Regression):  # type: ignore[misc]
+class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
     r"""Estimate the support of a distribution, a drop-in replacement for scikit-learn's.
 
-    .. math:: \min_{f, \rho} \tfrac12 \|f\|^2 + \sum_i s_i \bigl(\max(0, \rho - f(x_i)) - \nu \rho\bigr)
+    .. math::
+
+        \min_{f, \rho} \tfrac12 \|f\|^2 + \sum_i s_i \bigl(\max(0, \rho - f(x_i)) - \nu \rho\bigr)
 
     Parameters
     ----------
@@ -61,21 +65,21 @@ class OneClassSVM(OutlierMixin, Regression):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        nu=0.5,
-        shrinking=True,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        max_time=None,
-        gram="auto",
-        solver="auto",
-        warm_start=False,
-    ):
+        kernel: Kernel | str | Function = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        nu: float = 0.5,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        gram: str | Function = "auto",
+        solver: Solver | str = "auto",
+        warm_start: bool = False,
+    ) -> None:
         self.kernel = kernel
         self.degree = degree
         self.gamma = gamma
@@ -91,20 +95,17 @@ class OneClassSVM(OutlierMixin, Regression):  # type: ignore[misc]
         self.solver = solver
         self.warm_start = warm_start
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "outlier_detector"
-        tags.regressor_tags = None
-        tags.target_tags.required = False
-        return tags
-
     def _weight(self) -> float:
         return 1.0
 
-    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> RegularizedRisk:
+    def _problem(self, X: Any, K: Gram, y: Array, c: Array) -> RegularizedRisk:
         return one_class(K, c, self.nu)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
+        super()._assemble(X, y, solutions)
+        self.offset_ = -self.intercept_
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the region to a sample.
 
         Parameters
@@ -121,8 +122,7 @@ class OneClassSVM(OutlierMixin, Regression):  # type: ignore[misc]
         self
             The fitted machine.
         """
-        super().fit(X, np.ones(_num_samples(X)), sample_weight=sample_weight)
-        self.offset_ = -self._intercept_
+        super().fit(X, np.ones(_num_samples(X)), sample_weight)
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -138,7 +138,7 @@ class OneClassSVM(OutlierMixin, Regression):  # type: ignore[misc]
         ndarray of shape (n_samples,)
             Decision values.
         """
-        return self._decision(self._check_new(X))
+        return self._decision(X)
 
     def score_samples(self, X: Any) -> Array:
         """Evaluate the decision function without its offset.

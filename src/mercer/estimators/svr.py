@@ -8,14 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from mercer.estimators._regression import Regression
-from mercer.estimators.base import Array, KernelMachine
+from mercer.estimators._single import Regression
+from mercer.estimators.base import Array, Function, KernelMachine
 from mercer.gram.base import Gram
+from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive, Huber, Pinball
 from mercer.problems.nu import nu_regression, nu_regression_back
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers import Solution
+from mercer.solvers import Solution, Solver
 
 __all__ = ["SVR", "HuberSVR", "NuSVR", "QuantileSVR"]
 
@@ -29,16 +30,16 @@ class SVR(Regression):
     ----------
     kernel : {"linear", "poly", "rbf", "sigmoid", "laplacian", "matern", "rational_quadratic", \
 "precomputed"}, Kernel or callable, default="rbf"
-        Reproducing kernel of the penalty; parameters of a :class:`~mercer.kernels.Kernel` are reached
-        as ``kernel__length_scale``.
+        Reproducing kernel of the penalty; parameters of a :class:`~mercer.kernels.Kernel` are
+        reached as ``kernel__length_scale``.
     degree, gamma, coef0 : int, {"scale", "auto"} or float, float
         Parameters of the named kernels, as in scikit-learn.
     tol : float, default=1e-3
         Largest violation of an optimality condition, in units of ``y``.
     C : float, default=1.0
         Weight of the summed loss against the penalty.
-    epsilon : float, default=0.1
-        Half-width of the tube inside which errors cost nothing.
+    epsilon : float or array-like of shape (n_samples,), default=0.1
+        Half-width of the tube inside which errors cost nothing, for all samples or for each.
     shrinking : bool, default=True
         Leave samples that rest on their bounds aside while solving.
     cache_size : float, default=200
@@ -84,22 +85,22 @@ class SVR(Regression):
     def __init__(
         self,
         *,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        C=1.0,
-        epsilon=0.1,
-        shrinking=True,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        max_time=None,
-        gram="auto",
-        solver="auto",
-        warm_start=False,
-    ):
+        kernel: Kernel | str | Function = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        C: float = 1.0,
+        epsilon: float | Array = 0.1,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        gram: str | Function = "auto",
+        solver: Solver | str = "auto",
+        warm_start: bool = False,
+    ) -> None:
         self.kernel = kernel
         self.degree = degree
         self.gamma = gamma
@@ -117,7 +118,7 @@ class SVR(Regression):
         self.warm_start = warm_start
 
     def _loss(self) -> Loss:
-        return EpsilonInsensitive(self.epsilon)
+        return EpsilonInsensitive(np.asarray(self.epsilon, dtype=np.float64)[()])
 
 
 class NuSVR(Regression):
@@ -167,22 +168,22 @@ class NuSVR(Regression):
     def __init__(
         self,
         *,
-        nu=0.5,
-        C=1.0,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        shrinking=True,
-        tol=1e-3,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        max_time=None,
-        gram="auto",
-        solver="auto",
-        warm_start=False,
-    ):
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: Kernel | str | Function = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        gram: str | Function = "auto",
+        solver: Solver | str = "auto",
+        warm_start: bool = False,
+    ) -> None:
         self.nu = nu
         self.C = C
         self.kernel = kernel
@@ -199,7 +200,7 @@ class NuSVR(Regression):
         self.solver = solver
         self.warm_start = warm_start
 
-    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> RegularizedRisk:
+    def _problem(self, X: Any, K: Gram, y: Array, c: Array) -> RegularizedRisk:
         return nu_regression(K, y, c, self.nu)
 
     def _read(self, solution: Solution) -> tuple[Array, Array]:
@@ -252,21 +253,21 @@ class QuantileSVR(Regression):
     def __init__(
         self,
         *,
-        quantile=0.5,
-        C=1.0,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        max_time=None,
-        gram="auto",
-        solver="auto",
-        warm_start=False,
-    ):
+        quantile: float = 0.5,
+        C: float = 1.0,
+        kernel: Kernel | str | Function = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        gram: str | Function = "auto",
+        solver: Solver | str = "auto",
+        warm_start: bool = False,
+    ) -> None:
         self.quantile = quantile
         self.C = C
         self.kernel = kernel
@@ -330,21 +331,21 @@ class HuberSVR(Regression):
     def __init__(
         self,
         *,
-        delta=1.0,
-        C=1.0,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        max_time=None,
-        gram="auto",
-        solver="auto",
-        warm_start=False,
-    ):
+        delta: float = 1.0,
+        C: float = 1.0,
+        kernel: Kernel | str | Function = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        gram: str | Function = "auto",
+        solver: Solver | str = "auto",
+        warm_start: bool = False,
+    ) -> None:
         self.delta = delta
         self.C = C
         self.kernel = kernel

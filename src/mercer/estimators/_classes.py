@@ -1,0 +1,40 @@
+"""What classifiers share: labels, and weights by class."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from mercer.estimators.base import Array, KernelMachine
+
+__all__ = ["Classifier"]
+
+
+class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+    """A machine that predicts a class."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **KernelMachine._parameter_constraints,
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+    }
+
+    def _encode(self, y: Any) -> tuple[NDArray[np.intp], Array]:
+        labels = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        n_classes = len(self.classes_)
+        if n_classes < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {n_classes} class"
+            )
+        self.class_weight_ = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=labels
+        )
+        return codes, self.class_weight_[codes]

@@ -1,0 +1,229 @@
+"""Classifiers by a vote: one problem per pair of classes, over one kernel matrix."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import Hidden, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import _ovr_decision_function
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from mercer.estimators._classes import Classifier
+from mercer.estimators.base import Array, dense
+from mercer.gram.base import Gram
+from mercer.gram.indexed import Indexed
+from mercer.problems.risk import RegularizedRisk
+from mercer.solvers import Solution
+
+__all__ = ["PairwiseClassifier"]
+
+
+def _has_probabilities(machine: Any) -> bool:
+    if machine.probability == "deprecated" or not machine.probability:
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
+
+
+class PairwiseClassifier(Classifier):
+    """A machine that votes between classes, one binary problem a pair.
+
+    Two classes speak of the second as positive, several of the first of each pair: that is how
+    scikit-learn's users read decision values and coefficients.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Classifier._parameter_constraints,
+        "shrinking": ["boolean"],
+        "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "break_ties": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def _problem(self, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+        """Return the problem of one pair, labels plus and minus one."""
+        raise NotImplementedError
+
+    def _read(self, solution: Solution) -> tuple[Array, float]:
+        """Return expansion and intercept of a solved pair."""
+        return solution.a, float(solution.b[0])
+
+    def _class_pairs(self) -> list[tuple[int, int]]:
+        return list(combinations(range(len(self.classes_)), 2))
+
+    def _n_problems(self) -> int:
+        return len(self._class_pairs())
+
+    def _problems(self, X: Any, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
+        if self._n_problems() == 1:
+            return [("", self._problem(K, np.where(y == 1, 1.0, -1.0), c))]
+        problems = []
+        for i, j in self._class_pairs():
+            rows = np.flatnonzero((y == i) | (y == j))
+            risk = self._problem(Indexed(K, rows), np.where(y[rows] == i, 1.0, -1.0), c[rows])
+            problems.append((f"{self.classes_[i]} or {self.classes_[j]}", risk))
+        return problems
+
+    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
+        """Lay the coefficients out as scikit-learn does: of a class, facing each other class."""
+        n_classes = len(self.classes_)
+        coef = np.zeros((len(y), n_classes - 1))
+        intercept = np.zeros(len(solutions))
+        for k, (i, j) in enumerate(self._class_pairs()):
+            a, intercept[k] = self._read(solutions[k])
+            pair = y[(y == i) | (y == j)]
+            coef[y == i, j - 1] = a[pair == i]
+            coef[y == j, i] = a[pair == j]
+        support = np.flatnonzero(np.any(coef != 0, axis=1))
+        support = support[np.argsort(y[support], kind="stable")]
+        self._store(X, support, coef[support])
+        self._n_support = np.bincount(y[support], minlength=n_classes).astype(np.int32)
+        self.intercept_ = intercept
+        # Two classes: the private pair speaks of the first class as positive, like LIBSVM.
+        sign = -1.0 if n_classes == 2 else 1.0
+        self._dual_coef_, self._intercept_ = sign * self.dual_coef_, sign * intercept
+        self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
+
+    def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Compose Platt's sigmoid from scikit-learn's calibration, if the old parameter asks."""
+        self._calibrated = None
+        if self.probability == "deprecated":
+            return
+        name = type(self).__name__
+        warnings.warn(
+            f"The `probability` parameter is deprecated as in scikit-learn 1.9; use "
+            f"CalibratedClassifierCV({name}(), ensemble=False) for probabilities",
+            FutureWarning,
+            stacklevel=2,
+        )
+        if self.probability:
+            # Every fold holds every class; a class of one sample leaves only the sample itself.
+            folds = min(5, int(np.min(np.unique(y, return_counts=True)[1])))
+            everything = np.arange(_num_samples(X))
+            self._calibrated = CalibratedClassifierCV(
+                clone(self).set_params(probability="deprecated"),
+                cv=folds if folds > 1 else [(everything, everything)],
+                ensemble=False,
+            ).fit(X, y, sample_weight=sample_weight)
+
+    # Prediction ----------------------------------------------------------------------------------
+
+    def _pair_slices(self) -> list[tuple[int, int, slice, slice]]:
+        """Return for each pair its classes, and where their support vectors are."""
+        ends = np.concatenate([[0], np.cumsum(self._n_support)])
+        of = [slice(ends[i], ends[i + 1]) for i in range(len(self.classes_))]
+        return [(i, j, of[i], of[j]) for i, j in self._class_pairs()]
+
+    def _pairs(self, X: Any) -> Array:
+        """Evaluate the pairs' decision functions; positive speaks for the first class of a pair."""
+        X = self._check_new(X)
+        if self.support_vectors_.shape[0] and self._n_support.sum() != len(self.support_):
+            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
+        coef = dense(self._dual_coef_)
+        columns = np.zeros((len(self.support_), self._n_problems()))
+        for k, (i, j, first, second) in enumerate(self._pair_slices()):
+            columns[first, k] = coef[j - 1, first]
+            columns[second, k] = coef[i, second]
+        return self._expand(X, columns) + self._intercept_
+
+    def decision_function(self, X: Any) -> Array:
+        """Evaluate the decision function.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
+            For two classes positive speaks for ``classes_[1]``; for more, one column per class
+            (``"ovr"``) or per pair (``"ovo"``).
+        """
+        f = self._pairs(X)
+        if len(self.classes_) == 2:
+            return -f[:, 0]
+        if self.decision_function_shape == "ovr":
+            return np.asarray(_ovr_decision_function(f < 0, -f, len(self.classes_)))
+        return f
+
+    def predict(self, X: Any) -> Any:
+        """Predict the class of new points.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels: the class most pairs vote for, the first of those tied.
+        """
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        if self.break_ties and len(self.classes_) > 2:
+            return self.classes_[np.argmax(self.decision_function(X), axis=1)]
+        f = self._pairs(X)
+        votes = np.zeros((f.shape[0], len(self.classes_)), dtype=np.intp)
+        for k, (i, j) in enumerate(self._class_pairs()):
+            votes[:, i] += f[:, k] > 0
+            votes[:, j] += f[:, k] <= 0
+        return self.classes_[np.argmax(votes, axis=1)]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Array:
+        """Predict class probabilities, by calibration; only with ``probability=True``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, columns in the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        if self._calibrated is None:
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False"
+            )
+        return np.asarray(self._calibrated.predict_proba(X))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Predict logarithms of class probabilities; only with ``probability=True``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Logarithms of the probabilities.
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def _linear_coef(self) -> Any:
+        if len(self.classes_) == 2:
+            return super()._linear_coef()
+        coef, vectors = self.dual_coef_, self.support_vectors_
+        rows: list[Any] = [
+            coef[[j - 1], first] @ vectors[first] + coef[[i], second] @ vectors[second]
+            for i, j, first, second in self._pair_slices()
+        ]
+        return sp.vstack(rows).tocsr() if sp.issparse(coef) else np.vstack(rows)
