@@ -381,7 +381,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator, ABC):  # type: ignore[m
 
     @property
     def coef_(self) -> Any:
-        """Weights of the features, for the linear kernel: dual_coef_ times support_vectors_."""
+        """Weights of the features, for the linear kernel: ``dual_coef_ @ support_vectors_``."""
         check_is_fitted(self)
         if not isinstance(getattr(self, "kernel_", None), Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")

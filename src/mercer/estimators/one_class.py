@@ -51,8 +51,8 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
     --------
     >>> from mercer import OneClassSVM
     >>> X = [[0], [0.44], [0.45], [0.46], [1]]
-    >>> OneClassSVM(gamma="auto").fit(X).predict(X)
-    array([-1,  1,  1,  1, -1])
+    >>> OneClassSVM(gamma="auto").fit(X).predict([[0.45], [1.0], [5.0]])
+    array([ 1, -1, -1])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -28,10 +28,11 @@ class SVR(Regression):
 
     Parameters
     ----------
-    kernel : {"linear", "poly", "rbf", "sigmoid", "laplacian", "matern", "rational_quadratic", \
-"precomputed"}, Kernel or callable, default="rbf"
-        Reproducing kernel of the penalty; parameters of a :class:`~mercer.kernels.Kernel` are
-        reached as ``kernel__length_scale``.
+    kernel : str, Kernel or callable, default="rbf"
+        Reproducing kernel of the penalty: ``"linear"``, ``"poly"``, ``"rbf"``, ``"sigmoid"``,
+        ``"laplacian"``, ``"matern"``, ``"rational_quadratic"``, ``"precomputed"``, a function of
+        two samples, or a :class:`~mercer.kernels.Kernel`, whose parameters are reached as
+        ``kernel__length_scale``.
     degree, gamma, coef0 : int, {"scale", "auto"} or float, float
         Parameters of the named kernels, as in scikit-learn.
     tol : float, default=1e-3
