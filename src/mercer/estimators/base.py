@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._sparse import _align_api_if_sparse
 from sklearn.utils.validation import (
@@ -38,9 +38,17 @@ from mercer.kernels.named import FREE, NAMES, resolve
 from mercer.losses.base import Loss
 from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.null_space import NullSpace
-from mercer.solvers import SOLVERS, Solution, Solver, Status, join, minimize
+from mercer.solvers import (
+    SOLVERS,
+    ConvergenceWarning,
+    Solution,
+    Solver,
+    Status,
+    join,
+    minimize,
+)
 
-__all__ = ["KernelMachine"]
+__all__ = ["EarlyStop", "KernelMachine"]
 
 Array: TypeAlias = NDArray[np.float64]
 Function: TypeAlias = Callable[..., Any]
@@ -51,6 +59,10 @@ BLOCK_BYTES = 2**25
 # C = inf asks for a hard margin or tube: a finite weight beyond which double precision sees no
 # difference for data of ordinary scale, and which keeps the certificate finite where none exists.
 HARD = 1e10
+
+
+class EarlyStop(ConvergenceWarning, SklearnWarning):  # type: ignore[misc]
+    """A fit stopped before its tolerance: caught as this library's warning or as scikit-learn's."""
 
 
 def dense(values: Any) -> Any:
@@ -112,6 +124,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator, ABC):  # type: ignore[m
     def _function(self) -> bool:
         """Whether the kernel is a plain function, called on whole samples of whatever they are."""
         return callable(self.kernel) and not isinstance(self.kernel, Kernel)
+
+    @property
+    def _definite(self) -> bool:
+        """Whether the kernel is known to be positive definite."""
+        return not self._function and self.kernel_.positive_definite
 
     # What a kind of machine declares --------------------------------------------------------------
 
@@ -272,13 +289,15 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator, ABC):  # type: ignore[m
             return self.solver
         solver = SOLVERS[self.solver]()
         own = solver.get_params()
-        wanted = {
+        wanted: dict[str, Any] = {
             "tol": self.tol,
             "max_iter": self.max_iter,
             "max_time": self.max_time,
             "cache_bytes": self.cache_size * 2**20,
             "shrinking": getattr(self, "shrinking", True),
         }
+        if not self._definite:
+            wanted["max_stiff"] = 0  # only decomposition survives an indefinite matrix
         return solver.set_params(**{key: value for key, value in wanted.items() if key in own})
 
     def _minimize(
@@ -300,7 +319,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator, ABC):  # type: ignore[m
                         solver,
                         self._start(k, len(problems), risk),
                         listener=listener,
-                        warning=ConvergenceWarning,
+                        warning=EarlyStop,
                     )
                 except FloatingPointError as error:
                     raise ValueError(
