@@ -109,6 +109,7 @@ def measure(
         model = learned[library]
         result["contenders"][library] = {
             "runs": runs[library],
+            "peak": peak(library, contenders[0].threads, problem, limit),
             "support": len(model["support_"]),
             "objective": verdict.objective,
             "violation": verdict.violation,
@@ -116,6 +117,18 @@ def measure(
             "own_objective": -model["own_dual"] if "own_dual" in model else None,
         }
     return result
+
+
+def peak(library: str, threads: int, problem: Problem, limit: float) -> float:
+    """Measure the memory of a fit in a new process, where no allocator has kept any from before."""
+    contender = Contender(library, threads)
+    try:
+        contender.ask("warm", problem)
+        return float(contender.ask("run", problem, limit)["peak"])
+    except NoAnswerError:
+        return float("nan")
+    finally:
+        contender.close()
 
 
 def startup(libraries: list[str], threads: int) -> dict[str, list[dict[str, float]]]:

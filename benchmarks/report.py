@@ -56,15 +56,15 @@ Measured on {date} at commit `{commit}`: {processor}, {cores} cores, Python {pyt
 - Every contender lives in a process of its own with {threads} for BLAS, OpenMP and its own pool; in
   each of {rounds} rounds they take turns, in another order each time. Times are {unit}: the median,
   and in brackets the smallest and the largest.
-- The machine was not idle: by the clock a fit took {busy:.1f} times its processor time (median).
-  Caches and memory are shared too, so differences below a fifth mean little.
+- By the clock a fit took {busy:.2f} times its processor time (median); above one, the machine had
+  other work. Caches and memory are shared too, so differences below a fifth mean little.
 - Gaussian kernel, `gamma = 1 / n_features` on standardized features, `tol=1e-3`,
   `cache_size=200`, all else default. Regression targets are standardized.
 - *objective* is the dual objective, *violation* the largest violation of the optimality conditions
   (LIBSVM's stopping quantity), both measured from the fitted attributes by one function that
   belongs to no contender; pairs of classes are summed and maximized over.
 - The score is measured on rows that the fit has not seen: accuracy, R², or the share of points
-  inside the region. *peak* is memory above what the process held before the fit.
+  inside the region. *peak* is the memory of a fit in a new process above what it held before.
 - One-class machines are not accelerated by scikit-learn-intelex, which is left out there.
 """
 
@@ -154,7 +154,7 @@ def table(results: list[dict[str, Any]], clock: str) -> list[str]:
                 f"{c['objective']:.8g}",
                 f"{c['violation']:.1e}",
                 f"{middle(c, 'score'):.4f}",
-                f"{max(run['peak'] for run in c['runs']) / 1e6:.0f} MB",
+                f"{c['peak'] / 1e6:.0f} MB",
             ]
             lines.append("| " + " | ".join(cells) + " |")
             title = ""
