@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ __all__ = ["OneVsRest"]
 
 
 def _has_probabilities(machine: Any) -> bool:
-    if not hasattr(machine._loss(), "probability"):
+    if not hasattr(getattr(machine, "loss_", machine._loss()), "probability"):
         raise AttributeError(
             "this loss has no probabilities; use the logistic loss, or CalibratedClassifierCV"
         )
@@ -61,7 +62,7 @@ class OneVsRest(Classifier):
         index = np.flatnonzero(np.any(coef != 0, axis=1))
         self._store(X, index, coef[index])
         self._n_support = np.array([len(index)], dtype=np.int32)
-        self.null_space_ = self._null_space()
+        self.loss_, self.null_space_ = copy.deepcopy((self._loss(), self._null_space()))
         self.null_space_coef_ = np.array([s.b for s in solutions])
         self.intercept_ = self._intercept(self.null_space_, self.null_space_coef_)
         self.n_iter_ = int(self.solution_.n_iter)
@@ -115,7 +116,7 @@ class OneVsRest(Classifier):
             Probabilities, columns in the order of ``classes_``.
         """
         f = self.decision_function(X)
-        loss: Any = self._loss()
+        loss: Any = self.loss_
         p = loss.probability(np.column_stack([-f, f]) if f.ndim == 1 else f)
         total = p.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(p, total, out=np.full_like(p, 1 / p.shape[1]), where=total > 0))

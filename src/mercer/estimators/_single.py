@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class SingleProblem(KernelMachine):
         index = np.flatnonzero(a)
         self._store(X, index, a[index, None])
         self._n_support = np.array([len(index)], dtype=np.int32)
-        self.null_space_, self.null_space_coef_ = self._null_space(), b
+        self.null_space_, self.null_space_coef_ = copy.deepcopy(self._null_space()), b
         self.intercept_ = np.atleast_1d(self._intercept(self.null_space_, b))
         self._intercept_ = self.intercept_
         self.n_iter_ = int(solutions[0].n_iter)

@@ -7,6 +7,7 @@ solution a function of new points. Nothing here depends on which loss it is.
 
 from __future__ import annotations
 
+import copy
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -259,8 +260,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator, ABC):  # type: ignore[m
                     "The dual coefficients or intercepts are not finite: the squares of X "
                     "overflow. Scale the inputs (StandardScaler, MinMaxScaler)."
                 )
+            # A copy: parameters set after the fit must not reach into the fitted machine.
+            kernel = copy.deepcopy(self.kernel)
             self.kernel_ = resolve(
-                self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+                kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
             )
             kind, n = self.gram, self.shape_fit_[0]
             K = grams.make(self.kernel_, X, kind=kind, cache_bytes=int(self.cache_size * 2**20))
