@@ -296,12 +296,23 @@ def test_refusals_of_a_fitted_machine():
         machine.predict(T[:, :2])
     with pytest.raises(ValueError, match="sparse input in 'SVC' trained on dense data"):
         machine.predict(sp.csr_array(T))
-    with pytest.raises(ValueError, match=r"X\.shape\[1\] = 25 should be equal to 60|expecting 60"):
+    with pytest.raises(ValueError, match="25 features, but SVC is expecting 60"):
         SVC(kernel="precomputed").fit(X @ X.T, Y).predict(T @ T.T)
     with pytest.raises(NotFittedError, match="SVC instance is not fitted yet"):
         SVC().predict(T)
     with pytest.raises(AttributeError, match="linear kernel"):
         machine.coef_  # noqa: B018
+    with pytest.raises(AttributeError, match="after fit"):
+        SVC().n_support_  # noqa: B018
+
+
+def test_coefficients_that_are_not_finite(monkeypatch):
+    def diverge(*args, **kwargs):
+        raise FloatingPointError("lower C")
+
+    monkeypatch.setattr(base, "minimize", diverge)
+    with pytest.raises(ValueError, match="not finite: lower C"):
+        SVC().fit(X, Y)
 
 
 class TestFailure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,9 @@ def _has_probabilities(machine: Any) -> bool:
 class OneVsRest(Classifier):
     """A classifier for a declared loss, one problem a class, only one for two classes."""
 
+    @abstractmethod
     def _loss(self) -> Loss:
         """Return the loss that defines the machine."""
-        raise NotImplementedError
 
     def _null_space(self) -> NullSpace:
         """Return what stays unpenalized; an intercept unless declared otherwise."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -48,9 +49,9 @@ class PairwiseClassifier(Classifier):
         "random_state": ["random_state"],
     }
 
+    @abstractmethod
     def _problem(self, K: Gram, y: Array, c: Array) -> RegularizedRisk:
         """Return the problem of one pair, labels plus and minus one."""
-        raise NotImplementedError
 
     def _read(self, solution: Solution) -> tuple[Array, float]:
         """Return expansion and intercept of a solved pair."""
@@ -108,11 +109,12 @@ class PairwiseClassifier(Classifier):
             # Every fold holds every class; a class of one sample leaves only the sample itself.
             folds = min(5, int(np.min(np.unique(y, return_counts=True)[1])))
             everything = np.arange(_num_samples(X))
+            weights = None if sample_weight is None else np.maximum(sample_weight, 0.0)
             self._calibrated = CalibratedClassifierCV(
                 clone(self).set_params(probability="deprecated"),
                 cv=folds if folds > 1 else [(everything, everything)],
                 ensemble=False,
-            ).fit(X, y, sample_weight=sample_weight)
+            ).fit(X, y, sample_weight=weights)
 
     # Prediction ----------------------------------------------------------------------------------
 

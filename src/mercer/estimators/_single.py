@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,9 @@ class SingleProblem(KernelMachine):
         """Return what stays unpenalized; an intercept unless declared otherwise."""
         return Constant()
 
+    @abstractmethod
     def _problem(self, X: Any, K: Gram, y: Array, c: Array) -> RegularizedRisk:
         """Return the problem."""
-        raise NotImplementedError
 
     def _read(self, solution: Solution) -> tuple[Array, Array]:
         """Return expansion and unpenalized coefficients of the solved problem."""

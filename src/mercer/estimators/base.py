@@ -371,11 +371,6 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator, ABC):  # type: ignore[m
             raise ValueError(f"cannot use sparse input in {name!r} trained on dense data")
         if self._sparse and not sp.issparse(X):
             X = sp.csr_array(X)
-        if self._precomputed and X.shape[1] != self.shape_fit_[0]:
-            raise ValueError(
-                f"X.shape[1] = {X.shape[1]} should be equal to {self.shape_fit_[0]}, the number of "
-                "samples at training time"
-            )
         return X
 
     def _expand(self, X: Any, coef: Any) -> Array:
