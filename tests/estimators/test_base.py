@@ -21,8 +21,9 @@ from mercer import (
     NuSVR,
     OneClassSVM,
     QuantileSVR,
+    solvers,
 )
-from mercer.estimators import base
+from mercer.estimators import _expansion, base
 from mercer.gram import Dense, Tiled
 from mercer.kernels import Gaussian
 from mercer.losses import Huber
@@ -137,6 +138,11 @@ class TestBudget:
         assert machine.fit_status_ == 1
         assert machine.solution_.status is Status.MAX_ITER
         assert np.all(np.isfinite(values(machine)))
+
+    def test_the_warning_is_of_both_libraries(self):
+        with pytest.warns(solvers.ConvergenceWarning) as caught:
+            SVC(max_iter=1).fit(X, BINARY)
+        assert issubclass(caught[0].category, ConvergenceWarning)
 
     def test_newton_iterations(self):
         with pytest.warns(ConvergenceWarning, match=r"Newton: .*Raise max_iter=1"):
@@ -402,7 +408,7 @@ def test_prediction_in_blocks(monkeypatch):
     machines = [SVC().fit(X, Y), SVC(kernel="precomputed").fit(X @ X.T, Y)]
     points = [T, T @ X.T]
     whole = [values(m, p) for m, p in zip(machines, points, strict=True)]
-    monkeypatch.setattr(base, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(_expansion, "BLOCK_BYTES", 1000)
     for machine, p, expected in zip(machines, points, whole, strict=True):
         np.testing.assert_allclose(values(machine, p), expected, rtol=1e-13, atol=1e-13)
 

@@ -17,7 +17,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from estimators.twins import sample
+from estimators.twins import TOL, agree, sample, slack
 from mercer import (
     SVC,
     SVR,
@@ -68,6 +68,20 @@ class TestComponents:
         expected = classifier.predict_proba(T)
         classifier.set_params(loss="hinge", null_space__degree=2)
         np.testing.assert_array_equal(classifier.predict_proba(T), expected)
+        expected = classifier.fit(X, Y).predict(T)
+        for kernel in ("precomputed", Linear(), lambda A, B: A @ B.T):
+            np.testing.assert_array_equal(classifier.set_params(kernel=kernel).predict(T), expected)
+
+    def test_another_kind_of_kernel(self):
+        """Nothing of the last fit is left when the kernel becomes a function."""
+        machine = SVR(kernel="linear", tol=TOL).fit(X, Z)
+        assert machine.coef_.shape == (1, 3)
+        machine.set_params(kernel=Gaussian(2.0).__call__).fit(X, Z)
+        assert not hasattr(machine, "coef_")
+        assert not hasattr(machine, "kernel_")
+        same, f = SVR(kernel=Gaussian(2.0), tol=TOL).fit(X, Z), machine.predict(T)
+        agree(f, same.predict(T), slack(machine, same.solution_.gap, 0.0, 1.0))
+        np.testing.assert_array_equal(machine.set_params(kernel="rbf").predict(T), f)
 
     def test_repr(self):
         text = repr(KernelRegressor(Pinball(0.9), Gaussian(0.7), C=3.0))

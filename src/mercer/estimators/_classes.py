@@ -12,7 +12,8 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from mercer.estimators.base import Array, KernelMachine
+from mercer.estimators._expansion import Array
+from mercer.estimators.base import KernelMachine
 
 __all__ = ["Classifier"]
 

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators._classes import Classifier
-from mercer.estimators.base import Array
+from mercer.estimators._expansion import Array
 from mercer.gram.base import Gram
 from mercer.losses.base import Loss
 from mercer.problems.risk import RegularizedRisk

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer.estimators._classes import Classifier
-from mercer.estimators.base import Array, dense
+from mercer.estimators._expansion import Array, dense
 from mercer.gram.base import Gram
 from mercer.gram.indexed import Indexed
 from mercer.problems.risk import RegularizedRisk

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
-from mercer.estimators.base import Array, KernelMachine
+from mercer.estimators._expansion import Array
+from mercer.estimators.base import KernelMachine
 from mercer.gram.base import Gram
 from mercer.losses.base import Loss
 from mercer.problems.risk import RegularizedRisk

@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
+from mercer.estimators._expansion import Function
 from mercer.estimators._one_vs_rest import OneVsRest
 from mercer.estimators._single import Regression
-from mercer.estimators.base import Function, KernelMachine
+from mercer.estimators.base import KernelMachine
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Logistic

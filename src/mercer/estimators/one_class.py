@@ -10,8 +10,9 @@ from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples
 
+from mercer.estimators._expansion import Array, Function
 from mercer.estimators._single import SingleProblem
-from mercer.estimators.base import Array, Function, KernelMachine
+from mercer.estimators.base import KernelMachine
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.problems.nu import one_class

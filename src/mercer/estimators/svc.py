@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from mercer.estimators._expansion import Array, Function
 from mercer.estimators._pairwise import PairwiseClassifier
-from mercer.estimators.base import Array, Function
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.classification import Hinge

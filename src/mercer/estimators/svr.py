@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from mercer.estimators._expansion import Array, Function
 from mercer.estimators._single import Regression
-from mercer.estimators.base import Array, Function, KernelMachine
+from mercer.estimators.base import KernelMachine
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss

@@ -1,0 +1,207 @@
+"""A kernel, the samples that carry a machine, and the function they make of new points."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils._sparse import _align_api_if_sparse
+from sklearn.utils.validation import (
+    _num_samples,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from mercer import gram as grams
+from mercer.gram.base import Gram
+from mercer.kernels.base import Kernel
+from mercer.kernels.dot_product import Linear
+from mercer.kernels.named import resolve
+from mercer.regularizers.null_space import NullSpace
+
+__all__ = ["Array", "Expansion", "Function", "dense"]
+
+Array: TypeAlias = NDArray[np.float64]
+Function: TypeAlias = Callable[..., Any]
+
+# Kernel values evaluated at once in prediction: small enough to stay near the processor.
+BLOCK_BYTES = 2**25
+
+
+def dense(values: Any) -> Any:
+    """Return an array of what may be sparse."""
+    return values.toarray() if hasattr(values, "toarray") else values
+
+
+class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
+    """A function ``sum_i a_i k(x, x_i)`` of new points, whichever way the kernel was given."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.sparse = not self._precomputed
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "support_")
+
+    @property
+    def _precomputed(self) -> bool:
+        kernel = self.kernel
+        return bool(kernel.precomputed if isinstance(kernel, Kernel) else kernel == "precomputed")
+
+    @property
+    def _function(self) -> bool:
+        """Whether the kernel is a plain function, called on whole samples of whatever they are."""
+        return callable(self.kernel) and not isinstance(self.kernel, Kernel)
+
+    @property
+    def _definite(self) -> bool:
+        """Whether the kernel is known to be positive definite."""
+        return not self._function and self.kernel_.positive_definite
+
+    def _check_X(self, X: Any, y: Any = "no_validation", reset: bool = True) -> Any:
+        """Validate training data, or new points with ``reset=False``."""
+        if self._function if reset else self._X_fit is not None:
+            if reset:
+                check_consistent_length(X, y)
+            X = X.tocsr() if hasattr(X, "tocsr") else X
+            return (X, y) if reset else X
+        if reset and sp.issparse(X) and self._precomputed:
+            raise TypeError("Sparse precomputed kernels are not supported.")
+        return validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            dtype=np.float64,
+            order="C",
+            accept_sparse="csr",
+            accept_large_sparse=False,
+        )
+
+    def _make_gram(self, X: Any) -> Gram:
+        """Resolve the kernel on the training data and lay its matrix out."""
+        self._sparse = sp.issparse(X) and not self._function
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (_num_samples(X),)
+        if self._precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                "Precomputed matrix must be a square matrix."
+                f" Input is a {X.shape[0]}x{X.shape[1]} matrix."
+            )
+        self._X_fit: Any = X if self._function else None
+        self._kernel_fit: Any = self.kernel if self._function else None
+        if self._function:
+            self.__dict__.pop("kernel_", None)
+            return grams.Precomputed(self._kernel_matrix(X, X))
+        values = X.data if self._sparse else X
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not (self._precomputed or np.isfinite(np.vdot(values, values))):
+                raise ValueError(
+                    "The dual coefficients or intercepts are not finite: the squares of X "
+                    "overflow. Scale the inputs (StandardScaler, MinMaxScaler)."
+                )
+            # A copy: parameters set after the fit must not reach into the fitted machine.
+            kernel = copy.deepcopy(self.kernel)
+            self.kernel_ = resolve(
+                kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+            )
+            kind, n = self.gram, self.shape_fit_[0]
+            K = grams.make(self.kernel_, X, kind=kind, cache_bytes=int(self.cache_size * 2**20))
+            if not isinstance(K, Gram) or K.shape != (n, n):
+                raise ValueError(f"gram must make a Gram of shape {(n, n)} from (kernel, X)")
+            if not np.all(np.isfinite(K.diag())):
+                raise ValueError(
+                    "The dual coefficients or intercepts are not finite: the kernel overflows. "
+                    "Scale the inputs (StandardScaler, MinMaxScaler), or lower gamma or degree."
+                )
+        return K
+
+    def _kernel_matrix(self, X: Any, Z: Any) -> Array:
+        """Call a plain kernel function on whole samples, as scikit-learn does."""
+        K = np.asarray(dense(self._kernel_fit(X, Z)), dtype=np.float64)
+        if K.shape != (_num_samples(X), _num_samples(Z)):
+            raise ValueError(
+                f"the kernel function returned an array of shape {K.shape} for {_num_samples(X)} "
+                f"and {_num_samples(Z)} samples; it must return one value per pair"
+            )
+        return K
+
+    def _store(self, X: Any, index: NDArray[np.intp], coef: Array) -> None:
+        """Keep the samples ``index`` and their coefficients (n_support, m): the machine itself."""
+        self.support_ = index.astype(np.int32)
+        coef = np.ascontiguousarray(coef.T)
+        self.dual_coef_ = _align_api_if_sparse(sp.csr_array(coef)) if self._sparse else coef
+        self._dual_coef_ = self.dual_coef_
+        if self._function or self._precomputed:
+            self.support_vectors_ = np.empty((0, 0))
+        else:
+            self.support_vectors_ = _align_api_if_sparse(self.kernel_.points(X, index))
+
+    def _check_new(self, X: Any) -> Any:
+        """Validate new points against what the machine was fitted on."""
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        if self._X_fit is not None:
+            return X
+        if sp.issparse(X) and not self._sparse:
+            name = type(self).__name__
+            raise ValueError(f"cannot use sparse input in {name!r} trained on dense data")
+        if self._sparse and not sp.issparse(X):
+            X = sp.csr_array(X)
+        return X
+
+    def _expand(self, X: Any, coef: Any) -> Array:
+        """Evaluate ``k(X, support) coef`` block by block, for several columns at once."""
+        coef = dense(coef)
+        f = np.zeros((_num_samples(X), coef.shape[1]))
+        if not coef.shape[0]:
+            return f
+        if self._X_fit is not None:
+            return np.asarray(self._kernel_matrix(X, self._X_fit)[:, self.support_] @ coef)
+        if self.kernel_.precomputed:
+            evaluate: Function = lambda block: block[:, self.support_]  # noqa: E731
+        else:
+            evaluate = self.kernel_.against(self.support_vectors_)
+        step = max(1, BLOCK_BYTES // (8 * coef.shape[0]))
+        for first in range(0, len(f), step):
+            rows = slice(first, first + step)
+            f[rows] = evaluate(X[rows]) @ coef
+        return f
+
+    def _intercept(self, null_space: NullSpace, b: Array) -> Array:
+        """Return the coefficients of the constant column, zero without one."""
+        names = null_space.names(self.shape_fit_[-1])
+        return b[..., names.index("1")] if "1" in names else np.zeros(b.shape[:-1])
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, for the linear kernel: ``dual_coef_ @ support_vectors_``."""
+        check_is_fitted(self)
+        if not isinstance(getattr(self, "kernel_", None), Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        coef = self._linear_coef()
+        (coef if isinstance(coef, np.ndarray) else coef.data).flags.writeable = False
+        return coef
+
+    def _linear_coef(self) -> Any:
+        return self.dual_coef_ @ self.support_vectors_
+
+    @property
+    def n_support_(self) -> Any:
+        """Number of support vectors, for a vote of pairs one of each class."""
+        if not hasattr(self, "support_"):
+            raise AttributeError("n_support_ is available after fit")
+        return self._n_support
+
+    @property
+    def _gamma(self) -> Any:
+        """The number that ``gamma`` was resolved to, under the name of scikit-learn's."""
+        return getattr(getattr(self, "kernel_", None), "gamma", 0.0)
