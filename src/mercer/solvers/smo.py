@@ -25,7 +25,7 @@ __all__ = ["SMO"]
 
 # Inner steps per compiled call: about a tenth of a second of work, so that Ctrl-C, time limits and
 # progress reports are never far away.
-WORK = 5e7
+WORK = 1e7
 
 
 @dataclass(eq=False)
