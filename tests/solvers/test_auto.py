@@ -42,7 +42,7 @@ def test_large_samples_go_where_memory_is_bounded():
 
 
 def test_weights_that_make_pairs_creep_go_to_the_interior_point():
-    hard = RegularizedRisk(Hinge(), Dense(np.eye(20)), np.ones(20), 1e6, np.ones((20, 1)))
+    hard = RegularizedRisk(Hinge(), Dense(np.eye(60)), np.ones(60), 1e6, np.ones((60, 1)))
     solver, reason = Auto().choose(hard)
     assert type(solver).__name__ == "InteriorPoint"
     assert "1e+06" in reason

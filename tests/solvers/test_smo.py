@@ -227,6 +227,14 @@ def test_float32_kernel_values_keep_float64_sums():
     assert solution.objective == pytest.approx(reference.objective, rel=1e-3)
 
 
+def test_kernel_values_that_are_not_numbers_are_refused():
+    K = np.eye(30)
+    K[3, 5] = K[5, 3] = np.nan
+    y = np.where(np.arange(30) % 2, 1.0, -1.0)
+    with pytest.raises(FloatingPointError, match="scale the inputs"):
+        minimize(RegularizedRisk(Hinge(), Dense(K), y, 1.0, np.ones((30, 1))), SMO())
+
+
 def test_repeated_samples_through_an_indexed_gram():
     risk, K, *_ = sample(30, Hinge(), seed=12)
     index = np.repeat(np.arange(30), 2)

@@ -20,6 +20,8 @@ __all__ = ["SOLVERS", "Auto"]
 # Pair steps need a number of iterations that grows with weight times kernel value; beyond this the
 # few factorizations of the interior point are cheaper on samples where they are cheap at all.
 STIFF = 1e5
+# Pair steps over so few samples are over before a factorization has begun.
+FEW = 50
 
 
 @dataclass(eq=False)
@@ -79,7 +81,7 @@ class Auto(Solver):
         smo = SMO(**budget, cache_bytes=self.cache_bytes, shrinking=self.shrinking)
         if newton.accepts(risk) and (fits or not smo.accepts(risk)):
             return newton, f"smooth loss, {risk.n} samples: a few linear systems"
-        stiff = risk.n <= self.max_stiff and _stiffness(risk) > STIFF
+        stiff = FEW < risk.n <= self.max_stiff and _stiffness(risk) > STIFF
         if smo.accepts(risk) and not stiff:
             return (
                 smo,

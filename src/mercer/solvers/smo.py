@@ -99,6 +99,7 @@ class SMO(Solver):
         while True:
             # Reports at doubling distances show how the gap falls and cost next to nothing.
             chunk = monitor.left(steps, int(min(max(100, steps), max(100, WORK / n))))
+            before = state.a.copy()
             done, violation, n_active = pair_steps(
                 K, state.F, state.a, *state.arrays, active, n_active, shrink_every, self.tol, chunk
             )
@@ -112,7 +113,8 @@ class SMO(Solver):
                 if violation <= self.tol or done == 0:
                     state.report(monitor, steps, violation)
                     return state.answer(steps)
-            if state.report(monitor, steps, violation):
+            stalled = done > 0 and np.array_equal(before, state.a)
+            if state.report(monitor, steps, violation) or stalled:
                 return state.answer(steps)
 
     def _blocks(self, risk: RegularizedRisk, state: _State, monitor: Monitor) -> Answer:
@@ -216,6 +218,10 @@ class _State:
 
     def report(self, monitor: Monitor, steps: int, violation: float) -> bool:
         """Tell the monitor where the run stands; answer whether to stop."""
+        if not np.all(np.isfinite(self.F)):
+            raise FloatingPointError(
+                "kernel values overflow or are not numbers; scale the inputs, or lower C"
+            )
         certificate = self.risk.certificate(self.a, self.b(), self.F)
         return monitor.report(steps, certificate.primal, certificate.gap, violation)
 
