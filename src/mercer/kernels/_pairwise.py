@@ -94,8 +94,8 @@ def chunks(block: Array) -> Iterator[slice]:
 
 
 def mirror(K: Array, rows: slice) -> None:
-    """Copy what a square matrix holds above its diagonal in these rows to below the diagonal."""
-    K[rows.stop :, rows] = K[rows, rows.stop :].T
+    """Copy what a square matrix holds left of its diagonal in these rows to above the diagonal."""
+    K[: rows.start, rows] = K[rows, : rows.start].T
     corner = K[rows, rows]
     np.copyto(corner, corner.T.copy(), where=np.tri(len(corner), k=-1, dtype=bool))
 

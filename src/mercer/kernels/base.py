@@ -112,7 +112,9 @@ class Kernel(Params, ABC):
         n = X.shape[0]
         K = np.empty((n, n), dtype=X.dtype)
         for rows in row_slices(n, max(n * X.dtype.itemsize, BLOCK_BYTES // 512), BLOCK_BYTES):
-            K[rows, rows.start :] = self.against(X[rows.start :])(X[rows])
+            # From the left, so that new memory is met a few rows at a time: the other way round the
+            # first mirror image touches all of it, for seconds in which no one can interrupt.
+            K[rows, : rows.stop] = self.against(X[: rows.stop])(X[rows])
             mirror(K, rows)
         np.fill_diagonal(K, self.diag(X))
         return K
