@@ -11,7 +11,7 @@ that. *Newton's method* solves a few linear systems over the samples where the l
 *interior point* solves ten to twenty systems over all samples, whatever the loss. So the number
 of samples speaks for the first, at the left; but a large :math:`C`, at the right, asks for
 coefficients of very different size, and pairs take long to find them, while the linear systems do
-not notice. ``solver="auto"`` picks one by the loss and the number of samples, and
+not notice. ``solver="auto"`` picks one by the loss, the number of samples and their weights, and
 ``solution_.reason`` says why.
 """
 

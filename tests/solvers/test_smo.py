@@ -72,6 +72,20 @@ def test_compiled_loop_equals_plain_numpy(loss, groups):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_the_first_steps_are_those_of_plain_numpy(loss, groups):
+    risk, K, _, group = sample(16, loss, seed=1, groups=groups)
+    terms = loss.dual_terms(risk.y, np.asarray(risk.c))
+    for steps in (1, 2, 3):
+        a, taken = pair_steps(K, np.zeros(16), terms, group, groups, 1e-4, steps)
+        assert taken == steps
+        with pytest.warns(ConvergenceWarning, match="max_iter"):
+            solution = minimize(risk, SMO(tol=1e-4, max_iter=steps, shrinking=False))
+        # The plain line search fits parabolas through values, which keeps half of the digits.
+        np.testing.assert_allclose(solution.a, a, atol=1e-7 * np.max(np.abs(a)))
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 @pytest.mark.parametrize("groups", [0, 1, 2])
 @pytest.mark.parametrize("shrinking", [False, True])
 def test_agrees_with_interior_point(loss, groups, shrinking):

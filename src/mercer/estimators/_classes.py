@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -16,6 +17,10 @@ from mercer.estimators._expansion import Array
 from mercer.estimators.base import KernelMachine
 
 __all__ = ["Classifier"]
+
+
+def _has_probabilities(machine: Any) -> bool:
+    return machine.predict_proba is not None  # says itself why it is not there
 
 
 class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
@@ -39,3 +44,20 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             self.class_weight, classes=self.classes_, y=labels
         )
         return codes, self.class_weight_[codes]
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Predict logarithms of class probabilities, where there are probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Logarithms of the probabilities.
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))

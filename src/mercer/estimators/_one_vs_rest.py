@@ -121,20 +121,3 @@ class OneVsRest(Classifier):
         p = loss.probability(np.column_stack([-f, f]) if f.ndim == 1 else f)
         total = p.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(p, total, out=np.full_like(p, 1 / p.shape[1]), where=total > 0))
-
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any) -> Array:
-        """Predict logarithms of class probabilities, for losses that have them.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Logarithms of the probabilities.
-        """
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))

@@ -203,23 +203,6 @@ class PairwiseClassifier(Classifier):
             )
         return np.asarray(self._calibrated.predict_proba(X))
 
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any) -> Array:
-        """Predict logarithms of class probabilities; only with ``probability=True``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Logarithms of the probabilities.
-        """
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
-
     def _linear_coef(self) -> Any:
         if len(self.classes_) == 2:
             return super()._linear_coef()

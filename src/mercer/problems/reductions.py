@@ -285,13 +285,13 @@ def infeasible(risk: RegularizedRisk) -> str:
     if np.any(beyond):
         i = int(np.flatnonzero(beyond)[0])
         return (
-            f"the loss confines entry {i} of B'a to [{least[i]:.6g}, {most[i]:.6g}], away from "
-            f"d = {risk.d[i]:.6g}, so the risk is unbounded below"
+            f"the dual is infeasible: the loss confines entry {i} of B'a to [{least[i]:.6g}, "
+            f"{most[i]:.6g}], away from d = {risk.d[i]:.6g}, so the risk is unbounded below"
         )
     B = np.where(risk.c[:, None] > 0, risk.B, 0.0)
     U, back = orthonormal(B)
     if not np.allclose(B.T @ (U @ (back.T @ risk.d)), risk.d, rtol=1e-9, atol=0.0):
-        return "d is not in the range of B', so the risk is unbounded below"
+        return "the dual is infeasible: d is not in the range of B', so the risk is unbounded below"
     return ""
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mercer.gram.cache import RowCache
 from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
+from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._smo_numba import pair_steps, refresh, slopes
 from mercer.solvers.base import Answer, Monitor, Solution, Solver
@@ -80,7 +81,7 @@ class SMO(Solver):
             return "a sample carries several unpenalized columns; use InteriorPoint"
         if any(len(np.unique(column[column != 0])) > 1 for column in risk.B.T):
             return "an unpenalized column is not constant where it is not zero; use InteriorPoint"
-        return ""
+        return infeasible(risk)
 
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
         assert isinstance(risk.loss, QuadraticDualLoss)
@@ -261,14 +262,7 @@ class _State:
             bound = self.terms.upper[inside] if missing > 0 else self.terms.lower[inside]
             room = np.abs(bound - a[inside])
             before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
-            with np.errstate(invalid="ignore"):
-                move = np.clip(abs(missing) - np.nan_to_num(before, posinf=np.inf), 0.0, room)
-            if np.sum(move) < abs(missing) * (1.0 - 1e-12):
-                raise ValueError(
-                    f"no coefficients meet the equality row of unpenalized column {g}: the "
-                    "problem is infeasible (for nu-machines, lower nu)"
-                )
-            a[inside] += np.sign(missing) * move
+            a[inside] += np.sign(missing) * np.clip(abs(missing) - before, 0.0, room)
         return a
 
 
