@@ -143,6 +143,32 @@ def test_points_are_converted_only_if_they_must_be():
     assert pairwise.as_points(sparse.coo_array(X)).format == "csr"
 
 
+@pytest.mark.parametrize("layout", [*LAYOUTS, sparse.coo_array, np.asfortranarray])
+def test_single_precision_is_dense_where_it_fits(layout):
+    X = sparse_points(np.random.default_rng(7), 6, 4)
+    single = pairwise.as_single(layout(X), max_bytes=4 * X.size)
+    assert isinstance(single, np.ndarray)
+    assert single.flags.c_contiguous
+    np.testing.assert_array_equal(single, X.astype(np.float32), strict=True)
+    single = pairwise.as_single(layout(X), max_bytes=4 * X.size - 1)
+    assert single.dtype == np.float32
+    assert sparse.issparse(single) == sparse.issparse(layout(X))
+    np.testing.assert_array_equal(
+        single.toarray() if sparse.issparse(single) else single, X.astype(np.float32)
+    )
+
+
+def test_single_precision_copies_nothing_that_is_single_already():
+    X = np.ones((2, 2), dtype=np.float32)
+    assert pairwise.as_single(X) is X
+    S = sparse.csr_array(X)
+    assert pairwise.as_single(S, max_bytes=0) is S
+
+
+def test_single_precision_of_numbers_beyond_it_is_infinite():
+    np.testing.assert_array_equal(pairwise.as_single([[1e39, -1e39]]), [[np.inf, -np.inf]])
+
+
 def test_repeated_and_unsorted_entries_are_summed_without_touching_the_data():
     S = sparse.csr_array(
         (np.array([1.0, 2.0, 3.0]), np.array([1, 0, 1]), np.array([0, 3])), shape=(1, 2)

@@ -63,6 +63,36 @@ def as_pair(X: Data, Z: Data) -> tuple[Data, Data]:
     return X.astype(dtype, copy=False), Z.astype(dtype, copy=False)
 
 
+def as_single(X: Data, max_bytes: float = 2.0**28) -> Data:
+    """Return the points in float32, for kernel rows that are many and need no more digits.
+
+    Parameters
+    ----------
+    X : (n, p) points
+    max_bytes : float, default=2**28
+        Sparse points become dense if they then take no more than this: up to a few thousand
+        features a dense product is faster than a sparse one.
+
+    Returns
+    -------
+    (n, p) C-contiguous array or CSR matrix of float32
+        Infinite where a number is beyond float32, about 3e38. `X` itself where nothing changes.
+
+    Examples
+    --------
+    >>> as_single(np.eye(2)).dtype
+    dtype('float32')
+    >>> as_single(sparse.eye_array(2, format="csr"), max_bytes=8).format
+    'csr'
+    """
+    X = as_points(X)
+    with np.errstate(over="ignore"):
+        X = X.astype(np.float32, copy=False)
+    if is_sparse(X) and 4.0 * X.shape[0] * X.shape[1] <= max_bytes:
+        X = X.toarray()
+    return X if is_sparse(X) else np.ascontiguousarray(X)
+
+
 def count(X: Data) -> int:
     """Return the number of points."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
