@@ -10,10 +10,11 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install check test docs bench bench-short
+.PHONY: help install check test docs bench bench-exact bench-exact-short bench-path bench-growth \
+	bench-hard bench-report bench-grid
 
 help:     ## list the targets
-	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 21
+	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
 $(READY):
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -36,8 +37,25 @@ test: $(READY)  ## tests and doctests, warnings as errors, coverage floor
 docs: $(READY)  ## the site in docs/_build/html, examples executed, warnings as errors
 	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-bench: $(READY)  ## fit and predict times against scikit-learn
-	$(BIN)/python benchmarks/bench.py
+bench: bench-exact bench-path bench-growth bench-hard  ## all benchmarks, about two hours
 
-bench-short: $(READY)  ## three small problems: does it run, do objectives agree
-	$(BIN)/python benchmarks/bench.py --short
+bench-exact: $(READY)  ## fit and predict against every peer and the bare limit, resumable
+	$(BIN)/python benchmarks/bench.py exact
+
+bench-exact-short: $(READY)  ## three minutes: fast enough, and do objectives agree
+	$(BIN)/python benchmarks/bench.py short
+
+bench-path: $(READY)  ## ten values of C, warm started, against one cold fit
+	$(BIN)/python benchmarks/bench.py path
+
+bench-growth: $(READY)  ## time and memory against rows, 12,500 to 200,000
+	$(BIN)/python benchmarks/bench.py growth
+
+bench-hard: $(READY)  ## badly posed problems against LIBSVM
+	$(BIN)/python benchmarks/bench.py hard
+
+bench-report: $(READY)  ## the page of the last benchmarks, without measuring
+	$(BIN)/python benchmarks/bench.py report
+
+bench-grid: $(READY)  ## the coarse grid behind the settings of the problems
+	$(BIN)/python benchmarks/bench.py grid

@@ -1,250 +1,126 @@
-"""Fit and predict times against scikit-learn and scikit-learn-intelex, measured fairly.
+"""Exact machines against their peers and against the bare cost of kernel values.
 
-``make bench`` measures every problem of ``problems.FULL`` that has no result yet and writes
-``docs/explanation/benchmark.md``; ``make bench-short`` runs three small ones and only checks that
-all contenders find the same objective.
+``bench.py exact`` measures every problem that has no result yet, ``growth`` one problem in five
+sizes, ``hard`` badly posed ones, ``path`` ten values of C; each then writes the page of the
+documentation anew, as ``report`` does alone. ``short`` is a test of three minutes that fails if
+Mercer is slow or wrong, and ``grid`` repeats the search behind the settings.
 """
 
 import argparse
-import datetime
-import importlib.metadata
-import json
-import multiprocessing
-import os
-import platform
-import subprocess
 import sys
-import tempfile
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
 # Data and the reading of fitted machines are shared with the tests.
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-import report  # noqa: E402
-from contender import LIBRARIES, serve  # noqa: E402
-from judge import disagreement, judge  # noqa: E402
+import grid
+import path
+import report
+from claims import disagreements, failing
+from libraries import LIBRARIES, installed
+from measure import Conditions, measure
+from store import Store, environment, share_threads, startup
 
-from data import MISSING, draw  # noqa: E402
-from problems import COMMON, FULL, SHORT, Problem  # noqa: E402
-
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-
-
-class NoAnswerError(Exception):
-    """A contender did not answer: what it said, or how long it was given."""
+from data import MISSING
+from problems import EXACT, GROWTH, HARD, PATH, SHORT, Problem
 
 
-class Contender:
-    """A library in its own process, started when first needed and again after a time limit."""
+@dataclass(frozen=True)
+class Suite:
+    """Problems, who takes part, and what differs from the usual conditions."""
 
-    def __init__(self, library: str, threads: int) -> None:
-        self.library = library
-        self.threads = threads
-        self.process: Any = None
-
-    def ask(self, action: str, argument: Any = None, limit: float = 600.0) -> Any:
-        if self.process is None:
-            context = multiprocessing.get_context("spawn")
-            self.pipe, theirs = context.Pipe()
-            arguments = (theirs, self.library, self.threads)
-            self.process = context.Process(target=serve, args=arguments, daemon=True)
-            self.process.start()
-            theirs.close()
-        self.pipe.send((action, argument))
-        if not self.pipe.poll(limit):
-            self.close()
-            raise NoAnswerError(f"over {limit:.0f} s")
-        try:
-            good, answer = self.pipe.recv()
-        except EOFError:
-            self.close()
-            raise NoAnswerError("its process ended") from None
-        if not good:
-            raise NoAnswerError(answer)
-        return answer
-
-    def close(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.join()
-            self.process = None
+    problems: list[Problem]
+    libraries: tuple[str, ...] = tuple(LIBRARIES)
+    conditions: Conditions = field(default_factory=Conditions)
 
 
-def available(library: str, problem: Problem) -> bool:
-    """Say whether a library has a machine of its own; the accelerated one-class falls back."""
-    return not (library == "scikit-learn-intelex" and problem.machine == "OneClassSVM")
+# Where problems are only compared with few, these are the ones that matter.
+FEW = ("mercer", "scikit-learn", "scikit-learn-intelex", "bare")
+
+SUITES = {
+    "exact": Suite(EXACT),
+    "short": Suite(SHORT, FEW, Conditions(rounds=2, limit=60.0)),
+    "growth": Suite(GROWTH, FEW, Conditions(rounds=1, limit=600.0)),
+    "hard": Suite(HARD, ("mercer", "scikit-learn", "LIBSVM"), Conditions(limit=120.0, once=20.0)),
+    "path": Suite(PATH, ("mercer",)),
+}
 
 
-def measure(
-    problem: Problem, contenders: list[Contender], rounds: int, limit: float
-) -> dict[str, Any]:
-    """Let contenders take turns on one problem, each round in another order."""
-    runs: dict[str, Any] = {c.library: [] for c in contenders}
-    failures: dict[str, str] = {}
-    learned = {}
-    for turn in range(rounds):
-        shift = turn % len(contenders)
-        for contender in contenders[shift:] + contenders[:shift]:
-            if contender.library in failures:
-                continue
-            try:
-                if turn == 0:
-                    contender.ask("warm", problem)
-                runs[contender.library].append(contender.ask("run", problem, limit))
-                if turn == 0:
-                    learned[contender.library] = contender.ask("model")
-            except NoAnswerError as failure:
-                failures[contender.library] = str(failure)
-    sample = draw(problem.data, problem.n, problem.n_test)
-    verdicts = {library: judge(problem, sample, model) for library, model in learned.items()}
-    result: dict[str, Any] = {
-        "problem": problem.key(),
-        "n_features": sample.X.shape[1],
-        "failures": failures,
-        "contenders": {},
-    }
-    for library, verdict in verdicts.items():
-        model = learned[library]
-        result["contenders"][library] = {
-            "runs": runs[library],
-            "peak": peak(library, contenders[0].threads, problem, limit),
-            "support": len(model["support_"]),
-            "objective": verdict.objective,
-            "violation": verdict.violation,
-            "disagreement": max(disagreement(verdict, other) for other in verdicts.values()),
-            "own_objective": -model["own_dual"] if "own_dual" in model else None,
-        }
-    return result
-
-
-def peak(library: str, threads: int, problem: Problem, limit: float) -> float:
-    """Measure the memory of a fit in a new process, where no allocator has kept any from before."""
-    contender = Contender(library, threads)
-    try:
-        contender.ask("warm", problem)
-        return float(contender.ask("run", problem, limit)["peak"])
-    except NoAnswerError:
-        return float("nan")
-    finally:
-        contender.close()
-
-
-def startup(libraries: list[str], threads: int) -> dict[str, list[dict[str, float]]]:
-    """Measure what a first fit costs, before anything was compiled on this machine and after."""
-    cost = {}
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["NUMBA_CACHE_DIR"] = folder
-        for library in libraries:
-            times = []
-            for _ in range(2):
-                contender = Contender(library, threads)
-                times.append(contender.ask("start"))
-                contender.close()
-            cost[library] = times
-        del os.environ["NUMBA_CACHE_DIR"]
-    return cost
-
-
-def environment(threads: int, rounds: int) -> dict[str, Any]:
-    packages = ("mercer", "scikit-learn", "scikit-learn-intelex", "numpy", "scipy", "numba")
-    git = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
-    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+def excuses(problem: Problem, before: list[dict[str, Any]]) -> dict[str, str]:
+    """Return who took too long for fewer rows of the same problem."""
     return {
-        "date": datetime.date.today().isoformat(),
-        "commit": commit,
-        "python": platform.python_version(),
-        "processor": processor(),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
-        "threads": threads,
-        "rounds": rounds,
-        "versions": {name: version(name) for name in packages},
+        library: f"{why.split(' at ')[0]} at {earlier['problem']['n']:,} rows"
+        for earlier in before
+        if Problem(**earlier["problem"]).family() == problem.family()
+        and earlier["problem"]["n"] < problem.n
+        for library, why in earlier["failures"].items()
+        if why.startswith("over ")
     }
 
 
-def processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
-
-
-def version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def check(results: list[dict[str, Any]]) -> list[str]:
-    """Return what contradicts the claim that all contenders solved the same problems."""
-    wrong = []
-    for result in results:
-        name = "{machine} on {data}".format(**result["problem"])
-        wrong += [f"{name}: {library} {why}" for library, why in result["failures"].items()]
-        for library, c in result["contenders"].items():
-            if c["disagreement"] > 1:
-                wrong.append(f"{name}: the objective of {library} is another one's")
-            own = c["own_objective"]
-            if own is not None and abs(own - c["objective"]) > 1e-9 * (1 + abs(own)):
-                wrong.append(f"{name}: {library} certifies {own}, measured {c['objective']}")
-            # The spread is twice the tolerance where a solver measures from its intercept.
-            if c["violation"] > 2 * COMMON["tol"]:
-                wrong.append(f"{name}: {library} stopped at a violation of {c['violation']:.1e}")
-    return wrong
+def run(name: str, suite: Suite, fresh: bool, only: str) -> list[dict[str, Any]]:
+    """Measure what has no result, and return all results."""
+    libraries = installed(list(suite.libraries))
+    conditions = suite.conditions
+    told = asdict(conditions) | {"libraries": libraries}
+    store = Store(name, told)
+    about = environment(told)
+    if fresh or not store.about.exists():
+        timed = [] if name == "short" else [lib for lib in libraries if lib != "bare"]
+        store.describe(about | {"startup": startup(timed, conditions.threads)})
+    results: list[dict[str, Any]] = []
+    for problem in suite.problems:
+        result = None if fresh else store.get(problem.name, problem.key())
+        if result is None:
+            if only not in problem.name:
+                continue
+            if name == "path":
+                result = path.measure(problem, conditions)
+            else:
+                result = measure(problem, libraries, conditions, excuses(problem, results))
+            store.put(problem.name, result)
+        print(report.line(result), flush=True)
+        results.append(result)
+    return results
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--short", action="store_true", help="three small problems, check, no page")
+    parser.add_argument("suite", choices=[*SUITES, "report", "grid"])
     parser.add_argument("--fresh", action="store_true", help="measure again what has a result")
-    parser.add_argument("--threads", type=int, default=1, help="threads of every library")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds a fit may take")
+    parser.add_argument("--threads", type=int, default=1, help="threads of every contender")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--limit", type=float, help="seconds a fit or a prediction may take")
     parser.add_argument("--only", default="", help="part of the names of the problems to measure")
+    parser.add_argument("--contenders", help="names, with commas between them")
     options = parser.parse_args()
-    # Read by the processes that are started from here.
-    os.environ |= dict.fromkeys(THREADS, str(options.threads))
-
-    if MISSING and not options.short:
+    share_threads(options.threads)
+    if options.suite == "grid":
+        grid.main()
+        return 0
+    if options.suite == "report":
+        report.publish()
+        return 0
+    if MISSING and options.suite != "short":
         print(f"bench: {MISSING}")
         return 1
-    libraries = [library for library in LIBRARIES if version(library)]
-    contenders = [Contender(library, options.threads) for library in libraries]
-    rounds = 1 if options.short else options.rounds
-    here = environment(options.threads, rounds)
-    # Results belong to a commit: a run that was cut short goes on, another program starts anew.
-    run = "short" if options.short else f"{here['commit']}-{options.threads}-{rounds}"
-    folder = HERE / "results" / run
-    folder.mkdir(parents=True, exist_ok=True)
-    again = options.short or options.fresh
-    about = folder / "environment.json"
-    if again or not about.exists():
-        cost = {} if options.short else startup(libraries, options.threads)
-        about.write_text(json.dumps(here | {"startup": cost}, indent=1))
-    results = []
-    for problem in SHORT if options.short else FULL:
-        stored = folder / f"{problem.name}.json"
-        old = json.loads(stored.read_text()) if stored.exists() else {}
-        if again or old.get("problem") != problem.key():
-            if options.only not in problem.name:
-                continue
-            able = [c for c in contenders if available(c.library, problem)]
-            old = measure(problem, able, rounds, options.limit)
-            stored.write_text(json.dumps(old, indent=1))
-        print(report.line(old), flush=True)
-        results.append(old)
-    for contender in contenders:
-        contender.close()
-    if not (options.short or options.only):
-        page = HERE.parent / "docs" / "explanation" / "benchmark.md"
-        page.write_text(report.page(json.loads(about.read_text()), results), encoding="utf-8")
-    wrong = check(results)
-    print("\n".join(wrong) or "all contenders agree on every objective")
-    return int(bool(wrong)) if options.short else 0
+    suite = SUITES[options.suite]
+    changes = {k: getattr(options, k) for k in ("threads", "rounds", "limit")}
+    conditions = replace(suite.conditions, **{k: v for k, v in changes.items() if v is not None})
+    chosen = options.contenders.split(",") if options.contenders else suite.libraries
+    suite = Suite(suite.problems, tuple(chosen), conditions)
+    results = run(options.suite, suite, options.fresh or options.suite == "short", options.only)
+    if options.suite == "short":
+        wrong = failing(results, "cpu" if options.threads == 1 else "wall")
+        print("\n".join(wrong) or "fast enough, and all contenders agree on every objective")
+        return int(bool(wrong))
+    if options.suite != "path":
+        print("\n".join(disagreements(results)) or "all contenders agree on every objective")
+    if not (options.only or options.contenders):
+        report.publish()
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,103 +1,164 @@
-"""One contender in a process of its own, which lives through all problems and times itself."""
+"""One contender in a process of its own, which times itself: both ends of the pipe."""
 
-import importlib
-import os
-import re
-import time
+import multiprocessing
 import warnings
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bare import Bare
+from clock import mark, timed
+from libraries import LIBRARIES
 
-from data import draw
+from data import Sample
 from problems import Problem
 
-LIBRARIES = {
-    "mercer": "mercer",
-    "scikit-learn": "sklearn.svm",
-    "scikit-learn-intelex": "sklearnex.svm",
-}
+# Rows and cache sizes in MB of the fits before the measured ones: whatever compiles does it here.
+WARM_UP = ((300, 200.0), (300, 0.2), (2_000, 2000.0))
+
+
+class NoAnswerError(Exception):
+    """A contender did not answer: what it said, or how long it was given."""
+
+
+class Contender:
+    """A library in its own process, started when first asked."""
+
+    def __init__(self, library: str, threads: int) -> None:
+        self.library = library
+        self.threads = threads
+        self.process: Any = None
+
+    def ask(self, action: str, argument: Any = None, limit: float = 600.0) -> Any:
+        if self.process is None:
+            context = multiprocessing.get_context("spawn")
+            self.pipe, theirs = context.Pipe()
+            arguments = (theirs, self.library, self.threads)
+            self.process = context.Process(target=serve, args=arguments, daemon=True)
+            self.process.start()
+            theirs.close()
+        self.pipe.send((action, argument))
+        if not self.pipe.poll(limit):
+            self.close()
+            raise NoAnswerError(f"over {limit:.0f} s")
+        try:
+            good, answer = self.pipe.recv()
+        except EOFError:
+            self.close()
+            raise NoAnswerError("its process ended") from None
+        if not good:
+            raise NoAnswerError(answer)
+        return answer
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.process = None
 
 
 def serve(pipe: Connection, library: str, threads: int) -> None:
     """Answer requests ``(action, argument)`` until the other end closes."""
     # A problem that stops early shows in its violation; the warning would only clutter the run.
     warnings.simplefilter("ignore")
-    module = importlib.import_module(LIBRARIES[library])
-    if library == "scikit-learn-intelex":
-        # Its own thread pool does not read the environment.
-        importlib.import_module("daal4py").daalinit(threads)
-    actions = {"warm": warm, "start": start, "run": run, "model": model}
-    last: dict[str, Any] = {}
+    server = Server(LIBRARIES[library][1](threads))
     while True:
         try:
             action, argument = pipe.recv()
         except EOFError:
             return
         try:
-            pipe.send((True, actions[action](module, argument, last)))
+            pipe.send((True, getattr(server, action)(argument)))
         except Exception as error:
             pipe.send((False, f"{type(error).__name__}: {error}"))
 
 
-def start(module: Any, _: None, last: dict[str, Any]) -> dict[str, float]:
-    """Return what the first fit of this process costs beyond the second, on a tiny sample."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 4))
-    y = X[:, 0] * X[:, 1] > 0
-    marks = [mark()]
-    for _ in range(2):
-        module.SVC(gamma=0.25).fit(X, y)
+class Server:
+    """What a contender can be asked."""
+
+    def __init__(self, library: Any) -> None:
+        self.library = library
+
+    def start(self, _: None) -> dict[str, float]:
+        """Return what the first fit of this process costs beyond the second, on a tiny sample."""
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((300, 4))
+        y = (X[:, 0] * X[:, 1] > 0).astype(float)
+        problem = Problem("SVC", "", len(X), len(X), 0.25)
+        self.library.prepare(problem, Sample(X, y, X, y))
+        marks = [mark()]
+        for _ in range(2):
+            self.library.fit()
+            marks.append(mark())
+        first, second = np.diff(marks, axis=0)
+        return dict(zip(("wall", "cpu"), (first - second).tolist(), strict=True))
+
+    def load(self, argument: tuple[Problem, str, dict[str, Any]]) -> None:
+        """Read the sample and warm up on a few rows of it; ``bare`` is given a support set."""
+        self.problem, folder, given = argument
+        self.sample = read(folder)
+        if isinstance(self.library, Bare):
+            self.library.prepare(self.problem, self.sample, given)
+            return
+        for n, cache_size in WARM_UP:
+            few = Sample(*(part[:n] for part in self.sample))
+            small = replace(self.problem, n=len(few.X))
+            self.library.prepare(small, few, cache_size=cache_size)
+            self.library.fit()
+            self.library.predict()
+        self.library.prepare(self.problem, self.sample)
+
+    def fit(self, _: None) -> dict[str, float]:
+        wall, cpu, peak = timed(self.library.fit)
+        return {"fit_wall": wall, "fit_cpu": cpu, "peak": peak}
+
+    def predict(self, _: None) -> dict[str, float]:
+        answers = []
+        wall, cpu, _peak = timed(lambda: answers.append(self.library.predict()))
+        times = {"predict_wall": wall, "predict_cpu": cpu}
+        if not isinstance(self.library, Bare):
+            times["score"] = score(self.problem, self.sample.y_test, answers[-1])
+        return times
+
+    def learned(self, _: None) -> dict[str, Any]:
+        return dict(self.library.learned())
+
+    def path(self, values: list[float]) -> dict[str, Any]:
+        """Fit at the largest C from nothing, and then at all of them, each from the last."""
+        machine = self.library.machine
+        X, y = self.library.X, self.library.y
+        machine.set_params(C=values[-1], warm_start=False)
+        marks = [mark()]
+        machine.fit(X, y)
         marks.append(mark())
-    first, second = np.diff(marks, axis=0)
-    return dict(zip(("wall", "cpu"), (first - second).tolist(), strict=True))
+        cold = self.library.learned()
+        # A clone forgets the coefficients that a warm start would begin with.
+        self.library.prepare(self.problem, self.sample, warm_start=True)
+        machine = self.library.machine
+        marks.append(mark())
+        for C in values:
+            machine.set_params(C=C).fit(X, y)
+        marks.append(mark())
+        (cold_wall, cold_cpu), _, (path_wall, path_cpu) = np.diff(marks, axis=0).tolist()
+        times = {
+            "cold_wall": cold_wall,
+            "cold_cpu": cold_cpu,
+            "path_wall": path_wall,
+            "path_cpu": path_cpu,
+        }
+        return {"times": times, "cold": cold, "path": self.library.learned()}
 
 
-def warm(module: Any, problem: Problem, last: dict[str, Any]) -> None:
-    """Load the data, and meet every branch once on a few rows, so that nothing compiles later."""
-    last["sample"] = sample = draw(problem.data, problem.n, problem.n_test)
-    few = min(300, problem.n)
-    for cache_size in (200, 0.2):
-        parameters = problem.parameters(sample.X.shape[1]) | {"cache_size": cache_size}
-        machine = getattr(module, problem.machine)(**parameters)
-        machine.fit(sample.X[:few], sample.y[:few]).predict(sample.X[:few])
+def write(folder: str, sample: Sample) -> None:
+    """Leave a sample where the contenders find it, drawn and scaled once for all of them."""
+    for name, part in sample._asdict().items():
+        np.save(Path(folder) / f"{name}.npy", part)
 
 
-def run(module: Any, problem: Problem, last: dict[str, Any]) -> dict[str, float]:
-    """Fit and predict once, with clock, processor time and peak memory."""
-    sample = last["sample"]
-    machine = getattr(module, problem.machine)(**problem.parameters(sample.X.shape[1]))
-    forget_peak()
-    resident = memory("VmRSS")
-    marks = [mark()]
-    machine.fit(sample.X, sample.y)
-    marks.append(mark())
-    peak = memory("VmHWM")
-    marks.append(mark())
-    prediction = machine.predict(sample.X_test)
-    marks.append(mark())
-    last["machine"] = machine
-    (fit_wall, fit_cpu), _, (predict_wall, predict_cpu) = np.diff(marks, axis=0)
-    return {
-        "fit_wall": float(fit_wall),
-        "fit_cpu": float(fit_cpu),
-        "predict_wall": float(predict_wall),
-        "predict_cpu": float(predict_cpu),
-        "peak": float(peak - resident),
-        "score": score(problem, sample.y_test, prediction),
-    }
-
-
-def model(module: Any, _: None, last: dict[str, Any]) -> dict[str, Any]:
-    """Hand out what the last fit learned."""
-    machine = last["machine"]
-    names = ("support_", "dual_coef_", "intercept_", "classes_")
-    learned = {name: getattr(machine, name) for name in names if hasattr(machine, name)}
-    if hasattr(machine, "solution_"):
-        learned["own_dual"] = machine.solution_.dual
-    return learned
+def read(folder: str) -> Sample:
+    return Sample(*(np.load(Path(folder) / f"{name}.npy") for name in Sample._fields))
 
 
 def score(problem: Problem, y: np.ndarray, prediction: np.ndarray) -> float:
@@ -107,22 +168,3 @@ def score(problem: Problem, y: np.ndarray, prediction: np.ndarray) -> float:
     if problem.machine == "OneClassSVM":
         return float(np.mean(prediction > 0))
     return float(1.0 - np.sum((y - prediction) ** 2) / np.sum((y - y.mean()) ** 2))
-
-
-def mark() -> tuple[float, float]:
-    return time.perf_counter(), time.process_time()
-
-
-def memory(name: str) -> float:
-    """Return a line of the process's memory status in bytes; nan where there is none."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return float("nan")
-    found = re.search(rf"{name}:\s+(\d+)", status.read_text())
-    return 1024.0 * int(found[1]) if found else float("nan")
-
-
-def forget_peak() -> None:
-    """Start the high-water mark of memory anew."""
-    if os.path.exists("/proc/self/clear_refs"):
-        Path("/proc/self/clear_refs").write_text("5")

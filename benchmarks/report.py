@@ -1,186 +1,231 @@
 """The results as text: a line while they are measured, a page for the documentation."""
 
+from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
-TITLES = {
-    "SVC": "Classification",
-    "SVR": "Regression",
-    "NuSVC": "Nu-classification",
-    "NuSVR": "Nu-regression",
-    "OneClassSVM": "One-class",
+import figure
+import tables
+from claims import Result, clock_of, geometric_mean, middle, own_faults, ratios, title
+from store import HERE, newest
+
+PAGE = HERE.parent / "docs" / "explanation" / "benchmark.md"
+FIGURE = "benchmark_growth.svg"
+COMMANDS = {
+    "exact": "make bench-exact",
+    "growth": "make bench-growth",
+    "hard": "make bench-hard",
+    "path": "make bench-path",
 }
-SCORES = {
-    "SVC": "accuracy",
-    "NuSVC": "accuracy",
-    "SVR": "R²",
-    "NuSVR": "R²",
-    "OneClassSVM": "inside",
-}
+
+Suite = tuple[dict[str, Any], list[Result]]
 
 
-def middle(contender: dict[str, Any], what: str) -> float:
-    return float(median(run[what] for run in contender["runs"]))
-
-
-def line(result: dict[str, Any]) -> str:
+def line(result: Result) -> str:
     """Sum a problem up in a line."""
+    if "values" in result:
+        return f"{title(result)}: path / cold fit {tables.number(tables.path_ratio(result, 'cpu'))}"
     parts = [
         f"{library} {middle(c, 'fit_cpu'):.2f} + {middle(c, 'predict_cpu'):.2f} s"
         for library, c in result["contenders"].items()
     ]
     parts += [f"{library} {why}" for library, why in result["failures"].items()]
-    return "{machine} {data} {n}: ".format(**result["problem"]) + ", ".join(parts)
+    return f"{title(result)}: " + ", ".join(parts)
 
 
-def page(environment: dict[str, Any], results: list[dict[str, Any]]) -> str:
-    """Write the page."""
-    clock = "cpu" if environment["threads"] == 1 else "wall"
-    lines = [*introduction(environment, results, clock), *summary(results, clock)]
-    for machine, title in TITLES.items():
-        chosen = [r for r in results if r["problem"]["machine"] == machine]
-        if chosen:
-            lines += ["", f"## {title}: `{machine}`", "", *table(chosen, clock)]
-    return "\n".join(lines) + "\n"
+def publish() -> None:
+    """Write the page from the last run of every suite that has one."""
+    suites = {name: found for name in COMMANDS if (found := newest(name))}
+    if "growth" in suites:
+        figure.growth(*suites["growth"], PAGE.parent / FIGURE)
+    PAGE.write_text(page(suites), encoding="utf-8")
 
-
-# Largest change of an unchanged program's median fit between two runs: above a second, and below.
-NOISE, SHORT_NOISE = 1.3, 2.2
 
 INTRODUCTION = """\
 # Benchmark
 
-Fit and predict times next to scikit-learn (LIBSVM) and scikit-learn-intelex (oneDAL), on the same
-rows with the same settings. Nothing here has been tuned for speed yet: the table is the starting
-point. It is written by `make bench`; do not edit it by hand.
+Exact machines (no approximation, `tol=1e-3`) next to scikit-learn (LIBSVM), scikit-learn-intelex
+(oneDAL), LIBSVM itself and ThunderSVM, and next to `bare`: the kernel values between all rows and
+the support vectors, computed once in float32 by BLAS and an exponential, and nothing else. No exact
+method can do without them. The page is written by the benchmark; do not edit it by hand.
+"""
 
-Measured on {date} at commit `{commit}`: {processor}, {cores} cores, Python {python}, {packages}.
+RULES = """\
+## How it was measured
 
-- Every contender lives in a process of its own with {threads} for BLAS, OpenMP and its own pool; in
-  each of {rounds} rounds they take turns, in another order each time. Times are {unit}: the median,
-  and in brackets the smallest and the largest.
-- By the clock a fit took {busy:.2f} times its processor time (median); above one, the machine had
-  other work.
-- The brackets are the spread within one run and understate the noise. Between two whole runs on
-  such a machine (15 November 2026) the medians of scikit-learn and scikit-learn-intelex, the same
-  programs both times, changed by up to {noise:.1f} times for fits above a second and up to
-  {short_noise:.1f} times for shorter ones; three of the thirty comparisons of fits changed sides.
-- Gaussian kernel, `gamma = 1 / n_features` on standardized features, `tol=1e-3`,
-  `cache_size=200`, all else default. Regression targets are standardized.
-- *objective* is the dual objective, *violation* the largest violation of the optimality conditions
-  (LIBSVM's stopping quantity), both measured from the fitted attributes by one function that
-  belongs to no contender; pairs of classes are summed and maximized over.
+{where}
+
+- Every contender lives in a process of its own with {threads} for BLAS, OpenMP, Numba and its own
+  pool. In each of {rounds} rounds they take turns, in another order each time. A table shows the
+  median and in brackets the smallest and the largest; a ratio is taken within a round. Calls
+  shorter than half a second are repeated up to five times within a round.
+- Ratios are of {unit}. By the clock a fit took {busy:.2f} times its processor time (median).
+- A fit or a prediction may take {limit:.0f} s{exceptions}; one that takes longer is stopped and
+  counts in means with the limit. Who needed more than {once:.0f} s for a fit is measured once, and
+  who passed the limit is excused from larger samples of the same problem.
+- Gaussian kernel, `tol=1e-3`, `cache_size=2000` for all, all else default. Everybody gets the same
+  float64 rows, but for one more column in which scikit-learn-intelex is given float32. LIBSVM gets
+  its own sparse rows before the clock starts. Regression targets are standardized.
+- *objective* is the dual objective, *above best* how far it is from the lowest one, relatively,
+  *violation* the largest violation of the optimality conditions (LIBSVM's stopping quantity): all
+  measured from the fitted attributes by one function that belongs to no contender, in float64.
+  Pairs of classes are summed and maximized over.
 - The score is measured on rows that the fit has not seen: accuracy, R², or the share of points
-  inside the region. *peak* is the memory of a fit in a new process above what it held before.
+  inside the region. *peak* is the memory of the first fit above what the process held before.
+- `bare` for several classes takes the support vectors of all pairs together.
 - One-class machines are not accelerated by scikit-learn-intelex, which is left out there.
+- Between two whole runs on such a machine medians of unchanged programs have moved by up to 1.3
+  times for fits above a second and 2.2 times for shorter ones.
+{absent}
+The first fit of a process costs more than the second, which the tables leave out: Mercer's inner
+loops are compiled by Numba and then kept on disk.
 """
 
 
-def introduction(
-    environment: dict[str, Any], results: list[dict[str, Any]], clock: str
-) -> list[str]:
-    threads = environment["threads"]
-    every = [run for r in results for c in r["contenders"].values() for run in c["runs"]]
-    values = environment | {
-        "threads": "one thread" if threads == 1 else f"{threads} threads",
-        "unit": "processor seconds" if clock == "cpu" else "seconds of the clock",
-        "packages": ", ".join(f"{name} {v}" for name, v in environment["versions"].items() if v),
-        "noise": NOISE,
-        "short_noise": SHORT_NOISE,
+def page(suites: dict[str, Suite]) -> str:
+    """Put the page together; what has not been measured has no section."""
+    lines = [INTRODUCTION]
+    if "exact" in suites:
+        about, results = suites["exact"]
+        main = [r for r in results if r["problem"]["group"] == "main"]
+        lines += [f"## The answer\n\n{answer(about, main)}", *tables.means(about, main), ""]
+        lines += ["", "What was asked for, and what it is:", "", *verdicts(suites), ""]
+        lines += ["## Problem by problem", ""]
+        lines += ["How many times as fast Mercer is, and how many times as long as `bare`."]
+        lines += ["", *tables.comparison(about, results), ""]
+    if "growth" in suites:
+        lines += ["## Growth", "", f"![Time of a fit against rows, log-log]({FIGURE})", ""]
+        lines += [*tables.growth(*suites["growth"]), ""]
+    if "path" in suites:
+        lines += ["## A path of ten values of C", ""]
+        lines += ["From 0.1 to 100, each started from the last, against one fit at 100.", ""]
+        lines += [*tables.path(*suites["path"]), ""]
+    if "hard" in suites:
+        lines += ["## Hard cases", "", *tables.hard(*suites["hard"]), ""]
+    if "exact" in suites:
+        about, results = suites["exact"]
+        lines += [rules(suites), *tables.startup(about), ""]
+        lines += ["## Times, objectives and memory", *tables.details(results), ""]
+        lines += ["## Settings", "", *tables.sources(results), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def answer(about: dict[str, Any], results: list[Result]) -> str:
+    """Say it in one sentence."""
+    clock = clock_of(about)
+    said = [
+        f"{geometric_mean(r.middle for _, r in found):.1f} times as fast as {peer}"
+        for peer in ("scikit-learn-intelex", "scikit-learn")
+        if (found := ratios(results, peer, "fit", clock))
+    ]
+    limit = ratios(results, "bare", "fit", clock)
+    if limit:
+        said.append(f"{1 / geometric_mean(r.middle for _, r in limit):.1f} times the bare limit")
+    return f"Geometric means over {len(results)} problems, fit: {', '.join(said)}.\n"
+
+
+def rules(suites: dict[str, Suite]) -> str:
+    about, results = suites["exact"]
+    conditions = about["conditions"]
+    runs = [run for r in results for c in r["contenders"].values() for run in c["runs"]]
+    exceptions = [f"{name} {seconds:.0f} s" for name, seconds in conditions["limits"]]
+    absent = [
+        f"- {name} is not installed here and left out.\n"
+        for name in ("scikit-learn-intelex", "LIBSVM", "ThunderSVM")
+        if name not in conditions["libraries"]
+    ]
+    threads = conditions["threads"]
+    return RULES.format(
+        where="\n".join(where(name, *suite) for name, suite in suites.items()),
+        threads="one thread" if threads == 1 else f"{threads} threads",
+        rounds=conditions["rounds"],
+        unit="processor time" if threads == 1 else "time by the clock",
+        limit=conditions["limit"],
+        exceptions=f" ({', '.join(exceptions)})" if exceptions else "",
+        once=conditions["once"],
         # Short fits say more about the resolution of the two clocks than about the machine.
-        "busy": median(r["fit_wall"] / r["fit_cpu"] for r in every if r["fit_cpu"] > 0.1),
-    }
-    return [INTRODUCTION.format(**values), *compile_time(environment["startup"], clock)]
+        busy=median([r["fit_wall"] / r["fit_cpu"] for r in runs if r["fit_cpu"] > 0.1] or [1.0]),
+        absent="".join(absent),
+    )
 
 
-def compile_time(startup: dict[str, list[dict[str, float]]], clock: str) -> list[str]:
+def where(name: str, about: dict[str, Any], results: list[Result]) -> str:
+    packages = ", ".join(f"{package} {v}" for package, v in about["versions"].items() if v)
+    return (
+        f"- `{COMMANDS[name]}`, {len(results)} problems: {about['date']}, commit"
+        f" `{about['commit']}`, {about['processor']}, {about['cores']} cores, Python"
+        f" {about['python']}, {packages}."
+    )
+
+
+def verdicts(suites: dict[str, Suite]) -> list[str]:
+    """Hold every promise against its number."""
     return [
-        "The first fit of a process costs more than the second, which the tables leave out:",
-        "Mercer's inner loop is compiled by Numba and then kept on disk.",
-        "",
-        "| first fit minus second, seconds | never run here before | run here before |",
-        "| --- | ---: | ---: |",
+        *tables.head("promise", "measured", "kept"),
         *(
-            f"| {library} | {new[clock]:.2f} | {again[clock]:.2f} |"
-            for library, (new, again) in startup.items()
+            tables.row(text, measured, "yes" if kept else "**no**")
+            for text, measured, kept in promises(suites)
         ),
     ]
 
 
-def summary(results: list[dict[str, Any]], clock: str) -> list[str]:
-    """Compare with the fastest other contender, and say where Mercer loses."""
-    lines = [
-        "",
-        "## Where it stands",
-        "",
-        "How many times as long Mercer takes as each other contender; above one it loses.",
-        "",
-        "| problem | fit / sklearn | fit / intelex | predict / sklearn | predict / intelex |",
-        "| --- | ---: | ---: | ---: | ---: |",
-    ]
-    lost: dict[str, list[str]] = {"fit": [], "predict": []}
+def promises(suites: dict[str, Suite]) -> Iterator[tuple[str, str, bool]]:
+    about, every = suites["exact"]
+    clock = clock_of(about)
+    results = [r for r in every if r["problem"]["group"] == "main"]
+    for peer, target in (("scikit-learn-intelex", 3.0), ("scikit-learn", 8.0)):
+        fit = ratios(results, peer, "fit", clock)
+        if fit:
+            mean = geometric_mean(r.middle for _, r in fit)
+            yield f"fit, {target:g} times as fast as {peer}", f"{mean:.2f}", mean >= target
+            lost = [f"{title(result)} {r.middle:.2f}" for result, r in fit if r.middle < 1]
+            yield f"slower than {peer} nowhere", ", ".join(lost) or "nowhere", not lost
+    limit = ratios(results, "bare", "fit", clock)
+    if limit:
+        times = 1 / geometric_mean(r.middle for _, r in limit)
+        yield "fit, within 4 times bare", f"{times:.2f}", times <= 4
+    for peer, target in (("scikit-learn-intelex", 1.5), ("bare", 1 / 1.3)):
+        predict = ratios(results, peer, "predict", clock)
+        if predict:
+            mean = geometric_mean(r.middle for _, r in predict)
+            if peer == "bare":
+                yield "predict, within 1.3 times bare", f"{1 / mean:.2f}", mean >= target
+            else:
+                yield f"predict, {target:g} times as fast as {peer}", f"{mean:.2f}", mean >= target
+    faults = [f"{title(r)}: {fault}" for r in every for fault in own_faults(r)]
+    yield "objective within 1e-5 of the best one", "; ".join(faults) or "everywhere", not faults
     for r in results:
-        ours = r["contenders"].get("mercer")
-        if ours is None:
-            continue
-        cells = []
-        name = "{machine} {data}".format(**r["problem"])
-        for what in ("fit", "predict"):
-            ratios = {
-                library: middle(ours, f"{what}_{clock}") / max(middle(c, f"{what}_{clock}"), 1e-9)
-                for library, c in r["contenders"].items()
-                if library != "mercer"
-            }
-            for library in ("scikit-learn", "scikit-learn-intelex"):
-                cells.append(f"{ratios[library]:.2f}" if library in ratios else "–")
-            if ratios and max(ratios.values()) > 1.0:
-                worst = max(ratios.values())
-                seconds = middle(ours, f"{what}_{clock}") / worst
-                noise = NOISE if seconds > 1.0 else SHORT_NOISE
-                lost[what].append(f"{name} {worst:.2f}{'' if worst > noise else '?'}")
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    for what, names in lost.items():
-        where = f"{len(names)} of {len(results)}: {', '.join(names)}" if names else "none"
-        lines += ["", f"Slower than the fastest other, {what} (times as long): {where}."]
-    lines += [
-        "",
-        f"A question mark: within what two runs differ by, {NOISE} times if the fastest other",
-        f"takes more than a second and {SHORT_NOISE} times if it takes less.",
-    ]
-    return lines
+        c = r["contenders"].get("mercer")
+        if r["problem"]["data"] == "mnist" and c:
+            seconds, peak = middle(c, "fit_wall"), c["peak"] / 2**30
+            text = f"{seconds:.0f} s by the clock, {peak:.1f} GiB"
+            yield "ten classes of MNIST, 60,000 rows, within 24 GiB", text, peak <= 24
+    yield from further_promises(suites)
 
 
-def table(results: list[dict[str, Any]], clock: str) -> list[str]:
-    score = SCORES[results[0]["problem"]["machine"]]
-    titles = ["fit", "predict", "support", "objective", "violation", score, "peak"]
-    lines = [
-        f"| problem | contender | {' | '.join(titles)} |",
-        f"| --- | --- |{' ---: |' * len(titles)}",
-    ]
-    for r in results:
-        p = r["problem"]
-        settings = ", ".join(f"{k}={v:g}" for k, v in p["settings"].items())
-        title = f"{p['data']}, {p['n']} × {r['n_features']}, {settings}; {p['n_test']} to predict"
-        for library, c in r["contenders"].items():
-            cells = [
-                title,
-                library,
-                spread(c, f"fit_{clock}"),
-                spread(c, f"predict_{clock}"),
-                str(c["support"]),
-                f"{c['objective']:.8g}",
-                f"{c['violation']:.1e}",
-                f"{middle(c, 'score'):.4f}",
-                f"{c['peak'] / 1e6:.0f} MB",
-            ]
-            lines.append("| " + " | ".join(cells) + " |")
-            title = ""
-        for library, why in r["failures"].items():
-            lines.append(f"| {title} | {library} | {why} |  |  |  |  |  |  |")
-            title = ""
-    return lines
-
-
-def spread(contender: dict[str, Any], what: str) -> str:
-    values = [run[what] for run in contender["runs"]]
-    return f"{median(values):.2f} ({min(values):.2f}–{max(values):.2f})"
+def further_promises(suites: dict[str, Suite]) -> Iterator[tuple[str, str, bool]]:
+    """Hold the promises of the other suites against their numbers."""
+    if "path" in suites:
+        about, results = suites["path"]
+        worst = max(tables.path_ratio(r, clock_of(about)).middle for r in results)
+        yield "ten values of C within 2.5 cold fits at the largest", f"{worst:.2f}", worst <= 2.5
+    if "growth" in suites:
+        about, results = suites["growth"]
+        slopes = [
+            f"{library} {tables.exponent(*tables.curve(about, results, library)):.2f}"
+            for library in about["conditions"]["libraries"]
+        ]
+        peaks = [r["contenders"]["mercer"]["peak"] for r in results if "mercer" in r["contenders"]]
+        finished = len(peaks) == len(results)
+        yield "growth to 200,000 rows: exponent of time", ", ".join(slopes), finished
+        most, allowed = max(peaks, default=float("nan")), tables.allowed_memory()
+        text = f"{most / 1e9:.2f} GB of {allowed / 1e9:.0f}"
+        yield "memory within `cache_size` + 1 GB", text, most <= allowed
+    if "hard" in suites:
+        about, results = suites["hard"]
+        lost = [
+            f"{title(result)} {r.middle:.2f}"
+            for result, r in ratios(results, "LIBSVM", "fit", clock_of(about))
+            if r.middle < 1
+        ]
+        yield "hard cases, slower than LIBSVM nowhere", ", ".join(lost) or "nowhere", not lost

@@ -2,7 +2,8 @@
 
 import importlib.util
 import os
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -20,12 +21,28 @@ MISSING = (
 )
 """Why there are no data; empty if there are."""
 
-BUNDLED = {"breast_cancer", "diabetes", "digits"}
-"""Sets that come with scikit-learn and are always there."""
+BUNDLED: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "breast_cancer": partial(sklearn.datasets.load_breast_cancer, return_X_y=True),
+    "diabetes": partial(sklearn.datasets.load_diabetes, return_X_y=True),
+    "digits": partial(sklearn.datasets.load_digits, return_X_y=True),
+    "friedman1": partial(sklearn.datasets.make_friedman1, 20_000, noise=1.0, random_state=0),
+    "hastie": partial(sklearn.datasets.make_hastie_10_2, 20_000, random_state=0),
+    "moons": partial(sklearn.datasets.make_moons, 30_000, noise=0.3, random_state=0),
+}
+"""Sets that come with scikit-learn, stored or generated, and are always there."""
+
+REGRESSIONS = {"diabetes", "friedman1"}
+"""Those of them whose targets are numbers to predict."""
+
+BINARY = {
+    "covtype_binary": ("covtype", lambda y: y == 2),
+    "mnist_even": ("mnist", lambda y: y % 2 == 0),
+}
+"""Questions with two answers about a set of several classes, as the literature asks them."""
 
 
 class Sample(NamedTuple):
-    """Rows to fit and rows to predict; features (and a regression's targets) standardized."""
+    """Rows to fit and rows to predict; a regression's targets are standardized."""
 
     X: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -43,25 +60,56 @@ def _loader() -> ModuleType:
     return module
 
 
-def _table(name: str) -> tuple[NDArray[np.float64], NDArray[Any], bool]:
-    """Return features, targets and whether they are numbers to predict."""
+class Table(NamedTuple):
+    """A whole set: features, targets, whether these are numbers, which rows are for tests."""
+
+    X: NDArray[np.float64]
+    y: NDArray[Any]
+    regression: bool
+    held_out: NDArray[np.bool_] | None
+
+
+def _table(name: str) -> Table:
     if name in BUNDLED:
-        X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
-        return X, y, name == "diabetes"
-    bunch = _loader().load(name, missing="drop")
-    return bunch.X, bunch.y, bunch.task == "regression"
+        X, y = BUNDLED[name]()
+        return Table(X, y, name in REGRESSIONS, None)
+    stored, ask = BINARY.get(name, (name, None))
+    bunch = _loader().load(stored, missing="drop")
+    split = bunch.get("split")
+    return Table(
+        bunch.X,
+        bunch.y if ask is None else ask(bunch.y),
+        bunch.task == "regression",
+        None if split is None else np.asarray(split) == "test",
+    )
 
 
-def draw(name: str, n: int, n_test: int = 0, seed: int = 0) -> Sample:
-    """Draw ``n`` rows to fit and ``n_test`` others, scaled by mean and deviation of the former.
+def draw(
+    name: str,
+    n: int,
+    n_test: int = 0,
+    seed: int = 0,
+    *,
+    scaling: str = "standard",
+    official: bool = False,
+) -> Sample:
+    """Draw ``n`` rows to fit and ``n_test`` others, scaled by what the former say.
 
-    Class labels become 0, 1, ...; a regression's target is standardized like a feature.
+    ``scaling`` names a function of ``SCALINGS``; ``official`` keeps to the published partition.
+    Class labels become 0, 1, ...; a regression's target is always standardized.
     """
-    X, y, regression = _table(name)
-    chosen = np.random.default_rng(seed).permutation(len(X))[: n + n_test]
-    if len(chosen) < n + n_test:
+    X, y, regression, held_out = _table(name)
+    order = np.random.default_rng(seed).permutation(len(X))
+    if official:
+        if held_out is None:
+            raise ValueError(f"{name} has no official partition")
+        rows, others = order[~held_out[order]][:n], order[held_out[order]][:n_test]
+    else:
+        rows, others = order[:n], order[n : n + n_test]
+    if len(rows) < n or len(others) < n_test:
         raise ValueError(f"{name} has {len(X)} rows, {n} and {n_test} were asked for")
-    X, y = _standardize(X[chosen], n), y[chosen]
+    chosen = np.r_[rows, others]
+    X, y = SCALINGS[scaling](X[chosen], n), y[chosen]
     if regression:
         y = _standardize(y, n)
     else:
@@ -72,3 +120,23 @@ def draw(name: str, n: int, n_test: int = 0, seed: int = 0) -> Sample:
 def _standardize(x: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     scale = x[:n].std(axis=0)
     return np.asarray((x - x[:n].mean(axis=0)) / np.where(scale > 0, scale, 1.0))
+
+
+def _to_interval(x: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Move every feature to [-1, 1], as the LIBSVM collection does."""
+    low, high = x[:n].min(axis=0), x[:n].max(axis=0)
+    return np.asarray(2.0 * (x - low) / np.where(high > low, high - low, 1.0) - 1.0)
+
+
+def _divide(x: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Divide everything by the largest value, so that grey values end at one."""
+    return np.asarray(x / np.abs(x[:n]).max())
+
+
+SCALINGS: dict[str, Callable[[NDArray[np.float64], int], NDArray[np.float64]]] = {
+    "standard": _standardize,
+    "interval": _to_interval,
+    "largest": _divide,
+    "none": lambda x, n: np.asarray(x, dtype=float),
+}
+"""How features are brought to scale, from the first ``n`` rows alone."""
