@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mercer.gram import Dense, Gram, Indexed, LowRank, Precomputed, RowCache, Tiled
+from mercer.gram import Dense, Gram, Held, Indexed, LowRank, Precomputed, Tiled
 from mercer.kernels import (
     Gaussian,
     Kernel,
@@ -79,9 +79,15 @@ def low_rank(kernel: Kernel, X: np.ndarray) -> Gram:
     return LowRank(G.astype(X.dtype), diagonal)
 
 
-def cached(kernel: Kernel, X: np.ndarray) -> Gram:
-    """A cache of five rows."""
-    return RowCache(Tiled(kernel, X), max_bytes=5 * len(X) * X.itemsize)
+def held(kernel: Kernel, X: np.ndarray) -> Gram:
+    """A matrix that someone has asked for."""
+    gram = Held(kernel, X)
+    gram.dense()
+    return gram
+
+
+def not_yet_held(kernel: Kernel, X: np.ndarray) -> Gram:
+    return Held(kernel, X)
 
 
 def indexed(kernel: Kernel, X: np.ndarray) -> Gram:
@@ -98,7 +104,7 @@ GRAMS: list[Callable[[Kernel, np.ndarray], Gram]] = [
     tiled_prepared,
     precomputed,
     low_rank,
-    cached,
+    held, not_yet_held,
     indexed,
 ]
 

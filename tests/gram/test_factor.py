@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.gram import Dense, Indexed, LowRank, Precomputed, RowCache, Tiled, factor
+from mercer.gram import Dense, Held, Indexed, LowRank, Precomputed, Tiled, factor
 from mercer.gram.factor import Indefinite, bordered, lacking, orthonormal, shifted
 from mercer.kernels import Gaussian
 
@@ -31,7 +31,7 @@ def grams(X):
         Dense(K),
         Precomputed(K),
         Tiled(kernel, X, max_bytes=2000),
-        RowCache(Dense(K), max_bytes=2000),
+        Held(kernel, X),
         LowRank(G),
         LowRank(np.column_stack([G, np.zeros((len(X), 3))])),
         Indexed(Dense(K), everything),

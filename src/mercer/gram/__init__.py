@@ -1,12 +1,23 @@
 """How K is held and multiplied."""
 
 from mercer.gram.base import Gram
-from mercer.gram.cache import RowCache
 from mercer.gram.dense import Dense
+from mercer.gram.held import Held
 from mercer.gram.indexed import Indexed
 from mercer.gram.low_rank import LowRank
 from mercer.gram.make import make
 from mercer.gram.precomputed import Precomputed
+from mercer.gram.rows import RowStore
 from mercer.gram.tiled import Tiled
 
-__all__ = ["Dense", "Gram", "Indexed", "LowRank", "Precomputed", "RowCache", "Tiled", "make"]
+__all__ = [
+    "Dense",
+    "Gram",
+    "Held",
+    "Indexed",
+    "LowRank",
+    "Precomputed",
+    "RowStore",
+    "Tiled",
+    "make",
+]

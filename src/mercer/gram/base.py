@@ -89,6 +89,10 @@ class Gram(ABC):
             out[rows] = self.block(rows, EVERYTHING).astype(np.float64, copy=False) @ v
         return out
 
+    def single(self) -> Gram:
+        """Return the same matrix in float32, where a solver reads it row by row; here itself."""
+        return self
+
     @property
     def resident(self) -> bool:
         """Whether K is in memory in the form in which :meth:`shifted` reads it."""

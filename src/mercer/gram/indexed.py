@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.gram.base import EVERYTHING, Gram, Index, positions
+from mercer.gram.tiled import Tiled
 from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
 
 
@@ -63,6 +64,12 @@ class Indexed(Gram):
         if len(base) == len(self.index):
             return self, np.arange(len(base))
         return (self.gram if len(base) == self.gram.shape[0] else Indexed(self.gram, base)), back
+
+    def single(self) -> Gram:
+        below = self.gram.single()
+        return (
+            below.restrict(self.index) if isinstance(below, Tiled) else Indexed(below, self.index)
+        )
 
     def diag(self) -> Array:
         return self.gram.diag()[self.index]

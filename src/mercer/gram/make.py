@@ -6,10 +6,14 @@ from collections.abc import Callable
 
 from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
+from mercer.gram.held import Held
 from mercer.gram.precomputed import Precomputed
 from mercer.gram.tiled import Tiled
 from mercer.kernels._pairwise import Data, count, float_dtype
 from mercer.kernels.base import Kernel
+
+# A matrix of this size is computed faster than anyone could decide not to.
+SMALL_BYTES = 8 * 512**2
 
 
 def make(
@@ -26,8 +30,8 @@ def make(
         If it is precomputed, `X` is the matrix itself and only read.
     X : (n, p) points
     kind : {"auto", "dense", "tiled"} or callable, default="auto"
-        ``auto`` is dense if the matrix takes at most `cache_bytes`, tiled otherwise; a callable
-        maps ``(kernel, X)`` to a Gram.
+        ``auto`` is dense for small samples, held once a solver asks for the whole matrix while that
+        takes at most `cache_bytes`, and tiled otherwise; a callable maps ``(kernel, X)`` to a Gram.
     cache_bytes : int, default=200 * 2**20
         Memory granted to the matrix.
 
@@ -41,6 +45,8 @@ def make(
     >>> from mercer.kernels import Gaussian
     >>> type(make(Gaussian(), np.ones((100, 2)))).__name__
     'Dense'
+    >>> type(make(Gaussian(), np.ones((1000, 2)))).__name__
+    'Held'
     >>> type(make(Gaussian(), np.ones((100, 2)), cache_bytes=1000)).__name__
     'Tiled'
     """
@@ -50,7 +56,8 @@ def make(
         raise ValueError(f"kind must be 'auto', 'dense', 'tiled' or a callable, got {kind!r}.")
     if kernel.precomputed:
         return Precomputed(X)
-    fits = count(X) ** 2 * float_dtype(X).itemsize <= cache_bytes
-    if kind == "dense" or (kind == "auto" and fits):
+    size = count(X) ** 2 * float_dtype(X).itemsize
+    if kind == "dense" or (kind == "auto" and size <= min(SMALL_BYTES, cache_bytes)):
         return Dense.from_kernel(kernel, X)
-    return Tiled(kernel, X, max_bytes=max(2**20, min(2**26, cache_bytes)))
+    form = Held if kind == "auto" and size <= cache_bytes else Tiled
+    return form(kernel, X, max_bytes=max(2**20, min(2**26, cache_bytes)))

@@ -6,10 +6,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
-from mercer.kernels._pairwise import Array, Data, count, float_dtype, row_slices, take
+from mercer.kernels._pairwise import Array, Data, as_single, count, float_dtype, row_slices, take
 from mercer.kernels.base import Evaluator, Kernel
+
+# Points whose float32 copy takes more than this are read as they are.
+SINGLE_BYTES = 2**30
 
 
 class Tiled(Gram):
@@ -49,6 +53,21 @@ class Tiled(Gram):
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: self.__dict__[key] for key in ("kernel", "X", "max_bytes")}
+
+    def single(self) -> Gram:
+        return self._single
+
+    @cached_property
+    def _single(self) -> Gram:
+        """The matrix on a float32 copy of the points, if they are numbers and the copy is small."""
+        X = self.X
+        if getattr(X, "dtype", None) != np.float64 or 4.0 * count(X) * X.shape[1] > SINGLE_BYTES:
+            return self
+        return Tiled(self.kernel, as_single(X, SINGLE_BYTES), 4 * SINGLE_BYTES)
+
+    def restrict(self, index: NDArray[np.intp]) -> Tiled:
+        """Return the matrix of some of the points."""
+        return Tiled(self.kernel, take(self.X, index), self.max_bytes)
 
     @property
     def _point_bytes(self) -> int:

@@ -1,19 +1,47 @@
 """The compiled inner loop of decomposition: pairs of coefficients, one loop for all losses.
 
 It minimizes ``1/2 a'Ka + sum_i g_i(a_i)`` where ``g_i`` is two parabolas that meet at zero, over a
-box and one equality row per group of samples. ``F = Ka`` is kept up to date. With ``up`` the
-derivative of the objective when ``a_i`` grows and ``down`` when it shrinks, a group is optimal
-when no ``up`` of a coefficient that may grow lies below a ``down`` of one that may shrink.
+box and one equality row per group of samples. With ``up`` the derivative of the objective when
+``a_i`` grows and ``down`` when it shrinks, a group is optimal when no ``up`` of a coefficient that
+may grow lies below a ``down`` of one that may shrink.
+
+Every pass over the samples is a plain loop over contiguous arrays without a branch, so that it is
+compiled to vector instructions; that is why an extreme value is found first and its place after.
 """
 
 import numpy as np
+from llvmlite import ir
 from numba import njit
+from numba.extending import intrinsic
 
-__all__ = ["pair_steps", "refresh", "slopes"]
+__all__ = ["pair_steps", "slopes", "survey"]
 
 # Curvature below which a direction counts as flat: LIBSVM's constant, there for duplicate rows and
 # kernels that are not positive definite.
 FLAT = 1e-12
+
+# No NaN enters: whoever calls looks at the products. Infinities do, they mark the bounds.
+FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
+
+
+def _extreme(name):
+    """Return the smaller or larger of two numbers as an instruction that loops vectorize over."""
+
+    @intrinsic
+    def extreme(context, x, y):
+        def generate(context, builder, signature, arguments):
+            real = arguments[0].type
+            function = builder.module.declare_intrinsic(
+                f"llvm.{name}", [real], ir.FunctionType(real, [real, real])
+            )
+            return builder.call(function, arguments, fastmath=("nnan", "nsz"))
+
+        return x(x, y), generate
+
+    return extreme
+
+
+lesser, greater = _extreme("minnum"), _extreme("maxnum")
 
 
 # Scalars in, scalar out: passing arrays to small functions costs a reference count each.
@@ -75,229 +103,134 @@ def _walk(slope, curvature, room, zero_i, jump_i, bend_i, zero_j, jump_j, bend_j
     return t
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _move(row_i, t_i, row_j, t_j, F, up, down, active, n_active):
-    """Carry a change of two coefficients over to the products and derivatives."""
-    n = F.shape[0]
-    if n_active == n:
-        for s in range(n):
-            change = t_i * row_i[s] + t_j * row_j[s]
-            F[s] += change
-            up[s] += change
-            down[s] += change
-    else:
-        for k in range(n_active):
-            s = active[k]
-            change = t_i * row_i[s] + t_j * row_j[s]
-            F[s] += change
-            up[s] += change
-            down[s] += change
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def pair_steps(K, a, up, down, p_pos, p_neg, q_pos, q_neg, lower, upper, ends, tol, max_iter, idle):
+    """Take up to ``max_iter`` steps of maximal second-order gain.
 
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _extremes(up, down, group, n_groups, active, n_active, low, high, best):
-    """Find the smallest ``up`` (with its sample) and the largest ``down`` of every group."""
-    low[:] = np.inf
-    high[:] = -np.inf
-    best[:] = -1
-    if n_groups == 1:
-        least = np.inf
-        most = -np.inf
-        at = -1
-        for k in range(n_active):
-            s = active[k]
-            if group[s] == 0:
-                if up[s] < least:
-                    least = up[s]
-                    at = s
-                most = max(most, down[s])
-        low[0] = least
-        high[0] = most
-        best[0] = at
-        return
-    for k in range(n_active):
-        s = active[k]
-        g = group[s]
-        if g >= 0:
-            if up[s] < low[g]:
-                low[g] = up[s]
-                best[g] = s
-            high[g] = max(high[g], down[s])
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _partner(up_i, q_i, i, row_i, diagonal, down, q_down, group, g, active, n_active):
-    """Find the sample whose descent against i's ascent gains most in the quadratic model."""
-    j = -1
-    best = -1.0
-    for k in range(n_active):
-        s = active[k]
-        b = down[s] - up_i
-        if b > 0.0 and group[s] == g:
-            eta = diagonal[i] + diagonal[s] - 2.0 * row_i[s] + q_i + q_down[s]
-            gain = b * b / max(eta, FLAT)
-            if gain > best:
-                best = gain
-                j = s
-    return j
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _single(up, down, a, diagonal, q_pos, q_neg, group, active, n_active):
-    """Find the sample under no equality row that gains most alone, and the largest violation."""
-    worst = 0.0
-    best = 0.0
-    at = -1
-    for k in range(n_active):
-        s = active[k]
-        if group[s] < 0:
-            excess = max(-up[s], down[s])
-            if excess > 0.0:
-                worst = max(worst, excess)
-                positive = a[s] > 0.0 or (a[s] == 0.0 and up[s] < 0.0)
-                eta = diagonal[s] + (q_pos[s] if positive else q_neg[s])
-                gain = excess * excess / max(eta, FLAT)
-                if gain > best:
-                    best = gain
-                    at = s
-    return at, worst
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def refresh(K, F, a, active, n_active):
-    """Recompute F where shrinking let it go stale: on the samples after the first ``n_active``."""
-    n = a.shape[0]
-    support = np.flatnonzero(a)
-    for k in range(n_active, n):
-        i = active[k]
-        row = K[i]
-        total = 0.0
-        for j in support:
-            total += row[j] * a[j]
-        F[i] = total
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def pair_steps(
-    K,
-    F,
-    a,
-    p_pos,
-    p_neg,
-    q_pos,
-    q_neg,
-    lower,
-    upper,
-    group,
-    n_groups,
-    active,
-    n_active,
-    shrink_every,
-    tol,
-    max_iter,
-):
-    """Take up to ``max_iter`` steps of maximal second-order gain on ``active[:n_active]``.
-
-    ``group[i] = -1`` marks a coefficient under no equality row. ``active`` is permuted in place;
-    ``shrink_every = 0`` keeps all samples active. Returns (steps, violation, n_active), the
-    violation being that of the active samples.
+    Samples before ``ends[0]`` are under no equality row, those from ``ends[g]`` to ``ends[g + 1]``
+    under row g. ``K``, ``up`` and ``down`` have one dtype, in which the derivatives are kept up to
+    date. Stops at the tolerance, or after ``idle`` steps that moved nothing. Returns (steps,
+    violation).
     """
     n = a.shape[0]
-    singles = False
-    diagonal = np.empty(n)
-    q_down = np.empty(n)  # curvature of the loss when the coefficient shrinks
-    for i in range(n):
-        diagonal[i] = K[i, i]
-        q_down[i] = q_pos[i] if a[i] > 0.0 else q_neg[i]
-        singles = singles or group[i] < 0
-    up, down = slopes(F, a, p_pos, p_neg, q_pos, q_neg, lower, upper)
-    low = np.empty(max(n_groups, 1))
-    high = np.empty(max(n_groups, 1))
-    best = np.empty(max(n_groups, 1), dtype=np.int64)
-    countdown = shrink_every
+    real = up.dtype.type
+    zero, two, flat, none = real(0.0), real(2.0), real(FLAT), real(np.inf)
+    grown = np.empty(n, up.dtype)  # curvature along a coefficient that grows, and that shrinks
+    shrunk = np.empty(n, up.dtype)
+    gain = np.empty(n, up.dtype)
+    for s in range(n):
+        grown[s] = K[s, s] + (q_pos[s] if a[s] >= 0.0 else q_neg[s])
+        shrunk[s] = K[s, s] + (q_pos[s] if a[s] > 0.0 else q_neg[s])
+    n_groups = ends.shape[0] - 1
+    singles = ends[0]
+    low = np.empty(n_groups + 1, up.dtype)  # of the groups, and last of the samples in none
+    high = np.empty(n_groups + 1, up.dtype)
+    i = j = 0
+    t_i = t_j = zero
     steps = 0
+    unmoved = 0
     while True:
-        _extremes(up, down, group, n_groups, active, n_active, low, high, best)
-        violation = 0.0
-        single = -1
+        # Carry the last step over to all derivatives, and find the extremes of every group.
+        for g in range(-1, n_groups):
+            first = ends[g] if g >= 0 else 0
+            last = ends[g + 1] if g >= 0 else singles
+            row_i, row_j = K[i, first:last], K[j, first:last]
+            rise, fall = up[first:last], down[first:last]
+            least, most = none, -none
+            for s in range(last - first):
+                change = t_i * row_i[s] + t_j * row_j[s]
+                rise[s] += change
+                fall[s] += change
+                least = lesser(least, rise[s])
+                most = greater(most, fall[s])
+            low[g] = least
+            high[g] = most
+        # The largest violation; a pair shares its violation between two coefficients.
+        violation = two * max(-low[n_groups], high[n_groups], zero)
         chosen = -1
-        if singles:
-            single, violation = _single(
-                up, down, a, diagonal, q_pos, q_neg, group, active, n_active
-            )
-            violation *= 2.0  # a pair shares its violation between two coefficients
         for g in range(n_groups):
             if high[g] - low[g] > violation:
                 violation = high[g] - low[g]
                 chosen = g
-        if violation <= tol:
-            if n_active == n:
-                return steps, violation, n_active
-            # Optimal on the active samples: look at all of them before believing it.
-            refresh(K, F, a, active, n_active)
-            up, down = slopes(F, a, p_pos, p_neg, q_pos, q_neg, lower, upper)
-            n_active = n
-            countdown = shrink_every
-            continue
-        if steps >= max_iter:
-            return steps, violation, n_active
-        countdown -= 1
-        if countdown == 0:
-            countdown = shrink_every
-            k = 0
-            while k < n_active:
-                i = active[k]
-                g = group[i]
-                m = low[g] if g >= 0 else 0.0
-                M = high[g] if g >= 0 else 0.0
-                if up[i] <= M or down[i] >= m:
-                    k += 1
-                else:
-                    n_active -= 1
-                    active[k] = active[n_active]
-                    active[n_active] = i
+        if violation <= tol or steps >= max_iter or unmoved >= idle:
+            return steps, violation
         steps += 1
+        first = ends[chosen] if chosen >= 0 else 0
+        last = ends[chosen + 1] if chosen >= 0 else singles
+        size = last - first
+        rise, fall, gains = up[first:last], down[first:last], gain[first:last]
+        curved = shrunk[first:last]
+        best = zero
+        if chosen < 0:
+            risen = grown[first:last]
+            for s in range(size):
+                x, z = greater(-rise[s], zero), greater(fall[s], zero)
+                gains[s] = greater(
+                    x * x / greater(risen[s], flat), z * z / greater(curved[s], flat)
+                )
+                best = greater(best, gains[s])
+        else:
+            least = low[chosen]
+            place = size
+            for s in range(size):
+                place = min(place, s if rise[s] == least else size)
+            if place == size:
+                return steps, none
+            i = first + place
+            row = K[i, first:last]
+            base = grown[i]
+            for s in range(size):
+                x = greater(fall[s] - least, zero)
+                gains[s] = x * x / greater(base + curved[s] - two * row[s], flat)
+                best = greater(best, gains[s])
+        place = size
+        for s in range(size):
+            place = min(place, s if gains[s] == best else size)
+        if place == size:
+            return steps, none
+        j = first + place
         if chosen < 0:
             # No equality row binds this coefficient: move it alone.
-            i = single
+            i = j
             old = a[i]
-            rises = up[i] < 0.0
+            rises = -up[i] > down[i]
             if rises:
-                q = q_pos[i] if old >= 0.0 else q_neg[i]
-                zero = -old if old < 0.0 else np.inf
+                slope, curvature = up[i], grown[i]
+                zero_i = -old if old < 0.0 else np.inf
                 room = upper[i] - old
                 bend = q_pos[i] - q_neg[i]
-                slope = up[i]
+                F_i = slope - (
+                    p_pos[i] + q_pos[i] * old if old >= 0.0 else p_neg[i] + q_neg[i] * old
+                )
             else:
-                q = q_down[i]
-                zero = old if old > 0.0 else np.inf
+                slope, curvature = -down[i], shrunk[i]
+                zero_i = old if old > 0.0 else np.inf
                 room = old - lower[i]
                 bend = q_neg[i] - q_pos[i]
-                slope = -down[i]
-            t = _walk(
-                slope, diagonal[i] + q, room, zero, p_pos[i] - p_neg[i], bend, np.inf, 0.0, 0.0
-            )
+                F_i = down[i] - (
+                    p_pos[i] + q_pos[i] * old if old > 0.0 else p_neg[i] + q_neg[i] * old
+                )
+            t = _walk(slope, curvature, room, zero_i, p_pos[i] - p_neg[i], bend, np.inf, 0.0, 0.0)
             if t >= room:
                 a[i] = upper[i] if rises else lower[i]
-            elif t == zero:
+            elif t == zero_i:
                 a[i] = 0.0
             else:
                 a[i] = old + t if rises else old - t
-            _move(K[i], a[i] - old, K[i], 0.0, F, up, down, active, n_active)
-            j = i
+            t_i, t_j = real(a[i] - old), zero
+            unmoved = 0 if a[i] != old else unmoved + 1
+            F_j = F_i
         else:
-            i = best[chosen]
-            q_i = q_pos[i] if a[i] >= 0.0 else q_neg[i]
-            j = _partner(
-                low[chosen], q_i, i, K[i], diagonal, down, q_down, group, chosen, active, n_active
-            )
-            zero_i = -a[i] if a[i] < 0.0 else np.inf
-            zero_j = a[j] if a[j] > 0.0 else np.inf
-            room_i = upper[i] - a[i]
-            room_j = a[j] - lower[j]
+            a_i, a_j = a[i], a[j]
+            F_i = up[i] - (p_pos[i] + q_pos[i] * a_i if a_i >= 0.0 else p_neg[i] + q_neg[i] * a_i)
+            F_j = down[j] - (p_pos[j] + q_pos[j] * a_j if a_j > 0.0 else p_neg[j] + q_neg[j] * a_j)
+            zero_i = -a_i if a_i < 0.0 else np.inf
+            zero_j = a_j if a_j > 0.0 else np.inf
+            room_i = upper[i] - a_i
+            room_j = a_j - lower[j]
             t = _walk(
-                up[i] - down[j],
-                diagonal[i] + diagonal[j] - 2.0 * K[i, j] + q_i + q_down[j],
+                np.float64(up[i]) - down[j],
+                np.float64(grown[i]) + shrunk[j] - 2.0 * K[i, j],
                 min(room_i, room_j),
                 zero_i,
                 p_pos[i] - p_neg[i],
@@ -319,8 +252,42 @@ def pair_steps(
                 a[j] = 0.0
             else:
                 a[j] -= t
-            _move(K[i], t, K[j], -t, F, up, down, active, n_active)
-        for s in (i, j):
-            up[s] = _up(F[s], a[s], p_pos[s], p_neg[s], q_pos[s], q_neg[s], upper[s])
-            down[s] = _down(F[s], a[s], p_pos[s], p_neg[s], q_pos[s], q_neg[s], lower[s])
-            q_down[s] = q_pos[s] if a[s] > 0.0 else q_neg[s]
+            t_i, t_j = real(t), real(-t)
+            unmoved = 0 if a[i] != a_i or a[j] != a_j else unmoved + 1
+        # The two derivatives change their branch as well; the pass above adds the step to them.
+        up[i] = _up(F_i, a[i], p_pos[i], p_neg[i], q_pos[i], q_neg[i], upper[i])
+        down[i] = _down(F_i, a[i], p_pos[i], p_neg[i], q_pos[i], q_neg[i], lower[i])
+        up[j] = _up(F_j, a[j], p_pos[j], p_neg[j], q_pos[j], q_neg[j], upper[j])
+        down[j] = _down(F_j, a[j], p_pos[j], p_neg[j], q_pos[j], q_neg[j], lower[j])
+        grown[i] = K[i, i] + (q_pos[i] if a[i] >= 0.0 else q_neg[i])
+        shrunk[i] = K[i, i] + (q_pos[i] if a[i] > 0.0 else q_neg[i])
+        grown[j] = K[j, j] + (q_pos[j] if a[j] >= 0.0 else q_neg[j])
+        shrunk[j] = K[j, j] + (q_pos[j] if a[j] > 0.0 else q_neg[j])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def survey(F, a, p_pos, p_neg, q_pos, q_neg, lower, upper, group, n_groups):
+    """Return derivatives, the largest violation, and by how much each sample wants up and down.
+
+    That is measured from the middle of the group's extremes, from zero without a group, and
+    negative where a coefficient rests.
+    """
+    n = a.shape[0]
+    up, down = slopes(F, a, p_pos, p_neg, q_pos, q_neg, lower, upper)
+    low = np.full(n_groups + 1, np.inf)
+    high = np.full(n_groups + 1, -np.inf)
+    for i in range(n):
+        low[group[i]] = min(low[group[i]], up[i])
+        high[group[i]] = max(high[group[i]], down[i])
+    violation = 2.0 * max(-low[n_groups], high[n_groups], 0.0)
+    middle = np.zeros(n_groups + 1)
+    for g in range(n_groups):
+        violation = max(violation, high[g] - low[g])
+        if low[g] < np.inf and high[g] > -np.inf:
+            middle[g] = 0.5 * (low[g] + high[g])
+    rise = np.empty(n)
+    fall = np.empty(n)
+    for i in range(n):
+        rise[i] = middle[group[i]] - up[i]
+        fall[i] = down[i] - middle[group[i]]
+    return up, down, violation, rise, fall

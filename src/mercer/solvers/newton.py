@@ -24,7 +24,7 @@ from scipy.linalg import null_space
 
 from mercer.gram.factor import orthonormal
 from mercer.losses.base import Array
-from mercer.problems.reductions import infeasible
+from mercer.problems.reductions import infeasible, resident
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.solvers._system import Bordered, factorized, iterated, pivoted_cholesky
 from mercer.solvers.base import Answer, Monitor, Solution, Solver, settle
@@ -90,6 +90,8 @@ class Newton(Solver):
         return infeasible(risk)
 
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
+        if 8.0 * risk.n**2 <= self.max_bytes:
+            risk = resident(risk)  # every iteration multiplies by K
         direction = _Direction(risk, self, monitor)
         a = np.zeros(risk.n) if start is None else start.a.copy()
         b = np.zeros(risk.q) if start is None else start.b.copy()

@@ -15,18 +15,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram.cache import RowCache
+from mercer.gram.base import Gram
+from mercer.gram.rows import RowStore
 from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
 from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers._smo_numba import pair_steps, refresh, slopes
-from mercer.solvers.base import Answer, Monitor, Solution, Solver
+from mercer.solvers._smo_numba import pair_steps, slopes, survey
+from mercer.solvers.base import Answer, Monitor, Solution, Solver, believed
 
 __all__ = ["SMO"]
 
-# Inner steps per compiled call: about a tenth of a second of work, so that Ctrl-C, time limits and
-# progress reports are never far away.
-WORK = 1e7
+# Work per compiled call, in samples times steps: about a tenth of a second, so that Ctrl-C, time
+# limits and progress reports are never far away.
+WORK = 8e7
+# Seconds between reports, which cost a certificate each.
+PAUSE = 0.1
+# Largest working set.
+WORKING_SET = 8192
+# Samples that enter a working set at once beside the free ones.
+FRESH = 512
+# Part of the violation at which a working set is left: as long as others will change the products
+# again, precision is wasted; once all that is not at rest is inside, it is not.
+OUTSIDE, INSIDE = 0.1, 0.05
+# Kernel values are float32 down to this tolerance, above so many samples; then products are
+# measured on some points, and where they are not good enough the last steps are taken in float64.
+SINGLE, EXACT = 1e-4, 512
 
 
 @dataclass(eq=False)
@@ -86,145 +99,148 @@ class SMO(Solver):
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
         assert isinstance(risk.loss, QuadraticDualLoss)
         state = _State(risk, risk.loss.dual_terms(risk.y, np.asarray(risk.c)), start)
-        if risk.n * risk.n * risk.K.dtype.itemsize <= self.cache_bytes or risk.K.in_memory:
-            return self._whole(risk, state, monitor)
-        return self._blocks(risk, state, monitor)
+        if self.tol >= SINGLE and state.K.shape[0] > EXACT:
+            self._decompose(state, state.K.single(), monitor)
+            if monitor.status is None and not believed(risk, state.a, state.Ka, self.tol):
+                state.F = state.K.matvec(state.gathered(state.a))
+                self._decompose(state, state.K, monitor)
+        else:
+            self._decompose(state, state.K, monitor)
+        return state.answer()
 
-    def _whole(self, risk: RegularizedRisk, state: _State, monitor: Monitor) -> Answer:
-        """Run on the whole kernel matrix."""
-        n = risk.n
-        K = risk.K.dense()
-        active, n_active = np.arange(n), n
-        steps, violation = 0, np.inf
-        shrink_every = min(n, 1000) if self.shrinking else 0
+    def _decompose(self, state: _State, K: Gram, monitor: Monitor) -> None:
+        """Solve on one working set after the other, over rows of ``K`` that are kept."""
+        size = int(np.clip(np.sqrt(self.cache_bytes / 4 / K.dtype.itemsize), 4, WORKING_SET))
+        rows = RowStore(K, self.cache_bytes - 2 * size * size * K.dtype.itemsize)
+        reported, rounds, idle = 0.0, 0, 0
         while True:
-            # Reports at doubling distances show how the gap falls and cost next to nothing.
-            chunk = monitor.left(steps, int(min(max(100, steps), max(100, WORK / n))))
-            before = state.a.copy()
-            done, violation, n_active = pair_steps(
-                K, state.F, state.a, *state.arrays, active, n_active, shrink_every, self.tol, chunk
-            )
-            steps += done
-            if n_active < n:
-                refresh(K, state.F, state.a, active, n_active)
-            if violation <= self.tol:
-                # Rounding gathers in F over many steps: believe only a fresh one.
-                state.F = risk.K.matvec(state.a)
-                violation = state.violation()
-                if violation <= self.tol or done == 0:
-                    state.report(monitor, steps, violation)
-                    return state.answer(steps)
-            stalled = done > 0 and np.array_equal(before, state.a)
-            if state.report(monitor, steps, violation) or stalled:
-                return state.answer(steps)
-
-    def _blocks(self, risk: RegularizedRisk, state: _State, monitor: Monitor) -> Answer:
-        """Run on working sets whose kernel rows fit the cache."""
-        row = risk.n * risk.K.dtype.itemsize
-        size = int(np.clip(self.cache_bytes / 2 / row, 4, 1024)) // 2 * 2
-        K = RowCache(risk.K, int(max(self.cache_bytes - size * row, size * row)))
-        W = np.empty(0, dtype=np.intp)
-        steps, violation, idle = 0, state.violation(), 0
-        while violation > self.tol:
-            W = state.working_set(W, size)
-            rows = K.rows(W)
-            F, a = state.F[W], state.a[W]
-            done, *_ = pair_steps(
-                np.ascontiguousarray(rows[:, W]),
-                F,
+            up, down, violation, rise, fall = state.survey()
+            rounds += 1
+            done = violation <= self.tol or idle > 2 or not monitor.left(state.steps, 1)
+            if done or rounds & (rounds - 1) == 0 or monitor.elapsed > reported + PAUSE:
+                reported = monitor.elapsed
+                if state.report(monitor, violation) or done:
+                    return
+            W, whole = state.working_set(up, down, rise, fall, size)
+            inside = state.back[W]
+            square = rows.square(inside)
+            a = state.a[W]
+            taken, _ = pair_steps(
+                square,
                 a,
+                up[W].astype(square.dtype),
+                down[W].astype(square.dtype),
                 *state.restrict(W),
-                np.arange(len(W)),
-                len(W),
-                0,
-                max(0.5 * self.tol, 0.1 * violation),
-                monitor.left(steps, max(100, int(WORK / len(W)))),
+                max(0.5 * self.tol, (INSIDE if whole else OUTSIDE) * violation),
+                monitor.left(state.steps, max(100, int(WORK / len(W)))),
+                100,
             )
-            steps += done
+            state.steps += taken
             change = a - state.a[W]
             state.a[W] = a
             moved = np.flatnonzero(change)
-            state.F += change[moved] @ rows[moved]
-            violation = state.violation()
             idle = idle + 1 if not len(moved) else 0
-            if state.report(monitor, steps, violation) or idle > 2:
-                return state.answer(steps)
-        return state.answer(steps)
+            points, t = state.summed(inside[moved], change[moved])
+            rows.add(state.F, points, t)
 
 
 class _State:
-    """Coefficients, products and dual terms of a run, in samples of the problem."""
+    """Coefficients, products and dual terms of a run.
+
+    Products are kept for the distinct points, ``back`` says which of them a sample is.
+    """
 
     def __init__(self, risk: RegularizedRisk, terms: DualTerms, start: Solution | None) -> None:
         self.risk = risk
         self.terms = terms
+        self.K, self.back = risk.K.origin()
         self.group, self.scale = _groups(risk.B)
+        self.steps = 0
         a = np.zeros(risk.n) if start is None else start.a
         self.a = self._feasible(np.clip(a, terms.lower, terms.upper))
-        self.F = risk.K.matvec(self.a) if np.any(self.a) else np.zeros(risk.n)
+        self.F = np.zeros(self.K.shape[0])
+        if np.any(self.a):
+            self.F = self.K.matvec(self.gathered(self.a))
+        self._order = np.random.default_rng(0).permutation(risk.n)
 
     @property
-    def arrays(self) -> tuple[Any, ...]:
-        """Return what the compiled loop reads, for the whole sample."""
-        t = self.terms
-        return (
-            t.p_pos, t.p_neg, t.q_pos, t.q_neg, t.lower, t.upper, self.group, len(self.scale),
-        )  # fmt: skip
+    def Ka(self) -> Array:
+        """The product of the kernel matrix with the coefficients."""
+        return self.F if len(self.F) == len(self.back) else self.F[self.back]
 
-    def restrict(self, W: NDArray[np.intp]) -> tuple[Any, ...]:
-        """Return what the compiled loop reads, for the samples ``W``."""
-        *arrays, n_groups = self.arrays
-        return (*(x[W] for x in arrays), n_groups)
+    def gathered(self, a: Array) -> Array:
+        """Return the coefficient of each point: the sum over the samples it stands for."""
+        return np.bincount(self.back, a, minlength=self.K.shape[0]).astype(np.float64)
+
+    def summed(self, index: NDArray[np.intp], t: Array) -> tuple[NDArray[np.intp], Array]:
+        """Return distinct points and the sums of the changes at each of them."""
+        points, inverse = np.unique(index, return_inverse=True)
+        return points, np.bincount(inverse, t, minlength=len(points)).astype(np.float64)
+
+    def survey(self) -> tuple[Array, Array, float, Array, Array]:
+        """Return derivatives upwards and downwards, violation, and the wish for either."""
+        t = self.terms
+        answer: tuple[Array, Array, float, Array, Array] = survey(
+            self.Ka, self.a, t.p_pos, t.p_neg, t.q_pos, t.q_neg, t.lower, t.upper,
+            self.group, len(self.scale),
+        )  # fmt: skip
+        return answer
+
+    def restrict(self, W: NDArray[np.intp]) -> tuple[NDArray[Any], ...]:
+        """Return what the compiled loop reads for the samples ``W``, ordered by group."""
+        t = self.terms
+        ends = np.searchsorted(self.group[W], np.arange(len(self.scale) + 1))
+        arrays = (t.p_pos, t.p_neg, t.q_pos, t.q_neg, t.lower, t.upper)
+        return (*(x[W] for x in arrays), ends)
+
+    def working_set(
+        self, up: Array, down: Array, rise: Array, fall: Array, size: int
+    ) -> tuple[NDArray[np.intp], bool]:
+        """Choose free samples and the worst violators; say whether that is all of them.
+
+        Both directions enter in equal numbers, so that every set holds a feasible descent.
+        """
+        n = len(up)
+        if n <= min(size, FRESH):
+            chosen = np.arange(n)
+            return chosen[np.argsort(self.group, kind="stable")], True
+        free = np.flatnonzero(up == down)
+        size = min(size, len(free) + FRESH)
+        kept = max(3 * size // 4, size - FRESH)
+        whole = len(free) <= kept
+        if not whole:
+            want = np.maximum(rise[free], fall[free])
+            free = free[np.argpartition(-want, kept)[:kept]]
+        rest = np.ones(n, dtype=bool)
+        rest[free] = False
+        # In one random order, so that ties are broken at random.
+        rest = self._order[rest[self._order]]
+        rising, falling = rest[rise[rest] > 0], rest[fall[rest] > 0]
+        room = size - len(free)
+        if len(rising) + len(falling) > room:
+            whole = False
+            half = max(room // 2, room - len(falling)), max(room // 2, room - len(rising))
+            if self.steps:
+                rising = _largest(rising, rise, half[0])
+                falling = _largest(falling, fall, half[1])
+            rising, falling = rising[: half[0]], falling[: half[1]]
+        W = np.sort(np.concatenate([free, rising, falling]))
+        return W[np.argsort(self.group[W], kind="stable")], whole
 
     def slopes(self) -> tuple[Array, Array]:
         """Return the derivatives upwards and downwards, infinite where the box forbids the move."""
         t = self.terms
-        up, down = slopes(self.F, self.a, t.p_pos, t.p_neg, t.q_pos, t.q_neg, t.lower, t.upper)
+        up, down = slopes(self.Ka, self.a, t.p_pos, t.p_neg, t.q_pos, t.q_neg, t.lower, t.upper)
         return up, down
 
-    def violation(self) -> float:
-        """Return the largest violation over groups and free samples."""
-        up, down = self.slopes()
-        single = self.group < 0
-        worst = 2.0 * max(
-            float(np.max(-up[single], initial=0.0)), float(np.max(down[single], initial=0.0))
-        )
-        for g in range(len(self.scale)):
-            inside = self.group == g
-            most, least = np.max(down[inside], initial=-np.inf), np.min(up[inside], initial=np.inf)
-            worst = max(worst, float(most - least))
-        return worst
-
-    def working_set(self, old: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-        """Choose the samples with the steepest derivatives, keeping half of the last set.
-
-        Both ends of the ordering enter, so that every set holds a feasible direction of descent.
-        """
-        up, down = self.slopes()
-        keys: list[NDArray[np.intp]] = []
-        n_keys = max(1, len(self.scale)) * 2
-        half = max(size // 2, n_keys)
-        for g in range(-1, len(self.scale)):
-            inside = np.flatnonzero(self.group == g)
-            if not len(inside):
-                continue
-            for slope in (up[inside], -down[inside]):
-                k = min(half // n_keys + 1, len(inside))
-                nearest = np.argpartition(slope, k - 1)[:k]
-                nearest = nearest[np.isfinite(slope[nearest])]
-                keys.append(inside[nearest[np.argsort(slope[nearest])]])
-        new = np.unique(np.concatenate(keys))
-        kept = old[~np.isin(old, new)]
-        return np.concatenate([new, kept[: max(0, size - len(new))]])
-
-    def report(self, monitor: Monitor, steps: int, violation: float) -> bool:
+    def report(self, monitor: Monitor, violation: float) -> bool:
         """Tell the monitor where the run stands; answer whether to stop."""
         if not np.all(np.isfinite(self.F)):
             raise FloatingPointError(
                 "kernel values overflow or are not numbers; scale the inputs, or lower C"
             )
-        certificate = self.risk.certificate(self.a, self.b(), self.F)
-        return monitor.report(steps, certificate.primal, certificate.gap, violation)
+        certificate = self.risk.certificate(self.a, self.b(), self.Ka)
+        return monitor.report(self.steps, certificate.primal, certificate.gap, violation)
 
     def b(self) -> Array:
         """Return the coefficients of the unpenalized columns: multipliers of the equality rows.
@@ -249,8 +265,8 @@ class _State:
             b[g] = -value / scale
         return b
 
-    def answer(self, steps: int) -> Answer:
-        return Answer(self.a, self.b(), steps)
+    def answer(self) -> Answer:
+        return Answer(self.a, self.b(), self.steps, self.Ka)
 
     def _feasible(self, a: Array) -> Array:
         """Move coefficients inside their box, first ones first, until every equality row holds."""
@@ -264,6 +280,11 @@ class _State:
             before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
             a[inside] += np.sign(missing) * np.clip(abs(missing) - before, 0.0, room)
         return a
+
+
+def _largest(index: NDArray[np.intp], key: Array, k: int) -> NDArray[np.intp]:
+    """Return the ``k`` entries of an index whose keys are largest."""
+    return index if k >= len(index) else index[np.argpartition(-key[index], k)[:k]]
 
 
 def _groups(B: Array) -> tuple[NDArray[np.intp], Array]:

@@ -1,0 +1,147 @@
+"""The rows of K that a solver works with, computed once and kept while memory lasts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.gram._rows_numba import add_rows, assemble
+from mercer.gram.base import Gram
+from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
+
+# A matrix of so few samples is computed as a whole: the time is that of a few calls.
+WHOLE = 1536
+# Rows unused for so many requests make room for others; younger ones stay, and what does not fit
+# is computed, used and forgotten, because a store that evicts what comes back next is worth nothing.
+STALE = 6
+
+
+class RowStore:
+    """Products with a Gram matrix, row by row, from rows that are kept in bounded memory.
+
+    Parameters
+    ----------
+    K : Gram
+        Where rows come from.
+    max_bytes : float
+        Memory for rows.
+
+    Attributes
+    ----------
+    evaluations : int
+        Kernel values computed so far.
+
+    Examples
+    --------
+    >>> from mercer.gram import Dense
+    >>> store = RowStore(Dense(np.array([[2.0, 1.0], [1.0, 3.0]])), 1e6)
+    >>> F = np.zeros(2)
+    >>> store.add(F, np.array([1]), np.array([10.0]))
+    >>> F
+    array([10., 30.])
+    >>> store.square(np.array([1, 0]))
+    array([[3., 1.],
+           [1., 2.]])
+    """
+
+    def __init__(self, K: Gram, max_bytes: float) -> None:
+        self.K = K
+        n = K.shape[0]
+        row = n * K.dtype.itemsize
+        self._clock = 0
+        self._batch = min(BLOCK_BYTES, int(max_bytes) // 2)
+        self._index = np.empty(0, dtype=np.intp)  # of the last square, and where it has them
+        self._place = np.full(n, -1)
+        self._square = np.empty((0, 0), dtype=K.dtype)
+        self._buffer = self._spare = np.empty(0, dtype=K.dtype)
+        self.evaluations = 0
+        if K.in_memory or (n <= WHOLE and n * row <= max_bytes):
+            self._store = K.dense()
+            self._slot = np.arange(n)
+            self.evaluations = n * n
+        else:
+            capacity = min(n, int(max_bytes // max(1, row)))
+            self._store = np.empty((capacity, n), dtype=K.dtype)
+            self._slot = np.full(n, -1)
+        self._owner = np.full(len(self._store), -1)
+        self._used = np.zeros(len(self._store), dtype=np.int64)
+        self._filled = n if self.evaluations else 0
+
+    def square(self, index: NDArray[np.intp]) -> Array:
+        """Return ``K[index][:, index]``, computing only what neither rows nor the last one hold."""
+        if np.array_equal(index, self._index):
+            return self._square
+        out = self._blank(len(index))
+        there = self._place[index]
+        here, new = np.flatnonzero(there >= 0), np.flatnonzero(there < 0)
+        slots = self._slot[index[new]]
+        lacking = new[slots < 0]
+        self.evaluations += len(lacking) * len(index)
+        if len(lacking) == len(index):
+            out = self.K.block(index, index)
+        else:
+            if len(lacking):
+                out[lacking] = self.K.block(index[lacking], index)
+            assemble(out, self._square, here, there[here], new, slots, self._store, index)
+        self._place[self._index] = -1
+        self._place[index] = np.arange(len(index))
+        self._index, self._square = index, out
+        return out
+
+    def _blank(self, m: int) -> Array:
+        """Return room for a square: two buffers take turns, because new memory is slow memory."""
+        self._spare, self._buffer = self._buffer, self._spare
+        if len(self._buffer) < m * m:
+            self._buffer = np.empty(m * m, dtype=self.K.dtype)
+        return self._buffer[: m * m].reshape(m, m)
+
+    def add(self, F: NDArray[np.float64], index: NDArray[np.intp], t: Array) -> None:
+        """Add ``t @ K[index]`` to `F`, keeping the rows that had to be computed."""
+        self._clock += 1
+        slots = self._slot[index]
+        stored = slots >= 0
+        known = slots[stored]
+        self._used[known] = self._clock
+        self._accumulate(F, self._store, known, t[stored])
+        lacking, change = index[~stored], t[~stored]
+        free = self._room(len(lacking))
+        for part in row_slices(len(lacking), len(F) * self.K.dtype.itemsize, self._batch):
+            rows, change_here, place = lacking[part], change[part], free[part]
+            values = self.K.rows(rows)
+            self.evaluations += values.size
+            self._accumulate(F, values, np.arange(len(rows)), change_here)
+            if len(place):
+                self._keep(rows[: len(place)], place, values)
+
+    def _accumulate(
+        self, F: NDArray[np.float64], rows: Array, slots: NDArray[np.intp], t: Array
+    ) -> None:
+        if len(slots):
+            add_rows(F, rows, slots, t, 0, len(F))
+
+    def _room(self, wanted: int) -> NDArray[np.intp]:
+        """Return slots for new rows: unused ones, then those whose rows are stale."""
+        capacity = len(self._store)
+        first = np.arange(self._filled, min(capacity, self._filled + wanted))
+        self._filled += len(first)
+        if len(first) == wanted:
+            return first
+        stale = np.flatnonzero(self._used[: self._filled] < self._clock - STALE)
+        stale = stale[stale < first[0]] if len(first) else stale
+        oldest = stale[np.argsort(self._used[stale], kind="stable")][: wanted - len(first)]
+        return np.concatenate([first, oldest])
+
+    def _keep(self, index: NDArray[np.intp], slots: NDArray[np.intp], rows: Array) -> None:
+        evicted = self._owner[slots]
+        self._slot[evicted[evicted >= 0]] = -1
+        self._store[slots] = rows[: len(slots)]
+        self._slot[index] = slots
+        self._owner[slots] = index
+        self._used[slots] = self._clock
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the rows."""
+        return self.K.dtype
