@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from data import Sample
 from problems import Problem
@@ -31,6 +31,8 @@ class Bare:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
+        # To look for libraries takes milliseconds, longer than a small problem.
+        self.libraries = ThreadpoolController()
 
     def prepare(self, problem: Problem, sample: Sample, given: dict[str, Any]) -> None:
         """Bring rows to float32 and the coefficients to columns; not timed."""
@@ -70,7 +72,10 @@ class Bare:
                 K = np.matmul(X[rows], self.columns, out=buffer[: rows.stop - start])
                 use(np.exp(K, out=K), rows)
 
-        with threadpool_limits(1), ThreadPoolExecutor(self.threads) as pool:
+        if self.threads == 1:
+            work(0)
+            return
+        with self.libraries.limit(limits=1), ThreadPoolExecutor(self.threads) as pool:
             list(pool.map(work, range(self.threads)))
 
 

@@ -68,7 +68,7 @@ def run(name: str, suite: Suite, fresh: bool, only: str) -> list[dict[str, Any]]
     store = Store(name, told)
     about = environment(told)
     if fresh or not store.about.exists():
-        timed = [] if name == "short" else [lib for lib in libraries if lib != "bare"]
+        timed = [] if suite.problems is SHORT else [lib for lib in libraries if lib != "bare"]
         store.describe(about | {"startup": startup(timed, conditions.threads)})
     results: list[dict[str, Any]] = []
     for problem in suite.problems:
@@ -76,13 +76,15 @@ def run(name: str, suite: Suite, fresh: bool, only: str) -> list[dict[str, Any]]
         if result is None:
             if only not in problem.name:
                 continue
-            if name == "path":
+            if suite.problems is PATH:
                 result = path.measure(problem, conditions)
             else:
                 result = measure(problem, libraries, conditions, excuses(problem, results))
             store.put(problem.name, result)
         print(report.line(result), flush=True)
         results.append(result)
+    if len(results) == len(suite.problems):
+        store.finish([problem.name for problem in suite.problems])
     return results
 
 
@@ -111,7 +113,9 @@ def main() -> int:
     conditions = replace(suite.conditions, **{k: v for k, v in changes.items() if v is not None})
     chosen = options.contenders.split(",") if options.contenders else suite.libraries
     suite = Suite(suite.problems, tuple(chosen), conditions)
-    results = run(options.suite, suite, options.fresh or options.suite == "short", options.only)
+    # What only some contenders were asked is kept, but apart from what a page may show.
+    name = options.suite + ("-trial" if options.contenders else "")
+    results = run(name, suite, options.fresh or options.suite == "short", options.only)
     if options.suite == "short":
         wrong = failing(results, "cpu" if options.threads == 1 else "wall")
         print("\n".join(wrong) or "fast enough, and all contenders agree on every objective")

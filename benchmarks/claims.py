@@ -18,7 +18,7 @@ SAME_OBJECTIVE = 1e-5
 
 
 class Ratio(NamedTuple):
-    """How many times as long as Mercer another one takes: median over the rounds, and extremes.
+    """How many times as long one contender takes as another: median over rounds, and extremes.
 
     A contender that passed the limit counts with the limit, and ``bound`` says so.
     """
@@ -38,9 +38,9 @@ def middle(contender: dict[str, Any], what: str) -> float:
     return float(median(run[what] for run in contender["runs"]))
 
 
-def ratio(result: Result, other: str, what: str, clock: str) -> Ratio | None:
-    """Compare Mercer with another contender, round by round; none if they never met."""
-    ours, theirs = (result["contenders"].get(name) for name in ("mercer", other))
+def ratio(result: Result, other: str, what: str, clock: str, base: str = "mercer") -> Ratio | None:
+    """Compare two contenders round by round; none if they never met."""
+    ours, theirs = (result["contenders"].get(name) for name in (base, other))
     if ours and theirs:
         key = f"{what}_{clock}"
         values = [
@@ -55,9 +55,9 @@ def ratio(result: Result, other: str, what: str, clock: str) -> Ratio | None:
 
 
 def ratios(
-    results: Iterable[Result], other: str, what: str, clock: str
+    results: Iterable[Result], other: str, what: str, clock: str, base: str = "mercer"
 ) -> list[tuple[Result, Ratio]]:
-    found = ((result, ratio(result, other, what, clock)) for result in results)
+    found = ((result, ratio(result, other, what, clock, base)) for result in results)
     return [(result, value) for result, value in found if value is not None]
 
 

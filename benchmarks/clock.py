@@ -14,26 +14,27 @@ ENOUGH, AT_MOST = 0.5, 5
 
 
 class Timing(NamedTuple):
-    """Seconds of a call, by the clock and of the processor, and memory it took above the start."""
+    """Seconds of a call, by the clock and of the processor, memory before it and taken above."""
 
     wall: float
     cpu: float
+    held: float
     peak: float
 
 
 def timed(call: Callable[[], Any]) -> Timing:
     """Return medians of the two times over repeated calls, and the peak memory of the first."""
     forget_peak()
-    resident = memory("VmRSS")
+    held = memory("VmRSS")
     marks = [mark()]
     peak = float("nan")
     while len(marks) == 1 or (marks[-1][0] - marks[0][0] < ENOUGH and len(marks) <= AT_MOST):
         call()
         if len(marks) == 1:
-            peak = memory("VmHWM") - resident
+            peak = memory("VmHWM") - held
         marks.append(mark())
     wall, cpu = np.median(np.diff(marks, axis=0), axis=0)
-    return Timing(float(wall), float(cpu), peak)
+    return Timing(float(wall), float(cpu), held, peak)
 
 
 def mark() -> tuple[float, float]:

@@ -63,13 +63,15 @@ def serve(pipe: Connection, library: str, threads: int) -> None:
     """Answer requests ``(action, argument)`` until the other end closes."""
     # A problem that stops early shows in its violation; the warning would only clutter the run.
     warnings.simplefilter("ignore")
-    server = Server(LIBRARIES[library][1](threads))
+    server = None
     while True:
         try:
             action, argument = pipe.recv()
         except EOFError:
             return
         try:
+            # Made when first asked, so that a library that cannot be imported can say why.
+            server = server or Server(LIBRARIES[library][1](threads))
             pipe.send((True, getattr(server, action)(argument)))
         except Exception as error:
             pipe.send((False, f"{type(error).__name__}: {error}"))
@@ -111,13 +113,13 @@ class Server:
         self.library.prepare(self.problem, self.sample)
 
     def fit(self, _: None) -> dict[str, float]:
-        wall, cpu, peak = timed(self.library.fit)
-        return {"fit_wall": wall, "fit_cpu": cpu, "peak": peak}
+        wall, cpu, held, peak = timed(self.library.fit)
+        return {"fit_wall": wall, "fit_cpu": cpu, "held": held, "peak": peak}
 
     def predict(self, _: None) -> dict[str, float]:
         answers = []
-        wall, cpu, _peak = timed(lambda: answers.append(self.library.predict()))
-        times = {"predict_wall": wall, "predict_cpu": cpu}
+        timing = timed(lambda: answers.append(self.library.predict()))
+        times = {"predict_wall": timing.wall, "predict_cpu": timing.cpu}
         if not isinstance(self.library, Bare):
             times["score"] = score(self.problem, self.sample.y_test, answers[-1])
         return times
@@ -134,7 +136,7 @@ class Server:
         machine.fit(X, y)
         marks.append(mark())
         cold = self.library.learned()
-        # A clone forgets the coefficients that a warm start would begin with.
+        # A new machine does not know the coefficients that a warm start would begin with.
         self.library.prepare(self.problem, self.sample, warm_start=True)
         machine = self.library.machine
         marks.append(mark())

@@ -62,7 +62,7 @@ def measure(
         with tempfile.TemporaryDirectory() as folder:
             write(folder, sample)
             for turn in range(conditions.rounds):
-                shift = turn % len(peers)
+                shift = turn % max(1, len(peers))
                 for name in [*peers[shift:], *peers[:shift], *(n for n in names if n == "bare")]:
                     first = runs[name][0]["fit_wall"] if runs[name] else 0.0
                     if name in failures or first > conditions.once:
@@ -89,7 +89,7 @@ def measure(
         "n_features": sample.X.shape[1],
         "failures": failures,
         "contenders": {
-            name: {"runs": runs[name], "peak": runs[name][0]["peak"]}
+            name: {"runs": runs[name], "peak": runs[name][0]["peak"], "held": runs[name][0]["held"]}
             | (worth(learned[name], verdicts[name], verdicts) if name in verdicts else {})
             for name in names
             if runs[name]

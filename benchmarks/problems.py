@@ -73,9 +73,9 @@ GRID = "grid"
 ROUND = "round numbers"
 AUTO = "gamma = 1 / features"
 
-RAW = {"scaling": "none", "official": True}
-GREY = {"scaling": "largest", "official": True}
-BOX = {"scaling": "interval", "official": True}
+RAW: dict[str, Any] = {"scaling": "none", "official": True}
+GREY: dict[str, Any] = {"scaling": "largest", "official": True}
+BOX: dict[str, Any] = {"scaling": "interval", "official": True}
 COVTYPE = Problem("SVC", "covtype_binary", 50_000, 10_000, 0.1, {"C": 10.0}, source=ROUND)
 
 CLASSIFICATION = [

@@ -10,11 +10,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from contender import Contender
+from contender import Contender, NoAnswerError
 from libraries import version
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
+FINISHED = "finished.json"
 PACKAGES = (
     "mercer",
     "scikit-learn",
@@ -46,6 +47,10 @@ class Store:
     def describe(self, environment: dict[str, Any]) -> None:
         self.about.write_text(json.dumps(environment, indent=1))
 
+    def finish(self, names: list[str]) -> None:
+        """Say that everything has been measured: this is what the page may show."""
+        (self.folder / FINISHED).write_text(json.dumps(names))
+
     def get(self, name: str, key: dict[str, Any]) -> dict[str, Any] | None:
         """Return what was measured of a problem, if it was this very problem."""
         path = self.folder / f"{name}.json"
@@ -57,13 +62,14 @@ class Store:
 
 
 def newest(suite: str) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
-    """Return environment and results of the suite's last run, in the order of measurement."""
-    folders = sorted((RESULTS / suite).glob("*/environment.json"), key=lambda p: p.stat().st_mtime)
-    if not folders:
+    """Return environment and results of the suite's last finished run."""
+    runs = sorted((RESULTS / suite).glob(f"*/{FINISHED}"), key=lambda path: path.stat().st_mtime)
+    if not runs:
         return None
-    files = [p for p in folders[-1].parent.glob("*.json") if p.name != "environment.json"]
-    results = [json.loads(p.read_text()) for p in sorted(files, key=lambda p: p.stat().st_mtime)]
-    return json.loads(folders[-1].read_text()), results
+    folder = runs[-1].parent
+    names = ["environment", *json.loads(runs[-1].read_text())]
+    about, *results = (json.loads((folder / f"{name}.json").read_text()) for name in names)
+    return about, results
 
 
 def source() -> bytes:
@@ -100,11 +106,18 @@ def startup(libraries: list[str], threads: int) -> dict[str, list[dict[str, floa
     with tempfile.TemporaryDirectory() as folder:
         os.environ["NUMBA_CACHE_DIR"] = folder
         for library in libraries:
-            times = []
-            for _ in range(2):
-                contender = Contender(library, threads)
-                times.append(contender.ask("start"))
-                contender.close()
-            cost[library] = times
+            try:
+                cost[library] = [first_fit(library, threads) for _ in range(2)]
+            except NoAnswerError:
+                # It will say why with every problem.
+                continue
         del os.environ["NUMBA_CACHE_DIR"]
     return cost
+
+
+def first_fit(library: str, threads: int) -> dict[str, float]:
+    contender = Contender(library, threads)
+    try:
+        return dict(contender.ask("start"))
+    finally:
+        contender.close()

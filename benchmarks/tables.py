@@ -35,19 +35,21 @@ def head(*cells: str) -> list[str]:
     return [row(*cells), "| --- |" + " ---: |" * (len(cells) - 1)]
 
 
-def number(value: Ratio | None, inverse: bool = False) -> str:
-    """Print a ratio with its spread; the inverse says how many times as long Mercer takes."""
+def number(value: Ratio | None) -> str:
+    """Print a ratio with its spread."""
     if value is None:
         return "–"
     if value.bound:
         return f"> {value.middle:.1f}"
-    low, high = (1 / value.high, 1 / value.low) if inverse else (value.low, value.high)
-    centre = 1 / value.middle if inverse else value.middle
-    return f"{centre:.2f} ({low:.2f}–{high:.2f})"
+    return f"{value.middle:.2f} ({value.low:.2f}–{value.high:.2f})"
+
+
+def mean(found: list[tuple[Result, Ratio]]) -> str:
+    return f"**{geometric_mean(r.middle for _, r in found):.2f}**" if found else "–"
 
 
 def means(environment: Environment, results: list[Result]) -> list[str]:
-    """Sum everything up: one row for every peer and for the bare limit."""
+    """Sum everything up: one row for every peer."""
     clock = clock_of(environment)
     lines = head(
         "Mercer against",
@@ -62,36 +64,28 @@ def means(environment: Environment, results: list[Result]) -> list[str]:
             continue
         worst, least = min(fit, key=lambda pair: pair[1].middle)
         bounds = sum(r.bound for _, r in fit)
-        lines.append(
-            row(
-                other,
-                f"**{geometric_mean(r.middle for _, r in fit):.2f}**",
-                f"{least.middle:.2f} ({title(worst)})",
-                f"**{geometric_mean(r.middle for _, r in predict):.2f}**",
-                f"{len(fit)}" + (f", {bounds} at the limit" if bounds else ""),
-            )
-        )
-    limit = head(
-        "the bare limit against",
-        "fit, times as long",
-        "worst problem",
-        "predict, times as long",
-        "problems",
+        problems = f"{len(fit)}" + (f", {bounds} at the limit" if bounds else "")
+        where = f"{least.middle:.2f} ({title(worst)})"
+        lines.append(row(other, mean(fit), where, mean(predict), problems))
+    return lines
+
+
+def distances(environment: Environment, results: list[Result]) -> list[str]:
+    """Say how far everybody is from the limit."""
+    clock = clock_of(environment)
+    lines = head(
+        "times as long as `bare`", "fit", "best problem", "worst problem", "predict", "problems"
     )
-    for group, chosen in (("Mercer", results),):
-        fit, predict = (ratios(chosen, "bare", what, clock) for what in ("fit", "predict"))
-        if fit:
-            worst, least = min(fit, key=lambda pair: pair[1].middle)
-            limit.append(
-                row(
-                    group,
-                    f"**{1 / geometric_mean(r.middle for _, r in fit):.2f}**",
-                    f"{1 / least.middle:.2f} ({title(worst)})",
-                    f"**{1 / geometric_mean(r.middle for _, r in predict):.2f}**",
-                    str(len(fit)),
-                )
-            )
-    return [*lines, "", *limit]
+    for library in ("mercer", *PEERS):
+        fit, predict = (
+            ratios(results, library, what, clock, base="bare") for what in ("fit", "predict")
+        )
+        if not fit:
+            continue
+        ordered = sorted(fit, key=lambda pair: pair[1].middle)
+        ends = (f"{r.middle:.1f} ({title(result)})" for result, r in (ordered[0], ordered[-1]))
+        lines.append(row(library, mean(fit), *ends, mean(predict), f"{len(fit)}"))
+    return lines
 
 
 def comparison(environment: Environment, results: list[Result]) -> list[str]:
@@ -106,11 +100,15 @@ def comparison(environment: Environment, results: list[Result]) -> list[str]:
         "predict, times bare",
     )
     for r in results:
-        cells = [number(ratio(r, p, "fit", clock)) for p in peers]
-        cells.append(number(ratio(r, "bare", "fit", clock), inverse=True))
-        cells += [number(ratio(r, p, "predict", clock)) for p in peers[:1]]
-        cells.append(number(ratio(r, "bare", "predict", clock), inverse=True))
-        lines.append(row(title(r), *cells))
+        lines.append(
+            row(
+                title(r),
+                *(number(ratio(r, p, "fit", clock)) for p in peers),
+                number(ratio(r, "mercer", "fit", clock, base="bare")),
+                *(number(ratio(r, p, "predict", clock)) for p in peers[:1]),
+                number(ratio(r, "mercer", "predict", clock, base="bare")),
+            )
+        )
     return lines
 
 
