@@ -29,6 +29,7 @@ from mercer.kernels import (
     Sum,
     _pairwise,
 )
+from mercer.kernels.base import put
 
 EPS = np.finfo(np.float64).eps
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -81,6 +82,25 @@ def test_a_prepared_set_gives_the_same_values(kernel):
     np.testing.assert_array_equal(evaluate(X), kernel(X, Z))
     np.testing.assert_array_equal(evaluate(X), kernel(X, Z))
     np.testing.assert_allclose(kernel(X, Z), kernel(Z, X).T, rtol=0, atol=rounding(kernel, X, Z))
+
+
+@every_kernel
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_are_written_where_the_caller_says(kernel, layout, dtype):
+    X, Z = (layout(points(n, seed=n).astype(dtype)) for n in (7, 11))
+    evaluate = kernel.against(Z)
+    expected = evaluate(X)
+    larger = np.full((9, 15), -7.0, dtype=dtype)
+    part = larger[1:8, 2:13]
+    assert evaluate(X, out=part) is part
+    np.testing.assert_array_equal(part, expected)
+    part[...] = -7.0
+    assert (larger == -7.0).all()
+    by_columns = np.empty((11, 7), dtype=dtype).T
+    assert evaluate(X, out=by_columns) is by_columns
+    roundings = np.finfo(dtype).eps / EPS * rounding(kernel, X, Z)
+    np.testing.assert_allclose(by_columns, expected, rtol=0, atol=roundings)
 
 
 @every_kernel
@@ -312,7 +332,7 @@ class Multiquadric(Kernel):
         return 1
 
     def against(self, Z):
-        return lambda X: -np.sqrt(((X[:, None] - Z[None]) ** 2).sum(2) + 1.0)
+        return lambda X, out=None: put(-np.sqrt(((X[:, None] - Z) ** 2).sum(2) + 1.0), out)
 
     def diag(self, X):
         return -np.ones(len(X))

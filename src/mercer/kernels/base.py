@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,7 +22,20 @@ from mercer.kernels._pairwise import (
     take,
 )
 
-Evaluator: TypeAlias = Callable[[Data], Array]
+
+class Evaluator(Protocol):
+    """The function ``X -> k(X, Z)`` of points, with what concerns Z already done."""
+
+    def __call__(self, X: Data, out: Array | None = None) -> Array:
+        """Return the ``(n, m)`` matrix of kernel values, written into `out` if given."""
+
+
+def put(K: Array, out: Array | None) -> Array:
+    """Return a matrix, or `out` with the matrix in it."""
+    if out is None:
+        return K
+    out[...] = K
+    return out
 
 
 class Kernel(Params, ABC):
@@ -85,7 +98,8 @@ class Kernel(Params, ABC):
         Returns
         -------
         callable
-            Maps ``(n, p)`` points to the ``(n, m)`` matrix of kernel values, a new array.
+            Maps ``(n, p)`` points to the ``(n, m)`` matrix of kernel values: a new array, or the
+            array given as `out`, which may be part of a larger one.
         """
 
     @abstractmethod
@@ -114,7 +128,7 @@ class Kernel(Params, ABC):
         for rows in row_slices(n, max(n * X.dtype.itemsize, BLOCK_BYTES // 512), BLOCK_BYTES):
             # From the left, so that new memory is met a few rows at a time: the other way round the
             # first mirror image touches all of it, for seconds in which no one can interrupt.
-            K[rows, : rows.stop] = self.against(X[: rows.stop])(X[rows])
+            self.against(X[: rows.stop])(X[rows], out=K[rows, : rows.stop])
             mirror(K, rows)
         np.fill_diagonal(K, self.diag(X))
         return K
@@ -255,8 +269,8 @@ def _prefixed(name: str, gradient: dict[str, Array], weight: Array | float) -> d
 def _accumulate(kernels: list[Kernel], Z: Data, combine: np.ufunc) -> Evaluator:
     first, *others = [kernel.against(Z) for kernel in kernels]
 
-    def evaluate(X: Data) -> Array:
-        out = first(X)
+    def evaluate(X: Data, out: Array | None = None) -> Array:
+        out = first(X, out)
         for rows in row_slices(out.shape[0], out.shape[1] * out.itemsize, BLOCK_BYTES):
             for other in others:
                 combine(out[rows], other(take(X, rows)), out=out[rows])
@@ -416,8 +430,8 @@ class Scaled(Modified):
         kernel = self.kernel.against(Z)
         factor = float(self.factor)
 
-        def evaluate(X: Data) -> Array:
-            K = kernel(X)
+        def evaluate(X: Data, out: Array | None = None) -> Array:
+            K = kernel(X, out)
             K *= factor
             return K
 
@@ -469,8 +483,8 @@ class Power(Modified):
     def against(self, Z: Data) -> Evaluator:
         kernel = self.kernel.against(Z)
 
-        def evaluate(X: Data) -> Array:
-            K = kernel(X)
+        def evaluate(X: Data, out: Array | None = None) -> Array:
+            K = kernel(X, out)
             power(K, self.exponent)
             return K
 
@@ -535,7 +549,7 @@ class ActiveDims(Modified):
 
     def against(self, Z: Data) -> Evaluator:
         kernel = self.kernel.against(self._restrict(Z))
-        return lambda X: kernel(self._restrict(X))
+        return lambda X, out=None: kernel(self._restrict(X), out)
 
     def diag(self, X: Data) -> Array:
         return self.kernel.diag(self._restrict(X))

@@ -18,7 +18,7 @@ from mercer.kernels._pairwise import (
     row_slices,
     take,
 )
-from mercer.kernels.base import Evaluator, Kernel
+from mercer.kernels.base import Evaluator, Kernel, put
 
 
 @dataclass(eq=False)
@@ -46,7 +46,7 @@ class Callable(Kernel):
         _check_callable(self.function)
 
     def against(self, Z: Data) -> Evaluator:
-        return lambda X: self._evaluate(X, Z)
+        return lambda X, out=None: put(self._evaluate(X, Z), out)
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         if Z is not None:
@@ -115,10 +115,10 @@ class Pairwise(Kernel):
     def against(self, Z: Data) -> Evaluator:
         samples = list(Z)
 
-        def evaluate(X: Data) -> Array:
+        def evaluate(X: Data, out: Array | None = None) -> Array:
             dtype = np.result_type(float_dtype(X), float_dtype(Z))
             values = [[self.function(x, z) for z in samples] for x in X]
-            return np.array(values, dtype=dtype).reshape(count(X), len(samples))
+            return put(np.array(values, dtype=dtype).reshape(count(X), len(samples)), out)
 
         return evaluate
 

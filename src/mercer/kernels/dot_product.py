@@ -17,7 +17,7 @@ from mercer.kernels._pairwise import (
     dot,
     squared_norms,
 )
-from mercer.kernels.base import Evaluator, Kernel, power
+from mercer.kernels.base import Evaluator, Kernel, power, put
 
 
 class DotProduct(Kernel):
@@ -30,10 +30,11 @@ class DotProduct(Kernel):
     def against(self, Z: Data) -> Evaluator:
         Z = as_points(Z)
 
-        def evaluate(X: Data) -> Array:
-            K = dot(*as_pair(X, Z))
+        def evaluate(X: Data, out: Array | None = None) -> Array:
+            P, Q = as_pair(X, Z)
+            K = dot(P, Q, out if out is not None and out.dtype == P.dtype else None)
             self._profile(K)
-            return K
+            return K if K is out else put(K, out)
 
         return evaluate
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels._pairwise import Array, Data, as_points, is_sparse
-from mercer.kernels.base import Evaluator, Kernel
+from mercer.kernels.base import Evaluator, Kernel, put
 
 
 @dataclass(eq=False)
@@ -44,14 +44,14 @@ class Precomputed(Kernel):
                 f"points, got an array of {columns.dtype} with shape {columns.shape}."
             )
 
-        def evaluate(X: Data) -> Array:
+        def evaluate(X: Data, out: Array | None = None) -> Array:
             X = _matrix(X)
             if columns.size and columns.max() >= X.shape[1]:
                 raise ValueError(
                     f"Column {columns.max()} is needed but the matrix has {X.shape[1]}: pass "
                     "k(x, x_i) for every training point x_i, shape (n_test, n_train)."
                 )
-            return np.ascontiguousarray(X[:, columns])
+            return put(np.ascontiguousarray(X[:, columns]), out)
 
         return evaluate
 

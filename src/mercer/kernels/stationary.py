@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,7 +24,8 @@ from mercer.kernels._pairwise import (
     squared_distances,
     squared_norms,
 )
-from mercer.kernels.base import Evaluator, Kernel
+from mercer.kernels._single import RadialSingle
+from mercer.kernels.base import Evaluator, Kernel, put
 
 LengthScale: TypeAlias = float | Sequence[float] | Array
 
@@ -49,14 +51,18 @@ class Stationary(Kernel):
     def _scale(self) -> Array:
         return np.asarray(self.length_scale, dtype=float)
 
-    def _in_units(self, X: Data) -> Data:
-        """Points divided by the length scale."""
+    def _factor(self, X: Data) -> Array:
+        """Reciprocal length scale, checked to fit the points."""
         scale = self._scale
         if scale.ndim and scale.size != X.shape[1]:
             raise ValueError(
                 f"length_scale has {scale.size} entries but the points have {X.shape[1]} features."
             )
-        return scale_features(X, 1.0 / scale)
+        return np.asarray(1.0 / scale)
+
+    def _in_units(self, X: Data) -> Data:
+        """Points divided by the length scale."""
+        return scale_features(X, self._factor(X))
 
     def diag(self, X: Data) -> Array:
         X = as_points(X)
@@ -103,20 +109,13 @@ class Radial(Stationary):
     def _slope(self, s: Array) -> Array:
         """Return minus twice the derivative of the profile; 0 where that is infinite at s = 0."""
 
-    def against(self, Z: Data) -> Evaluator:
-        Z = as_points(Z)
-        origin = _origin(Z)
-        prepared = Points(self._in_units(_shift(Z, origin)))
+    def against(self, Z: Data) -> RadialEvaluator:
+        return RadialEvaluator(self, as_points(Z))
 
-        def evaluate(X: Data) -> Array:
-            X, like = as_pair(X, Z)
-            if like is Z and (origin is None or not is_sparse(X)):
-                P, Q = Points(self._in_units(_shift(X, origin))), prepared
-            else:
-                P, Q = self._pair(X, like)
-            return squared_distances(P, Q, exact_near=not self._smooth, finish=self._profile)
-
-        return evaluate
+    def _single(self, Z: Array) -> RadialSingle:
+        """Return the function of dense float32 points, whose rounding is looked after."""
+        slope = float(self._slope(np.zeros(1))[0]) if self._smooth else np.inf
+        return RadialSingle(Z, self._factor(Z), self._profile, slope)
 
     def _pair(self, X: Data, Z: Data) -> tuple[Points, Points]:
         """Both sets in units of the length scale, shifted to the origin if both are dense."""
@@ -140,6 +139,37 @@ class Radial(Stationary):
         P, Q = (_dense(self._in_units(A)) for A in as_pair(X, X if Z is None else Z))
         squares = (P[:, None, :] - Q[None, :, :]) ** 2
         return {"length_scale": squares * slope[:, :, None] / scale.astype(P.dtype)}
+
+
+class RadialEvaluator:
+    """The function ``X -> k(X, Z)`` of a radial kernel, by the way that suits both sets of points.
+
+    Parameters
+    ----------
+    kernel : Radial
+    Z : (m, p) points
+    """
+
+    def __init__(self, kernel: Radial, Z: Data) -> None:
+        self.kernel, self.Z = kernel, Z
+        self.origin = _origin(Z)
+        single = Z.dtype == np.float32 and not is_sparse(Z) and Z.shape[0]
+        self.single = kernel._single(Z) if single else None
+
+    @cached_property
+    def _prepared(self) -> Points:
+        return Points(self.kernel._in_units(_shift(self.Z, self.origin)))
+
+    def __call__(self, X: Data, out: Array | None = None) -> Array:
+        X, Z = as_pair(X, self.Z)
+        if self.single is not None and Z is self.Z and not is_sparse(X):
+            return self.single(X, out)
+        if Z is self.Z and (self.origin is None or not is_sparse(X)):
+            P, Q = Points(self.kernel._in_units(_shift(X, self.origin))), self._prepared
+        else:
+            P, Q = self.kernel._pair(X, Z)
+        near, profile = not self.kernel._smooth, self.kernel._profile
+        return put(squared_distances(P, Q, exact_near=near, finish=profile), out)
 
 
 @dataclass(eq=False)
@@ -193,6 +223,9 @@ class Gaussian(Radial):
     def _profile(self, s: Array) -> None:
         s *= -0.5
         np.exp(s, out=s)
+
+    def _single(self, Z: Array) -> RadialSingle:
+        return RadialSingle(Z, self._factor(Z))
 
     def _slope(self, s: Array) -> Array:
         return np.exp(-0.5 * s)
@@ -356,10 +389,10 @@ class Laplacian(Stationary):
         Z = as_points(Z)
         units = self._in_units(Z)
 
-        def evaluate(X: Data) -> Array:
+        def evaluate(X: Data, out: Array | None = None) -> Array:
             X, like = as_pair(X, Z)
             Q = units if like is Z else self._in_units(like)
-            return manhattan_distances(self._in_units(X), Q, finish=_exp_minus)
+            return put(manhattan_distances(self._in_units(X), Q, finish=_exp_minus), out)
 
         return evaluate
 

@@ -1,0 +1,186 @@
+"""Kernels of dense float32 points: the compiled passes, and the error that is promised."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from mercer.kernels import Gaussian, Matern, RationalQuadratic, _single, _single_numba
+
+F = np.float32
+U = _single.UNIT_ROUNDOFF
+
+
+def powers(t, hx=None, hz=None):
+    """Call the compiled pass on a matrix, into every second column of a larger one's memory."""
+    n, m = t.shape
+    out = np.full((n, m + 3), -1.0, dtype=F)
+    hx = np.zeros(n, dtype=F) if hx is None else hx
+    hz = np.zeros(m, dtype=F) if hz is None else hz
+    _single_numba.powers_of_two(t, hx, hz, out.reshape(-1), m + 3)
+    np.testing.assert_array_equal(out[:, m:], -1.0)
+    return out[:, :m]
+
+
+def test_powers_of_two_to_one_unit_in_the_last_place():
+    # All over the range, densely near 0, and on both sides of the points where 2^k changes.
+    t = np.concatenate(
+        [
+            -np.linspace(0.0, 125.9, 400_001),
+            -np.geomspace(1e-12, 2.0, 100_001),
+            *(np.arange(-125.5, 0.0) + side * 2.0**-18 for side in (-1, 0, 1)),
+        ]
+    ).astype(F)
+    exact = np.exp2(t.astype(np.longdouble))
+    error = np.abs(powers(t[None, :])[0] - exact) / np.spacing(exact.astype(F))
+    assert error.max() <= 1.0
+
+
+def test_powers_of_two_end_cleanly():
+    t = np.array([[0.0, -0.0, 3.0, np.inf, -125.95, -300.0, -3e38, -np.inf, np.nan]], dtype=F)
+    expected = [[1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, np.nan]]
+    np.testing.assert_array_equal(powers(t), expected)
+    odd = np.array([0x7F800001, 0xFFFFFFFF, 0x7FC12345], dtype=np.uint32).view(F)[None, :]
+    assert np.isnan(powers(odd)).all()
+
+
+def test_passes_are_those_of_numpy():
+    rng = np.random.default_rng(0)
+    D, hx, hz = (rng.normal(size=s).astype(F) for s in ((7, 37), 7, 37))
+    D[3, 5] = np.nan
+    t = np.minimum((D - hz) - hx[:, None], F(0.0))
+    np.testing.assert_allclose(powers(D, hx, hz), np.exp2(t), rtol=4 * U)
+    _single_numba.exponents(D, hx, hz)
+    np.testing.assert_array_equal(D, t)
+
+
+@pytest.mark.parametrize("exponential", [False, True])
+def test_repair_computes_what_is_near_and_nothing_else(exponential):
+    rng = np.random.default_rng(1)
+    X, Z = rng.normal(size=(6, 5)).astype(F), rng.normal(size=(150, 5)).astype(F)
+    factor = rng.random(5).astype(F)
+    exact = -0.5 * cdist(X * factor, Z * factor, "sqeuclidean")
+    exact = np.exp2(exact) if exponential else exact
+    D = np.full((6, 153), -9.0, dtype=F)
+    D[1, 3], D[1, 4], D[4, 70], D[4, 90], D[4, 149] = -1.0, np.nan, -1.9, -2.1, -2.0
+    D[2, 4] = D[4, 151] = 0.0  # neither a row nor a column of those asked for
+    before = D.copy()
+    rows, lowest = np.array([1, 4]), np.array([-1.0, -2.0], dtype=F)
+    _single_numba.repair(D.reshape(-1), 153, 150, X, Z, factor, rows, lowest, exponential)
+    changed = np.argwhere(D.view(np.int32) != before.view(np.int32)).tolist()
+    assert changed == [[1, 3], [1, 4], [4, 70], [4, 149]]
+    for i, j in changed:
+        # 5 squares of one difference each, a handful of roundings; the power's are relative to 1.
+        assert D[i, j] == pytest.approx(exact[i, j], rel=12 * U, abs=12 * U)
+
+
+def clusters(rng, n, p):
+    """Groups at distances of thousands of widths, whose members are near each other."""
+    return rng.normal(size=(5, p))[rng.integers(5, size=n)] * 300.0 + 0.3 * rng.normal(size=(n, p))
+
+
+def outliers(rng, n, p):
+    X = rng.normal(size=(n, p)) / np.sqrt(p)
+    X[::10] *= 1e3
+    X[5::10] = X[::10] + 0.5 * rng.normal(size=X[::10].shape) / np.sqrt(p)
+    return X
+
+
+DATA = {
+    "normal": lambda rng, n, p: rng.normal(size=(n, p)) / np.sqrt(p),
+    "ten times too narrow": lambda rng, n, p: 10.0 * rng.normal(size=(n, p)) / np.sqrt(p),
+    "positive": lambda rng, n, p: 2.0 * rng.random((n, p)) / np.sqrt(p),
+    "rare": lambda rng, n, p: 3.0 * (rng.random((n, p)) < 0.1) / np.sqrt(p),
+    "far away": lambda rng, n, p: 1e3 + rng.normal(size=(n, p)) / np.sqrt(p),
+    "heavy tails": lambda rng, n, p: rng.standard_cauchy((n, p)) / p,
+    "clusters": clusters,
+    "outliers": outliers,
+}
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("p", [1, 3, 22, 123, 784])
+def test_error_of_a_kernel_value_is_bounded(data, p):
+    rng = np.random.default_rng(p)
+    X = DATA[data](rng, 700, p).astype(F)
+    X[300:350] = X[:50]
+    Z = X[250:]
+    s = cdist(X.astype(np.float64), Z.astype(np.float64), "sqeuclidean")
+    exact = np.exp(-0.5 * s)
+    assert exact.max() == 1.0
+    found = Gaussian(1.0)(X, Z)
+    assert found.dtype == F
+    # What is promised of the pairs that are left, and the relative error of those computed again:
+    # t e^-t < 0.37 of 3 roundings of the factor and differences, and of a sum of p squares.
+    assert np.abs(found - exact).max() <= _single.ERROR + 0.37 * (3.0 + np.sqrt(p)) * 2 * U
+    # Of other profiles: at most DIGITS of s where it was computed again, and 2 ERROR elsewhere.
+    for kernel in (Matern(1.0, 1.5), RationalQuadratic(1.0, 0.7)):
+        exact = kernel(X.astype(np.float64), Z.astype(np.float64))
+        assert np.abs(kernel(X, Z) - exact).max() <= 2.0 * _single.DIGITS
+
+
+def test_one_point_far_out_costs_one_row(monkeypatch):
+    """Not the mean, which it moves, nor all others."""
+    rng = np.random.default_rng(2)
+    X = (rng.normal(size=(3000, 4)) / 2.0).astype(F)
+    X[7] = 1e6
+    asked = []
+    compiled = _single.repair
+
+    def spy(*args):
+        asked.append(list(args[6]))
+        compiled(*args)
+
+    monkeypatch.setattr(_single, "repair", spy)
+    K = Gaussian(1.0)(X[:400], X)
+    assert asked
+    assert all(rows == [7] for rows in asked)
+    exact = np.exp(-0.5 * cdist(X[:400].astype(np.float64), X.astype(np.float64), "sqeuclidean"))
+    assert np.abs(K - exact).max() <= _single.ERROR
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Matern(1.0, 0.5), RationalQuadratic(1.0, 0.7)])
+def test_squares_beyond_single_precision(kernel):
+    X = np.array([[1e25, 0.0], [1e25, 1.0], [-1e38, 0.0], [0.0, 1.0], [0.0, 2.0]], dtype=F)
+    exact = kernel(X.astype(np.float64), X.astype(np.float64))
+    assert 0.0 < exact[0, 1] < 1.0
+    np.testing.assert_allclose(kernel(X, X), exact, rtol=0, atol=4 * U)
+    X[1, 1] = np.nan
+    bad = np.isnan(X).any(axis=1)
+    np.testing.assert_array_equal(np.isnan(kernel(X, X)), bad[:, None] | bad)
+    np.testing.assert_array_equal(np.isnan(kernel(X[3:], X)), [bad, bad])
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Gaussian([1.0, 2.0, 0.5]), Matern(1.0, 0.5)])
+def test_values_do_not_depend_on_the_tiles(kernel, monkeypatch):
+    rng = np.random.default_rng(3)
+    X, Z = rng.normal(size=(1100, 3)).astype(F), 9.0 * rng.normal(size=(700, 3)).astype(F)
+    whole = kernel(X, Z)
+    monkeypatch.setattr(_single, "TILE", 2**30)
+    # The product may add in another order; each value stays within its bound.
+    np.testing.assert_allclose(kernel(X, Z), whole, rtol=0, atol=2 * _single.ERROR)
+    np.testing.assert_allclose(kernel(X[::-3], Z), whole[::-3], rtol=0, atol=2 * _single.ERROR)
+    columns = np.asfortranarray(X)
+    np.testing.assert_allclose(kernel(columns, Z), whole, rtol=0, atol=2 * _single.ERROR)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Matern(1.0, 1.5)])
+def test_products_with_coefficients_are_those_of_the_matrix(kernel):
+    rng = np.random.default_rng(4)
+    X, Z = rng.normal(size=(1300, 3)).astype(F), rng.normal(size=(1000, 3)).astype(F)
+    coef = rng.normal(size=(1000, 2)).astype(F)
+    ends = [300, 300, 1000]
+    found = kernel.against(Z).single.multiply(X, coef, ends)
+    assert found.dtype == np.float64
+    exact, size = kernel(X.astype(float), Z.astype(float)), np.abs(coef)
+    parts = [slice(0, 300), slice(300, 300), slice(300, 1000)]
+    for product, part in zip(found, parts, strict=True):
+        # An error ERROR a value, and of the sums of at most 512 products half of one rounding each.
+        bound = (_single.ERROR + 256 * U) * size[part].sum(axis=0)
+        assert (np.abs(product - exact[:, part] @ coef[part]) <= bound).all()
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 3), (3, 0), (0, 0), (1, 1)])
+def test_shapes_down_to_nothing(n, m):
+    X, Z = np.ones((n, 2), dtype=F), np.ones((m, 2), dtype=F)
+    np.testing.assert_array_equal(Gaussian(1.0)(X, Z), np.ones((n, m), dtype=F), strict=True)
+    np.testing.assert_array_equal(Gaussian(1.0)(X[:, :0], Z[:, :0]), np.ones((n, m)))
