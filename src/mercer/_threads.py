@@ -1,0 +1,176 @@
+"""Blocks of work on all cores that may be used, one thread of BLAS each."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from contextvars import copy_context
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+# Where Linux tells a container its share of processor time: quota and period, in microseconds.
+QUOTAS = (
+    ("/sys/fs/cgroup/cpu.max",),
+    ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
+)
+
+
+class Shared:
+    """What all callers share: the pool, and how many of them hold BLAS to one thread."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.pool: ThreadPoolExecutor | None = None
+        self.size = 0
+        self.holders = 0
+        self.limiter: Any = None
+
+    def submit(self, function: Callable[[], None], n: int) -> list[Future[None]]:
+        """Run a function on n threads, each in a copy of the caller's context."""
+        with self.lock:
+            if self.pool is None or self.size < n:
+                if self.pool is not None:
+                    self.pool.shutdown(wait=False)
+                self.pool, self.size = ThreadPoolExecutor(n, thread_name_prefix="mercer"), n
+            # NumPy's error state is part of the context.
+            return [self.pool.submit(copy_context().run, function) for _ in range(n)]
+
+    @contextmanager
+    def one_thread_of_blas(self) -> Iterator[None]:
+        """Hold BLAS to one thread until the last of several callers has left."""
+        with self.lock:
+            if not self.holders:
+                self.limiter = _blas().limit(limits=1)
+            self.holders += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.holders -= 1
+                if not self.holders:
+                    self.limiter.restore_original_limits()
+
+
+_shared = Shared()
+_inside = threading.local()
+
+
+def _after_fork() -> None:
+    """Start afresh in a child: it has neither the threads nor the callers of its parent."""
+    global _shared
+    if _shared.holders:
+        _shared.limiter.restore_original_limits()
+    _shared = Shared()
+    _inside.worker = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+@lru_cache(maxsize=1)
+def _blas() -> Any:
+    """Return what controls the BLAS libraries; finding them takes ten milliseconds."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+@lru_cache(maxsize=1)
+def _quota() -> float:
+    """Return the number of cores' worth of time a container may use, infinite without a limit."""
+    for files in QUOTAS:
+        try:
+            text = " ".join(Path(file).read_text() for file in files)
+        except OSError:
+            continue
+        quota, period = text.split()
+        if quota != "max" and int(quota) > 0:
+            return int(quota) / int(period)
+    return float("inf")
+
+
+def usable_cores() -> int:
+    """Return how many threads are worth starting: at least 1.
+
+    The least of the cores this process may run on, the share of time its container was given, and
+    the number of threads that BLAS is held to, so that whoever limits BLAS limits us.
+
+    Examples
+    --------
+    >>> usable_cores() >= 1
+    True
+    """
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    cores = min(cores, max(1, int(min(_quota(), cores))))
+    if cores > 1:
+        cores = min([cores, *(library.num_threads for library in _blas().lib_controllers)])
+    return max(1, cores)
+
+
+def map_blocks(function: Callable[[T], R], blocks: Iterable[T]) -> list[R]:
+    """Return ``[function(block) for block in blocks]``, computed on all usable cores.
+
+    The function should leave the interpreter's lock while it works, as BLAS and compiled loops do.
+    While the blocks run, BLAS keeps to one thread. A call from inside a block, or with
+    one usable core, is a plain loop. After an error or an interrupt no further block is begun.
+
+    Parameters
+    ----------
+    function : callable
+        Must be safe to call from several threads, on different blocks.
+    blocks : iterable
+
+    Returns
+    -------
+    list
+        Results in the order of the blocks.
+
+    Examples
+    --------
+    >>> map_blocks(lambda i: i * i, range(4))
+    [0, 1, 4, 9]
+    """
+    todo = list(blocks)
+    workers = 1 if getattr(_inside, "worker", False) else min(usable_cores(), len(todo))
+    if workers <= 1:
+        return [function(block) for block in todo]
+    results: list[Any] = [None] * len(todo)
+    numbers = itertools.count()
+    stopped = threading.Event()
+
+    def run() -> None:
+        _inside.worker = True
+        try:
+            for i in numbers:
+                if i >= len(todo) or stopped.is_set():
+                    return
+                results[i] = function(todo[i])
+        except BaseException:
+            stopped.set()
+            raise
+        finally:
+            _inside.worker = False
+
+    with _shared.one_thread_of_blas():
+        helpers = _shared.submit(run, workers - 1)
+        try:
+            run()
+        finally:
+            # Those that have not begun have nothing left to do; the others end their block.
+            begun = [helper for helper in helpers if not helper.cancel()]
+            wait(begun)
+    for helper in begun:
+        helper.result()
+    return results

@@ -1,0 +1,192 @@
+"""Blocks on several threads: order, errors, interrupts, forks, and what BLAS is left with."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from mercer import _threads
+from mercer._threads import map_blocks, usable_cores
+
+several = pytest.fixture(
+    lambda monkeypatch: monkeypatch.setattr(_threads, "usable_cores", lambda: 3)
+)
+
+
+def blas():
+    return [
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    ]
+
+
+def meet(n):
+    """Return a function that waits until n threads are in it at once, and says which it ran on."""
+    barrier = threading.Barrier(n, timeout=30)
+
+    def block(_):
+        barrier.wait()
+        return threading.get_ident(), blas()
+
+    return block
+
+
+@pytest.mark.usefixtures("several")
+def test_results_keep_their_order_and_blas_one_thread():
+    before = blas()
+    found = map_blocks(meet(3), range(3))
+    assert len({thread for thread, _ in found}) == 3
+    assert all(set(held) == {1} for _, held in found)
+    assert blas() == before
+    assert map_blocks(lambda i: i * i, range(100)) == [i * i for i in range(100)]
+    assert map_blocks(str, []) == []
+
+
+def test_one_core_is_a_plain_loop(monkeypatch):
+    monkeypatch.setattr(_threads, "usable_cores", lambda: 1)
+    here = threading.get_ident()
+    assert map_blocks(lambda _: threading.get_ident(), range(5)) == [here] * 5
+
+
+@pytest.mark.usefixtures("several")
+def test_a_call_inside_a_block_runs_there():
+    def outer(_):
+        here = threading.get_ident()
+        return map_blocks(lambda _: threading.get_ident(), range(4)) == [here] * 4
+
+    assert map_blocks(outer, range(6)) == [True] * 6
+
+
+@pytest.mark.usefixtures("several")
+def test_callers_on_several_threads_leave_blas_as_it_was():
+    before = blas()
+    answers = {}
+
+    def call(k):
+        answers[k] = map_blocks(lambda i: (time.sleep(0.001), 10 * k + i)[1], range(10))
+
+    callers = [threading.Thread(target=call, args=(k,)) for k in range(6)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert answers == {k: list(range(10 * k, 10 * k + 10)) for k in range(6)}
+    assert blas() == before
+
+
+@pytest.mark.usefixtures("several")
+def test_an_error_stops_the_rest_and_is_raised():
+    before = blas()
+    done = []
+
+    def block(i):
+        if i == 5:
+            raise ValueError("block five")
+        time.sleep(0.002)
+        done.append(i)
+
+    with pytest.raises(ValueError, match="block five"):
+        map_blocks(block, range(500))
+    assert len(done) < 20
+    assert blas() == before
+    assert map_blocks(str, range(3)) == ["0", "1", "2"]
+
+
+@pytest.mark.usefixtures("several")
+def test_errors_of_numpy_are_treated_as_the_caller_says():
+    big = np.full(3, 1e300)
+    with np.errstate(over="ignore"):
+        found = map_blocks(lambda _: float((big * big)[0]), range(9))
+    assert found == [np.inf] * 9
+
+
+def in_child(queue):
+    _threads.usable_cores = lambda: 3
+    queue.put((map_blocks(lambda i: -i, range(50)), blas()))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.usefixtures("several")
+def test_a_forked_child_has_threads_of_its_own():
+    before = blas()
+    map_blocks(meet(3), range(3))
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+
+    def fork(i):
+        # From inside a block, while BLAS is held to one thread.
+        if i:
+            return None
+        child = context.Process(target=in_child, args=(queue,))
+        child.start()
+        answer = queue.get(timeout=60)
+        child.join()
+        return answer
+
+    found, left = map_blocks(fork, range(3))[0]
+    assert found == [-i for i in range(50)]
+    assert left == before
+
+
+INTERRUPTED = """
+import sys, time
+from mercer import _threads
+_threads.usable_cores = lambda: 2
+def block(i):
+    print(i, flush=True)
+    time.sleep(0.05)
+try:
+    _threads.map_blocks(block, range(10_000))
+except KeyboardInterrupt:
+    sys.exit(7)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal on this system")
+def test_an_interrupt_ends_it_within_a_block_or_two():
+    command = [sys.executable, "-c", INTERRUPTED]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        for _ in range(4):
+            process.stdout.readline()
+        start = time.perf_counter()
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        assert process.wait(timeout=30) == 7
+    # Two blocks take 0.1 s; the rest is the interpreter's end on a busy machine.
+    assert time.perf_counter() - start < 5.0
+
+
+def test_cores_are_those_granted(monkeypatch, tmp_path):
+    monkeypatch.setattr(_threads.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+
+    class Library:
+        num_threads = 6
+
+    class Blas:
+        lib_controllers = (Library,)
+
+    monkeypatch.setattr(_threads, "_blas", Blas)
+    for text, cores in (("max 100000", 6), ("350000 100000", 3), ("50000 100000", 1)):
+        (tmp_path / "cpu.max").write_text(text)
+        monkeypatch.setattr(_threads, "QUOTAS", ((str(tmp_path / "cpu.max"),),))
+        _threads._quota.cache_clear()
+        assert usable_cores() == cores
+    (tmp_path / "quota").write_text("200000\n")
+    (tmp_path / "period").write_text("100000\n")
+    older = (str(tmp_path / "quota"), str(tmp_path / "period"))
+    monkeypatch.setattr(_threads, "QUOTAS", (("/nowhere/cpu.max",), older))
+    _threads._quota.cache_clear()
+    assert usable_cores() == 2
+    _threads._quota.cache_clear()
+
+
+def test_who_limits_blas_limits_us():
+    with threadpool_limits(limits=1, user_api="blas"):
+        assert usable_cores() == 1
