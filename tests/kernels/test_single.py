@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from mercer.kernels import Gaussian, Matern, RationalQuadratic, _single, _single_numba
+from mercer.kernels import (
+    Gaussian,
+    Matern,
+    RationalQuadratic,
+    Sigmoid,
+    _single,
+    _single_numba,
+)
 
 F = np.float32
 U = _single.UNIT_ROUNDOFF
@@ -51,6 +58,14 @@ def test_passes_are_those_of_numpy():
     np.testing.assert_allclose(powers(D, hx, hz), np.exp2(t), rtol=4 * U)
     _single_numba.exponents(D, hx, hz)
     np.testing.assert_array_equal(D, t)
+
+
+def test_weighted_sums_are_added_in_double_precision():
+    rng = np.random.default_rng(5)
+    K, a, f = rng.random((3, 1001)).astype(F), rng.normal(size=1001), rng.normal(size=3)
+    expected = f + K.astype(np.float64) @ a
+    _single_numba.weigh(K, a, f)
+    np.testing.assert_allclose(f, expected, rtol=0, atol=1001 * 2.0**-53 * np.abs(a).sum())
 
 
 @pytest.mark.parametrize("exponential", [False, True])
@@ -163,19 +178,20 @@ def test_values_do_not_depend_on_the_tiles(kernel, monkeypatch):
     np.testing.assert_allclose(kernel(columns, Z), whole, rtol=0, atol=2 * _single.ERROR)
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(1.0), Matern(1.0, 1.5)])
-def test_products_with_coefficients_are_those_of_the_matrix(kernel):
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Matern(1.0, 1.5), Sigmoid(0.1)])
+@pytest.mark.parametrize("q", [1, 2])
+def test_products_with_coefficients_are_those_of_the_matrix(kernel, q):
     rng = np.random.default_rng(4)
     X, Z = rng.normal(size=(1300, 3)).astype(F), rng.normal(size=(1000, 3)).astype(F)
-    coef = rng.normal(size=(1000, 2)).astype(F)
+    coef = rng.normal(size=(1000, q))
     ends = [300, 300, 1000]
-    found = kernel.against(Z).single.multiply(X, coef, ends)
+    found = kernel.against(Z).tiles.products(X, coef, ends)
     assert found.dtype == np.float64
     exact, size = kernel(X.astype(float), Z.astype(float)), np.abs(coef)
     parts = [slice(0, 300), slice(300, 300), slice(300, 1000)]
     for product, part in zip(found, parts, strict=True):
-        # An error ERROR a value, and of the sums of at most 512 products half of one rounding each.
-        bound = (_single.ERROR + 256 * U) * size[part].sum(axis=0)
+        # An error ERROR a value, and of sums of several hundred products half a rounding each.
+        bound = (_single.ERROR + 256 * U * (q > 1)) * size[part].sum(axis=0)
         assert (np.abs(product - exact[:, part] @ coef[part]) <= bound).all()
 
 

@@ -148,30 +148,29 @@ def scale_features(X: Data, factor: Array) -> Data:
     return type(X)((data, X.indices, X.indptr), shape=X.shape)
 
 
-def dot(X: Data, Z: Data, out: Array | None = None) -> Array:
-    """Return the dense matrix of inner products ``X Z'``, in `out` of the same dtype if given."""
-    if out is None:
-        out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
-    if is_sparse(X) and is_sparse(Z):
-        _sparse_dot(X, Z, out)
-    elif is_sparse(X):
-        out[...] = X @ Z.T
-    elif is_sparse(Z):
-        out[...] = (Z @ X.T).T
-    else:
-        np.matmul(X, Z.T, out=out)
-    return out
+def dot(X: Data, Z: Data) -> Array:
+    """Return the dense matrix of inner products ``X Z'``."""
+    if is_sparse(X):
+        if is_sparse(Z):
+            return _sparse_dot(X, Z)
+        return np.asarray(X @ Z.T)
+    if is_sparse(Z):
+        return np.ascontiguousarray((Z @ X.T).T)
+    product: Array = X @ Z.T
+    return product
 
 
-def _sparse_dot(X: Data, Z: Data, out: Array) -> None:
+def _sparse_dot(X: Data, Z: Data) -> Array:
     """Inner products of CSR rows; an intermediate takes at most `BLOCK_BYTES` (or one row)."""
+    out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
     if Z.nnz > 0.04 * Z.shape[0] * Z.shape[1]:
         # Rows of a dense Z' are added with unit stride: faster unless most of them are zeros.
         for columns in row_slices(Z.shape[0], Z.shape[1] * Z.dtype.itemsize, BLOCK_BYTES):
             out[:, columns] = X @ np.ascontiguousarray(Z[columns].toarray().T)
     else:
         for rows in row_slices(X.shape[0], 16 * Z.shape[0], BLOCK_BYTES):
-            out[rows] = (X[rows] @ Z.T).toarray()
+            (X[rows] @ Z.T).toarray(out=out[rows])
+    return out
 
 
 class Points:

@@ -18,6 +18,7 @@ grows like the logarithm of h. The few pairs left are computed again from the di
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -25,8 +26,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from scipy.spatial.distance import cdist
 
-from mercer.kernels._pairwise import Array, chunks
-from mercer.kernels._single_numba import LOWEST, exponents, powers_of_two, repair
+from mercer.kernels._pairwise import Array, Data, as_pair, chunks
+from mercer.kernels._single_numba import LOWEST, exponents, powers_of_two, repair, weigh
 
 ERROR = 5e-6
 """Error of a Gaussian kernel value beyond which its pair is computed again."""
@@ -72,7 +73,86 @@ class Rows(NamedTuple):
     lowest: Array
 
 
-class RadialSingle:
+class Tiles(ABC):
+    """The function ``X -> k(X, Z)`` of dense float32 points, computed tile by tile.
+
+    Parameters
+    ----------
+    m, p : int
+        Number of points on the right and of features.
+    """
+
+    def __init__(self, m: int, p: int) -> None:
+        self.m = m
+        # More features make it dearer to lay the columns of a product out for each block of rows.
+        self.height = 512 if p < 128 else 1024
+
+    @abstractmethod
+    def _rows(self, X: Array) -> Rows:
+        """Prepare points on the left."""
+
+    @abstractmethod
+    def _tile(self, rows: Rows, columns: slice, target: Array, flat: Array) -> None:
+        """Write the kernel values of a tile; `flat` is the memory from its first one on."""
+
+    def __call__(self, X: Array, out: Array | None = None) -> Array:
+        """Return the matrix of kernel values, in `out` if given."""
+        n, m = len(X), self.m
+        if out is None:
+            out = np.empty((n, m), dtype=np.float32)
+        elif not _has_rows(out):
+            out[...] = self(X)
+            return out
+        flat = _memory(out)
+        for part in pieces(0, n, self.height):
+            rows = self._rows(X[part])
+            for columns in pieces(0, m, self._width(part)):
+                first = part.start * (out.strides[0] // out.itemsize) + columns.start
+                self._tile(rows, columns, out[part, columns], flat[first:])
+        return out
+
+    def products(self, X: Array, coef: Array, ends: Sequence[int]) -> Array:
+        r"""Return the products of runs of columns with their coefficients.
+
+        .. math:: P_g = K_g A_g
+
+        The kernel values live in the cache only. A single column of coefficients is multiplied
+        and summed in float64; several are multiplied in float32, a tile at a time.
+
+        Parameters
+        ----------
+        X : (n, p) array of float32
+        coef : (m, q) array
+            The matrices A, one below the other.
+        ends : sequence of int
+            Where the columns of each run end.
+
+        Returns
+        -------
+        (number of runs, n, q) array of float64
+        """
+        q = coef.shape[1]
+        weights = coef.astype(np.float64 if q == 1 else np.float32)
+        result = np.zeros((len(ends), len(X), q))
+        for part in pieces(0, len(X), self.height):
+            rows = self._rows(X[part])
+            start = 0
+            for product, end in zip(result, ends, strict=True):
+                for columns in pieces(start, end, self._width(part)):
+                    K = _scratch.tile(1, part.stop - part.start, columns.stop - columns.start)
+                    self._tile(rows, columns, K, K.reshape(-1))
+                    if q == 1:
+                        weigh(K, weights[columns, 0], product[part, 0])
+                    else:
+                        product[part] += K @ weights[columns]
+                start = end
+        return result
+
+    def _width(self, part: slice) -> int:
+        return max(256, TILE // int(part.stop - part.start))
+
+
+class RadialTiles(Tiles):
     r"""The function ``X -> k(X, Z)`` of float32 points, for a profile of the squared distance.
 
     Parameters
@@ -88,7 +168,7 @@ class RadialSingle:
     Examples
     --------
     >>> X = np.array([[0.0], [1.0]], dtype=np.float32)
-    >>> RadialSingle(X, 1.0)(X).round(4)
+    >>> RadialTiles(X, 1.0)(X).round(4)
     array([[1.    , 0.6065],
            [0.6065, 1.    ]], dtype=float32)
     """
@@ -100,6 +180,7 @@ class RadialSingle:
         profile: Callable[[Array], None] | None = None,
         slope: float = 1.0,
     ) -> None:
+        super().__init__(*Z.shape)
         m, p = Z.shape
         self.Z = Z
         self.profile = profile
@@ -107,7 +188,6 @@ class RadialSingle:
         self.unit = LOG2_E if profile is None else 1.0
         scaled = (factor * np.sqrt(self.unit)).astype(np.float32)
         self.factor = np.ascontiguousarray(np.broadcast_to(scaled, p))
-        self.height = 512 if p < 128 else 1024
         self.rounding = rounding(p)
         self.limit = self.unit * ERROR / (4.0 * self.rounding * slope)
         # Transposed, because that is what a product with few rows reads fastest.
@@ -194,56 +274,72 @@ class RadialSingle:
             self.profile(D[part])
         target[...] = D
 
-    def __call__(self, X: Array, out: Array | None = None) -> Array:
+
+class DotTiles(Tiles):
+    """The function ``X -> k(X, Z)`` of float32 points, for a profile of the inner product.
+
+    Parameters
+    ----------
+    Z : (m, p) array of float32
+    profile : callable
+        Turns inner products into kernel values, in place.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0]], dtype=np.float32)
+    >>> DotTiles(X, lambda t: None)(X)
+    array([[1., 2.],
+           [2., 4.]], dtype=float32)
+    """
+
+    def __init__(self, Z: Array, profile: Callable[[Array], None]) -> None:
+        super().__init__(*Z.shape)
+        self.profile = profile
+        self.columns = np.ascontiguousarray(Z.T)
+
+    def _rows(self, X: Array) -> Rows:
+        return Rows(X, X, *[X[:0, 0]] * 3)
+
+    def _tile(self, rows: Rows, columns: slice, target: Array, flat: Array) -> None:
+        D = _scratch.tile(0, *target.shape)
+        np.matmul(rows.units, self.columns[:, columns], out=D)
+        self.profile(D)
+        target[...] = D
+
+
+class Either:
+    """The function ``X -> k(X, Z)``, in tiles where all points are dense and float32.
+
+    Parameters
+    ----------
+    Z : (m, p) points
+    tiles : callable
+        Prepares dense float32 points Z.
+    general : callable
+        Maps ``(X, Z)`` of one dtype to the matrix of kernel values.
+    """
+
+    def __init__(
+        self, Z: Data, tiles: Callable[[Array], Tiles], general: Callable[[Data, Data], Array]
+    ) -> None:
+        self.Z = Z
+        self.general = general
+        self.tiles = tiles(Z) if _is_single(Z) and Z.shape[0] else None
+
+    def __call__(self, X: Data, out: Array | None = None) -> Array:
         """Return the matrix of kernel values, in `out` if given."""
-        n, m = len(X), len(self.half)
+        X, Z = as_pair(X, self.Z)
+        if self.tiles is not None and _is_single(X):
+            return self.tiles(X, out)
+        K = self.general(X, Z)
         if out is None:
-            out = np.empty((n, m), dtype=np.float32)
-        elif not _has_rows(out):
-            out[...] = self(X)
-            return out
-        flat = _memory(out)
-        for part in pieces(0, n, self.height):
-            rows = self._rows(X[part])
-            for columns in pieces(0, m, self._width(part)):
-                first = part.start * (out.strides[0] // out.itemsize) + columns.start
-                self._tile(rows, columns, out[part, columns], flat[first:])
+            return K
+        out[...] = K
         return out
 
-    def multiply(self, X: Array, coef: Array, ends: Sequence[int]) -> Array:
-        r"""Return the products of runs of columns with their coefficients.
 
-        .. math:: P_g = K_g A_g
-
-        The kernel values live in the cache only. They are multiplied in float32, the sums of the
-        tiles added in float64.
-
-        Parameters
-        ----------
-        X : (n, p) array of float32
-        coef : (m, q) array of float32
-            The matrices A, one below the other.
-        ends : sequence of int
-            Where the columns of each run end.
-
-        Returns
-        -------
-        (number of runs, n, q) array of float64
-        """
-        result = np.zeros((len(ends), len(X), coef.shape[1]))
-        for part in pieces(0, len(X), self.height):
-            rows = self._rows(X[part])
-            start = 0
-            for product, end in zip(result, ends, strict=True):
-                for columns in pieces(start, end, self._width(part)):
-                    K = _scratch.tile(1, len(rows.half), columns.stop - columns.start)
-                    self._tile(rows, columns, K, K.reshape(-1))
-                    product[part] += K @ coef[columns]
-                start = end
-        return result
-
-    def _width(self, part: slice) -> int:
-        return max(256, TILE // int(part.stop - part.start))
+def _is_single(X: Data) -> bool:
+    return isinstance(X, np.ndarray) and X.dtype == np.float32
 
 
 def pieces(start: int, stop: int, step: int) -> Iterator[slice]:

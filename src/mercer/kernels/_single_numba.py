@@ -7,7 +7,7 @@ The products ``d = <x, z>`` and half the squared norms ``hx``, ``hz`` make the e
 import numpy as np
 from numba import njit
 
-__all__ = ["LOWEST", "exponents", "powers_of_two", "repair"]
+__all__ = ["LOWEST", "exponents", "powers_of_two", "repair", "weigh"]
 
 ZERO, ONE, MINUS_HALF = np.float32(0.0), np.float32(1.0), np.float32(-0.5)
 
@@ -84,3 +84,15 @@ def repair(flat, step, m, X, Z, factor, rows, lowest, exponential):
                         square += difference * difference
                     t = MINUS_HALF * square
                     values[j] = np.exp2(t) if exponential else t
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def weigh(K, a, f):
+    """Add ``K a`` to f, in float64: the sum of many terms keeps the digits of the values."""
+    n, m = K.shape
+    for i in range(n):
+        row = K[i]
+        total = 0.0
+        for j in range(m):
+            total += np.float64(row[j]) * a[j]
+        f[i] += total

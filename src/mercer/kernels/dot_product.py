@@ -11,13 +11,13 @@ from mercer._params import is_integer
 from mercer.kernels._pairwise import (
     Array,
     Data,
-    as_pair,
     as_points,
     chunks,
     dot,
     squared_norms,
 )
-from mercer.kernels.base import Evaluator, Kernel, power, put
+from mercer.kernels._single import DotTiles, Either
+from mercer.kernels.base import Evaluator, Kernel, power
 
 
 class DotProduct(Kernel):
@@ -28,15 +28,12 @@ class DotProduct(Kernel):
         """Turn inner products into kernel values, in place."""
 
     def against(self, Z: Data) -> Evaluator:
-        Z = as_points(Z)
-
-        def evaluate(X: Data, out: Array | None = None) -> Array:
-            P, Q = as_pair(X, Z)
-            K = dot(P, Q, out if out is not None and out.dtype == P.dtype else None)
+        def general(X: Data, like: Data) -> Array:
+            K = dot(X, like)
             self._profile(K)
-            return K if K is out else put(K, out)
+            return K
 
-        return evaluate
+        return Either(as_points(Z), lambda single: DotTiles(single, self._profile), general)
 
     def diag(self, X: Data) -> Array:
         t = squared_norms(as_points(X))

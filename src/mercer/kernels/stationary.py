@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,7 +24,7 @@ from mercer.kernels._pairwise import (
     squared_distances,
     squared_norms,
 )
-from mercer.kernels._single import RadialSingle
+from mercer.kernels._single import Either, RadialTiles
 from mercer.kernels.base import Evaluator, Kernel, put
 
 LengthScale: TypeAlias = float | Sequence[float] | Array
@@ -109,13 +109,23 @@ class Radial(Stationary):
     def _slope(self, s: Array) -> Array:
         """Return minus twice the derivative of the profile; 0 where that is infinite at s = 0."""
 
-    def against(self, Z: Data) -> RadialEvaluator:
-        return RadialEvaluator(self, as_points(Z))
+    def against(self, Z: Data) -> Evaluator:
+        Z = as_points(Z)
+        origin = _origin(Z)
+        prepared = cache(lambda: Points(self._in_units(_shift(Z, origin))))
 
-    def _single(self, Z: Array) -> RadialSingle:
-        """Return the function of dense float32 points, whose rounding is looked after."""
+        def general(X: Data, like: Data) -> Array:
+            if like is Z and (origin is None or not is_sparse(X)):
+                P, Q = Points(self._in_units(_shift(X, origin))), prepared()
+            else:
+                P, Q = self._pair(X, like)
+            return squared_distances(P, Q, exact_near=not self._smooth, finish=self._profile)
+
+        return Either(Z, self._tiles, general)
+
+    def _tiles(self, Z: Array) -> RadialTiles:
         slope = float(self._slope(np.zeros(1))[0]) if self._smooth else np.inf
-        return RadialSingle(Z, self._factor(Z), self._profile, slope)
+        return RadialTiles(Z, self._factor(Z), self._profile, slope)
 
     def _pair(self, X: Data, Z: Data) -> tuple[Points, Points]:
         """Both sets in units of the length scale, shifted to the origin if both are dense."""
@@ -139,37 +149,6 @@ class Radial(Stationary):
         P, Q = (_dense(self._in_units(A)) for A in as_pair(X, X if Z is None else Z))
         squares = (P[:, None, :] - Q[None, :, :]) ** 2
         return {"length_scale": squares * slope[:, :, None] / scale.astype(P.dtype)}
-
-
-class RadialEvaluator:
-    """The function ``X -> k(X, Z)`` of a radial kernel, by the way that suits both sets of points.
-
-    Parameters
-    ----------
-    kernel : Radial
-    Z : (m, p) points
-    """
-
-    def __init__(self, kernel: Radial, Z: Data) -> None:
-        self.kernel, self.Z = kernel, Z
-        self.origin = _origin(Z)
-        single = Z.dtype == np.float32 and not is_sparse(Z) and Z.shape[0]
-        self.single = kernel._single(Z) if single else None
-
-    @cached_property
-    def _prepared(self) -> Points:
-        return Points(self.kernel._in_units(_shift(self.Z, self.origin)))
-
-    def __call__(self, X: Data, out: Array | None = None) -> Array:
-        X, Z = as_pair(X, self.Z)
-        if self.single is not None and Z is self.Z and not is_sparse(X):
-            return self.single(X, out)
-        if Z is self.Z and (self.origin is None or not is_sparse(X)):
-            P, Q = Points(self.kernel._in_units(_shift(X, self.origin))), self._prepared
-        else:
-            P, Q = self.kernel._pair(X, Z)
-        near, profile = not self.kernel._smooth, self.kernel._profile
-        return put(squared_distances(P, Q, exact_near=near, finish=profile), out)
 
 
 @dataclass(eq=False)
@@ -224,8 +203,8 @@ class Gaussian(Radial):
         s *= -0.5
         np.exp(s, out=s)
 
-    def _single(self, Z: Array) -> RadialSingle:
-        return RadialSingle(Z, self._factor(Z))
+    def _tiles(self, Z: Array) -> RadialTiles:
+        return RadialTiles(Z, self._factor(Z))
 
     def _slope(self, s: Array) -> Array:
         return np.exp(-0.5 * s)
