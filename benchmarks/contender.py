@@ -91,7 +91,7 @@ class Server:
         problem = Problem("SVC", "", len(X), len(X), 0.25)
         self.library.prepare(problem, Sample(X, y, X, y))
         marks = [mark()]
-        for _ in range(2):
+        for _repeat in range(2):
             self.library.fit()
             marks.append(mark())
         first, second = np.diff(marks, axis=0)

@@ -8,7 +8,7 @@ from claims import Result, clock_of, exponent
 from matplotlib.figure import Figure
 from tables import curve
 
-STYLES = {
+STYLES: dict[str, dict[str, Any]] = {
     "mercer": {"color": "C0", "marker": "o", "linewidth": 2.0},
     "scikit-learn-intelex": {"color": "C1", "marker": "s"},
     "scikit-learn": {"color": "C2", "marker": "^"},

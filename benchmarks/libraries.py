@@ -35,7 +35,8 @@ class Estimators:
         self.extra = extra
 
     def prepare(self, problem: Problem, sample: Sample, **changes: Any) -> None:
-        self.X, self.X_test = (np.asarray(X, self.dtype) for X in (sample.X, sample.X_test))
+        self.X: Array = np.asarray(sample.X, self.dtype)
+        self.X_test: Array = np.asarray(sample.X_test, self.dtype)
         self.y = sample.y
         parameters = problem.parameters() | self.extra | changes
         self.machine = getattr(self.module, problem.machine)(**parameters)
@@ -48,7 +49,7 @@ class Estimators:
 
     def learned(self) -> dict[str, Any]:
         names = ("support_", "dual_coef_", "intercept_", "classes_")
-        learned = {
+        learned: dict[str, Any] = {
             name: np.asarray(getattr(self.machine, name))
             for name in names
             if hasattr(self.machine, name)

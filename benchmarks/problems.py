@@ -98,7 +98,7 @@ CLASSIFICATION = [
         contenders=("mercer", "scikit-learn-intelex", "bare"),
     ),
     Problem("SVC", "letter", 15_000, 5_000, 4.0, {"C": 16.0}, **BOX, source=HSU),
-    Problem("SVC", "skin", 50_000, 10_000, 4 / 3, {"C": 10.0}, source=GRID),
+    Problem("SVC", "skin", 200_000, 10_000, 4 / 3, {"C": 10.0}, source=GRID),
     Problem("SVC", "spambase", 3_600, 1_000, 1 / 57, {"C": 10.0}, source=AUTO),
 ]
 
@@ -115,7 +115,7 @@ REGRESSION = [
 ]
 
 NOVELTY = [
-    Problem("OneClassSVM", "kdd99_http", 50_000, 10_000, 1 / 3, {"nu": 0.01}, source=AUTO),
+    Problem("OneClassSVM", "kdd99_http", 100_000, 10_000, 1 / 3, {"nu": 0.01}, source=AUTO),
 ]
 
 # Smaller problems and machines of the first benchmark of this library.

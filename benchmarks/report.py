@@ -6,7 +6,17 @@ from typing import Any
 
 import figure
 import tables
-from claims import Result, clock_of, geometric_mean, middle, own_faults, ratio, ratios, title
+from claims import (
+    Result,
+    clock_of,
+    exponent,
+    geometric_mean,
+    middle,
+    own_faults,
+    ratio,
+    ratios,
+    title,
+)
 from store import HERE, newest
 
 PAGE = HERE.parent / "docs" / "explanation" / "benchmark.md"
@@ -228,7 +238,7 @@ def further_promises(suites: dict[str, Suite]) -> Iterator[tuple[str, str, bool]
     if "growth" in suites:
         about, results = suites["growth"]
         slopes = [
-            f"{library} {tables.exponent(*tables.curve(about, results, library)):.2f}"
+            f"{library} {exponent(*tables.curve(about, results, library)):.2f}"
             for library in about["conditions"]["libraries"]
         ]
         peaks = [r["contenders"]["mercer"]["peak"] for r in results if "mercer" in r["contenders"]]

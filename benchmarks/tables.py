@@ -52,10 +52,10 @@ def means(environment: Environment, results: list[Result]) -> list[str]:
     """Sum everything up: one row for every peer."""
     clock = clock_of(environment)
     lines = head(
-        "Mercer against",
-        "fit, times as fast",
+        "Mercer, times as fast as",
+        "fit",
         "worst problem",
-        "predict, times as fast",
+        "predict",
         "problems",
     )
     for other in PEERS:
@@ -213,7 +213,9 @@ def startup(environment: Environment) -> list[str]:
     ]
 
 
-def curve(environment: Environment, results: list[Result], library: str) -> tuple[list, list]:
+def curve(
+    environment: Environment, results: list[Result], library: str
+) -> tuple[list[float], list[float]]:
     """Return rows and seconds of one contender."""
     met = [r for r in results if library in r["contenders"]]
     key = f"fit_{clock_of(environment)}"

@@ -34,7 +34,7 @@ BUNDLED: dict[str, Callable[[], tuple[Any, Any]]] = {
 REGRESSIONS = {"diabetes", "friedman1"}
 """Those of them whose targets are numbers to predict."""
 
-BINARY = {
+BINARY: dict[str, tuple[str, Callable[[NDArray[Any]], NDArray[Any]]]] = {
     "covtype_binary": ("covtype", lambda y: y == 2),
     "mnist_even": ("mnist", lambda y: y % 2 == 0),
 }
