@@ -19,6 +19,11 @@ class Counting(Tiled):
         self.values += block.size
         return block
 
+    def rows(self, index, out=None):
+        rows = super().rows(index, out)
+        self.values += rows.size if out is not None else 0  # else counted by block
+        return rows
+
 
 @pytest.fixture
 def rng():
@@ -73,6 +78,16 @@ def test_a_square_evaluates_only_what_entered_since_the_last(points, monkeypatch
     store.square(np.arange(20))
     store.square(np.arange(4, 22))
     assert gram.values == store.evaluations == 20 * 20 + 2 * 18
+
+
+def test_rows_not_worth_keeping_are_not_kept(points, monkeypatch):
+    monkeypatch.setattr(rows, "WHOLE", 0)
+    gram = Counting(Gaussian(1.0), points)
+    store, F, index = RowStore(gram, bytes_of(N)), np.zeros(N), np.arange(10)
+    store.add(F, index, np.ones(10), keep=index < 4)
+    store.add(F, index, np.ones(10), keep=index < 0)
+    assert gram.values == store.evaluations == 16 * N
+    np.testing.assert_allclose(F, 2 * Gaussian(1.0)(points)[:10].sum(0))
 
 
 def test_young_rows_stay_and_stale_ones_make_room(points, monkeypatch):

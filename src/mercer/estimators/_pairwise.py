@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
@@ -62,6 +63,12 @@ class PairwiseClassifier(Classifier):
 
     def _n_problems(self) -> int:
         return len(self._class_pairs())
+
+    def _order(self, y: Any) -> NDArray[np.intp] | None:
+        """Return the samples class by class: a pair is then two pieces of the kernel matrix."""
+        if len(self.classes_) == 2 or self._function or self._precomputed:
+            return None
+        return np.argsort(y, kind="stable")
 
     def _problems(self, X: Any, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
         if self._n_problems() == 1:

@@ -94,6 +94,10 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
         """Make the machine of the solved problems."""
 
+    def _order(self, y: Any) -> NDArray[np.intp] | None:
+        """Return an order of the samples in which the problems meet them in one piece, if any."""
+        return None
+
     def _weight(self) -> float:
         """Return the weight of the summed loss, ``C``; a high wall stands for infinity."""
         return float(min(self.C, HARD))
@@ -131,12 +135,17 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         task = {"estimator": self, "X": given[0], "y": given[1], "metadata": metadata}
         context = self._init_callback_context(max_subtasks=self._n_problems())
         context.call_on_fit_task_begin(**task)
+        order = self._order(y)
+        if order is not None:
+            X, y, c = X[order], y[order], c[order]
         problems = self._problems(X, self._make_gram(X), y, c)
         solutions = self._minimize(problems, context)
         self._last = (self._weight(), solutions)
         self.solution_ = join(solutions)
         self.fit_status_ = int(self.solution_.status is not Status.CONVERGED)
         self._assemble(X, y, solutions)
+        if order is not None:
+            self.support_ = order[self.support_].astype(np.int32)
         self._complete(*given)
         context.call_on_fit_task_end(**task, reconstruction_attributes={})
         return self

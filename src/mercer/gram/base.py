@@ -52,9 +52,16 @@ class Gram(ABC):
     def diag(self) -> Array:
         """Return the diagonal, ``(n,)``."""
 
-    def rows(self, index: Index) -> Array:
-        """Return the full rows ``K[index]``, ``(len(index), n)``; do not write to them."""
-        return self.block(index, EVERYTHING)
+    def rows(self, index: Index, out: Array | None = None) -> Array:
+        """Return the full rows ``K[index]``, ``(len(index), n)``, in `out` if given.
+
+        Without it the caller must not write to them.
+        """
+        block = self.block(index, EVERYTHING)
+        if out is None:
+            return block
+        out[...] = block
+        return out
 
     def dense(self) -> Array:
         """Return the whole matrix, contiguous by rows; the caller must not write to it."""

@@ -52,6 +52,9 @@ class Held(Tiled):
     def single(self) -> Gram:
         return self if self.in_memory else super().single()
 
+    def rows(self, index: Index, out: Array | None = None) -> Array:
+        return self._dense.rows(index, out) if self.in_memory else super().rows(index, out)
+
     def block(self, rows: Index, columns: Index) -> Array:
         return self._dense.block(rows, columns) if self.in_memory else super().block(rows, columns)
 

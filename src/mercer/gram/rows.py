@@ -12,9 +12,9 @@ from mercer.gram.base import Gram
 from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
 
 # A matrix of so few samples is computed as a whole: the time is that of a few calls.
-WHOLE = 1536
+WHOLE = 2048
 # Rows unused for so many requests make room for others; younger ones stay, and what does not fit
-# is computed, used and forgotten, because a store that evicts what comes back next is worth nothing.
+# is computed, used and forgotten: a store that evicts what comes back next is worth nothing.
 STALE = 6
 
 
@@ -55,17 +55,16 @@ class RowStore:
         self._index = np.empty(0, dtype=np.intp)  # of the last square, and where it has them
         self._place = np.full(n, -1)
         self._square = np.empty((0, 0), dtype=K.dtype)
-        self._buffer = self._spare = np.empty(0, dtype=K.dtype)
+        self._buffer = self._spare = self._scratch = np.empty(0, dtype=K.dtype)
         self.evaluations = 0
         if K.in_memory or (n <= WHOLE and n * row <= max_bytes):
-            self._store = K.dense()
-            self._slot = np.arange(n)
+            self._store = K.dense() if K.in_memory else K.rows(np.arange(n))
+            self._slot = self._owner = np.arange(n)
             self.evaluations = n * n
         else:
             capacity = min(n, int(max_bytes // max(1, row)))
             self._store = np.empty((capacity, n), dtype=K.dtype)
-            self._slot = np.full(n, -1)
-        self._owner = np.full(len(self._store), -1)
+            self._slot, self._owner = np.full(n, -1), np.full(capacity, -1)
         self._used = np.zeros(len(self._store), dtype=np.int64)
         self._filled = n if self.evaluations else 0
 
@@ -73,6 +72,8 @@ class RowStore:
         """Return ``K[index][:, index]``, computing only what neither rows nor the last one hold."""
         if np.array_equal(index, self._index):
             return self._square
+        if len(self._store) == len(index) and np.array_equal(index, self._owner):
+            return self._store
         out = self._blank(len(index))
         there = self._place[index]
         here, new = np.flatnonzero(there >= 0), np.flatnonzero(there < 0)
@@ -97,23 +98,50 @@ class RowStore:
             self._buffer = np.empty(m * m, dtype=self.K.dtype)
         return self._buffer[: m * m].reshape(m, m)
 
-    def add(self, F: NDArray[np.float64], index: NDArray[np.intp], t: Array) -> None:
-        """Add ``t @ K[index]`` to `F`, keeping the rows that had to be computed."""
+    def add(
+        self,
+        F: NDArray[np.float64],
+        index: NDArray[np.intp],
+        t: Array,
+        keep: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Add ``t @ K[index]`` to `F`, keeping rows that had to be computed where `keep` says so.
+
+        A row is written to new memory in the time that it takes to compute it: it is worth keeping
+        only if it is read again.
+        """
         self._clock += 1
         slots = self._slot[index]
         stored = slots >= 0
         known = slots[stored]
         self._used[known] = self._clock
         self._accumulate(F, self._store, known, t[stored])
-        lacking, change = index[~stored], t[~stored]
-        free = self._room(len(lacking))
-        for part in row_slices(len(lacking), len(F) * self.K.dtype.itemsize, self._batch):
-            rows, change_here, place = lacking[part], change[part], free[part]
-            values = self.K.rows(rows)
-            self.evaluations += values.size
-            self._accumulate(F, values, np.arange(len(rows)), change_here)
-            if len(place):
-                self._keep(rows[: len(place)], place, values)
+        wanted = ~stored if keep is None else ~stored & keep
+        place = self._room(int(np.count_nonzero(wanted)))
+        kept = np.flatnonzero(wanted)[: len(place)]
+        rest = np.setdiff1d(np.flatnonzero(~stored), kept, assume_unique=True)
+        for part in row_slices(len(kept), len(F) * self.K.dtype.itemsize, self._batch):
+            where, slot = kept[part], place[part]
+            if slot[-1] - slot[0] == len(slot) - 1 and np.all(np.diff(slot) == 1):
+                rows = self.K.rows(index[where], out=self._store[slot[0] : slot[-1] + 1])
+            else:
+                rows = self._store[slot] = self.K.rows(
+                    index[where], out=self._blank_rows(len(slot))
+                )
+            self._keep(index[where], slot)
+            self._accumulate(F, rows, np.arange(len(slot)), t[where])
+        for part in row_slices(len(rest), len(F) * self.K.dtype.itemsize, self._batch):
+            where = rest[part]
+            rows = self.K.rows(index[where], out=self._blank_rows(len(where)))
+            self._accumulate(F, rows, np.arange(len(where)), t[where])
+        self.evaluations += (len(kept) + len(rest)) * len(F)
+
+    def _blank_rows(self, m: int) -> Array:
+        """Return room for rows that are used once, always the same."""
+        n = self.K.shape[0]
+        if len(self._scratch) < m * n:
+            self._scratch = np.empty(m * n, dtype=self.K.dtype)
+        return self._scratch[: m * n].reshape(m, n)
 
     def _accumulate(
         self, F: NDArray[np.float64], rows: Array, slots: NDArray[np.intp], t: Array
@@ -133,10 +161,9 @@ class RowStore:
         oldest = stale[np.argsort(self._used[stale], kind="stable")][: wanted - len(first)]
         return np.concatenate([first, oldest])
 
-    def _keep(self, index: NDArray[np.intp], slots: NDArray[np.intp], rows: Array) -> None:
+    def _keep(self, index: NDArray[np.intp], slots: NDArray[np.intp]) -> None:
         evicted = self._owner[slots]
         self._slot[evicted[evicted >= 0]] = -1
-        self._store[slots] = rows[: len(slots)]
         self._slot[index] = slots
         self._owner[slots] = index
         self._used[slots] = self._clock

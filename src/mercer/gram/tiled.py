@@ -65,7 +65,7 @@ class Tiled(Gram):
             return self
         return Tiled(self.kernel, as_single(X, SINGLE_BYTES), 4 * SINGLE_BYTES)
 
-    def restrict(self, index: NDArray[np.intp]) -> Tiled:
+    def restrict(self, index: NDArray[np.intp]) -> Gram:
         """Return the matrix of some of the points."""
         return Tiled(self.kernel, take(self.X, index), self.max_bytes)
 
@@ -106,6 +106,11 @@ class Tiled(Gram):
             for piece in self._parts(len(rows)):
                 out[piece, part] = evaluate(take(self.X, rows[piece]))
         return out
+
+    def rows(self, index: Index, out: Array | None = None) -> Array:
+        if out is None or self._evaluate is None:
+            return super().rows(index, out)
+        return self._evaluate(take(self.X, positions(index, self.shape[0])), out=out)
 
     def _parts(self, n: int) -> Any:
         return row_slices(n, 1, self._tile)

@@ -274,8 +274,8 @@ def infeasible(risk: RegularizedRisk) -> str:
     Every row is compared with the interval that the box lets it reach, which decides the matter for
     one column, and ``d`` with the range of ``B'``.
     """
-    if not risk.q:
-        return ""
+    if not np.any(risk.d):
+        return ""  # zero is in every box, because every loss has a least value
     lower, upper = risk.box()
     with np.errstate(invalid="ignore"):  # 0 * inf: an entry of B that is zero reaches nothing
         ends = np.nan_to_num([risk.B.T * lower, risk.B.T * upper], posinf=np.inf, neginf=-np.inf)

@@ -7,7 +7,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +112,11 @@ class Monitor:
     def left(self, done: int, at_most: int) -> int:
         """Return how many of ``at_most`` further iterations the budget allows after ``done``."""
         return at_most if self.max_iter < 0 else max(0, min(at_most, self.max_iter - done))
+
+    def spent(self, done: int) -> bool:
+        """Answer whether iterations or time are used up after ``done`` iterations."""
+        late = self.max_time is not None and self.elapsed >= self.max_time
+        return late or not self.left(done, 1)
 
     def report(
         self, iteration: int, objective: float, gap: float = np.nan, violation: float = np.nan
@@ -262,6 +267,10 @@ class Solver(Params, ABC):
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
         """Minimize; called by :func:`minimize` only."""
 
+    def polish(self, risk: RegularizedRisk, answer: Answer, monitor: Monitor) -> Answer:
+        """Improve an answer whose product ``Ka`` did not stand up to the check; here, drop that."""
+        return replace(answer, Ka=None)
+
     def accepts(self, risk: RegularizedRisk) -> bool:
         """Answer whether this solver takes the problem."""
         return not self.refuses(risk)
@@ -318,6 +327,10 @@ def minimize(
         raise ValueError(f"{type(chosen).__name__} cannot take this problem: {missing}")
     monitor = Monitor(chosen.max_iter, chosen.max_time, listener)
     answer = chosen.solve(risk, start, monitor)
+    sound = believed(risk, answer, chosen.tol)
+    if not sound and monitor.status is None:
+        answer = chosen.polish(risk, answer, monitor)
+        sound = believed(risk, answer, chosen.tol)
     if not (np.all(np.isfinite(answer.a)) and np.all(np.isfinite(answer.b))):
         raise FloatingPointError(
             f"{type(chosen).__name__} returned coefficients that are not finite; the data may "
@@ -325,8 +338,9 @@ def minimize(
         )
     solved = monitor.elapsed
     a = settle(risk, answer.a)
-    Ka = answer.Ka if believed(risk, a, answer.Ka, chosen.tol) else None
-    certificate = risk.certificate(a, answer.b, Ka)
+    certificate = risk.certificate(a, answer.b, answer.Ka if sound else None)
+    if not monitor.history or monitor.history[-1].iteration != answer.n_iter:
+        monitor.report(answer.n_iter, certificate.primal, certificate.gap, certificate.violation)
     status = _status(certificate, monitor, chosen.tol)
     solution = Solution(
         a=a,
@@ -349,18 +363,18 @@ def minimize(
     return solution
 
 
-def believed(risk: RegularizedRisk, a: Array, Ka: Array | None, tol: float) -> bool:
+def believed(risk: RegularizedRisk, answer: Answer, tol: float) -> bool:
     """Answer whether exact entries of ``Ka``, drawn at random, agree with a solver's.
 
     A product costs as much as all kernel rows of the support: to repeat it would double the time
     of a fit. What can be wrong with it is rounding, which shows in any few entries.
     """
-    if Ka is None:
+    if answer.Ka is None:
         return False
     some = np.random.default_rng(risk.n).permutation(risk.n)[:CHECKED]
-    support = np.flatnonzero(a)
-    exact = risk.K.block(some, support).astype(np.float64, copy=False) @ a[support]
-    return bool(np.max(np.abs(exact - Ka[some]), initial=0.0) <= CHECK * tol)
+    support = np.flatnonzero(answer.a)
+    exact = risk.K.block(some, support).astype(np.float64, copy=False) @ answer.a[support]
+    return bool(np.max(np.abs(exact - answer.Ka[some]), initial=0.0) <= CHECK * tol)
 
 
 def settle(risk: RegularizedRisk, a: Array) -> Array:

@@ -16,20 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.gram.base import Gram
-from mercer.gram.rows import RowStore
-from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
+from mercer.gram.rows import WHOLE, RowStore
+from mercer.losses.base import Array, QuadraticDualLoss
 from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._smo_numba import pair_steps, slopes, survey
-from mercer.solvers.base import Answer, Monitor, Solution, Solver, believed
+from mercer.solvers.base import Answer, Monitor, Solution, Solver
 
 __all__ = ["SMO"]
 
 # Work per compiled call, in samples times steps: about a tenth of a second, so that Ctrl-C, time
 # limits and progress reports are never far away.
 WORK = 8e7
-# Seconds between reports, which cost a certificate each.
-PAUSE = 0.1
+# Reports cost a certificate each: the first comes after so many seconds, the others so rarely that
+# they take a twentieth of the time; who listens hears of every working set.
+PAUSE, LISTEN = 0.02, 20.0
 # Largest working set.
 WORKING_SET = 8192
 # Samples that enter a working set at once beside the free ones.
@@ -97,31 +98,34 @@ class SMO(Solver):
         return infeasible(risk)
 
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
-        assert isinstance(risk.loss, QuadraticDualLoss)
-        state = _State(risk, risk.loss.dual_terms(risk.y, np.asarray(risk.c)), start)
-        if self.tol >= SINGLE and state.K.shape[0] > EXACT:
-            self._decompose(state, state.K.single(), monitor)
-            if monitor.status is None and not believed(risk, state.a, state.Ka, self.tol):
-                state.F = state.K.matvec(state.gathered(state.a))
-                self._decompose(state, state.K, monitor)
-        else:
-            self._decompose(state, state.K, monitor)
-        return state.answer()
+        state = _State(risk, None if start is None else start.a)
+        single = self.tol >= SINGLE and risk.n > EXACT
+        return self._decompose(state, state.K.single() if single else state.K, monitor)
 
-    def _decompose(self, state: _State, K: Gram, monitor: Monitor) -> None:
+    def polish(self, risk: RegularizedRisk, answer: Answer, monitor: Monitor) -> Answer:
+        """Take the last steps over rows in the precision of the matrix itself."""
+        state = _State(risk, answer.a, answer.n_iter)
+        return self._decompose(state, state.K, monitor)
+
+    def _decompose(self, state: _State, K: Gram, monitor: Monitor) -> Answer:
         """Solve on one working set after the other, over rows of ``K`` that are kept."""
         size = int(np.clip(np.sqrt(self.cache_bytes / 4 / K.dtype.itemsize), 4, WORKING_SET))
         rows = RowStore(K, self.cache_bytes - 2 * size * size * K.dtype.itemsize)
-        reported, rounds, idle = 0.0, 0, 0
+        rows.add(state.F, *state.support())
+        watched = monitor.listener is not None
+        report, idle = 0.0 if watched else PAUSE, 0
         while True:
             up, down, violation, rise, fall = state.survey()
-            rounds += 1
-            done = violation <= self.tol or idle > 2 or not monitor.left(state.steps, 1)
-            if done or rounds & (rounds - 1) == 0 or monitor.elapsed > reported + PAUSE:
-                reported = monitor.elapsed
-                if state.report(monitor, violation) or done:
-                    return
-            W, whole = state.working_set(up, down, rise, fall, size)
+            if violation <= self.tol or idle > 2 or monitor.spent(state.steps):
+                return state.answer()
+            if monitor.elapsed >= report:
+                begin = monitor.elapsed
+                if state.report(monitor, violation):
+                    return state.answer()
+                report = monitor.elapsed + (0.0 if watched else LISTEN * (monitor.elapsed - begin))
+            # Who watches sees the gap fall at doubling distances.
+            most = state.steps if watched else np.inf
+            W, looseness = state.working_set(up, down, rise, fall, size)
             inside = state.back[W]
             square = rows.square(inside)
             a = state.a[W]
@@ -131,8 +135,8 @@ class SMO(Solver):
                 up[W].astype(square.dtype),
                 down[W].astype(square.dtype),
                 *state.restrict(W),
-                max(0.5 * self.tol, (INSIDE if whole else OUTSIDE) * violation),
-                monitor.left(state.steps, max(100, int(WORK / len(W)))),
+                max(0.5 * self.tol, looseness * violation),
+                monitor.left(state.steps, int(max(100, min(WORK / len(W), most)))),
                 100,
             )
             state.steps += taken
@@ -141,7 +145,7 @@ class SMO(Solver):
             moved = np.flatnonzero(change)
             idle = idle + 1 if not len(moved) else 0
             points, t = state.summed(inside[moved], change[moved])
-            rows.add(state.F, points, t)
+            rows.add(state.F, points, t, state.free(points))
 
 
 class _State:
@@ -150,17 +154,16 @@ class _State:
     Products are kept for the distinct points, ``back`` says which of them a sample is.
     """
 
-    def __init__(self, risk: RegularizedRisk, terms: DualTerms, start: Solution | None) -> None:
+    def __init__(self, risk: RegularizedRisk, start: Array | None, steps: int = 0) -> None:
+        assert isinstance(risk.loss, QuadraticDualLoss)
         self.risk = risk
-        self.terms = terms
+        self.terms = terms = risk.loss.dual_terms(risk.y, np.asarray(risk.c))
         self.K, self.back = risk.K.origin()
         self.group, self.scale = _groups(risk.B)
-        self.steps = 0
-        a = np.zeros(risk.n) if start is None else start.a
+        self.steps = steps
+        a = np.zeros(risk.n) if start is None else start
         self.a = self._feasible(np.clip(a, terms.lower, terms.upper))
         self.F = np.zeros(self.K.shape[0])
-        if np.any(self.a):
-            self.F = self.K.matvec(self.gathered(self.a))
         self._order = np.random.default_rng(0).permutation(risk.n)
 
     @property
@@ -168,9 +171,10 @@ class _State:
         """The product of the kernel matrix with the coefficients."""
         return self.F if len(self.F) == len(self.back) else self.F[self.back]
 
-    def gathered(self, a: Array) -> Array:
-        """Return the coefficient of each point: the sum over the samples it stands for."""
-        return np.bincount(self.back, a, minlength=self.K.shape[0]).astype(np.float64)
+    def support(self) -> tuple[NDArray[np.intp], Array]:
+        """Return the points that carry a coefficient, and it."""
+        carrying = np.flatnonzero(self.a)
+        return self.summed(self.back[carrying], self.a[carrying])
 
     def summed(self, index: NDArray[np.intp], t: Array) -> tuple[NDArray[np.intp], Array]:
         """Return distinct points and the sums of the changes at each of them."""
@@ -179,12 +183,22 @@ class _State:
 
     def survey(self) -> tuple[Array, Array, float, Array, Array]:
         """Return derivatives upwards and downwards, violation, and the wish for either."""
+        if not np.isfinite(np.sum(self.F)):
+            raise FloatingPointError(
+                "kernel values overflow or are not numbers; scale the inputs, or lower C"
+            )
         t = self.terms
         answer: tuple[Array, Array, float, Array, Array] = survey(
             self.Ka, self.a, t.p_pos, t.p_neg, t.q_pos, t.q_neg, t.lower, t.upper,
             self.group, len(self.scale),
         )  # fmt: skip
         return answer
+
+    def free(self, points: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Answer which points carry a coefficient between its bounds, to be moved again."""
+        t = self.terms
+        inside = self.back[(self.a > t.lower) & (self.a < t.upper) & (self.a != 0)]
+        return np.isin(points, inside)
 
     def restrict(self, W: NDArray[np.intp]) -> tuple[NDArray[Any], ...]:
         """Return what the compiled loop reads for the samples ``W``, ordered by group."""
@@ -195,15 +209,14 @@ class _State:
 
     def working_set(
         self, up: Array, down: Array, rise: Array, fall: Array, size: int
-    ) -> tuple[NDArray[np.intp], bool]:
-        """Choose free samples and the worst violators; say whether that is all of them.
+    ) -> tuple[NDArray[np.intp], float]:
+        """Choose free samples and the worst violators; say to what part of the violation to solve.
 
         Both directions enter in equal numbers, so that every set holds a feasible descent.
         """
         n = len(up)
-        if n <= min(size, FRESH):
-            chosen = np.arange(n)
-            return chosen[np.argsort(self.group, kind="stable")], True
+        if n <= min(size, WHOLE):
+            return np.argsort(self.group, kind="stable"), 0.0
         free = np.flatnonzero(up == down)
         size = min(size, len(free) + FRESH)
         kept = max(3 * size // 4, size - FRESH)
@@ -225,7 +238,7 @@ class _State:
                 falling = _largest(falling, fall, half[1])
             rising, falling = rising[: half[0]], falling[: half[1]]
         W = np.sort(np.concatenate([free, rising, falling]))
-        return W[np.argsort(self.group[W], kind="stable")], whole
+        return W[np.argsort(self.group[W], kind="stable")], INSIDE if whole else OUTSIDE
 
     def slopes(self) -> tuple[Array, Array]:
         """Return the derivatives upwards and downwards, infinite where the box forbids the move."""
@@ -235,10 +248,6 @@ class _State:
 
     def report(self, monitor: Monitor, violation: float) -> bool:
         """Tell the monitor where the run stands; answer whether to stop."""
-        if not np.all(np.isfinite(self.F)):
-            raise FloatingPointError(
-                "kernel values overflow or are not numbers; scale the inputs, or lower C"
-            )
         certificate = self.risk.certificate(self.a, self.b(), self.Ka)
         return monitor.report(self.steps, certificate.primal, certificate.gap, violation)
 
