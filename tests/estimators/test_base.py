@@ -23,7 +23,7 @@ from mercer import (
     QuantileSVR,
     solvers,
 )
-from mercer.estimators import _expansion, base
+from mercer.estimators import base
 from mercer.gram import Dense, Tiled
 from mercer.kernels import Gaussian
 from mercer.losses import Huber
@@ -402,15 +402,6 @@ def test_fit_twice_is_fit_once(machine):
     fresh = clone(machine).fit(X, target(machine))
     assert vars(machine).keys() == vars(fresh).keys()
     np.testing.assert_array_equal(values(machine), values(fresh))
-
-
-def test_prediction_in_blocks(monkeypatch):
-    machines = [SVC().fit(X, Y), SVC(kernel="precomputed").fit(X @ X.T, Y)]
-    points = [T, T @ X.T]
-    whole = [values(m, p) for m, p in zip(machines, points, strict=True)]
-    monkeypatch.setattr(_expansion, "BLOCK_BYTES", 1000)
-    for machine, p, expected in zip(machines, points, whole, strict=True):
-        np.testing.assert_allclose(values(machine, p), expected, rtol=1e-13, atol=1e-13)
 
 
 def test_no_support_vectors():

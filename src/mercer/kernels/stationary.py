@@ -111,12 +111,16 @@ class Radial(Stationary):
 
     def against(self, Z: Data) -> Evaluator:
         Z = as_points(Z)
-        origin = _origin(Z)
-        prepared = cache(lambda: Points(self._in_units(_shift(Z, origin))))
+
+        @cache
+        def prepared() -> tuple[Array | None, Points]:
+            origin = _origin(Z)
+            return origin, Points(self._in_units(_shift(Z, origin)))
 
         def general(X: Data, like: Data) -> Array:
-            if like is Z and (origin is None or not is_sparse(X)):
-                P, Q = Points(self._in_units(_shift(X, origin))), prepared()
+            if like is Z and (is_sparse(Z) or not is_sparse(X)):
+                origin, Q = prepared()
+                P = Points(self._in_units(_shift(X, origin)))
             else:
                 P, Q = self._pair(X, like)
             return squared_distances(P, Q, exact_near=not self._smooth, finish=self._profile)

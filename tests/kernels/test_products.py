@@ -1,0 +1,113 @@
+"""Kernel values times coefficients: in blocks, in either precision, for runs of columns."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mercer.kernels import (
+    Callable,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    _products,
+)
+from mercer.kernels._products import products
+
+EPS = np.finfo(np.float64).eps
+rng = np.random.default_rng(0)
+X, Z = 0.7 * rng.normal(size=(1200, 4)), 0.7 * rng.normal(size=(900, 4))
+A = rng.normal(size=(900, 2))
+ENDS = [250, 250, 900]
+KERNELS = [
+    Gaussian(1.0),
+    Gaussian([0.5, 1.0, 2.0, np.inf]),
+    Matern(1.0, 0.5),
+    Polynomial(3, 0.3, 1.0),
+    Sigmoid(0.2),
+    Linear(),
+    Laplacian(2.0),
+    2.0 * Gaussian(1.0) + Linear(),
+    Callable(lambda X, Z: (X @ Z.T) ** 2),
+]
+every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: repr(k).split(" at ")[0])
+
+
+def expected(kernel, X, Z, A, ends):
+    K, starts = kernel(X, Z), [0, *ends][:-1]
+    return np.stack([K[:, a:b] @ A[a:b] for a, b in zip(starts, ends, strict=True)])
+
+
+@pytest.fixture
+def precision(monkeypatch):
+    """Record the dtypes of points that kernels were asked to prepare."""
+    seen = []
+    real = _products.as_single
+    monkeypatch.setattr(_products, "as_single", lambda *args: seen.append(1) or real(*args))
+    return seen
+
+
+@every_kernel
+def test_few_values_are_those_of_the_matrix_in_double_precision(kernel, monkeypatch, precision):
+    exact = expected(kernel, X, Z, A, ENDS)
+    close = {"rtol": 0, "atol": 900 * EPS * np.abs(kernel(X, Z)).max() * np.abs(A).max()}
+    monkeypatch.setattr(_products, "WORTH", np.inf)
+    np.testing.assert_allclose(products(kernel, Z, X, A, ENDS, 1.0), exact, **close)
+    monkeypatch.setattr(_products, "BLOCK_BYTES", 10_000)
+    np.testing.assert_allclose(products(kernel, Z, X, A, ENDS, 1.0), exact, **close)
+    assert not precision
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+@every_kernel
+@pytest.mark.parametrize("q", [1, 2])
+def test_many_values_are_precise_enough(kernel, layout, q):
+    if layout is not np.asarray and isinstance(kernel, Callable):
+        return
+    exact = expected(kernel, X, Z, A[:, :q], ENDS)
+    found = products(kernel, layout(Z), layout(X), A[:, :q], ENDS, 1e-2)
+    # The sample of 32 has no point whose error is far below that of all others.
+    np.testing.assert_allclose(found, exact, rtol=0, atol=2e-2)
+    # Double precision, because nothing else is precise enough.
+    found = products(kernel, layout(Z), layout(X), A[:, :q], ENDS, 0.0)
+    size = np.abs(kernel(X, Z)).max() * np.abs(A).max()
+    np.testing.assert_allclose(found, exact, rtol=0, atol=900 * 100 * EPS * size)
+
+
+def test_single_precision_is_taken_where_it_is_worth_it_and_precise_enough(precision):
+    exact = expected(Gaussian(1.0), X, Z, A, ENDS)
+    single = products(Gaussian(1.0), Z, X, A, ENDS, 1e-4)
+    assert precision
+    assert 1e-10 < np.abs(single - exact).max() <= 2e-4
+    double = products(Gaussian(1.0), Z, X, A, ENDS, 1e-9)
+    assert np.abs(double - exact).max() < 1e-10
+    # Numbers that need more digits: coefficients that cancel.
+    double = products(Gaussian(1.0), Z, X, 1e6 * A, ENDS, 1e-4)
+    assert np.abs(double - 1e6 * exact).max() < 1e-5
+
+
+def test_points_too_large_to_be_made_dense_stay_sparse_and_double(monkeypatch):
+    monkeypatch.setattr(_products, "DENSE_BYTES", 100.0)
+    S, T = sparse.csr_array(X), sparse.csr_array(Z)
+    found = products(Gaussian(1.0), T, S, A, ENDS, 1e-2)
+    assert np.abs(found - expected(Gaussian(1.0), X, Z, A, ENDS)).max() < 1e-10
+
+
+def test_points_beyond_single_precision_are_evaluated_in_double():
+    far = 1e40 * X
+    found = products(Gaussian(1e40), 1e40 * Z, far, A, ENDS, 1e-4)
+    assert np.abs(found - expected(Gaussian(1.0), X, Z, A, ENDS)).max() < 1e-10
+
+
+def test_the_precomputed_kernel_reads_its_columns():
+    K, index = X @ rng.normal(size=(4, 20)), np.array([3, 7, 8])
+    found = products(Precomputed(), index, K, A[:3], [1, 3], 1.0)
+    np.testing.assert_allclose(found[0], K[:, [3]] @ A[:1])
+    np.testing.assert_allclose(found[1], K[:, [7, 8]] @ A[1:3])
+
+
+def test_no_points_and_no_runs():
+    assert products(Gaussian(1.0), Z, X[:0], A, ENDS, 1.0).shape == (3, 0, 2)
