@@ -60,6 +60,16 @@ def test_passes_are_those_of_numpy():
     np.testing.assert_array_equal(D, t)
 
 
+def test_units_are_those_of_numpy():
+    rng = np.random.default_rng(6)
+    X, origin, factor = (rng.normal(size=s).astype(F) for s in ((5, 301), 301, 301))
+    units, half = np.empty_like(X), np.empty(5, dtype=F)
+    _single_numba.in_units(X, origin, factor, units, half)
+    np.testing.assert_array_equal(units, (X - origin) * factor)
+    # The sums are exact before they are rounded.
+    np.testing.assert_array_equal(half, (0.5 * (units.astype(np.float64) ** 2).sum(1)).astype(F))
+
+
 def test_weighted_sums_are_added_in_double_precision():
     rng = np.random.default_rng(5)
     K, a, f = rng.random((3, 1001)).astype(F), rng.normal(size=1001), rng.normal(size=3)
@@ -193,6 +203,17 @@ def test_products_with_coefficients_are_those_of_the_matrix(kernel, q):
         # An error ERROR a value, and of sums of several hundred products half a rounding each.
         bound = (_single.ERROR + 256 * U * (q > 1)) * size[part].sum(axis=0)
         assert (np.abs(product - exact[:, part] @ coef[part]) <= bound).all()
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.3), Matern(1.0, 0.5), Sigmoid(0.1)])
+@pytest.mark.parametrize("n", [1, 300, 1100])
+def test_the_matrix_of_one_set_is_symmetric(kernel, n):
+    X = np.random.default_rng(n).normal(size=(n, 3)).astype(F)
+    K = kernel(X)
+    assert K.dtype == F
+    np.testing.assert_array_equal(K, K.T)
+    np.testing.assert_array_equal(K.diagonal(), kernel.diag(X))
+    np.testing.assert_allclose(K, kernel(X, X), rtol=0, atol=2 * _single.ERROR)
 
 
 @pytest.mark.parametrize(("n", "m"), [(0, 3), (3, 0), (0, 0), (1, 1)])

@@ -126,6 +126,11 @@ def chunks(block: Array) -> Iterator[slice]:
 def mirror(K: Array, rows: slice) -> None:
     """Copy what a square matrix holds left of its diagonal in these rows to above the diagonal."""
     K[: rows.start, rows] = K[rows, : rows.start].T
+    mirror_corner(K, rows)
+
+
+def mirror_corner(K: Array, rows: slice) -> None:
+    """Copy what a square block on the diagonal holds above the diagonal to below it."""
     corner = K[rows, rows]
     np.copyto(corner, corner.T.copy(), where=np.tri(len(corner), k=-1, dtype=bool))
 

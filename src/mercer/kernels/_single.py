@@ -26,8 +26,15 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from scipy.spatial.distance import cdist
 
-from mercer.kernels._pairwise import Array, Data, as_pair, chunks
-from mercer.kernels._single_numba import LOWEST, exponents, powers_of_two, repair, weigh
+from mercer.kernels._pairwise import Array, Data, as_pair, chunks, mirror_corner
+from mercer.kernels._single_numba import (
+    LOWEST,
+    exponents,
+    in_units,
+    powers_of_two,
+    repair,
+    weigh,
+)
 
 ERROR = 5e-6
 """Error of a Gaussian kernel value beyond which its pair is computed again."""
@@ -110,6 +117,21 @@ class Tiles(ABC):
                 first = part.start * (out.strides[0] // out.itemsize) + columns.start
                 self._tile(rows, columns, out[part, columns], flat[first:])
         return out
+
+    def square(self, X: Array) -> Array:
+        """Return the kernel matrix of the points with themselves, half of it computed."""
+        n = len(X)
+        K = np.empty((n, n), dtype=np.float32)
+        flat = K.reshape(-1)
+        for part in pieces(0, n, self.height):
+            rows = self._rows(X[part])
+            for columns in pieces(0, part.stop, self._width(part)):
+                first = part.start * n + columns.start
+                self._tile(rows, columns, K[part, columns], flat[first:])
+                left = slice(columns.start, min(columns.stop, part.start))
+                K[left, part] = K[part, left].T
+            mirror_corner(K, part)
+        return K
 
     def products(self, X: Array, coef: Array, ends: Sequence[int]) -> Array:
         r"""Return the products of runs of columns with their coefficients.
@@ -215,11 +237,9 @@ class RadialTiles(Tiles):
 
     def _in_units(self, X: Array) -> tuple[Array, Array]:
         """Return the points in units around the origin, and half their squared norms."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            units = X - self.origin
-            units *= self.factor
-            half = 0.5 * np.einsum("ij,ij->i", units, units, dtype=np.float64)
-            return units, half.astype(np.float32)
+        units, half = np.empty(X.shape, dtype=np.float32), np.empty(len(X), dtype=np.float32)
+        in_units(np.ascontiguousarray(X), self.origin, self.factor, units, half)
+        return units, half
 
     def _lowest(self, half: Array) -> Array:
         """Return the t above which pairs of a point far out are computed again."""

@@ -7,7 +7,7 @@ The products ``d = <x, z>`` and half the squared norms ``hx``, ``hz`` make the e
 import numpy as np
 from numba import njit
 
-__all__ = ["LOWEST", "exponents", "powers_of_two", "repair", "weigh"]
+__all__ = ["LOWEST", "exponents", "in_units", "powers_of_two", "repair", "weigh"]
 
 ZERO, ONE, MINUS_HALF = np.float32(0.0), np.float32(1.0), np.float32(-0.5)
 
@@ -22,6 +22,19 @@ LOWEST = np.float32(-125.9)
 # 2^r = 1 + C1 r + ... + C6 r^6 for |r| <= 1/2 with the smallest largest relative error, 2e-9.
 C1, C2, C3 = np.float32(6.93147203e-01), np.float32(2.40226479e-01), np.float32(5.55033247e-02)
 C4, C5, C6 = np.float32(9.61843736e-03), np.float32(1.33988744e-03), np.float32(1.53533619e-04)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def in_units(X, origin, factor, units, half):
+    """Write the points in units around the origin, and half their squared norms."""
+    n, p = X.shape
+    for i in range(n):
+        x, u = X[i], units[i]
+        total = 0.0
+        for q in range(p):
+            u[q] = (x[q] - origin[q]) * factor[q]
+            total += np.float64(u[q]) * np.float64(u[q])
+        half[i] = 0.5 * total
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})

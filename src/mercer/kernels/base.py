@@ -21,6 +21,7 @@ from mercer.kernels._pairwise import (
     row_slices,
     take,
 )
+from mercer.kernels._single import Either
 
 
 class Evaluator(Protocol):
@@ -123,6 +124,15 @@ class Kernel(Params, ABC):
         if Z is not None:
             return self.against(Z)(X)
         X = as_points(X)
+        evaluate = self.against(X)
+        if isinstance(evaluate, Either) and evaluate.tiles is not None:
+            K = evaluate.tiles.square(X)
+        else:
+            K = self._by_blocks(X)
+        np.fill_diagonal(K, self.diag(X))
+        return K
+
+    def _by_blocks(self, X: Data) -> Array:
         n = X.shape[0]
         K = np.empty((n, n), dtype=X.dtype)
         for rows in row_slices(n, max(n * X.dtype.itemsize, BLOCK_BYTES // 512), BLOCK_BYTES):
@@ -130,7 +140,6 @@ class Kernel(Params, ABC):
             # first mirror image touches all of it, for seconds in which no one can interrupt.
             self.against(X[: rows.stop])(X[rows], out=K[rows, : rows.stop])
             mirror(K, rows)
-        np.fill_diagonal(K, self.diag(X))
         return K
 
     def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
