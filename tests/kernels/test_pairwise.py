@@ -169,6 +169,18 @@ def test_single_precision_of_numbers_beyond_it_is_infinite():
     np.testing.assert_array_equal(pairwise.as_single([[1e39, -1e39]]), [[np.inf, -np.inf]])
 
 
+def test_single_precision_around_an_origin_keeps_the_digits_of_differences():
+    rng = np.random.default_rng(8)
+    X = 1.7e9 + rng.normal(size=(40_000, 2))
+    origin = X.mean(axis=0)
+    single = pairwise.as_single(X, origin=origin)
+    assert single.dtype == np.float32
+    np.testing.assert_array_equal(single, (X - origin).astype(np.float32))
+    assert np.ptp(pairwise.as_single(X)) == 0.0  # without: all of them at one point
+    S = sparse.csr_array(X[:5])
+    np.testing.assert_array_equal(pairwise.as_single(S, origin=origin), pairwise.as_single(X[:5]))
+
+
 def test_repeated_and_unsorted_entries_are_summed_without_touching_the_data():
     S = sparse.csr_array(
         (np.array([1.0, 2.0, 3.0]), np.array([1, 0, 1]), np.array([0, 3])), shape=(1, 2)

@@ -111,3 +111,18 @@ def test_the_precomputed_kernel_reads_its_columns():
 
 def test_no_points_and_no_runs():
     assert products(Gaussian(1.0), Z, X[:0], A, ENDS, 1.0).shape == (3, 0, 2)
+
+
+def test_points_far_from_zero_keep_their_digits(precision):
+    """A date in seconds, rounded to float32, is off by a minute."""
+    found = products(Gaussian(1.0), 1.7e9 + Z, 1.7e9 + X, A, ENDS, 1e-4)
+    exact = expected(Gaussian(1.0), (1.7e9 + X) - 1.7e9, (1.7e9 + Z) - 1.7e9, A, ENDS)
+    assert precision
+    assert 1e-10 < np.abs(found - exact).max() <= 2e-4
+
+
+def test_only_stationary_kernels_have_an_origin():
+    np.testing.assert_allclose((2.0 * Gaussian(1.0) + Laplacian(1.0)).origin(X), X.mean(axis=0))
+    assert (Gaussian(1.0) + Linear()).origin(X) is None
+    assert Gaussian(1.0).origin(sparse.csr_array(X)) is None
+    assert Gaussian(1.0).origin(X.astype(np.float32)) is None

@@ -63,7 +63,7 @@ def as_pair(X: Data, Z: Data) -> tuple[Data, Data]:
     return X.astype(dtype, copy=False), Z.astype(dtype, copy=False)
 
 
-def as_single(X: Data, max_bytes: float = 2.0**28) -> Data:
+def as_single(X: Data, max_bytes: float = 2.0**28, origin: Array | None = None) -> Data:
     """Return the points in float32, for kernel rows that are many and need no more digits.
 
     Parameters
@@ -72,6 +72,8 @@ def as_single(X: Data, max_bytes: float = 2.0**28) -> Data:
     max_bytes : float, default=2**28
         Sparse points become dense if they then take no more than this: up to a few thousand
         features a dense product is faster than a sparse one.
+    origin : (p,) array, optional
+        Subtracted from dense points before they are rounded.
 
     Returns
     -------
@@ -86,6 +88,12 @@ def as_single(X: Data, max_bytes: float = 2.0**28) -> Data:
     'csr'
     """
     X = as_points(X)
+    if origin is not None and not is_sparse(X):
+        single = np.empty(X.shape, dtype=np.float32)
+        for rows in row_slices(X.shape[0], 8 * X.shape[1], CHUNK_BYTES):
+            with np.errstate(over="ignore"):
+                np.subtract(X[rows], origin, out=single[rows], casting="same_kind")
+        return single
     with np.errstate(over="ignore"):
         X = X.astype(np.float32, copy=False)
     if is_sparse(X) and 4.0 * X.shape[0] * X.shape[1] <= max_bytes:

@@ -68,12 +68,13 @@ def products(
         return _by_values(evaluate, x, coef, ends)
 
     if n * m >= WORTH and n >= 16 * SAMPLE and isinstance(evaluate, Either):
-        fast = kernel.against(as_single(Z, DENSE_BYTES))
+        origin = kernel.origin(Z)
+        fast = kernel.against(as_single(Z, DENSE_BYTES, origin))
         tiles = fast.tiles if isinstance(fast, Either) else None
         if tiles is not None:
 
             def by_tiles(x: Data) -> Array:
-                return tiles.products(as_single(x, np.inf), coef, ends)
+                return tiles.products(as_single(x, np.inf, origin), coef, ends)
 
             few = take(X, np.linspace(0, n - 1, SAMPLE).astype(np.intp))
             if np.abs(by_tiles(few) - by_values(few)).max() <= error:

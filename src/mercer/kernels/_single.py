@@ -26,9 +26,11 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from scipy.spatial.distance import cdist
 
+from mercer._threads import map_blocks
 from mercer.kernels._pairwise import Array, Data, as_pair, chunks, mirror_corner
 from mercer.kernels._single_numba import (
     LOWEST,
+    add_rows,
     exponents,
     in_units,
     powers_of_two,
@@ -117,6 +119,36 @@ class Tiles(ABC):
                 first = part.start * (out.strides[0] // out.itemsize) + columns.start
                 self._tile(rows, columns, out[part, columns], flat[first:])
         return out
+
+    def add(self, F: Array, X: Array, t: Array, out: Array | None = None) -> None:
+        r"""Add :math:`t' k(X, Z)` to `F`, keeping the kernel values in `out` if it is given.
+
+        Without it they live in the cache only. Columns are shared between the cores.
+
+        Parameters
+        ----------
+        F : (m,) array of float64
+        X : (n, p) array of float32
+        t : (n,) array of float64
+        out : (n, m) array of float32, optional
+            With contiguous rows.
+        """
+        parts = [(part, self._rows(X[part])) for part in pieces(0, len(X), self.height)]
+
+        def columnwise(columns: slice) -> None:
+            for part, rows in parts:
+                n, m = part.stop - part.start, columns.stop - columns.start
+                if out is None:
+                    K = _scratch.tile(1, n, m)
+                    flat, step = K.reshape(-1), m
+                else:
+                    K, step = out[part, columns], out.strides[0] // out.itemsize
+                    flat = _memory(out)[part.start * step + columns.start :]
+                self._tile(rows, columns, K, flat)
+                add_rows(F[columns], flat, step * np.arange(n), t[part])
+
+        tallest = slice(0, min(len(X), self.height))
+        map_blocks(columnwise, pieces(0, self.m, self._width(tallest)))
 
     def square(self, X: Array) -> Array:
         """Return the kernel matrix of the points with themselves, half of it computed."""
@@ -356,6 +388,13 @@ class Either:
             return K
         out[...] = K
         return out
+
+    def add(self, F: Array, X: Data, t: Array, out: Array | None = None) -> None:
+        """Add ``t' k(X, Z)`` to `F`, keeping the kernel values in `out` if it is given."""
+        if self.tiles is not None and _is_single(X) and (out is None or _has_rows(out)):
+            self.tiles.add(F, X, t, out)
+            return
+        F += t @ self(X, out)
 
 
 def _is_single(X: Data) -> bool:

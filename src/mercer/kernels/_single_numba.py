@@ -7,7 +7,10 @@ The products ``d = <x, z>`` and half the squared norms ``hx``, ``hz`` make the e
 import numpy as np
 from numba import njit
 
-__all__ = ["LOWEST", "exponents", "in_units", "powers_of_two", "repair", "weigh"]
+__all__ = ["LOWEST", "add_rows", "exponents", "in_units", "powers_of_two", "repair", "weigh"]
+
+# Columns summed at once.
+COLUMNS = 2048
 
 ZERO, ONE, MINUS_HALF = np.float32(0.0), np.float32(1.0), np.float32(-0.5)
 
@@ -109,3 +112,28 @@ def weigh(K, a, f):
         for j in range(m):
             total += np.float64(row[j]) * a[j]
         f[i] += total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})
+def add_rows(F, flat, starts, t):
+    """Add ``sum_k t[k] r_k`` to ``F``, where row ``r_k`` begins at ``flat[starts[k]]``.
+
+    The sums of some columns stay in the fastest cache while many rows pass by, four at a time.
+    """
+    n, m = F.shape[0], starts.shape[0]
+    one = flat.dtype.type
+    for begin in range(0, n, COLUMNS):
+        end = min(begin + COLUMNS, n)
+        sums = F[begin:end]
+        for k in range(0, m, 4):
+            last = m - 1
+            s0, s1 = starts[k], starts[min(k + 1, last)]
+            s2, s3 = starts[min(k + 2, last)], starts[min(k + 3, last)]
+            t0 = one(t[k])
+            t1 = one(t[k + 1] if k + 1 < m else 0.0)
+            t2 = one(t[k + 2] if k + 2 < m else 0.0)
+            t3 = one(t[k + 3] if k + 3 < m else 0.0)
+            r0, r1 = flat[s0 + begin : s0 + end], flat[s1 + begin : s1 + end]
+            r2, r3 = flat[s2 + begin : s2 + end], flat[s3 + begin : s3 + end]
+            for c in range(end - begin):
+                sums[c] += np.float64(t0 * r0[c] + t1 * r1[c] + (t2 * r2[c] + t3 * r3[c]))

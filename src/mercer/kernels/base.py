@@ -17,6 +17,7 @@ from mercer.kernels._pairwise import (
     Data,
     as_points,
     chunks,
+    is_sparse,
     mirror,
     row_slices,
     take,
@@ -188,6 +189,21 @@ class Kernel(Params, ABC):
             Those with coefficients, the support.
         """
         return take(X, index)
+
+    def origin(self, X: Data) -> Array | None:
+        """Return what may be subtracted from all points without changing a kernel value.
+
+        The mean of dense float64 points, if the kernel depends on differences only: around it they
+        have the more digits in float32 the farther away from zero they are.
+
+        Parameters
+        ----------
+        X : (n, p) points
+        """
+        if not self.stationary or is_sparse(X) or X.dtype != np.float64 or not X.shape[0]:
+            return None
+        mean: Array = X.mean(axis=0)
+        return mean
 
     def on(self, dims: Sequence[int] | slice) -> ActiveDims:
         """Return this kernel restricted to the features `dims`, a list of integers or a slice."""
