@@ -63,6 +63,12 @@ class Gram(ABC):
         out[...] = block
         return out
 
+    def add_rows(
+        self, F: NDArray[np.float64], index: Index, t: Array, out: Array | None = None
+    ) -> None:
+        """Add ``t' K[index]`` to `F`, keeping the rows in `out` if it is given."""
+        F += t @ self.rows(index, out)
+
     def dense(self) -> Array:
         """Return the whole matrix, contiguous by rows; the caller must not write to it."""
         K = np.empty(self.shape, dtype=self.dtype)

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram._rows_numba import add_rows, assemble
+from mercer._threads import map_blocks
+from mercer.gram._rows_numba import assemble
 from mercer.gram.base import Gram
 from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
+from mercer.kernels._single_numba import add_rows
 
 # A matrix of so few samples is computed as a whole: the time is that of a few calls.
 WHOLE = 2048
@@ -113,28 +115,43 @@ class RowStore:
         self._clock += 1
         slots = self._slot[index]
         stored = slots >= 0
-        known = slots[stored]
-        self._used[known] = self._clock
-        self._accumulate(F, self._store, known, t[stored])
+        self._add_stored(F, slots[stored], t[stored])
         wanted = ~stored if keep is None else ~stored & keep
         place = self._room(int(np.count_nonzero(wanted)))
         kept = np.flatnonzero(wanted)[: len(place)]
-        rest = np.setdiff1d(np.flatnonzero(~stored), kept, assume_unique=True)
         for part in row_slices(len(kept), len(F) * self.K.dtype.itemsize, self._batch):
-            where, slot = kept[part], place[part]
-            if slot[-1] - slot[0] == len(slot) - 1 and np.all(np.diff(slot) == 1):
-                rows = self.K.rows(index[where], out=self._store[slot[0] : slot[-1] + 1])
-            else:
-                rows = self._store[slot] = self.K.rows(
-                    index[where], out=self._blank_rows(len(slot))
-                )
-            self._keep(index[where], slot)
-            self._accumulate(F, rows, np.arange(len(slot)), t[where])
-        for part in row_slices(len(rest), len(F) * self.K.dtype.itemsize, self._batch):
-            where = rest[part]
-            rows = self.K.rows(index[where], out=self._blank_rows(len(where)))
-            self._accumulate(F, rows, np.arange(len(where)), t[where])
-        self.evaluations += (len(kept) + len(rest)) * len(F)
+            self._add_new(F, index[kept[part]], t[kept[part]], place[part])
+        rest = ~stored
+        rest[kept] = False
+        for part in row_slices(int(np.count_nonzero(rest)), 1, 1024):
+            some = np.flatnonzero(rest)[part]
+            self.K.add_rows(F, index[some], t[some])
+        self.evaluations += int(np.count_nonzero(~stored)) * len(F)
+
+    def _add_stored(self, F: NDArray[np.float64], slots: NDArray[np.intp], t: Array) -> None:
+        self._used[slots] = self._clock
+        flat, n = self._store.reshape(-1), len(F)
+
+        def columnwise(columns: slice) -> None:
+            add_rows(F[columns], flat, n * slots + columns.start, t)
+
+        if len(slots):
+            map_blocks(columnwise, row_slices(n, 1, max(4096, -(-n // 8))))
+
+    def _add_new(
+        self,
+        F: NDArray[np.float64],
+        index: NDArray[np.intp],
+        t: Array,
+        slots: NDArray[np.intp],
+    ) -> None:
+        if np.all(np.diff(slots) == 1):
+            self.K.add_rows(F, index, t, self._store[slots[0] : slots[-1] + 1])
+        else:
+            rows = self._blank_rows(len(slots))
+            self.K.add_rows(F, index, t, rows)
+            self._store[slots] = rows
+        self._keep(index, slots)
 
     def _blank_rows(self, m: int) -> Array:
         """Return room for rows that are used once, always the same."""
@@ -142,12 +159,6 @@ class RowStore:
         if len(self._scratch) < m * n:
             self._scratch = np.empty(m * n, dtype=self.K.dtype)
         return self._scratch[: m * n].reshape(m, n)
-
-    def _accumulate(
-        self, F: NDArray[np.float64], rows: Array, slots: NDArray[np.intp], t: Array
-    ) -> None:
-        if len(slots):
-            add_rows(F, rows, slots, t, 0, len(F))
 
     def _room(self, wanted: int) -> NDArray[np.intp]:
         """Return slots for new rows: unused ones, then those whose rows are stale."""

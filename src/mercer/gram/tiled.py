@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
 from mercer.kernels._pairwise import Array, Data, as_single, count, float_dtype, row_slices, take
+from mercer.kernels._single import Either
 from mercer.kernels.base import Evaluator, Kernel
 
 # Points whose float32 copy takes more than this are read as they are.
@@ -111,6 +112,14 @@ class Tiled(Gram):
         if out is None or self._evaluate is None:
             return super().rows(index, out)
         return self._evaluate(take(self.X, positions(index, self.shape[0])), out=out)
+
+    def add_rows(
+        self, F: NDArray[np.float64], index: Index, t: Array, out: Array | None = None
+    ) -> None:
+        if isinstance(self._evaluate, Either):
+            self._evaluate.add(F, take(self.X, positions(index, self.shape[0])), t, out)
+        else:
+            super().add_rows(F, index, t, out)
 
     def _parts(self, n: int) -> Any:
         return row_slices(n, 1, self._tile)
