@@ -240,8 +240,11 @@ class RadialTiles(Tiles):
         self.profile = profile
         # Powers of two are cheaper than those of e: the Gaussian's t is in units of log 2.
         self.unit = LOG2_E if profile is None else 1.0
-        scaled = (factor * np.sqrt(self.unit)).astype(np.float32)
-        self.factor = np.ascontiguousarray(np.broadcast_to(scaled, p))
+        # Not rounded before it multiplies: that would be another kernel, and its error would add up
+        # over a sum of kernel values where those of the points cancel.
+        scaled = np.asarray(factor * np.sqrt(self.unit), dtype=np.float64)
+        self.exact = np.ascontiguousarray(np.broadcast_to(scaled, p))
+        self.factor = self.exact.astype(np.float32)
         self.rounding = rounding(p)
         self.limit = self.unit * ERROR / (4.0 * self.rounding * slope)
         # Transposed, because that is what a product with few rows reads fastest.
@@ -270,7 +273,7 @@ class RadialTiles(Tiles):
     def _in_units(self, X: Array) -> tuple[Array, Array]:
         """Return the points in units around the origin, and half their squared norms."""
         units, half = np.empty(X.shape, dtype=np.float32), np.empty(len(X), dtype=np.float32)
-        in_units(np.ascontiguousarray(X), self.origin, self.factor, units, half)
+        in_units(np.ascontiguousarray(X), self.origin, self.exact, units, half)
         return units, half
 
     def _lowest(self, half: Array) -> Array:

@@ -19,6 +19,10 @@ ZERO, ONE, MINUS_HALF = np.float32(0.0), np.float32(1.0), np.float32(-0.5)
 ROUND = np.float32(12582912.0)
 BIAS, MANTISSA = np.int32(127), np.int32(23)
 
+# An exponent of nearly equal points that rounding made positive stays so: cut at zero, such errors
+# would all have one sign and add up in a quadratic form. Larger ones are not rounding.
+HIGHEST = np.float32(2.0**-7)
+
 # Below, 2^t is subnormal, and the exponent's bits no longer make it: it becomes zero.
 LOWEST = np.float32(-125.9)
 
@@ -42,7 +46,7 @@ def in_units(X, origin, factor, units, half):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def powers_of_two(D, hx, hz, flat, step):
-    """Write ``2^min(D - hx - hz, 0)``; row i of the result begins at ``flat[i step]``.
+    """Write ``2^min(D - hx - hz, HIGHEST)``; row i of the result begins at ``flat[i step]``.
 
     Only additions, products and bits of integers, no table and no branch, so that the loop runs
     on all lanes of the processor. The error is below 1 unit in the last place.
@@ -54,7 +58,7 @@ def powers_of_two(D, hx, hz, flat, step):
         out = flat[i * step : i * step + m]
         for j in range(m):
             t = (d[j] - hz[j]) - h
-            t = ZERO if t > ZERO else t
+            t = HIGHEST if t > HIGHEST else t
             shifted = np.float32(t + ROUND)
             r = t - (shifted - ROUND)
             fraction = ONE + r * (C1 + r * (C2 + r * (C3 + r * (C4 + r * (C5 + r * C6)))))

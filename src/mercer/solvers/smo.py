@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._threads import team
 from mercer.gram.base import Gram
 from mercer.gram.rows import WHOLE, RowStore
 from mercer.losses.base import Array, QuadraticDualLoss
@@ -100,12 +101,14 @@ class SMO(Solver):
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
         state = _State(risk, None if start is None else start.a)
         single = self.tol >= SINGLE and risk.n > EXACT
-        return self._decompose(state, state.K.single() if single else state.K, monitor)
+        with team():
+            return self._decompose(state, state.K.single() if single else state.K, monitor)
 
     def polish(self, risk: RegularizedRisk, answer: Answer, monitor: Monitor) -> Answer:
         """Take the last steps over rows in the precision of the matrix itself."""
         state = _State(risk, answer.a, answer.n_iter)
-        return self._decompose(state, state.K, monitor)
+        with team():
+            return self._decompose(state, state.K, monitor)
 
     def _decompose(self, state: _State, K: Gram, monitor: Monitor) -> Answer:
         """Solve on one working set after the other, over rows of ``K`` that are kept."""
