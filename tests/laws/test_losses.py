@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import CLASSIFICATION, LOSSES
+from mercer.losses.base import SLACK
 
 EPS = np.finfo(float).eps
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -74,9 +75,13 @@ def test_violation_and_gap_vanish_together(loss, y, f, fraction):
     v = slope(loss, y, fraction)
     gap = loss.value(y, f) + loss.conjugate(y, v) - v * f
     violation = loss.violation(y, f, v)
+    # A slope that rounding may have taken from the end of its range counts as the end, where any
+    # decision value beyond is optimal; the logistic loss forgives nothing at its infinite ends.
+    end = np.nan_to_num(loss.conjugate_gradient(y, v), posinf=0.0, neginf=0.0)
+    forgiven = SLACK * abs(v) * abs(f - end)
     if violation == 0:
-        assert gap <= rounding(loss, y, f, v)
-    if gap > rounding(loss, y, f, v):
+        assert gap <= rounding(loss, y, f, v) + forgiven
+    if gap > rounding(loss, y, f, v) + forgiven:
         assert violation > 0
     # With f' where the slope is v, the gap is l(f) - l(f') - v (f - f'), which convexity bounds.
     away = abs(loss.gradient(y, f) - v) * abs(f - loss.conjugate_gradient(y, v))

@@ -7,6 +7,7 @@ from mercer.losses.base import (
     MarginLoss,
     QuadraticDualLoss,
     ResidualLoss,
+    WeightedLosses,
 )
 from mercer.losses.classification import Hinge, HuberHinge, Logistic, SquaredHinge
 from mercer.losses.power import PiecewisePolynomial, Polynomial
@@ -40,4 +41,5 @@ __all__ = [
     "Squared",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
+    "WeightedLosses",
 ]

@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._params import Params
+from mercer.losses.conjugate import SLACK, Array, Conjugate, DualTerms, WeightedLosses
 
 __all__ = [
+    "SLACK",
     "Array",
     "Conjugate",
     "DualTerms",
@@ -26,153 +28,8 @@ __all__ = [
     "MarginLoss",
     "QuadraticDualLoss",
     "ResidualLoss",
+    "WeightedLosses",
 ]
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
-# A slope a / c recovered from a = c * bound may leave the box by rounding; this relative slack is
-# far below any solver tolerance and far above the few units in the last place of a division.
-SLACK = 1e-12
-
-
-@dataclass(frozen=True)
-class Conjugate:
-    r"""Two parabolas that meet at zero, on an interval.
-
-    .. math::
-
-        \rho^*(u) = t\,u + k\,|u| + \tfrac12 q_\pm u^2, \qquad  \text{lower} \le u \le \text{upper},
-
-    with :math:`q_+` = ``quad`` for :math:`u > 0` and :math:`q_-` = ``quad_negative`` for
-    :math:`u < 0`. Every field is a number or one number per sample.
-
-    Parameters
-    ----------
-    tilt : float or ndarray of shape (n,)
-        Linear term; shifts the loss along its argument.
-    kink : float or ndarray of shape (n,)
-        Half-width of the interval on which the loss is zero; not negative.
-    quad : float or ndarray of shape (n,)
-        Curvature of the conjugate; zero makes the loss piecewise linear.
-    lower, upper : float or ndarray of shape (n,)
-        Smallest and largest slope of the loss, ``lower <= 0 <= upper``.
-    quad_negative : float, ndarray of shape (n,) or None
-        Curvature for negative slopes, ``None`` for the same as ``quad``.
-    """
-
-    tilt: float | Array = 0.0
-    kink: float | Array = 0.0
-    quad: float | Array = 0.0
-    lower: float | Array = -np.inf
-    upper: float | Array = np.inf
-    quad_negative: float | Array | None = None
-
-    def _sides(self, s: Array) -> tuple[Array, Array, Array, Array, Array, Array]:
-        """Return excess, slope and curvature of the conjugate on the positive and negative side."""
-        q_up = np.asarray(self.quad, dtype=float)
-        q_down = q_up if self.quad_negative is None else np.asarray(self.quad_negative, dtype=float)
-        e_up = np.maximum(s - self.tilt - self.kink, 0.0)
-        e_down = np.minimum(s - self.tilt + self.kink, 0.0)
-        return (
-            e_up,
-            np.minimum(_ratio(e_up, q_up), self.upper),
-            q_up,
-            e_down,
-            np.maximum(_ratio(e_down, q_down), self.lower),
-            q_down,
-        )
-
-    def value(self, s: Array) -> Array:
-        r"""Evaluate the loss :math:`\rho(s) = \sup_u s u - \rho^*(u)`."""
-        e_up, u_up, q_up, e_down, u_down, q_down = self._sides(s)
-        with np.errstate(invalid="ignore"):  # 0 * inf behind a hard wall (no curvature, no bound)
-            up = u_up * (e_up - np.where(q_up > 0, 0.5 * q_up * u_up, 0.0))
-            down = u_down * (e_down - np.where(q_down > 0, 0.5 * q_down * u_down, 0.0))
-        return np.where(e_up > 0, up, 0.0) + np.where(e_down < 0, down, 0.0)
-
-    def slope(self, s: Array) -> Array:
-        r"""Evaluate :math:`\rho'(s)`; at a kink, the subgradient nearest to zero."""
-        _, u_up, _, _, u_down, _ = self._sides(s)
-        return np.asarray(u_up + u_down)
-
-    def curvature(self, s: Array) -> Array:
-        r"""Evaluate :math:`\rho''(s)`; where it jumps, one of the two values."""
-        e_up, _, q_up, e_down, _, q_down = self._sides(s)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            up = np.where((e_up > 0) & (e_up < q_up * self.upper), 1.0 / q_up, 0.0)
-            down = np.where((e_down < 0) & (e_down > q_down * self.lower), 1.0 / q_down, 0.0)
-        # A parabola without dead zone is curved at its vertex too.
-        vertex = (e_up == 0) & (e_down == 0) & (np.asarray(self.kink) == 0) & (q_up > 0)
-        return np.asarray(np.where(vertex, 1.0 / np.where(q_up > 0, q_up, 1.0), up + down))
-
-    def dual(self, u: Array) -> Array:
-        r"""Evaluate :math:`\rho^*(u)`, infinite outside the interval."""
-        inside, _, _ = self._domain(u)
-        u = np.where(inside, u, 0.0)
-        value = u * self.tilt + self.kink * np.abs(u) + 0.5 * self._quad(u) * u * u
-        return np.where(inside, value, np.inf)
-
-    def dual_slope(self, u: Array) -> Array:
-        r"""Evaluate :math:`\rho^{*\prime}(u)`, one-sided by the sign of ``u``."""
-        return np.asarray(self.tilt + self.kink * np.sign(u) + self._quad(u) * u)
-
-    def dual_curvature(self, u: Array) -> Array:
-        r"""Evaluate :math:`\rho^{*\prime\prime}(u)`, one-sided by the sign of ``u``."""
-        return np.asarray(self._quad(u) + np.zeros_like(u))
-
-    def interval(self, u: Array) -> tuple[Array, Array]:
-        r"""Return the ends of :math:`\partial \rho^*(u)`: where the loss has slope ``u``.
-
-        No point has a slope outside the interval: there the ends are ``(inf, -inf)``.
-        """
-        inside, at_lower, at_upper = self._domain(u)
-        u = np.where(inside, u, 0.0)
-        slope, zero = self.dual_slope(u), np.where(u == 0, self.kink, 0.0)
-        low = np.where(at_lower, -np.inf, slope - zero)
-        high = np.where(at_upper, np.inf, slope + zero)
-        return np.where(inside, low, np.inf), np.where(inside, high, -np.inf)
-
-    def _domain(self, u: Array) -> tuple[Mask, Mask, Mask]:
-        """Answer where ``u`` lies inside the interval, at its lower and at its upper end."""
-        lower, upper = np.asarray(self.lower), np.asarray(self.upper)
-        below, above = SLACK * np.abs(_finite(lower)), SLACK * np.abs(_finite(upper))
-        inside = np.isfinite(u) & (u >= lower - below) & (u <= upper + above)
-        return inside, u <= lower + below, u >= upper - above
-
-    def _quad(self, u: Array) -> Array:
-        negative = self.quad if self.quad_negative is None else self.quad_negative
-        return np.asarray(np.where(u < 0, negative, self.quad))
-
-
-def _ratio(e: Array, q: Array) -> Array:
-    """Return e / q, with 0 / 0 = 0 and e / 0 = sign(e) inf."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(e == 0, 0.0, e / q)
-
-
-def _finite(bound: Array) -> Array:
-    return np.where(np.isfinite(bound), bound, 0.0)
-
-
-@dataclass(frozen=True)
-class DualTerms:
-    r"""The separable part of the dual, :math:`g_i(a_i) = c_i\, l^*(y_i, -a_i / c_i)`, as arrays.
-
-    .. math::
-
-        g_i(a) = p^\pm_i a + \tfrac12 q^\pm_i a^2, \qquad \text{lower}_i \le a \le \text{upper}_i,
-
-    with the coefficients ``+`` for :math:`a > 0` and ``-`` for :math:`a < 0`. Quadratic-programming
-    solvers read these arrays and know nothing else of the loss.
-    """
-
-    p_pos: Array
-    p_neg: Array
-    q_pos: Array
-    q_neg: Array
-    lower: Array
-    upper: Array
 
 
 class Loss(Params, ABC):
@@ -219,6 +76,13 @@ class Loss(Params, ABC):
         r"""Measure how far ``(f, v)`` is from :math:`v \in \partial l(y, f)`; zero if it holds."""
         return np.abs(v - self.gradient(y, f))
 
+    def weigh(self, y: Array, c: Array) -> WeightedLosses:
+        """Return the weighted losses of a sample together with their conjugates."""
+        low, high = self.slopes(y)
+        with np.errstate(invalid="ignore"):  # 0 * inf: a sample without weight stays at zero
+            lower, upper = np.where(c > 0, -c * high, 0.0), np.where(c > 0, -c * low, 0.0)
+        return _Weighted(self, y, c, lower, upper)
+
     def take(self, index: NDArray[np.intp]) -> Self:
         """Restrict per-sample parameters to the samples ``index``."""
         params: dict[str, Any] = {
@@ -226,6 +90,35 @@ class Loss(Params, ABC):
             for name, value in self.get_params(deep=False).items()
         }
         return type(self)(**params)
+
+
+@dataclass(frozen=True)
+class _Weighted(WeightedLosses):
+    """Weighted losses that are evaluated one call at a time, whatever they are."""
+
+    loss: Loss
+    y: Array
+    c: Array
+    lower: Array
+    upper: Array
+
+    def value(self, f: Array) -> Array:
+        return np.where(self.c > 0, self.c * self.loss.value(self.y, f), 0.0)
+
+    def conjugate(self, a: Array) -> Array:
+        with np.errstate(invalid="ignore"):  # 0 * inf
+            return self._live(self.c * self.loss.conjugate(self.y, self._slope(a)), a)
+
+    def violation(self, a: Array, f: Array) -> Array:
+        return self._live(self.loss.violation(self.y, f, self._slope(a)), a)
+
+    def _slope(self, a: Array) -> Array:
+        """Return v = -a / c, the slope of the loss that coefficients claim."""
+        return -a / np.where(self.c > 0, self.c, 1.0)
+
+    def _live(self, values: Array, a: Array) -> Array:
+        """Return values of samples with weight; others are free at zero, forbidden elsewhere."""
+        return np.where(self.c > 0, values, np.where(a == 0, 0.0, np.inf))
 
 
 class QuadraticDualLoss(Loss):
@@ -238,6 +131,9 @@ class QuadraticDualLoss(Loss):
     @abstractmethod
     def dual_terms(self, y: Array, c: Array) -> DualTerms:
         """Return the separable dual of the weighted losses as arrays."""
+
+    def weigh(self, y: Array, c: Array) -> DualTerms:
+        return self.dual_terms(y, c)
 
     @property
     def smooth(self) -> bool:
@@ -344,16 +240,15 @@ class MarginLoss(QuadraticDualLoss):
 
 def _terms(c: Array, **terms: Any) -> DualTerms:
     """Scale conjugate parameters by the weights; a sample of weight zero is pinned at zero."""
-    full = {name: np.broadcast_to(np.asarray(x, dtype=float), c.shape) for name, x in terms.items()}
-    weightless = c == 0
+    weightless, zero = c == 0, np.zeros(c.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         return DualTerms(
-            p_pos=np.ascontiguousarray(full["p_pos"]),
-            p_neg=np.ascontiguousarray(full["p_neg"]),
-            q_pos=np.where(weightless, 0.0, full["q_pos"] / c),
-            q_neg=np.where(weightless, 0.0, full["q_neg"] / c),
-            lower=np.where(weightless, 0.0, full["lower"] * c),
-            upper=np.where(weightless, 0.0, full["upper"] * c),
+            p_pos=zero + terms["p_pos"],
+            p_neg=zero + terms["p_neg"],
+            q_pos=np.where(weightless, 0.0, terms["q_pos"] / c),
+            q_neg=np.where(weightless, 0.0, terms["q_neg"] / c),
+            lower=np.where(weightless, 0.0, terms["lower"] * c),
+            upper=np.where(weightless, 0.0, terms["upper"] * c),
         )
 
 

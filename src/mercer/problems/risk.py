@@ -14,12 +14,13 @@ The two values add up to the duality gap, a sum of one non-negative Fenchel-Youn
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.gram.base import Gram
-from mercer.losses.base import Array, Loss
+from mercer.losses.base import Array, Loss, WeightedLosses
 
 __all__ = ["Certificate", "RegularizedRisk"]
 
@@ -123,41 +124,36 @@ class RegularizedRisk:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.c > 0, -a / self.c, np.where(a == 0, 0.0, -np.sign(a) * np.inf))
 
+    @cached_property
+    def terms(self) -> WeightedLosses:
+        r"""The weighted losses :math:`c_i l(y_i, f_i)` with their conjugates, computed once."""
+        return self.loss.weigh(self.y, self.c)
+
     def box(self) -> tuple[Array, Array]:
         """Return the bounds on ``a`` that the slopes of the loss imply."""
-        low, high = self.loss.slopes(self.y)
-        with np.errstate(invalid="ignore"):  # 0 * inf: a sample without weight stays at zero
-            return (
-                np.where(self.c > 0, -self.c * high, 0.0),
-                np.where(self.c > 0, -self.c * low, 0.0),
-            )
+        return self.terms.lower, self.terms.upper
 
     def risk(self, f: Array) -> float:
         """Return the weighted sum of losses at decision values ``f``."""
-        return float(np.sum(self.c * self.loss.value(self.y, f)))
+        return float(np.sum(self.terms.value(f)))
 
     def conjugate(self, a: Array) -> float:
         r"""Return :math:`\sum_i c_i l^*(y_i, -a_i / c_i)`, infinite outside the box."""
-        return float(np.sum(self._weighted(self.loss.conjugate(self.y, self.slope(a)), a)))
+        return float(np.sum(self.terms.conjugate(a)))
 
     def certificate(self, a: Array, b: Array, Ka: Array | None = None) -> Certificate:
         """Measure objective, gap, violation and residual of ``(a, b)`` from one product with K."""
         Ka = self.K.matvec(a) if Ka is None else Ka
         f = Ka + self.B @ b
-        quadratic = float(a @ Ka)
-        risk, conjugate = self.risk(f), self.conjugate(a)
-        primal = 0.5 * quadratic + risk + float(self.d @ b)
-        v = self.slope(a)
-        with np.errstate(invalid="ignore"):
-            vf = v * f
+        quadratic = 0.5 * float(a @ Ka)
+        loss, conjugate = self.terms.value(f), self.terms.conjugate(a)
         # Summed sample by sample, so that the gap does not suffer from the size of the two values.
-        terms = self._weighted(self.loss.value(self.y, f) + self.loss.conjugate(self.y, v) - vf, a)
-        violation = np.where(self.c > 0, self.loss.violation(self.y, f, v), 0.0)
+        gaps = loss + conjugate + a * f
         return Certificate(
-            primal=primal,
-            dual=-(0.5 * quadratic + conjugate),
-            gap=float(np.sum(np.maximum(terms, 0.0))),
-            violation=float(np.max(violation, initial=0.0)),
+            primal=quadratic + float(np.sum(loss)) + float(self.d @ b),
+            dual=-(quadratic + float(np.sum(conjugate))),
+            gap=float(np.sum(np.maximum(gaps, 0.0))),
+            violation=float(np.max(self.terms.violation(a, f), initial=0.0)),
             residual=self.residual(a),
             f=f,
         )
@@ -180,8 +176,3 @@ class RegularizedRisk:
         return RegularizedRisk(
             self.loss.take(index), K, self.y[index], self.c[index], self.B[index], self.d
         )
-
-    def _weighted(self, values: Array, a: Array) -> Array:
-        """Multiply by the weights; a sample without weight is free at zero, forbidden elsewhere."""
-        with np.errstate(invalid="ignore"):
-            return np.where(self.c > 0, self.c * values, np.where(a == 0, 0.0, np.inf))
