@@ -64,7 +64,8 @@ class Tiled(Gram):
         X = self.X
         if getattr(X, "dtype", None) != np.float64 or 4.0 * count(X) * X.shape[1] > SINGLE_BYTES:
             return self
-        return Tiled(self.kernel, as_single(X, SINGLE_BYTES), 4 * SINGLE_BYTES)
+        single = as_single(X, SINGLE_BYTES, self.kernel.origin(X))
+        return Tiled(self.kernel, single, 4 * SINGLE_BYTES)
 
     def restrict(self, index: NDArray[np.intp]) -> Gram:
         """Return the matrix of some of the points."""
