@@ -1,10 +1,11 @@
-"""The compiled loop once more in plain NumPy: slow, obvious, without shrinking."""
+"""The compiled loop once more in plain NumPy: slow, obvious, without working sets."""
 
-import itertools
+from types import SimpleNamespace
 
 import numpy as np
 
 FLAT = 1e-12
+NAMES = ("p_pos", "p_neg", "q_pos", "q_neg", "lower", "upper")
 
 
 def derivatives(F, a, t):
@@ -16,24 +17,15 @@ def derivatives(F, a, t):
     return up, down
 
 
-def line_minimum(objective, room, breaks):
-    """Minimize a convex piecewise quadratic on [0, room] by looking at every piece."""
-    ends = sorted({0.0, room, *[t for t in breaks if 0 < t < room]})
-    best_t, best = 0.0, objective(0.0)
-    for left, right in itertools.pairwise(ends):
-        # Fit the parabola of this piece through three of its points.
-        right = min(right, left + 1e6)
-        middle = 0.5 * (left + right)
-        f0, f1, f2 = objective(left), objective(middle), objective(right)
-        h = middle - left
-        curvature, slope = (f2 - 2 * f1 + f0) / h**2, (4 * f1 - f2 - 3 * f0) / (2 * h)
-        candidates = [left, right]
-        if curvature > 0:
-            candidates.append(float(np.clip(left - slope / curvature, left, right)))
-        for t in candidates:
-            if objective(t) < best:
-                best_t, best = t, objective(t)
-    return best_t
+def line_minimum(objective, room):
+    """Minimize a parabola on [0, room], known by three of its values."""
+    h = 0.5 * room
+    f0, f1, f2 = objective(0.0), objective(h), objective(room)
+    curvature, slope = (f2 - 2 * f1 + f0) / h**2, (4 * f1 - f2 - 3 * f0) / (2 * h)
+    candidates = [0.0, room]
+    if curvature > 0:
+        candidates.append(float(np.clip(-slope / curvature, 0.0, room)))
+    return min(candidates, key=objective)
 
 
 def dual(K, a, t):
@@ -42,17 +34,30 @@ def dual(K, a, t):
     return 0.5 * a @ K @ a + g.sum()
 
 
+def with_phantom(K, a, t, group):
+    """Append a coefficient to those in no group: free, without cost and without kernel values."""
+    ends = {"lower": -np.inf, "upper": np.inf}
+    t = SimpleNamespace(**{k: np.append(getattr(t, k), ends.get(k, 0.0)) for k in NAMES})
+    return np.pad(K, (0, 1)), np.append(a, 0.0), t, np.append(group, -1)
+
+
 def pair_steps(K, a, t, group, n_groups, tol, max_iter):
     """Run second-order pair steps; return coefficients and the number of steps."""
-    a = a.copy()
+    n = len(a)
+    K, a, t, group = with_phantom(K, a, t, group)
+    kinked = (t.p_pos != t.p_neg) | (t.q_pos != t.q_neg)
     for step in range(max_iter):
         F = K @ a
         up, down = derivatives(F, a, t)
-        spans = [down[group == g].max() - up[group == g].min() for g in range(n_groups)]
-        g = int(np.argmax(spans))
-        if spans[g] <= tol:
-            return a, step
-        inside = group == g
+        groups = range(-1, n_groups)
+        spans = [
+            np.max(down, where=group == g, initial=-np.inf)
+            - np.min(up, where=group == g, initial=np.inf)
+            for g in groups
+        ]
+        inside = group == groups[int(np.argmax(spans))]
+        if max(spans) <= tol:
+            return a[:n], step
         i = int(np.flatnonzero(inside)[np.argmin(up[inside])])
         q_i = t.q_pos[i] if a[i] >= 0 else t.q_neg[i]
         q_j = np.where(a > 0, t.q_pos, t.q_neg)
@@ -61,9 +66,11 @@ def pair_steps(K, a, t, group, n_groups, tol, max_iter):
         j = int(np.argmax(gain))
         direction = np.zeros_like(a)
         direction[i], direction[j] = 1.0, -1.0
-        room = min(t.upper[i] - a[i], a[j] - t.lower[j])
-        room = min(room, 1e6)
-        move = line_minimum(lambda s, a=a, d=direction: dual(K, a + s * d, t), room, [-a[i], a[j]])
+        # A step ends at a kink, where the objective is no longer the same parabola.
+        end_i = 0.0 if kinked[i] and a[i] < 0 else t.upper[i]
+        end_j = 0.0 if kinked[j] and a[j] > 0 else t.lower[j]
+        room = min(end_i - a[i], a[j] - end_j, 1e6)
+        move = line_minimum(lambda s, a=a, d=direction: dual(K, a + s * d, t), room)
         a = a + move * direction
         a = np.where(np.abs(a) < 1e-13, 0.0, np.clip(a, t.lower, t.upper))
-    return a, max_iter
+    return a[:n], max_iter

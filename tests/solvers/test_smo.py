@@ -22,7 +22,9 @@ from mercer.losses import (
 )
 from mercer.problems import RegularizedRisk
 from mercer.solvers import SMO, ConvergenceWarning, InteriorPoint, Status, minimize
-from solvers.plain_smo import dual, pair_steps
+from mercer.solvers._pairs import pack, slopes, survey
+from mercer.solvers._pairs import pair_steps as compiled_steps
+from solvers.plain_smo import derivatives, dual, pair_steps
 
 LOSSES = [
     Squared(),
@@ -44,7 +46,7 @@ def sample(n, loss, seed=0, C=2.0, kernel=None, groups=1):
     y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=n)
     if "inge" in type(loss).__name__:
         y = np.where(y > 0, 1.0, -1.0)
-    group = rng.integers(0, max(groups, 1), size=n)
+    group = rng.integers(0, max(groups, 1), size=n) if groups else np.full(n, -1)
     B = np.eye(max(groups, 1))[group][:, :groups]
     K = (kernel or Gaussian(1.0))(X)
     return RegularizedRisk(loss, Dense(K), y, C * rng.uniform(0.5, 2.0, n), B), K, X, group
@@ -57,7 +59,7 @@ def assert_same_optimum(one, other):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
-@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("groups", [0, 1, 2])
 def test_compiled_loop_equals_plain_numpy(loss, groups):
     risk, K, _, group = sample(16, loss, groups=groups)
     terms = loss.dual_terms(risk.y, np.asarray(risk.c))
@@ -72,7 +74,7 @@ def test_compiled_loop_equals_plain_numpy(loss, groups):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
-@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("groups", [0, 1, 2])
 def test_the_first_steps_are_those_of_plain_numpy(loss, groups):
     risk, K, _, group = sample(16, loss, seed=1, groups=groups)
     terms = loss.dual_terms(risk.y, np.asarray(risk.c))
@@ -83,6 +85,62 @@ def test_the_first_steps_are_those_of_plain_numpy(loss, groups):
             solution = minimize(risk, SMO(tol=1e-4, max_iter=steps, shrinking=False))
         # The plain line search fits parabolas through values, which keeps half of the digits.
         np.testing.assert_allclose(solution.a, a, atol=1e-7 * np.max(np.abs(a)))
+
+
+def anywhere(loss, n, seed, n_groups):
+    """Return kernel values, terms and coefficients of either sign, at zero and on bounds.
+
+    Samples are ordered by group, the first of them are in none (-1).
+    """
+    risk, K, *_ = sample(n, loss, seed=seed)
+    terms = loss.dual_terms(risk.y, np.asarray(risk.c))
+    rng = np.random.default_rng(seed)
+    a = np.clip(rng.normal(size=n) * rng.choice([0.0, 1.0, 4.0], n), terms.lower, terms.upper)
+    return K, terms, a, np.sort(rng.integers(-1, n_groups, n))
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("n_groups", [0, 1, 2])
+def test_steps_from_anywhere_are_those_of_plain_numpy(loss, n_groups):
+    K, terms, start, group = anywhere(loss, 16, 3, n_groups)
+    ends = np.searchsorted(group, np.arange(n_groups + 1))
+    up, down = slopes(K @ start, start, terms)
+    for steps in range(1, 7):
+        plain, _ = pair_steps(K, start, terms, group, n_groups, 0.0, steps)
+        a = start.copy()
+        taken, _ = compiled_steps(K, a, up, down, pack(terms), ends, 0.0, steps, 100)
+        assert taken == steps
+        np.testing.assert_allclose(a, plain, atol=1e-7 * np.max(np.abs(plain)))
+
+
+def test_a_step_stops_at_a_kink_and_passes_zero_without_one():
+    # Two samples with a'K a = |a|^2 that want to trade their signs: a = (-1, 1) to (1, -1).
+    K, y, start = np.eye(2), np.array([10.0, -10.0]), np.array([-1.0, 1.0])
+    for loss, expected in ((EpsilonInsensitive(0.1), [0.0, 0.0]), (Absolute(), [1.0, -1.0])):
+        terms = loss.dual_terms(y, np.ones(2))
+        a = start.copy()
+        compiled_steps(K, a, *slopes(K @ a, a, terms), pack(terms), np.array([0, 2]), 1e-6, 1, 100)
+        assert a.tolist() == expected
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("n_groups", [0, 1, 2])
+def test_survey_measures_from_the_middle_of_every_group(loss, n_groups):
+    K, terms, a, group = anywhere(loss, 40, 4, n_groups)
+    group = np.random.default_rng(0).permutation(group)
+    up, down, violation, rise, fall = survey(K @ a, a, terms, group, n_groups)
+    expected = derivatives(K @ a, a, terms)
+    # The same sums of three terms, in whatever order.
+    np.testing.assert_allclose((up, down), expected, rtol=1e-13, atol=1e-13)
+    worst = [2.0 * max(0.0, *-up[group == -1], *down[group == -1])]
+    for g in range(n_groups):
+        low, high = min(up[group == g]), max(down[group == g])
+        worst.append(high - low)
+        np.testing.assert_allclose(rise[group == g], (low + high) / 2 - up[group == g])
+        np.testing.assert_allclose(fall[group == g], down[group == g] - (low + high) / 2)
+    assert violation == max(worst)
+    np.testing.assert_array_equal(rise[group == -1], -up[group == -1])
+    np.testing.assert_array_equal(fall[group == -1], down[group == -1])
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)

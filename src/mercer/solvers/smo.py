@@ -1,16 +1,14 @@
 r"""Decomposition: pairs of coefficients inside working sets, for losses with quadratic dual.
 
 Sequential minimal optimization with second-order selection (Fan, Chen and Lin, 2005), on the signed
-coefficients themselves: a loss with a dead zone has a kink at :math:`a_i = 0`, which the line
-search of a pair walks through, instead of twice the variables. One equality row per *group* of
-samples is kept: a single group is the usual intercept, two groups are the nu-machines, none is a
-machine without intercept.
+coefficients themselves: a loss with a dead zone has a kink at :math:`a_i = 0`, where a step stops,
+instead of twice the variables. One equality row per *group* of samples is kept: a single group is
+the usual intercept, two groups are the nu-machines, none is a machine without intercept.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +19,7 @@ from mercer.gram.rows import WHOLE, RowStore
 from mercer.losses.base import Array, QuadraticDualLoss
 from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers._smo_numba import pair_steps, slopes, survey
+from mercer.solvers._pairs import pack, pair_steps, slopes, survey
 from mercer.solvers.base import Answer, Monitor, Solution, Solver
 
 __all__ = ["SMO"]
@@ -135,8 +133,8 @@ class SMO(Solver):
             taken, _ = pair_steps(
                 square,
                 a,
-                up[W].astype(square.dtype),
-                down[W].astype(square.dtype),
+                up[W],
+                down[W],
                 *state.restrict(W),
                 max(0.5 * self.tol, looseness * violation),
                 monitor.left(state.steps, int(max(100, min(WORK / len(W), most)))),
@@ -161,6 +159,7 @@ class _State:
         assert isinstance(risk.loss, QuadraticDualLoss)
         self.risk = risk
         self.terms = terms = risk.loss.dual_terms(risk.y, np.asarray(risk.c))
+        self.packed = pack(terms)
         self.K, self.back = risk.K.origin()
         self.group, self.scale = _groups(risk.B)
         self.steps = steps
@@ -190,12 +189,7 @@ class _State:
             raise FloatingPointError(
                 "kernel values overflow or are not numbers; scale the inputs, or lower C"
             )
-        t = self.terms
-        answer: tuple[Array, Array, float, Array, Array] = survey(
-            self.Ka, self.a, t.p_pos, t.p_neg, t.q_pos, t.q_neg, t.lower, t.upper,
-            self.group, len(self.scale),
-        )  # fmt: skip
-        return answer
+        return survey(self.Ka, self.a, self.terms, self.group, len(self.scale))
 
     def free(self, points: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Answer which points carry a coefficient between its bounds, to be moved again."""
@@ -203,12 +197,10 @@ class _State:
         inside = self.back[(self.a > t.lower) & (self.a < t.upper) & (self.a != 0)]
         return np.isin(points, inside)
 
-    def restrict(self, W: NDArray[np.intp]) -> tuple[NDArray[Any], ...]:
+    def restrict(self, W: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
         """Return what the compiled loop reads for the samples ``W``, ordered by group."""
-        t = self.terms
         ends = np.searchsorted(self.group[W], np.arange(len(self.scale) + 1))
-        arrays = (t.p_pos, t.p_neg, t.q_pos, t.q_neg, t.lower, t.upper)
-        return (*(x[W] for x in arrays), ends)
+        return np.take(self.packed, np.append(W, len(self.a)), axis=0), ends
 
     def working_set(
         self, up: Array, down: Array, rise: Array, fall: Array, size: int
@@ -245,9 +237,7 @@ class _State:
 
     def slopes(self) -> tuple[Array, Array]:
         """Return the derivatives upwards and downwards, infinite where the box forbids the move."""
-        t = self.terms
-        up, down = slopes(self.Ka, self.a, t.p_pos, t.p_neg, t.q_pos, t.q_neg, t.lower, t.upper)
-        return up, down
+        return slopes(self.Ka, self.a, self.terms)
 
     def report(self, monitor: Monitor, violation: float) -> bool:
         """Tell the monitor where the run stands; answer whether to stop."""

@@ -1,0 +1,113 @@
+"""What surrounds the compiled pair steps of decomposition: derivatives, extremes, memory layout.
+
+It is done once per working set, by NumPy where a pass or two more do not count: every statement of
+a compiled loop delays the first fit by a millisecond.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from mercer.losses.base import Array, DualTerms
+from mercer.solvers._smo_numba import pair_loop, slopes_loop
+
+__all__ = ["pack", "pair_steps", "slopes", "survey"]
+
+# Bytes of a cache line: a vector that lies across two of them is loaded twice.
+LINE = 64
+
+
+def slopes(F: Array, a: Array, terms: DualTerms) -> tuple[Array, Array]:
+    """Return the derivatives upwards and downwards, infinite where the box forbids the move."""
+    t, up, down = terms, np.empty(len(a)), np.empty(len(a))
+    slopes_loop(F, a, t.p_pos, t.p_neg, t.q_pos, t.q_neg, t.lower, t.upper, up, down)
+    return up, down
+
+
+def survey(
+    F: Array, a: Array, terms: DualTerms, group: NDArray[np.intp], n_groups: int
+) -> tuple[Array, Array, float, Array, Array]:
+    """Return derivatives, the largest violation, and by how much each sample wants up and down.
+
+    That is measured from the middle of the group's extremes, from zero without a group (-1), and
+    negative where a coefficient rests.
+    """
+    up, down = slopes(F, a, terms)
+    violation, middle = 0.0, np.zeros(n_groups + 1)
+    for g in range(-1, n_groups):
+        inside = group == g
+        if not np.any(inside):
+            continue
+        low = float(np.min(np.where(inside, up, np.inf)))
+        high = float(np.max(np.where(inside, down, -np.inf)))
+        if g < 0:
+            # A pair shares its violation between two coefficients.
+            violation = 2.0 * max(-low, high, 0.0)
+            continue
+        violation = max(violation, high - low)
+        if low < np.inf and high > -np.inf:
+            middle[g] = 0.5 * (low + high)
+    rest = middle[group]
+    return up, down, violation, rest - up, down - rest
+
+
+def pack(terms: DualTerms) -> Array:
+    """Return what a pair step reads of a sample as a row, one cache line, with the phantom last.
+
+    Columns 0 and 1 are the linear terms below and above zero, 2 and 3 the quadratic ones. The
+    others say how far a step may go before a coefficient meets a bound, or zero if its derivative
+    jumps there: shrinking to 4 from below zero and 5 from above, growing to 6 and 7.
+    """
+    t = terms
+    kinked = (t.p_pos != t.p_neg) | (t.q_pos != t.q_neg)
+    kink = np.clip(0.0, t.lower, t.upper)
+    shrinking = t.lower, np.where(kinked, kink, t.lower)
+    growing = np.where(kinked, kink, t.upper), t.upper
+    phantom = 0.0, 0.0, 0.0, 0.0, -np.inf, -np.inf, np.inf, np.inf
+    rows = np.stack([t.p_neg, t.p_pos, t.q_neg, t.q_pos, *shrinking, *growing], axis=1)
+    return np.vstack([rows, phantom])
+
+
+def pair_steps(
+    K: NDArray[Any],
+    a: Array,
+    up: Array,
+    down: Array,
+    packed: Array,
+    ends: NDArray[np.intp],
+    tol: float,
+    max_iter: int,
+    idle: int,
+) -> tuple[int, float]:
+    """Take up to ``max_iter`` steps of maximal second-order gain; ``a`` is changed in place.
+
+    ``packed`` holds rows of :func:`pack`, the phantom's last. Samples before ``ends[0]`` are under
+    no equality row, those from ``ends[g]`` to ``ends[g + 1]`` under row g. The derivatives are kept
+    up to date in the dtype of ``K``. Stops at the tolerance, or after ``idle`` steps that moved
+    nothing. Returns (steps, violation).
+    """
+    n = len(a)
+    state = _aligned(6, n + 1, K.dtype)
+    state[0, :n] = up
+    state[1, :n] = down
+    diag, q_neg, q_pos = K.diagonal(), packed[:n, 2], packed[:n, 3]
+    state[2, :n] = diag + np.where(a < 0.0, q_neg, q_pos)
+    state[3, :n] = diag + np.where(a > 0.0, q_pos, q_neg)
+    state[5] = np.arange(state.shape[1])
+    moved, groups = np.zeros(n + 1), np.zeros(len(ends) + 1, np.uint64)
+    moved[:n], groups[1:] = a, ends
+    steps, violation = pair_loop(K, moved, packed, state, groups, tol, max_iter, idle)
+    a[:] = moved[:n]
+    return steps, violation
+
+
+def _aligned(n_rows: int, n_columns: int, dtype: DTypeLike) -> NDArray[Any]:
+    """Return zeros whose rows, at least so long, begin on cache lines."""
+    size = np.dtype(dtype).itemsize
+    width = -(-n_columns * size // LINE) * LINE // size
+    zeros = np.zeros(n_rows * width + LINE // size, dtype)
+    first = -zeros.__array_interface__["data"][0] % LINE // size
+    return zeros[first : first + n_rows * width].reshape(n_rows, width)
