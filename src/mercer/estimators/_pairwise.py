@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -18,14 +19,19 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from mercer.estimators._class_blocks import ClassBlocks
 from mercer.estimators._classes import Classifier
 from mercer.estimators._expansion import Array, dense
 from mercer.gram.base import Gram
 from mercer.gram.indexed import Indexed
+from mercer.gram.rows import WHOLE
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers import Solution
 
 __all__ = ["PairwiseClassifier"]
+
+# Part of the memory for kernel values that blocks shared by pairs of classes may take.
+SHARED = 0.5
 
 
 def _has_probabilities(machine: Any) -> bool:
@@ -73,23 +79,44 @@ class PairwiseClassifier(Classifier):
     def _problems(self, X: Any, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
         if self._n_problems() == 1:
             return [("", self._problem(K, np.where(y == 1, 1.0, -1.0), c))]
-        problems = []
+        problems, members, matrix = [], self._members(y), self._pair_matrices(K, y)
         for i, j in self._class_pairs():
-            rows = np.flatnonzero((y == i) | (y == j))
-            risk = self._problem(Indexed(K, rows), np.where(y[rows] == i, 1.0, -1.0), c[rows])
+            rows = np.concatenate([members[i], members[j]])
+            labels = np.repeat([1.0, -1.0], [len(members[i]), len(members[j])])
+            risk = self._problem(matrix(i, j, rows), labels, c[rows])
             problems.append((f"{self.classes_[i]} or {self.classes_[j]}", risk))
         return problems
+
+    def _members(self, y: Any) -> list[NDArray[np.intp]]:
+        """Return the samples of each class."""
+        return [np.flatnonzero(y == k) for k in range(len(self.classes_))]
+
+    def _pair_matrices(self, K: Gram, y: Any) -> Callable[[int, int, NDArray[np.intp]], Gram]:
+        """Return the way to the kernel matrix of a pair of classes.
+
+        Pairs that solvers read as a whole share their blocks, if the samples lie class by class and
+        the blocks of the classes with themselves take a small part of the memory granted.
+        """
+        sizes = np.bincount(y)
+        shared = float(np.sum(sizes.astype(float) ** 2)) * K.dtype.itemsize
+        if np.any(y[1:] < y[:-1]) or shared > SHARED * self.cache_size * 2**20:
+            return lambda i, j, rows: Indexed(K, rows)
+        blocks = ClassBlocks(K, np.cumsum(sizes))
+        return lambda i, j, rows: blocks.pair(i, j) if len(rows) <= WHOLE else Indexed(K, rows)
 
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
         """Lay the coefficients out as scikit-learn does: of a class, facing each other class."""
         n_classes = len(self.classes_)
         coef = np.zeros((len(y), n_classes - 1))
         intercept = np.zeros(len(solutions))
-        for k, (i, j) in enumerate(self._class_pairs()):
-            a, intercept[k] = self._read(solutions[k])
-            pair = y[(y == i) | (y == j)]
-            coef[y == i, j - 1] = a[pair == i]
-            coef[y == j, i] = a[pair == j]
+        if n_classes == 2:
+            coef[:, 0], intercept[0] = self._read(solutions[0])
+        else:
+            members = self._members(y)
+            for k, (i, j) in enumerate(self._class_pairs()):
+                a, intercept[k] = self._read(solutions[k])
+                n_first = len(members[i])
+                coef[members[i], j - 1], coef[members[j], i] = a[:n_first], a[n_first:]
         support = np.flatnonzero(np.any(coef != 0, axis=1))
         support = support[np.argsort(y[support], kind="stable")]
         self._store(X, support, coef[support])
