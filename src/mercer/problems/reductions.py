@@ -22,7 +22,7 @@ from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
 from mercer.gram.factor import orthonormal
 from mercer.gram.indexed import Indexed
-from mercer.losses.base import Array, Loss, QuadraticDualLoss
+from mercer.losses.base import Array, DualTerms, Loss
 from mercer.problems.box_qp import BoxProgram, BoxQP, Copies
 from mercer.problems.risk import RegularizedRisk
 
@@ -146,9 +146,9 @@ def box_qp(risk: RegularizedRisk, *, project: bool = False) -> Reduction[BoxQP]:
     >>> qp.back(np.array([0.9, 0.0, 0.0, 0.9]), np.zeros(0))
     (array([ 0.9, -0.9]), array([], dtype=float64))
     """
-    if not isinstance(risk.loss, QuadraticDualLoss):
+    terms = risk.terms
+    if not isinstance(terms, DualTerms):
         raise ValueError(f"the conjugate of {risk.loss!r} is not quadratic; use box_program")
-    terms = risk.loss.dual_terms(risk.y, risk.c)
     kink = (terms.p_pos != terms.p_neg) | (terms.q_pos != terms.q_neg)
     index, sign, lower, upper = _split(terms.lower, terms.upper, kink)
     sample = _sample(risk, project)
@@ -180,7 +180,7 @@ def box_program(risk: RegularizedRisk, *, project: bool = False) -> Reduction[Bo
     Reduction
         ``problem`` is a :class:`BoxQP` where the conjugate is quadratic, else a :class:`BoxDual`.
     """
-    if isinstance(risk.loss, QuadraticDualLoss):
+    if isinstance(risk.terms, DualTerms):
         return box_qp(risk, project=project)
     index, sign, lower, upper = _split(*risk.box(), np.ones(risk.n, dtype=bool))
     sample = _sample(risk, project)
@@ -235,9 +235,9 @@ def linear_system(
     >>> linear_system(RegularizedRisk(Absolute(), K, y)) is None
     True
     """
-    if not isinstance(risk.loss, QuadraticDualLoss):
+    terms, live = risk.terms, risk.c > 0
+    if not isinstance(terms, DualTerms):
         return None
-    terms, live = risk.loss.dual_terms(risk.y, risk.c), risk.c > 0
     parabola = (
         (terms.p_pos == terms.p_neg)
         & (terms.q_pos == terms.q_neg)

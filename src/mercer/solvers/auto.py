@@ -79,15 +79,16 @@ class Auto(Solver):
         if fits and direct.accepts(risk):
             return direct, f"squared loss: one linear system of {risk.n} samples"
         smo = SMO(**budget, cache_bytes=self.cache_bytes, shrinking=self.shrinking)
-        if newton.accepts(risk) and (fits or not smo.accepts(risk)):
+        takes = smo.accepts(risk)
+        if newton.accepts(risk) and (fits or not takes):
             return newton, f"smooth loss, {risk.n} samples: a few linear systems"
         stiff = FEW < risk.n <= self.max_stiff and _stiffness(risk) > STIFF
-        if smo.accepts(risk) and not stiff:
+        if takes and not stiff:
             return (
                 smo,
                 f"quadratic dual, {risk.n} samples: pair steps within {self.cache_bytes:.0e} bytes",
             )
-        if stiff and smo.accepts(risk):
+        if takes:
             kind = f"weights up to {np.max(risk.c):.0e}"
         elif isinstance(risk.loss, QuadraticDualLoss):
             kind = "several unpenalized columns"

@@ -8,6 +8,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,9 @@ SUPPORT = 1e-12
 
 # The equality rows hold to rounding at an answer: sums of n terms, none of them large.
 RESIDUAL = 1e-9
+
+# The sum of n terms is known up to n roundings of their size: B'a = d holds no better than that.
+ROUNDING = float(np.finfo(np.float64).eps)
 
 # Entries of a solver's product that are computed again, and by what part of the tolerance they may
 # differ for the product to be believed.
@@ -371,10 +375,18 @@ def believed(risk: RegularizedRisk, answer: Answer, tol: float) -> bool:
     """
     if answer.Ka is None:
         return False
-    some = np.random.default_rng(risk.n).permutation(risk.n)[:CHECKED]
+    some = _drawn(risk.n)
     support = np.flatnonzero(answer.a)
     exact = risk.K.block(some, support).astype(np.float64, copy=False) @ answer.a[support]
     return bool(np.max(np.abs(exact - answer.Ka[some]), initial=0.0) <= CHECK * tol)
+
+
+@lru_cache(maxsize=64)
+def _drawn(n: int) -> NDArray[np.intp]:
+    """Return the samples out of n at which products are checked."""
+    some = np.random.default_rng(n).permutation(n)[:CHECKED]
+    some.flags.writeable = False
+    return some
 
 
 def settle(risk: RegularizedRisk, a: Array) -> Array:
@@ -383,25 +395,21 @@ def settle(risk: RegularizedRisk, a: Array) -> Array:
     The certificate is measured afterwards, so that nothing hides behind the rounding done here.
     """
     lower, upper = risk.box()
-    largest = float(np.max(np.abs(a), initial=0.0))
-    width = np.where(np.isfinite(upper - lower), upper - lower, largest)
-    a = np.clip(a, lower, upper)
-    a = np.where(np.abs(a) <= SUPPORT * width, 0.0, a)
-    a = np.where(
-        a <= lower + SUPPORT * width, lower, np.where(a >= upper - SUPPORT * width, upper, a)
-    )
-    free = (a > lower) & (a < upper) & (a != 0)
-    if risk.q and np.any(free) and risk.residual(a) > 0:
+    width = upper - lower
+    if not np.all(np.isfinite(width)):
+        width = np.where(np.isfinite(width), width, np.max(np.abs(a)))
+    near = SUPPORT * width
+    a = np.minimum(np.maximum(a, lower), upper)
+    a = np.where(np.abs(a) <= near, 0.0, a)
+    a = np.where(a <= lower + near, lower, np.where(a >= upper - near, upper, a))
+    if risk.residual(a) > ROUNDING * risk.n:
         # The least change, scaled by each coefficient's own room, that meets the equality rows.
-        room = np.minimum(np.minimum(a - lower, upper - a), np.abs(a)) * free
-        room = room / np.max(room)
-        change = room * (
-            risk.B
-            @ np.linalg.lstsq(
-                (risk.B * room[:, None]).T @ risk.B, risk.d - risk.B.T @ a, rcond=None
-            )[0]
-        )
-        a = np.clip(a + change, lower, upper)
+        room = np.minimum(np.minimum(a - lower, upper - a), np.abs(a))
+        if np.any(room):
+            room = room / np.max(room)
+            missing = risk.d - risk.B.T @ a
+            normal = np.linalg.lstsq((risk.B * room[:, None]).T @ risk.B, missing, rcond=None)[0]
+            a = np.clip(a + room * (risk.B @ normal), lower, upper)
     return a + 0.0  # no negative zeros
 
 
