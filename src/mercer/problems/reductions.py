@@ -236,14 +236,13 @@ def linear_system(
     True
     """
     terms, live = risk.terms, risk.c > 0
-    if not isinstance(terms, DualTerms):
-        return None
+    if not isinstance(terms, DualTerms) or np.any(np.isfinite(terms.upper) & live):
+        return None  # the common case, decided at a glance
     parabola = (
         (terms.p_pos == terms.p_neg)
         & (terms.q_pos == terms.q_neg)
         & (terms.q_pos > 0)
         & np.isneginf(terms.lower)
-        & np.isposinf(terms.upper)
     )
     if not np.all(parabola[live]):
         return None
