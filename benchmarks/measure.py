@@ -25,9 +25,9 @@ class Conditions:
 
     threads: int = 1
     rounds: int = 3
-    limit: float = 300.0
-    once: float = 60.0
-    limits: tuple[tuple[str, float], ...] = (("ThunderSVM", 60.0),)
+    limit: float = 180.0
+    once: float = 20.0
+    limits: tuple[tuple[str, float], ...] = (("LIBSVM", 60.0), ("ThunderSVM", 10.0))
 
     def limit_of(self, library: str) -> float:
         return min(self.limit, dict(self.limits).get(library, self.limit))

@@ -234,4 +234,4 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         ratio = self._weight() / weight
         if last.a.shape != (risk.n,) or last.b.shape != (risk.q,):
             return None
-        return replace(last, a=ratio * last.a, b=ratio * last.b)
+        return replace(last, a=ratio * last.a, b=ratio * last.b, f=ratio * last.f)

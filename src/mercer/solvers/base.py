@@ -40,7 +40,7 @@ ROUNDING = float(np.finfo(np.float64).eps)
 
 # Entries of a solver's product that are computed again, and by what part of the tolerance they may
 # differ for the product to be believed.
-CHECKED, CHECK = 64, 0.1
+CHECKED, CHECK = 64, 0.25
 
 
 class ConvergenceWarning(UserWarning):

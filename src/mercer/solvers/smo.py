@@ -8,7 +8,7 @@ the usual intercept, two groups are the nu-machines, none is a machine without i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from mercer.losses.base import Array, QuadraticDualLoss
 from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._pairs import pack, pair_steps, slopes, survey
-from mercer.solvers.base import Answer, Monitor, Solution, Solver
+from mercer.solvers.base import Answer, Monitor, Solution, Solver, believed
 
 __all__ = ["SMO"]
 
@@ -40,6 +40,8 @@ OUTSIDE, INSIDE = 0.1, 0.05
 # Kernel values are float32 down to this tolerance, above so many samples; then products are
 # measured on some points, and where they are not good enough the last steps are taken in float64.
 SINGLE, EXACT = 1e-4, 512
+# Relative distance from a bound that is rounding.
+SNAP = 1e-12
 
 
 @dataclass(eq=False)
@@ -97,14 +99,19 @@ class SMO(Solver):
         return infeasible(risk)
 
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
-        state = _State(risk, None if start is None else start.a)
+        first = None
+        if start is not None:
+            # Decision values of an earlier fit save all rows of its support, if they still hold.
+            first = Answer(start.a, start.b, 0, start.f - risk.B @ start.b)
+            first = first if believed(risk, first, self.tol) else replace(first, Ka=None)
+        state = _State(risk, first)
         single = self.tol >= SINGLE and risk.n > EXACT
         with team():
             return self._decompose(state, state.K.single() if single else state.K, monitor)
 
     def polish(self, risk: RegularizedRisk, answer: Answer, monitor: Monitor) -> Answer:
         """Take the last steps over rows in the precision of the matrix itself."""
-        state = _State(risk, answer.a, answer.n_iter)
+        state = _State(risk, replace(answer, Ka=None))
         with team():
             return self._decompose(state, state.K, monitor)
 
@@ -112,7 +119,7 @@ class SMO(Solver):
         """Solve on one working set after the other, over rows of ``K`` that are kept."""
         size = int(np.clip(np.sqrt(self.cache_bytes / 4 / K.dtype.itemsize), 4, WORKING_SET))
         rows = RowStore(K, self.cache_bytes - 2 * size * size * K.dtype.itemsize)
-        rows.add(state.F, *state.support())
+        rows.add(state.F, *state.pending())
         watched = monitor.listener is not None
         report, idle = 0.0 if watched else PAUSE, 0
         while True:
@@ -155,17 +162,22 @@ class _State:
     Products are kept for the distinct points, ``back`` says which of them a sample is.
     """
 
-    def __init__(self, risk: RegularizedRisk, start: Array | None, steps: int = 0) -> None:
+    def __init__(self, risk: RegularizedRisk, start: Answer | None) -> None:
         assert isinstance(risk.loss, QuadraticDualLoss)
         self.risk = risk
         self.terms = terms = risk.loss.dual_terms(risk.y, np.asarray(risk.c))
         self.packed = pack(terms)
         self.K, self.back = risk.K.origin()
         self.group, self.scale = _groups(risk.B)
-        self.steps = steps
-        a = np.zeros(risk.n) if start is None else start
+        self.steps = 0 if start is None else start.n_iter
+        self.F, self._known = np.zeros(self.K.shape[0]), np.zeros(risk.n)
+        a = np.zeros(risk.n) if start is None else start.a
+        # A coefficient that was scaled may miss its new bound by rounding.
+        for bound in (terms.lower, terms.upper):
+            a = np.where(np.isclose(a, bound, rtol=SNAP, atol=0.0), bound, a)
+        if start is not None and start.Ka is not None:
+            self.F[self.back], self._known = start.Ka, a
         self.a = self._feasible(np.clip(a, terms.lower, terms.upper))
-        self.F = np.zeros(self.K.shape[0])
         self._order = np.random.default_rng(0).permutation(risk.n)
 
     @property
@@ -173,10 +185,11 @@ class _State:
         """The product of the kernel matrix with the coefficients."""
         return self.F if len(self.F) == len(self.back) else self.F[self.back]
 
-    def support(self) -> tuple[NDArray[np.intp], Array]:
-        """Return the points that carry a coefficient, and it."""
-        carrying = np.flatnonzero(self.a)
-        return self.summed(self.back[carrying], self.a[carrying])
+    def pending(self) -> tuple[NDArray[np.intp], Array]:
+        """Return points and coefficients that the products lack at the beginning."""
+        lacking = self.a - self._known
+        carrying = np.flatnonzero(lacking)
+        return self.summed(self.back[carrying], lacking[carrying])
 
     def summed(self, index: NDArray[np.intp], t: Array) -> tuple[NDArray[np.intp], Array]:
         """Return distinct points and the sums of the changes at each of them."""
