@@ -35,9 +35,6 @@ SUPPORT = 1e-12
 # The equality rows hold to rounding at an answer: sums of n terms, none of them large.
 RESIDUAL = 1e-9
 
-# The sum of n terms is known up to n roundings of their size: B'a = d holds no better than that.
-ROUNDING = float(np.finfo(np.float64).eps)
-
 # Entries of a solver's product that are computed again, and by what part of the tolerance they may
 # differ for the product to be believed.
 CHECKED, CHECK = 64, 0.25
@@ -402,7 +399,7 @@ def settle(risk: RegularizedRisk, a: Array) -> Array:
     a = np.minimum(np.maximum(a, lower), upper)
     a = np.where(np.abs(a) <= near, 0.0, a)
     a = np.where(a <= lower + near, lower, np.where(a >= upper - near, upper, a))
-    if risk.residual(a) > ROUNDING * risk.n:
+    if risk.residual(a) > 0:
         # The least change, scaled by each coefficient's own room, that meets the equality rows.
         room = np.minimum(np.minimum(a - lower, upper - a), np.abs(a))
         if np.any(room):
