@@ -9,6 +9,7 @@ the usual intercept, two groups are the nu-machines, none is a machine without i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from mercer._threads import team
 from mercer.gram.base import Gram
 from mercer.gram.rows import WHOLE, RowStore
-from mercer.losses.base import Array, QuadraticDualLoss
+from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
 from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._pairs import pack, pair_steps, slopes, survey
@@ -92,9 +93,9 @@ class SMO(Solver):
             return (
                 f"the conjugate of {type(risk.loss).__name__} is not quadratic; use InteriorPoint"
             )
-        if risk.q and np.any(np.count_nonzero(risk.B, axis=1) > 1):
+        if risk.q > 1 and np.any(np.count_nonzero(risk.B, axis=1) > 1):
             return "a sample carries several unpenalized columns; use InteriorPoint"
-        if any(len(np.unique(column[column != 0])) > 1 for column in risk.B.T):
+        if not all(map(_constant, risk.B.T)):
             return "an unpenalized column is not constant where it is not zero; use InteriorPoint"
         return infeasible(risk)
 
@@ -163,9 +164,9 @@ class _State:
     """
 
     def __init__(self, risk: RegularizedRisk, start: Answer | None) -> None:
-        assert isinstance(risk.loss, QuadraticDualLoss)
+        assert isinstance(risk.terms, DualTerms)
         self.risk = risk
-        self.terms = terms = risk.loss.dual_terms(risk.y, np.asarray(risk.c))
+        self.terms = terms = risk.terms
         self.packed = pack(terms)
         self.K, self.back = risk.K.origin()
         self.group, self.scale = _groups(risk.B)
@@ -178,7 +179,12 @@ class _State:
         if start is not None and start.Ka is not None:
             self.F[self.back], self._known = start.Ka, a
         self.a = self._feasible(np.clip(a, terms.lower, terms.upper))
-        self._order = np.random.default_rng(0).permutation(risk.n)
+        self._distinct = self.K.shape[0] == risk.n
+
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        """The samples in the random order in which ties are broken."""
+        return np.random.default_rng(0).permutation(self.risk.n)
 
     @property
     def Ka(self) -> Array:
@@ -193,6 +199,8 @@ class _State:
 
     def summed(self, index: NDArray[np.intp], t: Array) -> tuple[NDArray[np.intp], Array]:
         """Return distinct points and the sums of the changes at each of them."""
+        if self._distinct:
+            return index, t
         points, inverse = np.unique(index, return_inverse=True)
         return points, np.bincount(inverse, t, minlength=len(points)).astype(np.float64)
 
@@ -207,8 +215,10 @@ class _State:
     def free(self, points: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Answer which points carry a coefficient between its bounds, to be moved again."""
         t = self.terms
-        inside = self.back[(self.a > t.lower) & (self.a < t.upper) & (self.a != 0)]
-        return np.isin(points, inside)
+        inside = (self.a > t.lower) & (self.a < t.upper) & (self.a != 0)
+        free = np.zeros(self.K.shape[0], dtype=bool)
+        free[self.back[inside]] = True
+        return free[points]
 
     def restrict(self, W: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
         """Return what the compiled loop reads for the samples ``W``, ordered by group."""
@@ -300,6 +310,12 @@ class _State:
 def _largest(index: NDArray[np.intp], key: Array, k: int) -> NDArray[np.intp]:
     """Return the ``k`` entries of an index whose keys are largest."""
     return index if k >= len(index) else index[np.argpartition(-key[index], k)[:k]]
+
+
+def _constant(column: Array) -> bool:
+    """Answer whether a column has one value where it is not zero."""
+    values = column[column != 0]
+    return not np.any(values != values[:1])
 
 
 def _groups(B: Array) -> tuple[NDArray[np.intp], Array]:
