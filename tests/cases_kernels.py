@@ -104,7 +104,8 @@ GRAMS: list[Callable[[Kernel, np.ndarray], Gram]] = [
     tiled_prepared,
     precomputed,
     low_rank,
-    held, not_yet_held,
+    held,
+    not_yet_held,
     indexed,
 ]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
 from mercer.kernels._pairwise import Array, Data, as_single, count, float_dtype, row_slices, take
 from mercer.kernels._single import Either
-from mercer.kernels.base import Evaluator, Kernel
+from mercer.kernels.base import Evaluator, Kernel, into
 
 # Points whose float32 copy takes more than this are read as they are.
 SINGLE_BYTES = 2**30
@@ -112,7 +112,7 @@ class Tiled(Gram):
     def rows(self, index: Index, out: Array | None = None) -> Array:
         if out is None or self._evaluate is None:
             return super().rows(index, out)
-        return self._evaluate(take(self.X, positions(index, self.shape[0])), out=out)
+        return into(self._evaluate, take(self.X, positions(index, self.shape[0])), out)
 
     def add_rows(
         self, F: NDArray[np.float64], index: Index, t: Array, out: Array | None = None

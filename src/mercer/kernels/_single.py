@@ -374,6 +374,8 @@ class Either:
         Maps ``(X, Z)`` of one dtype to the matrix of kernel values.
     """
 
+    writes = True
+
     def __init__(
         self, Z: Data, tiles: Callable[[Array], Tiles], general: Callable[[Data, Data], Array]
     ) -> None:

@@ -40,6 +40,11 @@ def put(K: Array, out: Array | None) -> Array:
     return out
 
 
+def into(evaluate: Evaluator, X: Data, out: Array) -> Array:
+    """Evaluate into `out`, at once where the evaluator can: one of a user takes points only."""
+    return evaluate(X, out) if getattr(evaluate, "writes", False) else put(evaluate(X), out)
+
+
 class Kernel(Params, ABC):
     r"""A symmetric function of two points, :math:`k(x, z) = k(z, x)`.
 
@@ -139,7 +144,7 @@ class Kernel(Params, ABC):
         for rows in row_slices(n, max(n * X.dtype.itemsize, BLOCK_BYTES // 512), BLOCK_BYTES):
             # From the left, so that new memory is met a few rows at a time: the other way round the
             # first mirror image touches all of it, for seconds in which no one can interrupt.
-            self.against(X[: rows.stop])(X[rows], out=K[rows, : rows.stop])
+            into(self.against(X[: rows.stop]), X[rows], K[rows, : rows.stop])
             mirror(K, rows)
         return K
 
@@ -295,7 +300,7 @@ def _accumulate(kernels: list[Kernel], Z: Data, combine: np.ufunc) -> Evaluator:
     first, *others = [kernel.against(Z) for kernel in kernels]
 
     def evaluate(X: Data, out: Array | None = None) -> Array:
-        out = first(X, out)
+        out = put(first(X), out)
         for rows in row_slices(out.shape[0], out.shape[1] * out.itemsize, BLOCK_BYTES):
             for other in others:
                 combine(out[rows], other(take(X, rows)), out=out[rows])
@@ -574,7 +579,7 @@ class ActiveDims(Modified):
 
     def against(self, Z: Data) -> Evaluator:
         kernel = self.kernel.against(self._restrict(Z))
-        return lambda X, out=None: kernel(self._restrict(X), out)
+        return lambda X, out=None: put(kernel(self._restrict(X)), out)
 
     def diag(self, X: Data) -> Array:
         return self.kernel.diag(self._restrict(X))
