@@ -25,9 +25,14 @@ class Conditions:
 
     threads: int = 1
     rounds: int = 3
-    limit: float = 180.0
-    once: float = 20.0
-    limits: tuple[tuple[str, float], ...] = (("LIBSVM", 60.0), ("ThunderSVM", 10.0))
+    limit: float = 150.0
+    once: float = 10.0
+    limits: tuple[tuple[str, float], ...] = (
+        ("scikit-learn", 60.0),
+        ("scikit-learn-intelex float32", 60.0),
+        ("LIBSVM", 20.0),
+        ("ThunderSVM", 3.0),
+    )
 
     def limit_of(self, library: str) -> float:
         return min(self.limit, dict(self.limits).get(library, self.limit))
