@@ -50,15 +50,12 @@ def test_weights_that_make_pairs_creep_go_to_the_interior_point():
 
 
 def test_settings_reach_the_solver_picked():
-    solver, _ = Auto(tol=1e-5, max_iter=7, max_time=3.0, cache_bytes=1e6, shrinking=False).choose(
-        risk(Hinge())
-    )
+    solver, _ = Auto(tol=1e-5, max_iter=7, max_time=3.0, cache_bytes=1e6).choose(risk(Hinge()))
     assert solver.get_params() == {
         "tol": 1e-5,
         "max_iter": 7,
         "max_time": 3.0,
         "cache_bytes": 1e6,
-        "shrinking": False,
     }
 
 

@@ -65,7 +65,7 @@ def test_compiled_loop_equals_plain_numpy(loss, groups):
     terms = loss.dual_terms(risk.y, np.asarray(risk.c))
     a, steps = pair_steps(K, np.zeros(16), terms, group, groups, 1e-4, 2000)
     assert steps < 2000
-    solution = minimize(risk, SMO(tol=1e-4, shrinking=False))
+    solution = minimize(risk, SMO(tol=1e-4))
     # The same rule from the same start takes the same steps, until rounding tells ties apart.
     assert 0.5 * steps <= solution.n_iter <= 2.0 * steps
     # Each point is within tol * |a|_1 of the optimum of a convex function.
@@ -82,7 +82,7 @@ def test_the_first_steps_are_those_of_plain_numpy(loss, groups):
         a, taken = pair_steps(K, np.zeros(16), terms, group, groups, 1e-4, steps)
         assert taken == steps
         with pytest.warns(ConvergenceWarning, match="max_iter"):
-            solution = minimize(risk, SMO(tol=1e-4, max_iter=steps, shrinking=False))
+            solution = minimize(risk, SMO(tol=1e-4, max_iter=steps))
         # The plain line search fits parabolas through values, which keeps half of the digits.
         np.testing.assert_allclose(solution.a, a, atol=1e-7 * np.max(np.abs(a)))
 
@@ -145,11 +145,10 @@ def test_survey_measures_from_the_middle_of_every_group(loss, n_groups):
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 @pytest.mark.parametrize("groups", [0, 1, 2])
-@pytest.mark.parametrize("shrinking", [False, True])
-def test_agrees_with_interior_point(loss, groups, shrinking):
+def test_agrees_with_interior_point(loss, groups):
     risk, *_ = sample(80, loss, seed=1, C=5.0, groups=groups)
     exact = minimize(risk, InteriorPoint(tol=1e-9))
-    solution = minimize(risk, SMO(tol=1e-7, shrinking=shrinking))
+    solution = minimize(risk, SMO(tol=1e-7))
     assert solution.converged
     assert_same_optimum(solution, exact)
     assert solution.gap <= 1e-7 * np.sum(risk.c) * 2

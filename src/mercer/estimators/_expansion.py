@@ -27,6 +27,7 @@ from mercer.kernels.dot_product import Linear
 from mercer.kernels.named import resolve
 from mercer.kernels.precomputed import Precomputed
 from mercer.regularizers.null_space import NullSpace
+from mercer.solvers.base import CHECK
 
 __all__ = ["Array", "Expansion", "Function", "dense"]
 
@@ -168,7 +169,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         ``n_support`` counts the support vectors of each class, which lie class by class, and
         ``coef`` (n_support_total, q) holds what each of them weighs in q functions. Returns
         (n_classes, n, q). Large problems are evaluated in float32, if on a sample of the points
-        this changes no value by more than a tenth of the tolerance of the fit.
+        this changes no value by more than a quarter of the tolerance of the fit.
         """
         coef, ends = np.asarray(dense(coef), dtype=np.float64), np.cumsum(n_support).tolist()
         if not coef.shape[0]:
@@ -177,7 +178,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         if self._X_fit is not None:
             X = self._kernel_matrix(X, self._X_fit)
         Z = self.support_ if kernel.precomputed else self.support_vectors_
-        return products(kernel, Z, X, coef, ends, 0.1 * self._tol_fit)
+        return products(kernel, Z, X, coef, ends, CHECK * self._tol_fit)
 
     def _intercept(self, null_space: NullSpace, b: Array) -> Array:
         """Return the coefficients of the constant column, zero without one."""

@@ -163,12 +163,10 @@ class PairwiseClassifier(Classifier):
         X = self._check_new(X)
         if self.support_vectors_.shape[0] and self._n_support.sum() != len(self.support_):
             raise ValueError(f"The internal representation of {type(self).__name__} was altered")
-        coef = dense(self._dual_coef_)
-        columns = np.zeros((len(self.support_), self._n_problems()))
-        for k, (i, j, first, second) in enumerate(self._pair_slices()):
-            columns[first, k] = coef[j - 1, first]
-            columns[second, k] = coef[i, second]
-        return self._expand(X, columns) + self._intercept_
+        # A class weighs in all pairs it is part of: its kernel values are multiplied once for all.
+        parts = self._expand_classes(X, self._n_support, dense(self._dual_coef_).T)
+        f = [parts[i][:, j - 1] + parts[j][:, i] for i, j in self._class_pairs()]
+        return np.stack(f, axis=1) + self._intercept_
 
     def decision_function(self, X: Any) -> Array:
         """Evaluate the decision function.

@@ -186,7 +186,6 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
             "max_iter": self.max_iter,
             "max_time": self.max_time,
             "cache_bytes": self.cache_size * 2**20,
-            "shrinking": getattr(self, "shrinking", True),
         }
         if not self._definite:
             wanted["max_stiff"] = 0  # only decomposition survives an indefinite matrix

@@ -39,7 +39,8 @@ class SVC(PairwiseClassifier):
     degree, gamma, coef0 : int, {"scale", "auto"} or float, float
         Parameters of the named kernels, as in scikit-learn.
     shrinking : bool, default=True
-        Leave samples that rest on their bounds aside while solving.
+        Without effect, and there for scikit-learn's signature: samples that rest on their bounds
+        are always left aside.
     probability : bool, default="deprecated"
         As in scikit-learn 1.9: deprecated. True composes scikit-learn's ``CalibratedClassifierCV``.
     tol : float, default=1e-3

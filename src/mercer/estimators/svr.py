@@ -43,7 +43,8 @@ class SVR(Regression):
     epsilon : float or array-like of shape (n_samples,), default=0.1
         Half-width of the tube inside which errors cost nothing, for all samples or for each.
     shrinking : bool, default=True
-        Leave samples that rest on their bounds aside while solving.
+        Without effect, and there for scikit-learn's signature: samples that rest on their bounds
+        are always left aside.
     cache_size : float, default=200
         Memory for kernel values, in MB.
     verbose : bool or int, default=False

@@ -43,8 +43,6 @@ class Auto(Solver):
         Largest number of seconds.
     cache_bytes : float, default=2e8
         Memory for kernel rows in decomposition.
-    shrinking : bool, default=True
-        Whether decomposition leaves samples at their bounds aside.
     max_dense : int, default=6000
         Largest sample for which a matrix is factorized.
     max_stiff : int, default=2000
@@ -64,7 +62,6 @@ class Auto(Solver):
     """
 
     cache_bytes: float = 2e8
-    shrinking: bool = True
     max_dense: int = 6000
     max_stiff: int = 2000
 
@@ -78,7 +75,7 @@ class Auto(Solver):
         direct, newton = Direct(**budget), Newton(**budget)
         if fits and direct.accepts(risk):
             return direct, f"squared loss: one linear system of {risk.n} samples"
-        smo = SMO(**budget, cache_bytes=self.cache_bytes, shrinking=self.shrinking)
+        smo = SMO(**budget, cache_bytes=self.cache_bytes)
         takes = smo.accepts(risk)
         if newton.accepts(risk) and (fits or not takes):
             return newton, f"smooth loss, {risk.n} samples: a few linear systems"

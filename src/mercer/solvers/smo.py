@@ -61,10 +61,8 @@ class SMO(Solver):
     max_time : float, optional
         Largest number of seconds.
     cache_bytes : float, default=2e8
-        Memory for kernel rows. A kernel matrix that fits is computed once; a larger one is visited
-        in working sets whose rows fit.
-    shrinking : bool, default=True
-        Leave samples that rest on their bounds aside until the end.
+        Memory for the square of a working set and for rows of free samples; what does not fit is
+        computed again.
 
     References
     ----------
@@ -86,7 +84,6 @@ class SMO(Solver):
     """
 
     cache_bytes: float = 2e8
-    shrinking: bool = True
 
     def refuses(self, risk: RegularizedRisk) -> str:
         if not isinstance(risk.loss, QuadraticDualLoss):
