@@ -32,7 +32,7 @@ def test_memory_is_bounded(kernel, dtype, layout):
     X = layout(rng.normal(size=(3000, 10)).astype(dtype))
     limit = 2**20
     gram = Tiled(kernel, X, max_bytes=limit)
-    # What is compiled or loaded on first use, and a thread's scratch tiles, are not a product's own.
+    # What is loaded on first use, and the scratch tiles of a thread, are not the product's own.
     for v in (np.ones(3000), np.r_[np.ones(500), np.zeros(2500)]):
         gram.matvec(v)
     whole = 3000**2 * X.dtype.itemsize
