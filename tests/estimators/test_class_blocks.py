@@ -11,7 +11,7 @@ from mercer.estimators import _pairwise
 from mercer.estimators._class_blocks import ClassBlocks
 from mercer.gram import Dense, Tiled
 from mercer.gram.held import Held
-from mercer.kernels import Gaussian, Linear
+from mercer.kernels import Gaussian, Kernel, Linear
 
 SIZES = [3, 70, 1, 130]
 ENDS = np.cumsum(SIZES)
@@ -109,3 +109,22 @@ def test_large_classes_and_little_memory_share_nothing(monkeypatch):
     machine.cache_size = 8 * 3 * 40**2 / 2**20 / _pairwise.SHARED * 0.99
     machine._pair_matrices(K, y)(0, 1, rows)
     assert asked == [(0, 1)]
+
+
+class Plain(Kernel):
+    """A kernel as a user writes it: its evaluator takes points and nothing else."""
+
+    def against(self, Z):
+        return lambda X: np.exp(-((X[:, None] - Z) ** 2).sum(2))
+
+    def diag(self, X):
+        return np.ones(len(X))
+
+
+def test_evaluators_of_users_take_points_only():
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
+    plain, same = (SVC(kernel=kernel).fit(X, y) for kernel in (Plain(), Gaussian.from_gamma(1.0)))
+    np.testing.assert_allclose(
+        plain.decision_function(X), same.decision_function(X), atol=4 * plain.tol
+    )

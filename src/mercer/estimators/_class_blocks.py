@@ -20,7 +20,7 @@ from mercer.estimators._expansion import Array
 from mercer.gram.base import Gram, Index, positions, submatrix
 from mercer.gram.tiled import Tiled
 from mercer.kernels._pairwise import take
-from mercer.kernels.base import Evaluator
+from mercer.kernels.base import Evaluator, into
 
 __all__ = ["ClassBlocks"]
 
@@ -108,7 +108,7 @@ class ClassBlocks:
             return
         if j not in self._evaluators:
             self._evaluators[j] = gram.kernel.against(take(gram.X, self.points(j)))
-        self._evaluators[j](take(gram.X, self.points(i)), out=out)
+        into(self._evaluators[j], take(gram.X, self.points(i)), out)
 
 
 class _Pair(Gram):

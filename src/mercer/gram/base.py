@@ -106,6 +106,10 @@ class Gram(ABC):
         """Return the same matrix in float32, where a solver reads it row by row; here itself."""
         return self
 
+    def restrict(self, index: NDArray[np.intp]) -> Gram | None:
+        """Return the matrix of some of the points in a better form than a view; None if none is."""
+        return None
+
     @property
     def resident(self) -> bool:
         """Whether K is in memory in the form in which :meth:`shifted` reads it."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.gram.base import EVERYTHING, Gram, Index, positions
-from mercer.gram.tiled import Tiled
 from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
 
 
@@ -67,9 +66,7 @@ class Indexed(Gram):
 
     def single(self) -> Gram:
         below = self.gram.single()
-        return (
-            below.restrict(self.index) if isinstance(below, Tiled) else Indexed(below, self.index)
-        )
+        return below.restrict(self.index) or Indexed(below, self.index)
 
     def diag(self) -> Array:
         return self.gram.diag()[self.index]

@@ -68,7 +68,6 @@ class Tiled(Gram):
         return Tiled(self.kernel, single, 4 * SINGLE_BYTES)
 
     def restrict(self, index: NDArray[np.intp]) -> Gram:
-        """Return the matrix of some of the points."""
         return Tiled(self.kernel, take(self.X, index), self.max_bytes)
 
     @property

@@ -211,11 +211,14 @@ class _State:
 
     def free(self, points: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Answer which points carry a coefficient between its bounds, to be moved again."""
-        t = self.terms
-        inside = (self.a > t.lower) & (self.a < t.upper) & (self.a != 0)
         free = np.zeros(self.K.shape[0], dtype=bool)
-        free[self.back[inside]] = True
+        free[self.back[self._inside()]] = True
         return free[points]
+
+    def _inside(self) -> NDArray[np.bool_]:
+        """Answer which coefficients lie strictly between their bounds and are not zero."""
+        a, t = self.a, self.terms
+        return np.asarray((a > t.lower) & (a < t.upper) & (a != 0))
 
     def restrict(self, W: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
         """Return what the compiled loop reads for the samples ``W``, ordered by group."""
@@ -270,9 +273,8 @@ class _State:
         The average over free coefficients where there are any, else the middle of the interval that
         the bounds leave.
         """
-        t = self.terms
         up, down = self.slopes()
-        free = (self.a > t.lower) & (self.a < t.upper) & (self.a != 0)
+        free = self._inside()
         b = np.empty(len(self.scale))
         for g, scale in enumerate(self.scale):
             inside = self.group == g
