@@ -19,10 +19,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from mercer.estimators._class_blocks import ClassBlocks
 from mercer.estimators._classes import Classifier
 from mercer.estimators._expansion import Array, dense
 from mercer.gram.base import Gram
+from mercer.gram.class_blocks import ClassBlocks
 from mercer.gram.indexed import Indexed
 from mercer.gram.rows import WHOLE
 from mercer.problems.risk import RegularizedRisk

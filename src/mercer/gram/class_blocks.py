@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.estimators._expansion import Array
 from mercer.gram.base import Gram, Index, positions, submatrix
 from mercer.gram.tiled import Tiled
-from mercer.kernels._pairwise import take
+from mercer.kernels._pairwise import Array, take
 from mercer.kernels.base import Evaluator, into
 
 __all__ = ["ClassBlocks"]

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from mercer import SVC
 from mercer.estimators import _pairwise
-from mercer.estimators._class_blocks import ClassBlocks
 from mercer.gram import Dense, Tiled
+from mercer.gram.class_blocks import ClassBlocks
 from mercer.gram.held import Held
 from mercer.kernels import Gaussian, Kernel, Linear
 
