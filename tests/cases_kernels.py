@@ -1,6 +1,12 @@
-"""Kernels, Gram operators and null spaces that the suites run over, for points with 3 features."""
+"""Kernels, Gram operators and null spaces that the suites run over, for points with 3 features.
+
+Every module in `kernel_families` adds its list `KERNELS`, for three features that are normally
+distributed.
+"""
 
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 
@@ -51,7 +57,12 @@ COMPOSITE: list[Kernel] = [
     (Linear() + 0.5 * Gaussian(2.0)) ** 3,
     Gaussian([0.7, 2.0]).on([0, 2]) + Linear().on(slice(1, 3)) * Laplacian(1.5).on([1]),
 ]
-KERNELS = STATIONARY + DOT_PRODUCT + COMPOSITE
+FAMILIES: list[Kernel] = [
+    kernel
+    for path in sorted((Path(__file__).parent / "kernel_families").glob("*.py"))
+    for kernel in import_module(f"kernel_families.{path.stem}").KERNELS
+]
+KERNELS = STATIONARY + DOT_PRODUCT + COMPOSITE + FAMILIES
 
 
 def dense(kernel: Kernel, X: np.ndarray) -> Gram:

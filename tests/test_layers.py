@@ -15,9 +15,9 @@ ROWS = (
     ("losses", "kernels"),
     ("regularizers", "gram"),
     ("problems",),
-    ("solvers", "capacity"),
+    ("solvers", "capacity", "series"),
     ("estimators", "unsupervised"),
-    ("selection",),
+    ("selection", "inspect"),
     ("distributed", "plotting", "io", "datasets"),
 )
 LEVEL = {room: level for level, row in enumerate(ROWS, start=1) for room in row}

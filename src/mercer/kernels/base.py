@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from itertools import chain, combinations_with_replacement
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -43,6 +44,21 @@ def put(K: Array, out: Array | None) -> Array:
 def into(evaluate: Evaluator, X: Data, out: Array) -> Array:
     """Evaluate into `out`, at once where the evaluator can: one of a user takes points only."""
     return evaluate(X, out) if getattr(evaluate, "writes", False) else put(evaluate(X), out)
+
+
+class Support(NamedTuple):
+    r"""Where a kernel of compact support can differ from zero.
+
+    :math:`k(x, z) = 0` unless :math:`\|(x - z) / s\| < 1` in the norm, over the features `dims`.
+    """
+
+    scale: Array
+    """One number, or one for each of the features."""
+
+    norm: float
+    """2 for balls, infinity for boxes."""
+
+    dims: Sequence[int] | slice = slice(None)
 
 
 class Kernel(Params, ABC):
@@ -93,6 +109,52 @@ class Kernel(Params, ABC):
     def precomputed(self) -> bool:
         """Whether the points already are the rows of a kernel matrix."""
         return False
+
+    @property
+    def numeric(self) -> bool:
+        """Whether points are rows of numbers; if not, they are the entries of an object array."""
+        return True
+
+    @property
+    def domain(self) -> str:
+        """Where points live: ``R^d``, ``circle``, ``[0, 1]``, ``strings``, ..."""
+        return "R^d"
+
+    @property
+    def period(self) -> float | None:
+        """The period in every feature of a periodic kernel, which has :meth:`coefficients`."""
+        return None
+
+    @property
+    def support(self) -> Support | None:
+        """Where the kernel can differ from zero, if its support is compact."""
+        return None
+
+    def unpenalized(self, p: int) -> list[tuple[int, ...]]:
+        """Return the monomials that a machine must leave free, each as a tuple of features.
+
+        Those of degree below `order`: the kernel is positive definite only on coefficients that are
+        orthogonal to them.
+
+        Parameters
+        ----------
+        p : int
+            Number of features.
+
+        Examples
+        --------
+        >>> from mercer.kernels import Gaussian
+        >>> Gaussian().unpenalized(2)
+        []
+        """
+        degrees = (combinations_with_replacement(range(p), q) for q in range(self.order))
+        return list(chain.from_iterable(degrees))
+
+    def bind(self, names: Sequence[str]) -> Self:
+        """Return the kernel with names of features replaced by their positions in `names`."""
+        parts = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        bound = {name: k.bind(names) for name, k in parts.items() if isinstance(k, Kernel)}
+        return replace(self, **bound) if bound else self  # type: ignore[type-var]
 
     @abstractmethod
     def against(self, Z: Data) -> Evaluator:
@@ -148,6 +210,22 @@ class Kernel(Params, ABC):
             mirror(K, rows)
         return K
 
+    def paired(self, X: Data, Z: Data) -> Array:
+        """Return ``k(x_i, z_i)`` for points given in pairs.
+
+        Parameters
+        ----------
+        X, Z : (n, p) points
+
+        Returns
+        -------
+        (n,) array
+        """
+        n = X.shape[0]
+        parts = [slice(start, start + 32) for start in range(0, n, 32)]
+        blocks = [self.against(take(Z, part))(take(X, part)).diagonal() for part in parts]
+        return np.concatenate(blocks) if blocks else np.empty(0)
+
     def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
         """Return the derivatives of the kernel matrix with respect to the real parameters.
 
@@ -183,6 +261,23 @@ class Kernel(Params, ABC):
         """
         raise NotImplementedError(f"The spectrum of {self!r} is not known in closed form.")
 
+    def coefficients(self, n: Array) -> Array:
+        r"""Return the Fourier coefficients of a periodic kernel of one feature.
+
+        .. math:: k(u) = \sum_{n \in \mathbb{Z}} c_n e^{2 \pi i n u / p}, \qquad c_{-n} = c_n
+
+        Parameters
+        ----------
+        n : (m,) array of int
+            Frequencies in cycles per period.
+
+        Returns
+        -------
+        (m,) array
+            Their reciprocals are the penalties; a frequency with coefficient 0 cannot occur.
+        """
+        raise NotImplementedError(f"{self!r} is not periodic.")
+
     def points(self, X: Data, index: Array) -> Data:
         """Return what must be kept of `X` to evaluate ``kernel(X_new, kept)`` for these points.
 
@@ -210,8 +305,8 @@ class Kernel(Params, ABC):
         mean: Array = X.mean(axis=0)
         return mean
 
-    def on(self, dims: Sequence[int] | slice) -> ActiveDims:
-        """Return this kernel restricted to the features `dims`, a list of integers or a slice."""
+    def on(self, dims: Sequence[int] | Sequence[str] | slice) -> ActiveDims:
+        """Return this kernel restricted to some features: a list of positions or names, a slice."""
         return ActiveDims(self, dims)
 
     def __add__(self, other: Any) -> Kernel:
@@ -323,6 +418,19 @@ class Pair(Kernel):
     def radial(self) -> bool:
         return self.left.radial and self.right.radial
 
+    @property
+    def numeric(self) -> bool:
+        return self.left.numeric and self.right.numeric
+
+    @property
+    def domain(self) -> str:
+        domains = {self.left.domain, self.right.domain} - {"R^d"}
+        return " and ".join(sorted(domains)) or "R^d"
+
+    @property
+    def period(self) -> float | None:
+        return self.left.period if self.left.period == self.right.period else None
+
 
 class Modified(Kernel):
     """A kernel made of one other, whose properties it keeps unless it says otherwise."""
@@ -344,6 +452,25 @@ class Modified(Kernel):
     @property
     def radial(self) -> bool:
         return self.kernel.radial
+
+    @property
+    def numeric(self) -> bool:
+        return self.kernel.numeric
+
+    @property
+    def domain(self) -> str:
+        return self.kernel.domain
+
+    @property
+    def period(self) -> float | None:
+        return self.kernel.period
+
+    @property
+    def support(self) -> Support | None:
+        return self.kernel.support
+
+    def unpenalized(self, p: int) -> list[tuple[int, ...]]:
+        return self.kernel.unpenalized(p)
 
 
 @dataclass(eq=False, repr=False)
@@ -367,6 +494,20 @@ class Sum(Pair):
     @property
     def order(self) -> int:
         return max(self.left.order, self.right.order)
+
+    @property
+    def support(self) -> Support | None:
+        return _larger(self.left.support, self.right.support)
+
+    def unpenalized(self, p: int) -> list[tuple[int, ...]]:
+        both = self.left.unpenalized(p) + self.right.unpenalized(p)
+        return sorted(set(both), key=lambda monomial: (len(monomial), monomial))
+
+    def paired(self, X: Data, Z: Data) -> Array:
+        return self.left.paired(X, Z) + self.right.paired(X, Z)
+
+    def coefficients(self, n: Array) -> Array:
+        return self.left.coefficients(n) + self.right.coefficients(n)
 
     @property
     def positive_definite(self) -> bool:
@@ -415,6 +556,14 @@ class Product(Pair):
     def positive_definite(self) -> bool:
         # Schur's theorem; it needs both factors positive definite unconditionally.
         return all(k.positive_definite and k.order == 0 for k in (self.left, self.right))
+
+    @property
+    def support(self) -> Support | None:
+        # Where one factor is zero the product is.
+        return self.left.support or self.right.support
+
+    def paired(self, X: Data, Z: Data) -> Array:
+        return self.left.paired(X, Z) * self.right.paired(X, Z)
 
     def against(self, Z: Data) -> Evaluator:
         return _accumulate(factors(self), Z, np.multiply)
@@ -470,6 +619,12 @@ class Scaled(Modified):
     def diag(self, X: Data) -> Array:
         return self.kernel.diag(X) * float(self.factor)
 
+    def paired(self, X: Data, Z: Data) -> Array:
+        return self.kernel.paired(X, Z) * float(self.factor)
+
+    def coefficients(self, n: Array) -> Array:
+        return self.kernel.coefficients(n) * float(self.factor)
+
     def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
         inner = _prefixed("kernel", self.kernel.gradient(X, Z), float(self.factor))
         return inner | {"factor": self.kernel(X, Z)}
@@ -510,6 +665,12 @@ class Power(Modified):
     def positive_definite(self) -> bool:
         return self.kernel.positive_definite and self.kernel.order == 0
 
+    def unpenalized(self, p: int) -> list[tuple[int, ...]]:
+        return []
+
+    def paired(self, X: Data, Z: Data) -> Array:
+        return self.kernel.paired(X, Z) ** int(self.exponent)
+
     def against(self, Z: Data) -> Evaluator:
         kernel = self.kernel.against(Z)
 
@@ -539,8 +700,8 @@ class ActiveDims(Modified):
     ----------
     kernel : Kernel
         Sees only the selected features, in the order given.
-    dims : sequence of int, or slice
-        Their positions.
+    dims : sequence of int or str, or slice
+        Their positions, or their names in a data frame, which a machine replaces by positions.
 
     Examples
     --------
@@ -551,25 +712,57 @@ class ActiveDims(Modified):
     """
 
     kernel: Kernel
-    dims: Sequence[int] | slice
+    dims: Sequence[int] | Sequence[str] | slice
 
     def __post_init__(self) -> None:
         _refuse_precomputed("A restriction", self.kernel)
         if isinstance(self.dims, slice):
             return
         index = np.asarray(self.dims)
-        if index.ndim != 1 or index.size == 0 or not np.issubdtype(index.dtype, np.integer):
+        if index.ndim != 1 or index.size == 0 or index.dtype.kind not in "iuU":
             raise ValueError(
-                f"dims must be a slice or a list of integers, not empty, got {self.dims!r}."
+                "dims must be a slice or a list of integers or names, not empty, "
+                f"got {self.dims!r}."
             )
 
     @property
     def radial(self) -> bool:
         return False
 
+    @property
+    def support(self) -> Support | None:
+        inner = self.kernel.support
+        if inner is None or isinstance(self.dims, slice) or inner.dims != slice(None):
+            return None
+        return inner._replace(dims=self._positions)
+
+    @property
+    def _positions(self) -> list[int]:
+        index = np.asarray(self.dims)
+        if index.dtype.kind == "U":
+            raise ValueError(
+                f"The kernel acts on features named {list(self.dims)}: fit the machine on a data "  # type: ignore[arg-type]
+                "frame with these columns, or give their positions."
+            )
+        return [int(j) for j in index]
+
+    def bind(self, names: Sequence[str]) -> ActiveDims:
+        inner, dims = self.kernel, self.dims
+        if isinstance(dims, slice) or np.asarray(dims).dtype.kind != "U":
+            return self
+        return replace(self, kernel=inner, dims=named_positions(dims, names))
+
+    def unpenalized(self, p: int) -> list[tuple[int, ...]]:
+        here = range(p)[self.dims] if isinstance(self.dims, slice) else self._positions
+        inner = self.kernel.unpenalized(len(here))
+        return [tuple(sorted(here[j] % p for j in monomial)) for monomial in inner]
+
+    def paired(self, X: Data, Z: Data) -> Array:
+        return self.kernel.paired(self._restrict(X), self._restrict(Z))
+
     def _restrict(self, X: Data) -> Data:
         X = as_points(X)
-        index = self.dims if isinstance(self.dims, slice) else np.asarray(self.dims)
+        index = self.dims if isinstance(self.dims, slice) else np.asarray(self._positions)
         try:
             return X[:, index]
         except IndexError:
@@ -595,3 +788,24 @@ class ActiveDims(Modified):
 def _atom(kernel: Kernel, *weaker: type[Kernel]) -> str:
     """Representation in parentheses if its operator binds less than the one around it."""
     return f"({kernel!r})" if isinstance(kernel, weaker) else repr(kernel)
+
+
+def named_positions(wanted: Sequence[Any], names: Sequence[str]) -> list[int]:
+    """Return the positions of features that are given by name.
+
+    Examples
+    --------
+    >>> named_positions(["b"], ["a", "b"])
+    [1]
+    """
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise ValueError(f"There is no feature {missing[0]!r}; the data have {list(names)}.")
+    return [list(names).index(name) for name in wanted]
+
+
+def _larger(left: Support | None, right: Support | None) -> Support | None:
+    """Return a support that holds both: known if they have one shape."""
+    if left is None or right is None or left.norm != right.norm or left.dims != right.dims:
+        return None
+    return left._replace(scale=np.maximum(left.scale, right.scale))
