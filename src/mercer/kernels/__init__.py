@@ -2,6 +2,7 @@
 
 from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum
 from mercer.kernels.callable import Callable, Pairwise
+from mercer.kernels.compact import BSpline
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
 from mercer.kernels.named import resolve, resolve_gamma
 from mercer.kernels.precomputed import Precomputed
@@ -9,6 +10,7 @@ from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadr
 
 __all__ = [
     "ActiveDims",
+    "BSpline",
     "Callable",
     "Gaussian",
     "Kernel",
