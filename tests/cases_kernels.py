@@ -21,7 +21,15 @@ from mercer.kernels import (
     RationalQuadratic,
     Sigmoid,
 )
-from mercer.regularizers import Constant, Empty, Functions, NullSpace
+from mercer.regularizers import (
+    Breaks,
+    Columns,
+    Constant,
+    Empty,
+    Functions,
+    Monomials,
+    NullSpace,
+)
 from mercer.regularizers import Polynomial as Polynomials
 
 FEATURES = 3
@@ -132,4 +140,7 @@ NULL_SPACES: list[NullSpace] = [
     Polynomials(2),
     Functions([sine]),
     Constant() + Functions([sine]),
+    Monomials([(0,), (1, 2)]),
+    Columns([2, 0]) + Breaks([0.1, 0.7], column=1) + Breaks([0.3], order=1),
+    Functions([np.tanh, sine], on=[1]),
 ]

@@ -42,7 +42,7 @@ def test_nu_regression(data, solver, nu):
     assert outside <= nu <= supporting
     # The tube it found, given to the machine with a fixed tube, is optimal there (ST-NU-01, 4).
     fixed = RegularizedRisk(EpsilonInsensitive(machine.width), Dense(K), y, C, np.ones((n, 1)))
-    certificate = fixed.certificate(machine.a, np.array([machine.b]))
+    certificate = fixed.certificate(machine.a, machine.b)
     assert certificate.gap <= 1e-5 * certificate.primal
     assert certificate.residual <= 1e-9
 
@@ -62,7 +62,7 @@ def test_nu_classification(data, solver, nu):
     assert errors <= nu <= supporting
     # Divided by rho it is the soft-margin machine with C = 1 / rho.
     soft = RegularizedRisk(Hinge(), Dense(K), y, 1.0 / machine.width, np.ones((n, 1)))
-    certificate = soft.certificate(machine.a, np.array([machine.b]))
+    certificate = soft.certificate(machine.a, machine.b)
     assert certificate.gap <= 1.001 * solution.gap / machine.width**2 + 1e-9
 
 
@@ -117,3 +117,34 @@ def test_width_is_what_a_linear_program_finds(data):
     lp = linprog(cost, rows, np.concatenate([-r, r]), bounds=bounds)
     ours = nu * n * machine.width + np.maximum(0, np.abs(r - machine.b) - machine.width).sum()
     assert ours == pytest.approx(lp.fun, rel=1e-7)
+
+
+@pytest.mark.parametrize("one", [0, 1, None])
+def test_other_columns_stay_free_beside_the_walls(one):
+    """The same machine as the soft margin or tube of the width that nu found, columns and all."""
+    rng = np.random.default_rng(4)
+    n = 40
+    X = rng.normal(size=(n, 2))
+    K = Gaussian(0.7)(X)
+    trend = X[:, :1]
+    B = {0: np.hstack([np.ones((n, 1)), trend]), 1: np.hstack([trend, np.ones((n, 1))])}.get(
+        one, trend
+    )
+    y = 3.0 * X[:, 0] + np.sin(3.0 * X[:, 1]) + 0.1 * rng.normal(size=n)
+    exact = InteriorPoint(tol=1e-9)
+    solution = minimize(nu_regression(Dense(K), y, np.full(n, 2.0), 0.4, B, one), exact)
+    machine = nu_regression_back(solution.a, solution.b, one)
+    tube = RegularizedRisk(EpsilonInsensitive(machine.width), Dense(K), y, 2.0, B)
+    assert machine.width > 0
+    assert tube.certificate(machine.a, machine.b).gap <= 1e-6
+    labels = np.where(y > 0, 1.0, -1.0)
+    solution = minimize(nu_classification(Dense(K), labels, np.ones(n), 0.3, B, one), exact)
+    machine = nu_classification_back(solution.a, solution.b, one)
+    margin = RegularizedRisk(Hinge(), Dense(K), labels, 1.0 / machine.width, B)
+    assert machine.width > 0
+    assert margin.certificate(machine.a, machine.b).gap <= 1e-6
+
+
+def test_the_region_has_an_offset():
+    with pytest.raises(ValueError, match="needs a constant"):
+        one_class(Dense(np.eye(2)), np.ones(2), 0.5, np.zeros((2, 0)), None)

@@ -26,13 +26,20 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.named import resolve
 from mercer.kernels.precomputed import Precomputed
-from mercer.regularizers.null_space import NullSpace
+from mercer.regularizers.null_space import NullSpace, complete
 from mercer.solvers.base import CHECK
 
 __all__ = ["Array", "Expansion", "Function", "dense"]
 
 Array: TypeAlias = NDArray[np.float64]
 Function: TypeAlias = Callable[..., Any]
+
+
+def as_objects(X: Any) -> NDArray[np.object_]:
+    """Return objects as a one-dimensional array, whatever they are."""
+    objects = np.empty(_num_samples(X), dtype=object)
+    objects[:] = list(X)
+    return objects
 
 
 def dense(values: Any) -> Any:
@@ -67,8 +74,18 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         """Whether the kernel is known to be positive definite."""
         return not self._function and self.kernel_.positive_definite
 
+    @property
+    def _objects(self) -> bool:
+        """Whether the kernel compares objects that are not rows of numbers."""
+        return isinstance(self.kernel, Kernel) and not self.kernel.numeric
+
     def _check_X(self, X: Any, y: Any = "no_validation", reset: bool = True) -> Any:
         """Validate training data, or new points with ``reset=False``."""
+        if self._objects:
+            if reset:
+                check_consistent_length(X, y)
+            X = as_objects(X)
+            return (X, y) if reset else X
         if self._function if reset else self._X_fit is not None:
             if reset:
                 check_consistent_length(X, y)
@@ -103,7 +120,8 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
             return grams.Precomputed(self._kernel_matrix(X, X))
         values = X.data if self._sparse else X
         with np.errstate(over="ignore", invalid="ignore"):
-            if not (self._precomputed or np.isfinite(np.vdot(values, values))):
+            checked = self._precomputed or self._objects
+            if not (checked or np.isfinite(np.vdot(values, values))):
                 raise ValueError(
                     "The dual coefficients or intercepts are not finite: the squares of X "
                     "overflow. Scale the inputs (StandardScaler, MinMaxScaler)."
@@ -113,6 +131,8 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
             self.kernel_ = resolve(
                 kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
             )
+            if hasattr(self, "feature_names_in_"):
+                self.kernel_ = self.kernel_.bind(list(self.feature_names_in_))
             kind, n = self.gram, self.shape_fit_[0]
             K = grams.make(self.kernel_, X, kind=kind, cache_bytes=int(self.cache_size * 2**20))
             if not isinstance(K, Gram) or K.shape != (n, n):
@@ -158,39 +178,76 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
             X = sp.csr_array(X)
         return X
 
-    def _expand(self, X: Any, coef: Any) -> Array:
+    def _expand(self, X: Any, coef: Any, kernel: Kernel | None = None) -> Array:
         """Evaluate ``k(X, support) coef``, for several columns at once."""
-        f: Array = self._expand_classes(X, [coef.shape[0]], coef)[0]
+        f: Array = self._expand_classes(X, [coef.shape[0]], coef, kernel)[0]
         return f
 
-    def _expand_classes(self, X: Any, n_support: Any, coef: Any) -> Array:
+    def _expand_classes(
+        self, X: Any, n_support: Any, coef: Any, kernel: Kernel | None = None
+    ) -> Array:
         """Evaluate ``k(X, support of a class) (coefficients of the class)``, for every class.
 
         ``n_support`` counts the support vectors of each class, which lie class by class, and
         ``coef`` (n_support_total, q) holds what each of them weighs in q functions. Returns
         (n_classes, n, q). Large problems are evaluated in float32, if on a sample of the points
-        this changes no value by more than a quarter of the tolerance of the fit.
+        this changes no value by more than a quarter of the tolerance of the fit. ``kernel`` is that
+        of the machine, unless one of its terms is wanted.
         """
         coef, ends = np.asarray(dense(coef), dtype=np.float64), np.cumsum(n_support).tolist()
         if not coef.shape[0]:
             return np.zeros((len(ends), _num_samples(X), coef.shape[1]))
-        kernel: Kernel = Precomputed() if self._X_fit is not None else self.kernel_
+        if kernel is None:
+            kernel = Precomputed() if self._X_fit is not None else self.kernel_
         if self._X_fit is not None:
             X = self._kernel_matrix(X, self._X_fit)
         Z = self.support_ if kernel.precomputed else self.support_vectors_
         return products(kernel, Z, X, coef, ends, CHECK * self._tol_fit)
 
-    def _intercept(self, null_space: NullSpace, b: Array) -> Array:
+    def _free_columns(self, X: Any, null_space: NullSpace) -> Array:
+        """Settle what stays unpenalized, with what the kernel needs, and return it on the sample.
+
+        Columns that depend on each other leave the function well defined, but not its coefficients:
+        of all that give the function, the shortest are returned.
+        """
+        features = getattr(self, "feature_names_in_", None)
+        space = copy.deepcopy(null_space)
+        space = space if features is None else space.bind(list(features))
+        p = self.shape_fit_[-1]
+        if not self._function:
+            space = complete(space, self.kernel_.unpenalized(p), p)
+        B = space(X)
+        if not np.all(np.isfinite(B)):
+            j = int(np.flatnonzero(~np.all(np.isfinite(B), axis=0))[0])
+            raise ValueError(
+                f"The unpenalized function {space.names(p, features)[j]!r} is not finite on the "
+                "sample; choose functions that are defined at every point."
+            )
+        self.null_space_, self.null_space_names_ = space, space.names(p, features)
+        return B
+
+    @property
+    def _one(self) -> int | None:
+        """Which of the unpenalized functions is the constant."""
+        names = self.null_space_names_
+        return names.index("1") if "1" in names else None
+
+    def _intercept(self, b: Array) -> Array:
         """Return the coefficients of the constant column, zero without one."""
-        names = null_space.names(self.shape_fit_[-1])
-        return b[..., names.index("1")] if "1" in names else np.zeros(b.shape[:-1])
+        return np.zeros(b.shape[:-1]) if self._one is None else b[..., self._one]
 
     @property
     def coef_(self) -> Any:
-        """Weights of the features, for the linear kernel: ``dual_coef_ @ support_vectors_``."""
+        """Weights of the features, ``dual_coef_ @ support_vectors_``, for the linear kernel.
+
+        For other kernels, the coefficients of the unpenalized functions ``null_space_names_``, if
+        there are more of them than the intercept.
+        """
         check_is_fitted(self)
         if not isinstance(getattr(self, "kernel_", None), Linear):
-            raise AttributeError("coef_ is only available when using a linear kernel")
+            if set(self.null_space_names_) <= {"1"}:
+                raise AttributeError("coef_ is only available when using a linear kernel")
+            return self.null_space_coef_
         coef = self._linear_coef()
         (coef if isinstance(coef, np.ndarray) else coef.data).flags.writeable = False
         return coef

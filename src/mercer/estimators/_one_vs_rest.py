@@ -15,7 +15,6 @@ from mercer.estimators._expansion import Array
 from mercer.gram.base import Gram
 from mercer.losses.base import Loss
 from mercer.problems.risk import RegularizedRisk
-from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.solvers import Solution
 
 __all__ = ["OneVsRest"]
@@ -36,10 +35,6 @@ class OneVsRest(Classifier):
     def _loss(self) -> Loss:
         """Return the loss that defines the machine."""
 
-    def _null_space(self) -> NullSpace:
-        """Return what stays unpenalized; an intercept unless declared otherwise."""
-        return Constant()
-
     def _positives(self) -> range:
         """Return the classes that have a problem of their own."""
         n_classes = len(self.classes_)
@@ -48,8 +43,8 @@ class OneVsRest(Classifier):
     def _n_problems(self) -> int:
         return len(self._positives())
 
-    def _problems(self, X: Any, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
-        loss, B = self._check_loss(self._loss(), len(y)), self._null_space()(X)
+    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
+        loss = self._check_loss(self._loss(), len(y))
         return [
             (
                 str(self.classes_[p]) if self._n_problems() > 1 else "",
@@ -63,9 +58,9 @@ class OneVsRest(Classifier):
         index = np.flatnonzero(np.any(coef != 0, axis=1))
         self._store(X, index, coef[index])
         self._n_support = np.array([len(index)], dtype=np.int32)
-        self.loss_, self.null_space_ = copy.deepcopy((self._loss(), self._null_space()))
+        self.loss_ = copy.deepcopy(self._loss())
         self.null_space_coef_ = np.array([s.b for s in solutions])
-        self.intercept_ = self._intercept(self.null_space_, self.null_space_coef_)
+        self.intercept_ = self._intercept(self.null_space_coef_)
         self.n_iter_ = int(self.solution_.n_iter)
 
     def decision_function(self, X: Any) -> Array:

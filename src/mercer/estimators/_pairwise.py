@@ -57,12 +57,12 @@ class PairwiseClassifier(Classifier):
     }
 
     @abstractmethod
-    def _problem(self, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
         """Return the problem of one pair, labels plus and minus one."""
 
-    def _read(self, solution: Solution) -> tuple[Array, float]:
-        """Return expansion and intercept of a solved pair."""
-        return solution.a, float(solution.b[0])
+    def _read(self, solution: Solution) -> tuple[Array, Array]:
+        """Return expansion and unpenalized coefficients of a solved pair."""
+        return solution.a, solution.b
 
     def _class_pairs(self) -> list[tuple[int, int]]:
         return list(combinations(range(len(self.classes_)), 2))
@@ -76,14 +76,14 @@ class PairwiseClassifier(Classifier):
             return None
         return np.argsort(y, kind="stable")
 
-    def _problems(self, X: Any, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
+    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
         if self._n_problems() == 1:
-            return [("", self._problem(K, np.where(y == 1, 1.0, -1.0), c))]
+            return [("", self._problem(B, K, np.where(y == 1, 1.0, -1.0), c))]
         problems, members, matrix = [], self._members(y), self._pair_matrices(K, y)
         for i, j in self._class_pairs():
             rows = np.concatenate([members[i], members[j]])
             labels = np.repeat([1.0, -1.0], [len(members[i]), len(members[j])])
-            risk = self._problem(matrix(i, j, rows), labels, c[rows])
+            risk = self._problem(B[rows], matrix(i, j, rows), labels, c[rows])
             problems.append((f"{self.classes_[i]} or {self.classes_[j]}", risk))
         return problems
 
@@ -108,23 +108,23 @@ class PairwiseClassifier(Classifier):
         """Lay the coefficients out as scikit-learn does: of a class, facing each other class."""
         n_classes = len(self.classes_)
         coef = np.zeros((len(y), n_classes - 1))
-        intercept = np.zeros(len(solutions))
+        free = np.zeros((len(solutions), len(self.null_space_names_)))
         if n_classes == 2:
-            coef[:, 0], intercept[0] = self._read(solutions[0])
+            coef[:, 0], free[0] = self._read(solutions[0])
         else:
             members = self._members(y)
             for k, (i, j) in enumerate(self._class_pairs()):
-                a, intercept[k] = self._read(solutions[k])
+                a, free[k] = self._read(solutions[k])
                 n_first = len(members[i])
                 coef[members[i], j - 1], coef[members[j], i] = a[:n_first], a[n_first:]
         support = np.flatnonzero(np.any(coef != 0, axis=1))
         support = support[np.argsort(y[support], kind="stable")]
         self._store(X, support, coef[support])
         self._n_support = np.bincount(y[support], minlength=n_classes).astype(np.int32)
-        self.intercept_ = intercept
+        self.null_space_coef_, self.intercept_ = free, self._intercept(free)
         # Two classes: the private pair speaks of the first class as positive, like LIBSVM.
         sign = -1.0 if n_classes == 2 else 1.0
-        self._dual_coef_, self._intercept_ = sign * self.dual_coef_, sign * intercept
+        self._dual_coef_, self._intercept_ = sign * self.dual_coef_, sign * self.intercept_
         self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
 
     def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -166,7 +166,16 @@ class PairwiseClassifier(Classifier):
         # A class weighs in all pairs it is part of: its kernel values are multiplied once for all.
         parts = self._expand_classes(X, self._n_support, dense(self._dual_coef_).T)
         f = [parts[i][:, j - 1] + parts[j][:, i] for i, j in self._class_pairs()]
-        return np.stack(f, axis=1) + self._intercept_
+        return np.stack(f, axis=1) + self._intercept_ + self._trend(X)
+
+    def _trend(self, X: Any) -> Array | float:
+        """Evaluate what is unpenalized beside the intercept."""
+        others = [j for j, name in enumerate(self.null_space_names_) if name != "1"]
+        if not others:
+            return 0.0
+        sign = -1.0 if len(self.classes_) == 2 else 1.0
+        coef: Array = sign * self.null_space_coef_[:, others]
+        return self.null_space_(X)[:, others] @ coef.T
 
     def decision_function(self, X: Any) -> Array:
         """Evaluate the decision function.

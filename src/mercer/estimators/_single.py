@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from typing import Any
 
@@ -13,9 +12,9 @@ from sklearn.utils.validation import column_or_1d
 from mercer.estimators._expansion import Array
 from mercer.estimators.base import KernelMachine
 from mercer.gram.base import Gram
+from mercer.kernels.base import Kernel, terms
 from mercer.losses.base import Loss
 from mercer.problems.risk import RegularizedRisk
-from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.solvers import Solution
 
 __all__ = ["Regression", "SingleProblem"]
@@ -24,13 +23,9 @@ __all__ = ["Regression", "SingleProblem"]
 class SingleProblem(KernelMachine):
     """A machine that is one expansion: declare its problem and how to read the solution."""
 
-    def _null_space(self) -> NullSpace:
-        """Return what stays unpenalized; an intercept unless declared otherwise."""
-        return Constant()
-
     @abstractmethod
-    def _problem(self, X: Any, K: Gram, y: Array, c: Array) -> RegularizedRisk:
-        """Return the problem."""
+    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+        """Return the problem; ``B`` are the unpenalized columns."""
 
     def _read(self, solution: Solution) -> tuple[Array, Array]:
         """Return expansion and unpenalized coefficients of the solved problem."""
@@ -42,16 +37,16 @@ class SingleProblem(KernelMachine):
     def _n_problems(self) -> int:
         return 1
 
-    def _problems(self, X: Any, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
-        return [("", self._problem(X, K, y, c))]
+    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
+        return [("", self._problem(B, K, y, c))]
 
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
         a, b = self._read(solutions[0])
         index = np.flatnonzero(a)
         self._store(X, index, a[index, None])
         self._n_support = np.array([len(index)], dtype=np.int32)
-        self.null_space_, self.null_space_coef_ = copy.deepcopy(self._null_space()), b
-        self.intercept_ = np.atleast_1d(self._intercept(self.null_space_, b))
+        self.null_space_coef_ = b
+        self.intercept_ = np.atleast_1d(self._intercept(b))
         self._intercept_ = self.intercept_
         self.n_iter_ = int(solutions[0].n_iter)
 
@@ -62,6 +57,45 @@ class SingleProblem(KernelMachine):
             self._expand(X, self._dual_coef_.T)[:, 0] + self.null_space_(X) @ self.null_space_coef_
         )
 
+    def predict_parts(self, X: Any) -> dict[str, Array]:
+        """Evaluate the parts whose sum is the fitted function.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        dict of ndarray of shape (n_samples,)
+            One entry a term of the kernel, under its representation, and one an unpenalized
+            function, under its name in ``null_space_names_``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelRegressor
+        >>> from mercer.kernels import Gaussian
+        >>> X = np.random.default_rng(0).normal(size=(30, 2))
+        >>> kernel = Gaussian(1.0).on([0]) + Gaussian(2.0).on([1])
+        >>> machine = KernelRegressor(kernel=kernel).fit(X, X[:, 0] ** 2 + X[:, 1])
+        >>> parts = machine.predict_parts(X)
+        >>> list(parts)
+        ['Gaussian(length_scale=1.0).on([0])', 'Gaussian(length_scale=2.0).on([1])', '1']
+        >>> np.allclose(sum(parts.values()), machine.predict(X))
+        True
+        """
+        X = self._check_new(X)
+        parts: dict[str, Array] = {}
+        components: list[tuple[str, Kernel | None]] = [("kernel", None)]
+        if not self._function:
+            components = [(repr(kernel), kernel) for kernel in terms(self.kernel_)]
+        for name, kernel in components:
+            f = self._expand(X, self._dual_coef_.T, kernel)[:, 0]
+            parts[name] = parts[name] + f if name in parts else f
+        columns = self.null_space_(X) * self.null_space_coef_
+        return parts | dict(zip(self.null_space_names_, columns.T, strict=True))
+
 
 class Regression(RegressorMixin, SingleProblem):  # type: ignore[misc]
     """A machine that predicts a number: declare ``_loss``, or the problem itself."""
@@ -70,9 +104,9 @@ class Regression(RegressorMixin, SingleProblem):  # type: ignore[misc]
         """Return the loss that defines the machine."""
         raise NotImplementedError
 
-    def _problem(self, X: Any, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
         loss = self._check_loss(self._loss(), len(y))
-        return RegularizedRisk(loss, K, y, c, self._null_space()(X))
+        return RegularizedRisk(loss, K, y, c, B)
 
     def predict(self, X: Any) -> Array:
         """Evaluate the fitted function.

@@ -27,6 +27,7 @@ from mercer.gram.base import Gram
 from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
 from mercer.problems.risk import RegularizedRisk
+from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.solvers import SOLVERS, ConvergenceWarning, Solution, Solver, Status, join, minimize
 
 __all__ = ["EarlyStop", "KernelMachine"]
@@ -62,6 +63,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({*FREE, *NAMES}), callable],
+        "null_space": [NullSpace, None],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
@@ -87,8 +89,10 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Return how many problems the machine solves."""
 
     @abstractmethod
-    def _problems(self, X: Any, K: Gram, y: Any, c: Array) -> Sequence[tuple[str, RegularizedRisk]]:
-        """Return the problems with their names."""
+    def _problems(
+        self, B: Array, K: Gram, y: Any, c: Array
+    ) -> Sequence[tuple[str, RegularizedRisk]]:
+        """Return the problems with their names; ``B`` are the unpenalized columns."""
 
     @abstractmethod
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
@@ -97,6 +101,10 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     def _order(self, y: Any) -> NDArray[np.intp] | None:
         """Return an order of the samples in which the problems meet them in one piece, if any."""
         return None
+
+    def _null_space(self) -> NullSpace:
+        """Return what stays unpenalized; an intercept unless declared otherwise."""
+        return Constant() if self.null_space is None else self.null_space
 
     def _weight(self) -> float:
         """Return the weight of the summed loss, ``C``; a high wall stands for infinity."""
@@ -138,7 +146,8 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         order = self._order(y)
         if order is not None:
             X, y, c = X[order], y[order], c[order]
-        problems = self._problems(X, self._make_gram(X), y, c)
+        K = self._make_gram(X)
+        problems = self._problems(self._free_columns(X, self._null_space()), K, y, c)
         solutions = self._minimize(problems, context)
         self._last = (self._weight(), solutions)
         self.solution_ = join(solutions)

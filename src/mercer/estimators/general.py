@@ -14,7 +14,7 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Logistic
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
-from mercer.regularizers.null_space import Constant, NullSpace
+from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Solver
 
 __all__ = ["KernelClassifier", "KernelLogisticRegression", "KernelRegressor"]
@@ -67,7 +67,6 @@ class KernelRegressor(Regression):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KernelMachine._parameter_constraints,
         "loss": [Loss, StrOptions(set(REGRESSION))],
-        "null_space": [NullSpace, None],
     }
 
     def __init__(
@@ -107,9 +106,6 @@ class KernelRegressor(Regression):
 
     def _loss(self) -> Loss:
         return resolve(self.loss, REGRESSION)
-
-    def _null_space(self) -> NullSpace:
-        return Constant() if self.null_space is None else self.null_space
 
 
 class KernelClassifier(OneVsRest):
@@ -159,7 +155,6 @@ class KernelClassifier(OneVsRest):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OneVsRest._parameter_constraints,
         "loss": [Loss, StrOptions(set(CLASSIFICATION))],
-        "null_space": [NullSpace, None],
     }
 
     def __init__(
@@ -202,9 +197,6 @@ class KernelClassifier(OneVsRest):
     def _loss(self) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
 
-    def _null_space(self) -> NullSpace:
-        return Constant() if self.null_space is None else self.null_space
-
 
 class KernelLogisticRegression(OneVsRest):
     r"""Kernel logistic regression: class probabilities from a smooth machine.
@@ -224,7 +216,7 @@ class KernelLogisticRegression(OneVsRest):
         Factors of ``C`` by class.
     degree, gamma, coef0, tol, cache_size, verbose, max_iter :
         As in :class:`SVC`.
-    max_time, gram, solver, warm_start :
+    null_space, max_time, gram, solver, warm_start :
         As in :class:`SVC`.
 
     Attributes
@@ -255,6 +247,7 @@ class KernelLogisticRegression(OneVsRest):
         cache_size: float = 200,
         verbose: bool | int = False,
         max_iter: int = -1,
+        null_space: NullSpace | None = None,
         max_time: float | None = None,
         gram: str | Function = "auto",
         solver: Solver | str = "auto",
@@ -270,6 +263,7 @@ class KernelLogisticRegression(OneVsRest):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.null_space = null_space
         self.max_time = max_time
         self.gram = gram
         self.solver = solver

@@ -17,6 +17,7 @@ from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.problems.nu import one_class
 from mercer.problems.risk import RegularizedRisk
+from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Solution, Solver
 
 __all__ = ["OneClassSVM"]
@@ -38,7 +39,7 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
         support vectors, in (0, 1].
     shrinking, cache_size, verbose, max_iter :
         As in :class:`SVR`.
-    max_time, gram, solver, warm_start :
+    null_space, max_time, gram, solver, warm_start :
         As in :class:`SVR`.
 
     Attributes
@@ -76,6 +77,7 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
         cache_size: float = 200,
         verbose: bool | int = False,
         max_iter: int = -1,
+        null_space: NullSpace | None = None,
         max_time: float | None = None,
         gram: str | Function = "auto",
         solver: Solver | str = "auto",
@@ -91,6 +93,7 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.null_space = null_space
         self.max_time = max_time
         self.gram = gram
         self.solver = solver
@@ -99,8 +102,8 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
     def _weight(self) -> float:
         return 1.0
 
-    def _problem(self, X: Any, K: Gram, y: Array, c: Array) -> RegularizedRisk:
-        return one_class(K, c, self.nu)
+    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+        return one_class(K, c, self.nu, B, self._one)
 
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
         super()._assemble(X, y, solutions)

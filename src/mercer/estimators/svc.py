@@ -15,6 +15,7 @@ from mercer.kernels.base import Kernel
 from mercer.losses.classification import Hinge
 from mercer.problems.nu import nu_classification, nu_classification_back
 from mercer.problems.risk import RegularizedRisk
+from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Solution, Solver
 
 __all__ = ["SVC", "NuSVC"]
@@ -59,6 +60,9 @@ class SVC(PairwiseClassifier):
         Decide tied votes by the decision values.
     random_state : int or RandomState, optional
         Accepted for compatibility; the fit is deterministic.
+    null_space : NullSpace, optional
+        Unpenalized functions beside the penalized one, ``Polynomial(1) + Columns(["trend"])``; an
+        intercept by default. What a conditionally positive definite kernel needs is added.
     max_time : float, optional
         Largest number of seconds in the solver, a pair; the best machine so far is kept, with a
         warning.
@@ -106,6 +110,7 @@ class SVC(PairwiseClassifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         random_state: Any = None,
+        null_space: NullSpace | None = None,
         max_time: float | None = None,
         gram: str | Function = "auto",
         solver: Solver | str = "auto",
@@ -126,17 +131,18 @@ class SVC(PairwiseClassifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.random_state = random_state
+        self.null_space = null_space
         self.max_time = max_time
         self.gram = gram
         self.solver = solver
         self.warm_start = warm_start
 
-    def _problem(self, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
         if len(np.unique(y[c > 0])) < 2:
             raise ValueError(
                 "Invalid input - all samples with positive weights belong to the same class."
             )
-        return RegularizedRisk(Hinge(), K, y, c, np.ones((len(y), 1)))
+        return RegularizedRisk(Hinge(), K, y, c, B)
 
 
 class NuSVC(PairwiseClassifier):
@@ -161,7 +167,7 @@ class NuSVC(PairwiseClassifier):
         "balanced" makes every ``nu`` feasible.
     decision_function_shape, break_ties, random_state :
         As in :class:`SVC`.
-    max_time, gram, solver, warm_start :
+    null_space, max_time, gram, solver, warm_start :
         As in :class:`SVC`.
 
     Attributes
@@ -204,6 +210,7 @@ class NuSVC(PairwiseClassifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         random_state: Any = None,
+        null_space: NullSpace | None = None,
         max_time: float | None = None,
         gram: str | Function = "auto",
         solver: Solver | str = "auto",
@@ -224,6 +231,7 @@ class NuSVC(PairwiseClassifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.random_state = random_state
+        self.null_space = null_space
         self.max_time = max_time
         self.gram = gram
         self.solver = solver
@@ -232,9 +240,9 @@ class NuSVC(PairwiseClassifier):
     def _weight(self) -> float:
         return 1.0
 
-    def _problem(self, K: Gram, y: Array, c: Array) -> RegularizedRisk:
-        return nu_classification(K, y, c, self.nu)
+    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+        return nu_classification(K, y, c, self.nu, B, self._one)
 
-    def _read(self, solution: Solution) -> tuple[Array, float]:
-        machine = nu_classification_back(solution.a, solution.b)
+    def _read(self, solution: Solution) -> tuple[Array, Array]:
+        machine = nu_classification_back(solution.a, solution.b, self._one)
         return machine.a, machine.b

@@ -17,6 +17,7 @@ from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive, Huber, Pinball
 from mercer.problems.nu import nu_regression, nu_regression_back
 from mercer.problems.risk import RegularizedRisk
+from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Solution, Solver
 
 __all__ = ["SVR", "HuberSVR", "NuSVR", "QuantileSVR"]
@@ -51,6 +52,9 @@ class SVR(Regression):
         Show a line with the gap falling.
     max_iter : int, default=-1
         Largest number of solver iterations, -1 for no limit.
+    null_space : NullSpace, optional
+        Unpenalized functions beside the penalized one, ``Polynomial(1) + Columns(["trend"])``; an
+        intercept by default. What a conditionally positive definite kernel needs is added.
     max_time : float, optional
         Largest number of seconds in the solver; the best machine so far is kept, with a warning.
     gram : {"auto", "dense", "tiled"} or callable, default="auto"
@@ -99,6 +103,7 @@ class SVR(Regression):
         cache_size: float = 200,
         verbose: bool | int = False,
         max_iter: int = -1,
+        null_space: NullSpace | None = None,
         max_time: float | None = None,
         gram: str | Function = "auto",
         solver: Solver | str = "auto",
@@ -115,6 +120,7 @@ class SVR(Regression):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.null_space = null_space
         self.max_time = max_time
         self.gram = gram
         self.solver = solver
@@ -141,7 +147,7 @@ class NuSVR(Regression):
         Weight of the summed loss against the penalty.
     kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter :
         As in :class:`SVR`.
-    max_time, gram, solver, warm_start :
+    null_space, max_time, gram, solver, warm_start :
         As in :class:`SVR`.
 
     Attributes
@@ -182,6 +188,7 @@ class NuSVR(Regression):
         cache_size: float = 200,
         verbose: bool | int = False,
         max_iter: int = -1,
+        null_space: NullSpace | None = None,
         max_time: float | None = None,
         gram: str | Function = "auto",
         solver: Solver | str = "auto",
@@ -198,18 +205,19 @@ class NuSVR(Regression):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.null_space = null_space
         self.max_time = max_time
         self.gram = gram
         self.solver = solver
         self.warm_start = warm_start
 
-    def _problem(self, X: Any, K: Gram, y: Array, c: Array) -> RegularizedRisk:
-        return nu_regression(K, y, c, self.nu)
+    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+        return nu_regression(K, y, c, self.nu, B, self._one)
 
     def _read(self, solution: Solution) -> tuple[Array, Array]:
-        machine = nu_regression_back(solution.a, solution.b)
+        machine = nu_regression_back(solution.a, solution.b, self._one)
         self.epsilon_ = machine.width
-        return machine.a, np.array([machine.b])
+        return machine.a, machine.b
 
 
 class QuantileSVR(Regression):
@@ -228,7 +236,7 @@ class QuantileSVR(Regression):
         Weight of the summed loss against the penalty.
     kernel, degree, gamma, coef0, tol, cache_size, verbose, max_iter :
         As in :class:`SVR`.
-    max_time, gram, solver, warm_start :
+    null_space, max_time, gram, solver, warm_start :
         As in :class:`SVR`.
 
     Attributes
@@ -266,6 +274,7 @@ class QuantileSVR(Regression):
         cache_size: float = 200,
         verbose: bool | int = False,
         max_iter: int = -1,
+        null_space: NullSpace | None = None,
         max_time: float | None = None,
         gram: str | Function = "auto",
         solver: Solver | str = "auto",
@@ -281,6 +290,7 @@ class QuantileSVR(Regression):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.null_space = null_space
         self.max_time = max_time
         self.gram = gram
         self.solver = solver
@@ -306,7 +316,7 @@ class HuberSVR(Regression):
         Weight of the summed loss against the penalty.
     kernel, degree, gamma, coef0, tol, cache_size, verbose, max_iter :
         As in :class:`SVR`.
-    max_time, gram, solver, warm_start :
+    null_space, max_time, gram, solver, warm_start :
         As in :class:`SVR`.
 
     Attributes
@@ -344,6 +354,7 @@ class HuberSVR(Regression):
         cache_size: float = 200,
         verbose: bool | int = False,
         max_iter: int = -1,
+        null_space: NullSpace | None = None,
         max_time: float | None = None,
         gram: str | Function = "auto",
         solver: Solver | str = "auto",
@@ -359,6 +370,7 @@ class HuberSVR(Regression):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.null_space = null_space
         self.max_time = max_time
         self.gram = gram
         self.solver = solver

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.gram.base import Gram
 from mercer.gram.indexed import Indexed
@@ -31,14 +32,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Machine:
-    """Coefficients in the user's terms: expansion, intercept, and the width that nu chose."""
+    """Coefficients in the user's terms: expansion, columns of B, and the width that nu chose."""
 
     a: Array
-    b: float
+    b: Array
     width: float
 
 
-def nu_classification(K: Gram, y: Array, c: Array, nu: float) -> RegularizedRisk:
+def nu_classification(
+    K: Gram, y: Array, c: Array, nu: float, B: Array | None = None, one: int | None = 0
+) -> RegularizedRisk:
     r"""Write nu-classification as a risk with one unpenalized column per class.
 
     .. math::
@@ -47,7 +50,8 @@ def nu_classification(K: Gram, y: Array, c: Array, nu: float) -> RegularizedRisk
         + \sum_i c_i \max(0, \rho - y_i (f(x_i) + b))
 
     With :math:`b_\pm = b \mp \rho` the loss is a hinge with margin zero at :math:`f + b_{y_i}`, and
-    :math:`d = (\nu/2, -\nu/2) \sum_i c_i`.
+    :math:`d = (\nu/2, -\nu/2) \sum_i c_i`; other unpenalized columns cost nothing. Without a
+    constant among them :math:`\rho` is a column of its own, with the labels as values.
 
     Parameters
     ----------
@@ -59,35 +63,42 @@ def nu_classification(K: Gram, y: Array, c: Array, nu: float) -> RegularizedRisk
         Weights of the samples.
     nu : float
         Upper bound on the fraction of margin errors, lower bound on that of support vectors.
+    B : ndarray of shape (n, q), optional
+        Unpenalized columns; a constant by default.
+    one : int, optional
+        Which of them is the constant; None if none is.
 
     Returns
     -------
     RegularizedRisk
         The problem; :func:`nu_classification_back` reads its solution.
     """
-    c = np.broadcast_to(np.asarray(c, dtype=float), y.shape)
+    c, B = np.broadcast_to(np.asarray(c, dtype=float), y.shape), _columns(B, len(y))
     half = 0.5 * nu * float(np.sum(c))
-    if half > min(float(np.sum(c[y > 0])), float(np.sum(c[y < 0]))) * (1.0 + 1e-12):
+    if one is not None and half > min(float(np.sum(c[y > 0])), float(np.sum(c[y < 0]))) * (
+        1.0 + 1e-12
+    ):
         raise ValueError(
             f"specified nu is infeasible: nu={nu} asks for more margin errors than the smaller "
             "class has weight; choose nu at most twice its share"
         )
-    B = np.column_stack([y > 0, y < 0]).astype(float)
-    return RegularizedRisk(Hinge(margin=0.0), K, y, c, B, np.array([half, -half]))
+    return RegularizedRisk(Hinge(margin=0.0), K, y, c, *_sides(y > 0, half, B, one))
 
 
-def nu_classification_back(a: Array, b: Array) -> Machine:
+def nu_classification_back(a: Array, b: Array, one: int | None = 0) -> Machine:
     r"""Return the machine of a nu-classification, scaled so that the margin is one.
 
     Dividing by :math:`\rho` turns it into the soft-margin machine with ``C = 1 / rho``, the
     convention of LIBSVM and scikit-learn.
     """
-    rho = 0.5 * (b[1] - b[0])
-    scale = 1.0 / rho if rho > 0 else 1.0
-    return Machine(a * scale, 0.5 * (b[0] + b[1]) * scale, float(rho))
+    columns, minus_rho = _from_sides(b, one)
+    scale = -1.0 / minus_rho if minus_rho < 0 else 1.0
+    return Machine(a * scale, columns * scale, -minus_rho)
 
 
-def nu_regression(K: Gram, y: Array, c: Array, nu: float) -> RegularizedRisk:
+def nu_regression(
+    K: Gram, y: Array, c: Array, nu: float, B: Array | None = None, one: int | None = 0
+) -> RegularizedRisk:
     r"""Write nu-regression as a risk over doubled samples, one for each wall of the tube.
 
     .. math::
@@ -96,7 +107,9 @@ def nu_regression(K: Gram, y: Array, c: Array, nu: float) -> RegularizedRisk:
         + \max(0, |y_i - f(x_i) - b| - \epsilon)\bigr)
 
     With :math:`b_\uparrow = b + \epsilon` and :math:`b_\downarrow = b - \epsilon` the two walls are
-    one-sided losses, and :math:`d = (\nu/2, -\nu/2) \sum_i c_i`.
+    one-sided losses, and :math:`d = (\nu/2, -\nu/2) \sum_i c_i`; other unpenalized columns cost
+    nothing. Without a constant among them :math:`\epsilon` is a column of its own, plus and minus
+    one.
 
     Parameters
     ----------
@@ -108,6 +121,10 @@ def nu_regression(K: Gram, y: Array, c: Array, nu: float) -> RegularizedRisk:
         Weights of the samples.
     nu : float
         Upper bound on the fraction of samples outside the tube, in (0, 1].
+    B : ndarray of shape (n, q), optional
+        Unpenalized columns; a constant by default.
+    one : int, optional
+        Which of them is the constant; None if none is.
 
     Returns
     -------
@@ -123,25 +140,27 @@ def nu_regression(K: Gram, y: Array, c: Array, nu: float) -> RegularizedRisk:
         Indexed(K, np.tile(np.arange(n), 2)),
         np.tile(y, 2),
         np.tile(c, 2),
-        np.column_stack([upper, 1.0 - upper]),
-        np.array([half, -half]),
+        *_sides(upper > 0, half, np.tile(_columns(B, n), (2, 1)), one),
     )
 
 
-def nu_regression_back(a: Array, b: Array) -> Machine:
+def nu_regression_back(a: Array, b: Array, one: int | None = 0) -> Machine:
     """Return the machine of a nu-regression; ``width`` is the half-width of the tube."""
     n = len(a) // 2
-    return Machine(a[:n] + a[n:], float(0.5 * (b[0] + b[1])), float(0.5 * (b[0] - b[1])))
+    return Machine(a[:n] + a[n:], *_from_sides(b, one))
 
 
-def one_class(K: Gram, c: Array, nu: float) -> RegularizedRisk:
+def one_class(
+    K: Gram, c: Array, nu: float, B: Array | None = None, one: int | None = 0
+) -> RegularizedRisk:
     r"""Write the one-class machine as a risk whose intercept is rewarded.
 
     .. math::
 
         \min_{f, \rho}\; \tfrac12 \|f\|^2 - \nu \rho \sum_i c_i + \sum_i c_i \max(0, \rho - f(x_i))
 
-    With :math:`b = -\rho` the loss is a hinge with margin zero and :math:`d = \nu \sum_i c_i`.
+    With :math:`b = -\rho` the loss is a hinge with margin zero and :math:`d = \nu \sum_i c_i`;
+    other unpenalized columns cost nothing.
 
     Parameters
     ----------
@@ -151,6 +170,10 @@ def one_class(K: Gram, c: Array, nu: float) -> RegularizedRisk:
         Weights of the samples.
     nu : float
         Upper bound on the fraction of samples left outside.
+    B : ndarray of shape (n, q), optional
+        Unpenalized columns, a constant among them; only that by default.
+    one : int
+        Which of them is the constant.
 
     Returns
     -------
@@ -159,7 +182,32 @@ def one_class(K: Gram, c: Array, nu: float) -> RegularizedRisk:
     """
     n = K.shape[0]
     c = np.broadcast_to(np.asarray(c, dtype=float), (n,))
-    ones = np.ones(n)
-    return RegularizedRisk(
-        Hinge(margin=0.0), K, ones, c, ones[:, None], np.array([nu * float(np.sum(c))])
-    )
+    B = _columns(B, n)
+    if one is None:
+        raise ValueError(
+            "the one-class machine needs a constant among the unpenalized functions: its offset"
+        )
+    d = np.zeros(B.shape[1])
+    d[one] = nu * float(np.sum(c))
+    return RegularizedRisk(Hinge(margin=0.0), K, np.ones(n), c, B, d)
+
+
+def _columns(B: Array | None, n: int) -> Array:
+    return np.ones((n, 1)) if B is None else B
+
+
+def _sides(upper: NDArray[np.bool_], half: float, B: Array, one: int | None) -> tuple[Array, Array]:
+    """Return columns and costs of two walls at a variable distance, and of what both share."""
+    if one is None:
+        sign = np.where(upper, 1.0, -1.0)
+        return np.column_stack([sign, B]), np.append(2.0 * half, np.zeros(B.shape[1]))
+    shared = np.delete(B, one, axis=1)
+    d = np.concatenate([[half, -half], np.zeros(shared.shape[1])])
+    return np.column_stack([upper, ~upper, shared]).astype(float), d
+
+
+def _from_sides(b: Array, one: int | None) -> tuple[Array, float]:
+    """Return the coefficients on the columns of B, and half the distance of the upper wall."""
+    if one is None:
+        return b[1:], float(b[0])
+    return np.insert(b[2:], one, 0.5 * (b[0] + b[1])), float(0.5 * (b[0] - b[1]))

@@ -1,5 +1,27 @@
 """What "smooth" means, and what the penalty leaves free."""
 
-from mercer.regularizers.null_space import Constant, Empty, Functions, NullSpace, Polynomial, Sum
+from mercer.regularizers.null_space import (
+    Breaks,
+    Columns,
+    Constant,
+    Empty,
+    Functions,
+    Monomials,
+    NullSpace,
+    Polynomial,
+    Sum,
+    complete,
+)
 
-__all__ = ["Constant", "Empty", "Functions", "NullSpace", "Polynomial", "Sum"]
+__all__ = [
+    "Breaks",
+    "Columns",
+    "Constant",
+    "Empty",
+    "Functions",
+    "Monomials",
+    "NullSpace",
+    "Polynomial",
+    "Sum",
+    "complete",
+]

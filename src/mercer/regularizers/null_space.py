@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import chain, combinations_with_replacement
-from math import comb
-from typing import Any
+from math import comb, factorial
+from operator import add
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
 from mercer._params import Params, is_integer, same
 from mercer.kernels._pairwise import Array, Data, count, is_sparse
+from mercer.kernels.base import named_positions
+
+Features: TypeAlias = Sequence[str] | None
+"""Names of the features in a data frame, if there is one."""
 
 MAX_COLUMNS = 10_000
 """More unpenalized columns than this mean a mistake: B'B alone would take 800 MB."""
@@ -49,8 +55,12 @@ class NullSpace(Params, ABC):
         """Return the number q of columns for points with `p` features."""
 
     @abstractmethod
-    def names(self, p: int) -> list[str]:
-        """Return a name for every column."""
+    def names(self, p: int, features: Features = None) -> list[str]:
+        """Return a name for every column, by the names of the `p` features if they have some."""
+
+    def bind(self, features: Sequence[str]) -> Self:
+        """Return the space with names of features replaced by their positions in `features`."""
+        return self
 
     def __add__(self, other: Any) -> NullSpace:
         if not isinstance(other, NullSpace):
@@ -76,7 +86,7 @@ class Empty(NullSpace):
     def size(self, p: int) -> int:
         return 0
 
-    def names(self, p: int) -> list[str]:
+    def names(self, p: int, features: Features = None) -> list[str]:
         return []
 
 
@@ -97,7 +107,7 @@ class Constant(NullSpace):
     def size(self, p: int) -> int:
         return 1
 
-    def names(self, p: int) -> list[str]:
+    def names(self, p: int, features: Features = None) -> list[str]:
         return ["1"]
 
 
@@ -132,20 +142,9 @@ class Polynomial(NullSpace):
         return chain.from_iterable(combinations_with_replacement(range(p), q) for q in degrees)
 
     def __call__(self, X: Data) -> Array:
-        n, p = X.shape if hasattr(X, "shape") else np.shape(X)
-        B = np.empty((n, self._checked_size(p)))
-        if self.degree == 0:
-            B[:] = 1.0
-            return B
-        X = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
-        column: dict[tuple[int, ...], int] = {}
-        for j, monomial in enumerate(self._monomials(p)):
-            column[monomial] = j
-            if monomial:
-                np.multiply(B[:, column[monomial[:-1]]], X[:, monomial[-1]], out=B[:, j])
-            else:
-                B[:, j] = 1.0
-        return B
+        p = (X.shape if hasattr(X, "shape") else np.shape(X))[1]
+        self._checked_size(p)
+        return _products(X, self._monomials(p))
 
     def _checked_size(self, p: int) -> int:
         q = self.size(p)
@@ -159,9 +158,139 @@ class Polynomial(NullSpace):
     def size(self, p: int) -> int:
         return comb(p + int(self.degree), int(self.degree))
 
-    def names(self, p: int) -> list[str]:
+    def names(self, p: int, features: Features = None) -> list[str]:
         self._checked_size(p)
-        return [_monomial_name(monomial) for monomial in self._monomials(p)]
+        return [_monomial_name(monomial, features) for monomial in self._monomials(p)]
+
+
+@dataclass(eq=False)
+class Monomials(NullSpace):
+    """The span of some monomials.
+
+    Parameters
+    ----------
+    monomials : sequence of tuple of int
+        The features of each monomial, as often as they occur in it; the empty one is the constant.
+
+    Examples
+    --------
+    >>> Monomials([(), (0,), (0, 1)]).names(2)
+    ['1', 'x0', 'x0 x1']
+    >>> Monomials([(), (0,), (0, 1)])([[2.0, 3.0]])
+    array([[1., 2., 6.]])
+    """
+
+    monomials: Sequence[tuple[int, ...]]
+
+    def __call__(self, X: Data) -> Array:
+        return _products(X, iter(self.monomials))
+
+    def size(self, p: int) -> int:
+        return len(self.monomials)
+
+    def names(self, p: int, features: Features = None) -> list[str]:
+        return [_monomial_name(monomial, features) for monomial in self.monomials]
+
+
+@dataclass(eq=False)
+class Columns(NullSpace):
+    """Features that enter linearly and unpenalized: the parametric part of a partly linear model.
+
+    The kernel still sees them unless it is told to look elsewhere, ``kernel.on([...])``.
+
+    Parameters
+    ----------
+    columns : sequence of int or str
+        Positions of the features, or their names in a data frame.
+
+    Examples
+    --------
+    >>> Columns([1])([[1.0, 2.0], [3.0, 4.0]])
+    array([[2.],
+           [4.]])
+    >>> Columns(["trend"]).bind(["x", "trend"])
+    Columns(columns=[1])
+    """
+
+    columns: Sequence[int] | Sequence[str]
+
+    def __post_init__(self) -> None:
+        index = np.asarray(self.columns)
+        if index.ndim != 1 or not index.size or index.dtype.kind not in "iuU":
+            raise ValueError(
+                "columns must be a list of positions or of names of features, not empty, "
+                f"got {self.columns!r}."
+            )
+
+    def bind(self, features: Sequence[str]) -> Self:
+        return replace(self, columns=_bound(self.columns, features))
+
+    def __call__(self, X: Data) -> Array:
+        return _dense(X, _positions(self.columns))
+
+    def size(self, p: int) -> int:
+        return len(self.columns)
+
+    def names(self, p: int, features: Features = None) -> list[str]:
+        return [_feature_name(j % p, features) for j in _positions(self.columns)]
+
+
+@dataclass(eq=False)
+class Breaks(NullSpace):
+    r"""Places where the function, or one of its derivatives, may jump.
+
+    The truncated powers :math:`[x_j > \tau]\, (x_j - \tau)^k / k!`, so that the coefficient is the
+    height of the jump in the k-th derivative.
+
+    Parameters
+    ----------
+    knots : sequence of float
+        The places :math:`\tau`.
+    order : int, default=0
+        The derivative k that jumps: 0 for a jump, 1 for a kink.
+    column : int or str, default=0
+        The feature :math:`x_j`.
+
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, Example 9.3; with the polynomials
+    of degree k free, its signed powers span the same space.
+
+    Examples
+    --------
+    >>> Breaks([0.5])([[0.4], [0.6]])
+    array([[0.],
+           [1.]])
+    >>> Breaks([0.5], order=1, column="time").names(1, ["time"])
+    ['kink at time = 0.5']
+    """
+
+    knots: Sequence[float] | Array
+    order: int = 0
+    column: int | str = 0
+
+    def __post_init__(self) -> None:
+        knots = np.asarray(self.knots, dtype=float)
+        if knots.ndim != 1 or not knots.size or not np.all(np.isfinite(knots)):
+            raise ValueError(f"knots must be a list of finite numbers, got {self.knots!r}.")
+        if not is_integer(self.order) or self.order < 0:
+            raise ValueError(f"order must be an integer, at least 0, got {self.order!r}.")
+
+    def bind(self, features: Sequence[str]) -> Self:
+        return replace(self, column=_bound([self.column], features)[0])
+
+    def __call__(self, X: Data) -> Array:
+        u = _dense(X, _positions([self.column])) - np.asarray(self.knots, dtype=float)
+        return np.asarray(np.where(u > 0, u ** int(self.order), 0.0) / factorial(int(self.order)))
+
+    def size(self, p: int) -> int:
+        return len(self.knots)
+
+    def names(self, p: int, features: Features = None) -> list[str]:
+        column = self.column
+        name = column if isinstance(column, str) else _feature_name(int(column) % p, features)
+        kind = {0: "jump", 1: "kink"}.get(int(self.order), f"jump of derivative {self.order}")
+        return [f"{kind} at {name} = {float(knot):g}" for knot in self.knots]
 
 
 @dataclass(eq=False, repr=False)
@@ -171,19 +300,26 @@ class Functions(NullSpace):
     Parameters
     ----------
     functions : sequence of callable
-        Each maps the ``(n, p)`` points to ``(n,)`` or ``(n, width)`` values.
+        Each maps the ``(n, p)`` points to ``(n,)`` or ``(n, width)`` values. A function of NumPy
+        such as ``np.sin`` acts on every feature by itself.
     widths : sequence of int, optional
-        Number of columns of each function; one each if not given.
+        Number of columns of each function; if not given, one, or one a feature for functions of
+        NumPy.
+    on : sequence of int or str, optional
+        The features that the functions see, by position or by name; all by default.
 
     Examples
     --------
     >>> space = Functions([lambda X: X[:, 0], lambda X: np.c_[X**2, X**3]], widths=[1, 2])
     >>> space(np.array([[2.0]]))
     array([[2., 4., 8.]])
+    >>> Functions([np.sin, np.cos], on=["time"]).bind(["x", "time"]).names(2, ["x", "time"])
+    ['sin(time)', 'cos(time)']
     """
 
     functions: Sequence[Callable[[Data], Any]]
     widths: Sequence[int] | None = None
+    on: Sequence[int] | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         for function in self.functions:
@@ -195,13 +331,20 @@ class Functions(NullSpace):
                 f"for {len(self.functions)} functions."
             )
 
-    def _widths(self) -> list[int]:
-        return [1] * len(self.functions) if self.widths is None else list(map(int, self.widths))
+    def bind(self, features: Sequence[str]) -> Self:
+        return self if self.on is None else replace(self, on=_bound(self.on, features))
+
+    def _widths(self, p: int) -> list[int]:
+        if self.widths is not None:
+            return list(map(int, self.widths))
+        seen = p if self.on is None else len(self.on)
+        return [seen if isinstance(function, np.ufunc) else 1 for function in self.functions]
 
     def __call__(self, X: Data) -> Array:
         X = X if hasattr(X, "shape") else np.asarray(X)
-        n = count(X)
-        widths = self._widths()
+        n, widths = count(X), self._widths(X.shape[1])
+        if self.on is not None:
+            X = _dense(X, _positions(self.on))
         B = np.empty((n, sum(widths)))
         stop = 0
         for function, width in zip(self.functions, widths, strict=True):
@@ -217,19 +360,24 @@ class Functions(NullSpace):
         return B
 
     def size(self, p: int) -> int:
-        return sum(self._widths())
+        return sum(self._widths(p))
 
-    def names(self, p: int) -> list[str]:
+    def names(self, p: int, features: Features = None) -> list[str]:
+        seen = range(p) if self.on is None else [j % p for j in _positions(self.on)]
         result = []
-        for function, width in zip(self.functions, self._widths(), strict=True):
+        for function, width in zip(self.functions, self._widths(p), strict=True):
             name = _function_name(function)
-            result += [name] if width == 1 else [f"{name}[{j}]" for j in range(width)]
+            if isinstance(function, np.ufunc) and width == len(seen):
+                result += [f"{name}({_feature_name(j, features)})" for j in seen]
+            else:
+                result += [name] if width == 1 else [f"{name}[{j}]" for j in range(width)]
         return result
 
     def __repr__(self) -> str:
         functions = ", ".join(map(_function_name, self.functions))
         widths = "" if self.widths is None else f", widths={self.widths!r}"
-        return f"Functions([{functions}]{widths})"
+        on = "" if self.on is None else f", on={self.on!r}"
+        return f"Functions([{functions}]{widths}{on})"
 
 
 @dataclass(eq=False, repr=False)
@@ -262,8 +410,11 @@ class Sum(NullSpace):
     def size(self, p: int) -> int:
         return sum(space.size(p) for space in self._terms())
 
-    def names(self, p: int) -> list[str]:
-        return [name for space in self._terms() for name in space.names(p)]
+    def names(self, p: int, features: Features = None) -> list[str]:
+        return [name for space in self._terms() for name in space.names(p, features)]
+
+    def bind(self, features: Sequence[str]) -> Self:
+        return replace(self, left=self.left.bind(features), right=self.right.bind(features))
 
     def __eq__(self, other: object) -> bool:
         """Whether both sums have the same spaces in the same order, however nested."""
@@ -273,9 +424,77 @@ class Sum(NullSpace):
         return " + ".join(map(repr, self._terms()))
 
 
-def _monomial_name(monomial: tuple[int, ...]) -> str:
-    powers = {j: monomial.count(j) for j in monomial}
-    return " ".join(f"x{j}" if q == 1 else f"x{j}^{q}" for j, q in powers.items()) or "1"
+def complete(space: NullSpace, monomials: Sequence[tuple[int, ...]], p: int) -> NullSpace:
+    """Return a space together with those monomials that it does not already name.
+
+    Parameters
+    ----------
+    space : NullSpace
+    monomials : sequence of tuple of int
+        What a kernel needs to have free, :meth:`mercer.kernels.Kernel.unpenalized`.
+    p : int
+        Number of features.
+
+    Examples
+    --------
+    >>> complete(Constant(), [(), (0,), (1,)], 2).names(2)
+    ['1', 'x0', 'x1']
+    >>> complete(Polynomial(1), [(), (0,), (1,)], 2)
+    Polynomial(degree=1)
+    """
+    needed = {_monomial_name(monomial) for monomial in monomials}
+    if needed <= set(space.names(p)):
+        return space
+    terms = space._terms() if isinstance(space, Sum) else [space]
+    kept = [term for term in terms if not set(term.names(p)) <= needed]
+    named = {name for term in kept for name in term.names(p)}
+    missing = [monomial for monomial in monomials if _monomial_name(monomial) not in named]
+    return reduce(add, kept, Monomials(missing))
+
+
+def _products(X: Data, monomials: Iterator[tuple[int, ...]]) -> Array:
+    """Multiply features, each monomial from the one that lacks its last factor where that came."""
+    n, columns, column = count(X), [], dict[tuple[int, ...], Array]()
+    points: Array | None = None
+    for monomial in monomials:
+        values = np.ones(n)
+        if monomial:
+            points = _dense(X) if points is None else points
+            before = column.get(monomial[:-1])
+            start = before if before is not None else points[:, list(monomial[:-1])].prod(axis=1)
+            values = start * points[:, monomial[-1]]
+        column[monomial] = values
+        columns.append(values)
+    return np.stack(columns, axis=1) if columns else np.empty((n, 0))
+
+
+def _dense(X: Data, columns: Sequence[int] | slice = slice(None)) -> Array:
+    X = X[:, columns] if hasattr(X, "shape") else np.asarray(X)[:, columns]
+    return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+
+
+def _positions(columns: Sequence[Any]) -> list[int]:
+    """Return positions of features; names have none without a data frame."""
+    if any(isinstance(column, str) for column in columns):
+        raise ValueError(
+            f"The features {list(columns)} are given by name: fit the machine on a data frame with "
+            "these columns, or give their positions."
+        )
+    return [int(column) for column in columns]
+
+
+def _bound(columns: Sequence[Any], features: Sequence[str]) -> list[Any]:
+    """Return features with names replaced by positions."""
+    return [named_positions([c], features)[0] if isinstance(c, str) else c for c in columns]
+
+
+def _feature_name(j: int, features: Features) -> str:
+    return f"x{j}" if features is None else str(features[j])
+
+
+def _monomial_name(monomial: tuple[int, ...], features: Features = None) -> str:
+    powers = {_feature_name(j, features): monomial.count(j) for j in monomial}
+    return " ".join(name if q == 1 else f"{name}^{q}" for name, q in powers.items()) or "1"
 
 
 def _function_name(function: Any) -> str:
