@@ -5,6 +5,8 @@ from mercer.kernels.callable import Callable, Pairwise
 from mercer.kernels.compact import BSpline
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
 from mercer.kernels.named import resolve, resolve_gamma
+from mercer.kernels.periodic import Dirichlet, Periodic, PeriodicGaussian, Periodized
+from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
 
@@ -12,12 +14,17 @@ __all__ = [
     "ActiveDims",
     "BSpline",
     "Callable",
+    "Dirichlet",
     "Gaussian",
     "Kernel",
     "Laplacian",
     "Linear",
     "Matern",
     "Pairwise",
+    "Periodic",
+    "PeriodicGaussian",
+    "Periodized",
+    "Polyharmonic",
     "Polynomial",
     "Power",
     "Precomputed",
@@ -26,6 +33,7 @@ __all__ = [
     "Scaled",
     "Sigmoid",
     "Sum",
+    "ThinPlate",
     "resolve",
     "resolve_gamma",
 ]

@@ -1,0 +1,441 @@
+"""Kernels on the circle: periodic functions of the difference, with their Fourier coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from mercer._params import is_integer
+from mercer.kernels._featurewise import (
+    Factor,
+    Featurewise,
+    OneFeature,
+    check_length_scale,
+    check_scale_fits,
+    scale_of_feature,
+)
+from mercer.kernels._pairwise import Array
+from mercer.kernels.base import Kernel
+from mercer.kernels.stationary import LengthScale
+
+TERMS = 4096
+"""The most images or frequencies that a periodized kernel is summed over."""
+
+STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
+"""Steps and weights of the central difference quotient of order 8."""
+
+
+class Circular(Featurewise):
+    """A product over the features of periodic functions of the difference."""
+
+    period: float
+
+    @property
+    def stationary(self) -> bool:
+        return True
+
+    @property
+    def domain(self) -> str:
+        return "circle"
+
+    def _check_period(self) -> None:
+        if not 0.0 < self.period < np.inf:
+            raise ValueError(f"period must be a positive number, got {self.period}.")
+
+    def _angle(self, x: Array, z: Array) -> Array:
+        """Return the difference as an angle between -pi and pi."""
+        turns = (x - z) / float(self.period)
+        turns -= np.rint(turns)
+        return np.asarray(2.0 * np.pi * turns)
+
+    def spectrum(self, omega: Array, dim: int = 1) -> Array:
+        raise NotImplementedError(
+            f"{self!r} is periodic: its spectrum is discrete, given by coefficients(n) at the "
+            "frequencies 2 pi n / period."
+        )
+
+
+def cosine_series(angle: Array, weights: Array) -> Array:
+    r"""Return :math:`\sum_n w_n \cos(n t)` by Clenshaw's recurrence, which needs one cosine.
+
+    Examples
+    --------
+    >>> float(cosine_series(np.array(np.pi), np.array([1.0, 2.0, 3.0])))
+    2.0
+    """
+    twice = 2.0 * np.cos(angle)
+    now, last = np.zeros_like(twice), np.zeros_like(twice)
+    for weight in weights[:0:-1]:
+        now, last = twice * now - last + weight, now
+    return np.asarray(0.5 * twice * now - last + weights[0])
+
+
+@dataclass(eq=False)
+class PeriodicGaussian(Circular):
+    r"""The Gaussian wrapped around a circle, a theta function of the difference.
+
+    .. math:: k(x, z) = \prod_j \Bigl(\tfrac12 + \sum_{n \ge 1} e^{-n^2 \sigma_j^2/2} \cos n t_j
+              \Bigr), \qquad t = \frac{2\pi}{p}(x - z), \quad \sigma = \frac{2\pi}{p} l
+
+    The frequency n is penalized by :math:`e^{n^2\sigma^2/2}`, which is the penalty of the Gaussian
+    of width l. The same function is a sum of Gaussians, one for each turn,
+
+    .. math:: \tfrac12 + \sum_{n \ge 1} e^{-n^2\sigma^2/2} \cos n t
+              = \frac{\sqrt{2\pi}}{2\sigma} \sum_{j \in \mathbb{Z}} e^{-(t + 2\pi j)^2/2\sigma^2}
+
+    and of both sums the one is used that needs a handful of terms: the first for
+    :math:`\sigma \ge 1`.
+
+    Parameters
+    ----------
+    length_scale : float or (p,) array, default=1.0
+        The width l in the units of the features, one for all of them or one for each.
+    period : float, default=2*pi
+        The period p of every feature.
+    drop_constant : bool, default=False
+        Leave the first term 1/2 out: constants are then no longer in the space.
+    normalize : {None, "range", "diagonal"}, default=None
+        In every feature, shift and scale the values to the range from 0 to 1, or divide them by
+        the value at zero.
+
+    References
+    ----------
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, eq. (3.32)-(3.34), where the printed
+    scaling to the range [0, 1] is corrected: the divisor is
+    :math:`2 \sum_{l \ge 1} e^{-(2l - 1)^2 \sigma^2/2}`.
+
+    Examples
+    --------
+    >>> kernel = PeriodicGaussian(0.5, period=24.0, normalize="diagonal")
+    >>> kernel([[23.5]], [[0.0], [0.5], [12.0]]).round(4)
+    array([[0.6065, 0.1353, 0.    ]])
+    """
+
+    length_scale: LengthScale = 1.0
+    period: float = 2.0 * np.pi
+    drop_constant: bool = False
+    normalize: str | None = None
+
+    def __post_init__(self) -> None:
+        check_length_scale(self.length_scale)
+        self._check_period()
+        if self.normalize not in (None, "range", "diagonal"):
+            raise ValueError(
+                f"normalize must be None, 'range' or 'diagonal', got {self.normalize!r}."
+            )
+        if self.drop_constant and self.normalize == "range":
+            raise ValueError(
+                "normalize='range' sets the constant, with or without drop_constant: leave "
+                "drop_constant at False."
+            )
+
+    def _check_features(self, p: int) -> None:
+        check_scale_fits(self.length_scale, p)
+
+    def _sigma(self, j: int) -> float:
+        return 2.0 * np.pi * scale_of_feature(self.length_scale, j) / float(self.period)
+
+    def _unit(self, sigma: float) -> tuple[float, float]:
+        """Return the frequency whose term is 1, and the constant, before normalization."""
+        ratios_only = self.normalize == "range" or (self.normalize and self.drop_constant)
+        if ratios_only and sigma >= 1.0:
+            # The first term may underflow; as nothing else depends on it, it is the unit.
+            return 1.0, 0.0
+        return 0.0, 0.0 if self.drop_constant else 0.5
+
+    def _theta(self, t: Array, sigma: float, slope: bool = False) -> Array:
+        """Return the sum before it is normalized, or its derivative by sigma."""
+        first, constant = self._unit(sigma)
+        if sigma >= 1.0:
+            # 9 frequencies reach 1e-17 of the first at sigma = 1.
+            decay = np.arange(1.0, 10.0) ** 2 - first
+            weights = np.exp(-0.5 * decay * sigma**2)
+            if slope:
+                weights, constant = -sigma * decay * weights, 0.0
+            return cosine_series(t, np.concatenate([[constant], weights]))
+        total = np.zeros_like(t)
+        # The next turn, 3 pi away, has exp(-(3 pi)^2 / 2) = 5e-20 at sigma = 1.
+        for turn in (-1.0, 0.0, 1.0):
+            square = ((t + 2.0 * np.pi * turn) / sigma) ** 2
+            total += np.exp(-0.5 * square) * ((square - 1.0) / sigma if slope else 1.0)
+        total *= 0.5 * np.sqrt(2.0 * np.pi) / sigma
+        return total if slope else total - (0.5 - constant)
+
+    def _ends(self, sigma: float, slope: bool = False) -> tuple[float, float]:
+        """Return what becomes 0 and 1 by normalization, or the derivatives."""
+        if self.normalize is None:
+            return 0.0, 0.0 if slope else 1.0
+        low, high = self._theta(np.array([np.pi, 0.0]), sigma, slope)
+        return (float(low) if self.normalize == "range" else 0.0), float(high)
+
+    def _factors(self) -> Factor:
+        def factor(x: Array, z: Array, j: int) -> Array:
+            sigma = self._sigma(j)
+            low, high = self._ends(sigma)
+            return (self._theta(self._angle(x, z), sigma) - low) / (high - low)
+
+        return factor
+
+    def _derivatives(self, x: Array, z: Array, j: int) -> dict[str, Array]:
+        sigma, t = self._sigma(j), self._angle(x, z)
+        (low, high), (low_slope, high_slope) = self._ends(sigma), self._ends(sigma, slope=True)
+        value = (self._theta(t, sigma) - low) / (high - low)
+        slope = self._theta(t, sigma, slope=True) - low_slope - value * (high_slope - low_slope)
+        return {"length_scale": slope * (2.0 * np.pi / float(self.period)) / (high - low)}
+
+    def coefficients(self, n: Array) -> Array:
+        n, sigma = np.abs(np.asarray(n, dtype=float)), self._sigma(0)
+        (first, constant), (low, high) = self._unit(sigma), self._ends(sigma)
+        c = 0.5 * np.exp(-0.5 * np.maximum(n**2 - first, 0.0) * sigma**2)
+        return np.where(n == 0.0, constant - low, c) / (high - low)
+
+
+@dataclass(eq=False)
+class Periodic(Circular):
+    r"""The Gaussian of the chord between two points on a circle.
+
+    .. math:: k(x, z) = \exp\Bigl(-\sum_j \frac{2 \sin^2(\pi (x_j - z_j)/p)}{l_j^2}\Bigr)
+
+    With :math:`a = 1/l^2` its Fourier coefficients are :math:`c_n = e^{-a} I_n(a)`: they fall
+    faster than those of a wrapped exponential and more slowly than those of a wrapped Gaussian.
+
+    Parameters
+    ----------
+    length_scale : float or (p,) array, default=1.0
+        The width l, one for all features or one for each. It has no unit: 1 is the distance of
+        two points that are 1/6 of a period apart.
+    period : float, default=1.0
+        The period p of every feature.
+
+    References
+    ----------
+    D. J. C. MacKay, *Introduction to Gaussian processes*, 1998, eq. (47).
+
+    Examples
+    --------
+    >>> Periodic(1.0, period=7.0)([[0.0]], [[7.0], [3.5]]).round(4)
+    array([[1.    , 0.1353]])
+    """
+
+    length_scale: LengthScale = 1.0
+    period: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_length_scale(self.length_scale)
+        self._check_period()
+
+    def _check_features(self, p: int) -> None:
+        check_scale_fits(self.length_scale, p)
+
+    def _exponent(self, x: Array, z: Array, j: int) -> Array:
+        half = 0.5 * self._angle(x, z)
+        return np.asarray(2.0 * (np.sin(half) / scale_of_feature(self.length_scale, j)) ** 2)
+
+    def _factors(self) -> Factor:
+        return lambda x, z, j: np.exp(-self._exponent(x, z, j))
+
+    def _derivatives(self, x: Array, z: Array, j: int) -> dict[str, Array]:
+        exponent = self._exponent(x, z, j)
+        rate = 2.0 / scale_of_feature(self.length_scale, j)
+        return {"length_scale": rate * exponent * np.exp(-exponent)}
+
+    def coefficients(self, n: Array) -> Array:
+        rate = scale_of_feature(self.length_scale, 0) ** -2
+        return np.asarray(special.ive(np.abs(np.asarray(n, dtype=float)), rate))
+
+
+@dataclass(eq=False)
+class Dirichlet(Circular):
+    r"""The Dirichlet kernel: trigonometric polynomials, none of them smoother than the others.
+
+    .. math:: k(x, z) = \prod_j \Bigl(1 + 2 \sum_{n=1}^{N} \cos n t_j\Bigr)
+              = \prod_j \frac{\sin((2N + 1) t_j/2)}{\sin(t_j/2)}, \qquad t = \frac{2\pi}{p}(x - z)
+
+    All frequencies up to N have one penalty and all others are absent, so the space has
+    :math:`2N + 1` dimensions for each feature and nothing is smoothed inside the band: a machine
+    with this kernel overfits, and is here to show it.
+
+    Parameters
+    ----------
+    degree : int, default=10
+        The highest frequency N, at least 0.
+    period : float, default=2*pi
+        The period p of every feature.
+
+    References
+    ----------
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, eq. (3.31), whose sum is corrected: it
+    has to begin at 1 and to be added to 1.
+
+    Examples
+    --------
+    >>> Dirichlet(10)([[0.0]], [[0.0], [2 * np.pi / 21]]).round(4)
+    array([[21.,  0.]])
+    """
+
+    degree: int = 10
+    period: float = 2.0 * np.pi
+
+    def __post_init__(self) -> None:
+        if not is_integer(self.degree) or self.degree < 0:
+            raise ValueError(f"degree must be an integer, at least 0, got {self.degree!r}.")
+        self._check_period()
+
+    def _factors(self) -> Factor:
+        count = 2 * int(self.degree) + 1
+
+        def factor(x: Array, z: Array, j: int) -> Array:
+            half = 0.5 * self._angle(x, z)
+            base = np.sin(half)
+            # The ratio differs from its limit by the share (count * half)^2 / 6: a rounding.
+            limit = np.abs(count * base) < 1e-8
+            return np.where(limit, count, np.sin(count * half) / np.where(limit, 1.0, base))
+
+        return factor
+
+    def coefficients(self, n: Array) -> Array:
+        return np.where(np.abs(np.asarray(n)) <= self.degree, 1.0, 0.0)
+
+
+@dataclass(eq=False)
+class Periodized(Circular, OneFeature):
+    r"""A stationary kernel of one feature wrapped around a circle.
+
+    .. math:: k_p(u) = \sum_{j \in \mathbb{Z}} k(u + j p)
+              = \sum_{n \in \mathbb{Z}} c_n e^{2\pi i n u/p},
+              \qquad c_n = \frac{\sqrt{2\pi}}{p} P\Bigl(\frac{2\pi n}{p}\Bigr)
+
+    with the spectrum P of k (Poisson's formula): what k penalizes is penalized by :math:`k_p`. The
+    sum that needs fewer terms is used; what it leaves out is a rounding of the whole.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Stationary and positive definite, with values that fall faster than :math:`1/|u|`.
+    period : float, default=1.0
+        The period p.
+
+    References
+    ----------
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, sec. 3.3.4.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Matern
+    >>> kernel = Periodized(Matern(2.0), period=12.0)
+    >>> kernel([[11.5]], [[0.5]]).round(4) == kernel([[0.0]], [[1.0]]).round(4)
+    array([[ True]])
+    """
+
+    kernel: Kernel
+    period: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise ValueError(f"kernel must be a Kernel, got {self.kernel!r}.")
+        if not self.kernel.stationary or self.kernel.order or self.kernel.period is not None:
+            raise ValueError(
+                "Only a stationary kernel that is positive definite and falls to zero can be "
+                f"wrapped around a circle, got {self.kernel!r}."
+            )
+        self._check_period()
+
+    @property
+    def positive_definite(self) -> bool:
+        return self.kernel.positive_definite
+
+    def _values(self, u: Array) -> Array:
+        """Return the kernel at differences of any shape."""
+        return np.asarray(self.kernel(u.reshape(-1, 1), np.zeros((1, 1))).reshape(u.shape))
+
+    def _slopes(self, u: Array) -> dict[str, Array]:
+        slopes = self.kernel.gradient(u.reshape(-1, 1), np.zeros((1, 1)))
+        return {name: slope.reshape(u.shape + slope.shape[2:]) for name, slope in slopes.items()}
+
+    def coefficients(self, n: Array) -> Array:
+        omega = 2.0 * np.pi * np.abs(np.asarray(n, dtype=float)) / float(self.period)
+        return np.asarray(np.sqrt(2.0 * np.pi) / float(self.period) * self.kernel.spectrum(omega))
+
+    def _terms(self) -> tuple[int, Array | None]:
+        """Count the images on either side, or return the weights of cosines if these are fewer."""
+        # The images of a difference of half a period are the largest of those left out.
+        distances = (np.arange(1, TERMS + 1) - 0.5) * float(self.period)
+        images = _needed(self._values(distances), float(self._values(np.zeros(1))[0]))
+        try:
+            c = self.coefficients(np.arange(TERMS + 1))
+        except NotImplementedError:
+            frequencies = None
+        else:
+            frequencies = _needed(c[1:], float(c[0])) if np.isfinite(c).all() else None
+        if frequencies is not None and (images is None or frequencies < 2 * images + 1):
+            return 0, np.concatenate([c[:1], 2.0 * c[1 : frequencies + 1]])
+        if images is not None:
+            return images, None
+        raise ValueError(
+            f"Neither the values nor the spectrum of {self.kernel!r} fall fast enough to be summed "
+            f"at the period {self.period}: choose a smoother kernel or another length scale."
+        )
+
+    def _wrap(self, values: Callable[[Array], Array], u: Array, images: int) -> Array:
+        total = values(u)
+        for j in range(1, images + 1):
+            total = total + values(u - j * self.period) + values(u + j * self.period)
+        return total
+
+    def _factors(self) -> Factor:
+        images, weights = self._terms()
+
+        def factor(x: Array, z: Array, j: int) -> Array:
+            t = self._angle(x, z)
+            if weights is not None:
+                return cosine_series(t, weights)
+            return self._wrap(self._values, t * (float(self.period) / (2.0 * np.pi)), images)
+
+        return factor
+
+    def _derivatives(self, x: Array, z: Array, j: int) -> dict[str, Array]:
+        images, weights = self._terms()
+        t, result = self._angle(x, z), {}
+        for name in self._slopes(np.zeros(1)):
+            if weights is None:
+                u = t * (float(self.period) / (2.0 * np.pi))
+                slope = self._wrap(lambda v, name=name: self._slopes(v)[name], u, images)  # type: ignore[misc]
+            else:
+                slope = cosine_series(t, self._weight_slopes(name, len(weights)))
+                slope = slope.reshape(t.shape + np.shape(self.kernel.get_params()[name]))
+            result[f"kernel__{name}"] = slope
+        return result
+
+    def _weight_slopes(self, name: str, count: int) -> Array:
+        """Return the derivatives of the weights of cosines by a parameter.
+
+        Spectra are analytic in their parameters: at steps of half a percent the quotient of order
+        8 errs by about 1e-14 of the weights, which is also its rounding.
+        """
+        value = np.asarray(self.kernel.get_params()[name], dtype=float)
+        step, slopes = 0.005 * (float(np.abs(value).sum()) or 1.0), np.zeros(count)
+        for k, share in STENCIL:
+            up, down = (
+                copy(self).set_params(**{f"kernel__{name}": (value + sign * k * step).tolist()})
+                for sign in (1.0, -1.0)
+            )
+            n = np.arange(count)
+            slopes += share / step * (up.coefficients(n) - down.coefficients(n))
+        slopes[1:] *= 2.0
+        return slopes
+
+
+def _needed(terms: Array, first: float) -> int | None:
+    """Return how many terms of a sum matter beside the first, None if more than there are.
+
+    What follows the last one is taken to fall like 1/j^2 at least.
+    """
+    sizes = np.abs(terms)
+    beyond = len(terms) * float(sizes[len(terms) // 2 :].max())
+    tails = np.append(np.cumsum(sizes[::-1])[::-1], 0.0) + beyond
+    small = tails <= 0.25 * np.finfo(float).eps * (abs(first) + tails[0])
+    return int(np.argmax(small)) if small.any() else None
