@@ -13,6 +13,7 @@ from scipy import special
 
 from mercer.kernels import _matern
 from mercer.kernels._pairwise import (
+    CHUNK_BYTES,
     Array,
     Data,
     Points,
@@ -20,6 +21,7 @@ from mercer.kernels._pairwise import (
     as_points,
     is_sparse,
     manhattan_distances,
+    row_slices,
     scale_features,
     squared_distances,
     squared_norms,
@@ -31,7 +33,7 @@ LengthScale: TypeAlias = float | Sequence[float] | Array
 
 
 class Stationary(Kernel):
-    """A function of the difference in units of a length scale, with value 1 at zero."""
+    """A function of the difference in units of a length scale; 1 at zero unless it says so."""
 
     length_scale: LengthScale
 
@@ -89,7 +91,7 @@ class Stationary(Kernel):
         """Spectrum for length scale 1 at frequency vectors ``(m, d)``."""
 
 
-class Radial(Stationary):
+class Profile(Stationary):
     r"""A function :math:`\varphi(s)` of the squared scaled distance :math:`s = |(x - z)/l|^2`."""
 
     @property
@@ -98,16 +100,12 @@ class Radial(Stationary):
 
     @property
     def _smooth(self) -> bool:
-        """Whether the slope of the profile is finite at zero."""
-        return True
+        """Whether an absolute error of s is one of the kernel; if not, s needs relative digits."""
+        return False
 
     @abstractmethod
     def _profile(self, s: Array) -> None:
         """Turn squared distances into kernel values, in place."""
-
-    @abstractmethod
-    def _slope(self, s: Array) -> Array:
-        """Return minus twice the derivative of the profile; 0 where that is infinite at s = 0."""
 
     def against(self, Z: Data) -> Evaluator:
         Z = as_points(Z)
@@ -128,8 +126,16 @@ class Radial(Stationary):
         return Either(Z, self._tiles, general)
 
     def _tiles(self, Z: Array) -> RadialTiles:
-        slope = float(self._slope(np.zeros(1))[0]) if self._smooth else np.inf
-        return RadialTiles(Z, self._factor(Z), self._profile, slope)
+        return RadialTiles(Z, self._factor(Z), self._profile, np.inf)
+
+    def paired(self, X: Data, Z: Data) -> Array:
+        X, Z = as_pair(X, Z)
+        factor = self._factor(X)
+        s = np.empty(X.shape[0], dtype=X.dtype)
+        for rows in row_slices(X.shape[0], X.shape[1] * X.dtype.itemsize, CHUNK_BYTES):
+            s[rows] = squared_norms(scale_features(X[rows] - Z[rows], factor))
+            self._profile(s[rows])
+        return s
 
     def _pair(self, X: Data, Z: Data) -> tuple[Points, Points]:
         """Both sets in units of the length scale, shifted to the origin if both are dense."""
@@ -144,6 +150,23 @@ class Radial(Stationary):
             np.fill_diagonal(s, 0.0)
         return s
 
+
+class Radial(Profile):
+    """A profile with a length scale to differentiate by."""
+
+    @property
+    def _smooth(self) -> bool:
+        """Whether the slope of the profile is finite at zero."""
+        return True
+
+    @abstractmethod
+    def _slope(self, s: Array) -> Array:
+        """Return minus twice the derivative of the profile; 0 where that is infinite at s = 0."""
+
+    def _tiles(self, Z: Array) -> RadialTiles:
+        slope = abs(float(self._slope(np.zeros(1))[0])) if self._smooth else np.inf
+        return RadialTiles(Z, self._factor(Z), self._profile, slope)
+
     def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
         s = self._squared(X, Z)
         slope = self._slope(s)
@@ -153,6 +176,35 @@ class Radial(Stationary):
         P, Q = (_dense(self._in_units(A)) for A in as_pair(X, X if Z is None else Z))
         squares = (P[:, None, :] - Q[None, :, :]) ** 2
         return {"length_scale": squares * slope[:, :, None] / scale.astype(P.dtype)}
+
+
+class Dimensional(Kernel):
+    """A stationary kernel whose profile depends on the number of features."""
+
+    @abstractmethod
+    def _in(self, p: int) -> Profile:
+        """Return the kernel of points with `p` features."""
+
+    @property
+    def stationary(self) -> bool:
+        return True
+
+    def against(self, Z: Data) -> Evaluator:
+        Z = as_points(Z)
+        return self._in(Z.shape[1]).against(Z)
+
+    def diag(self, X: Data) -> Array:
+        X = as_points(X)
+        return self._in(X.shape[1]).diag(X)
+
+    def paired(self, X: Data, Z: Data) -> Array:
+        return self._in(as_points(X).shape[1]).paired(X, Z)
+
+    def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
+        return self._in(as_points(X).shape[1]).gradient(X, Z)
+
+    def spectrum(self, omega: Array, dim: int = 1) -> Array:
+        return self._in(dim).spectrum(omega, dim)
 
 
 @dataclass(eq=False)
