@@ -4,10 +4,12 @@ from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum
 from mercer.kernels.callable import Callable, Pairwise
 from mercer.kernels.compact import BSpline
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
+from mercer.kernels.eigen import Eigensystem, Fourier
 from mercer.kernels.named import resolve, resolve_gamma
 from mercer.kernels.periodic import Dirichlet, Periodic, PeriodicGaussian, Periodized
 from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
 from mercer.kernels.precomputed import Precomputed
+from mercer.kernels.spline import Haar, Spline
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
 
 __all__ = [
@@ -15,7 +17,10 @@ __all__ = [
     "BSpline",
     "Callable",
     "Dirichlet",
+    "Eigensystem",
+    "Fourier",
     "Gaussian",
+    "Haar",
     "Kernel",
     "Laplacian",
     "Linear",
@@ -32,6 +37,7 @@ __all__ = [
     "RationalQuadratic",
     "Scaled",
     "Sigmoid",
+    "Spline",
     "Sum",
     "ThinPlate",
     "resolve",
