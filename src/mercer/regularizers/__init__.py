@@ -1,5 +1,15 @@
 """What "smooth" means, and what the penalty leaves free."""
 
+from mercer.regularizers.errors import (
+    ARMA,
+    AutoRegressive,
+    Covariance,
+    ErrorModel,
+    Independent,
+    LinearProcess,
+    MovingAverage,
+    Precision,
+)
 from mercer.regularizers.null_space import (
     Breaks,
     Columns,
@@ -14,14 +24,22 @@ from mercer.regularizers.null_space import (
 )
 
 __all__ = [
+    "ARMA",
+    "AutoRegressive",
     "Breaks",
     "Columns",
     "Constant",
+    "Covariance",
     "Empty",
+    "ErrorModel",
     "Functions",
+    "Independent",
+    "LinearProcess",
     "Monomials",
+    "MovingAverage",
     "NullSpace",
     "Polynomial",
+    "Precision",
     "Sum",
     "complete",
 ]
