@@ -69,6 +69,7 @@ ROOMS = (
     "problems",
     "solvers",
     "capacity",
+    "inspect",
     "plotting",
     "datasets",
     "io",

@@ -34,7 +34,17 @@ _ESTIMATORS = [
     "OneClassSVM",
     "QuantileSVR",
 ]
-_ROOMS = ["estimators", "gram", "kernels", "losses", "problems", "regularizers", "solvers"]
+_ROOMS = [
+    "estimators",
+    "gram",
+    "inspect",
+    "kernels",
+    "losses",
+    "plotting",
+    "problems",
+    "regularizers",
+    "solvers",
+]
 
 __all__ = [
     "SVC",

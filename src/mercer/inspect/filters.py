@@ -1,0 +1,565 @@
+"""A stationary kernel as a filter: which frequencies pass, which are damped, which cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import optimize
+
+from mercer.inspect._report import Report
+from mercer.inspect.decay import Decay, classify_decay
+from mercer.kernels._pairwise import Array
+from mercer.kernels.base import Kernel
+
+ZERO = 1e-12
+"""A minimum below this share of its surroundings is a zero of the spectrum."""
+
+FLOOR = 1e-14
+"""Attenuation below which a spectrum is not searched: there is nothing left to pass."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FilterCurve(Report):
+    r"""The spectrum of a kernel, from :func:`filter_curve`."""
+
+    kernel: Kernel
+    dim: int
+    convention: str
+
+    omega: Array
+    """Frequencies; multiples of :math:`2\\pi` over the period if the spectrum is discrete."""
+
+    power: Array
+    """The spectrum P; for a periodic kernel its Fourier coefficients."""
+
+    reference: float
+    """Frequency of attenuation 1: zero, unless the spectrum has a pole there."""
+
+    zeros: Array
+    """Frequencies on the grid's range that cannot occur, because P is zero there."""
+
+    lobes: Array
+    """Side lobes, ``(m, 2)``: frequency and attenuation of each maximum behind the first zero."""
+
+    negative: Array
+    """Where P is negative, ``(m, 4)``: from, to, frequency and attenuation of the minimum."""
+
+    half: float
+    """Largest frequency with half of the power left, -3 dB; not a number if there is a pole."""
+
+    decay: Decay | None
+    """How fast the spectrum falls; None if it does not, or is not positive."""
+
+    discrete: bool = False
+
+    @property
+    def attenuation(self) -> Array:
+        """The spectrum as a share of its value at the reference."""
+        scale = self._power_at_reference
+        return np.asarray(self.power / scale)
+
+    @property
+    def penalty(self) -> Array:
+        """What a unit of each frequency costs, 1 / P; infinite for frequencies that cannot be."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.where(self.power > 0.0, 1.0 / self.power, np.inf))
+
+    @property
+    def decibels(self) -> Array:
+        r"""The attenuation in decibels, :math:`10 \log_{10}`."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(10.0 * np.log10(self.attenuation))
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether the spectrum is nowhere negative, so that the kernel is positive definite."""
+        return not len(self.negative)
+
+    @property
+    def integrable(self) -> bool | None:
+        """Whether the spectrum has a finite integral at large frequencies; None if not known."""
+        if self.discrete or self.decay is None:
+            return None
+        return self.decay.kind != "polynomial" or self.decay.exponent > self.dim
+
+    def edge(self, precision: float) -> float:
+        """Return the largest frequency whose attenuation is above `precision`."""
+        if self.discrete:
+            passing = self.attenuation > precision
+            return float(self.omega[passing].max(initial=0.0))
+        return band_edge(self.kernel, precision, self.dim)
+
+    def widened(self, factor: float) -> FilterCurve:
+        r"""Return the curve of :math:`k(x / s)`, its spectrum :math:`s^d P(s \omega)`.
+
+        A wider kernel is the same filter with all frequencies divided by the factor s: nothing is
+        computed again.
+        """
+        if self.discrete:
+            raise ValueError("A periodic kernel cannot be widened without changing its period.")
+        if not factor > 0.0:
+            raise ValueError(f"factor must be positive, got {factor}.")
+        negative, lobes = self.negative.copy(), self.lobes.copy()
+        negative[:, :3] /= factor
+        lobes[:, :1] /= factor
+        return replace(
+            self,
+            kernel=widen(self.kernel, factor),
+            omega=self.omega / factor,
+            power=self.power * factor**self.dim,
+            reference=self.reference / factor,
+            zeros=self.zeros / factor,
+            lobes=lobes,
+            negative=negative,
+            half=self.half / factor,
+            decay=None if self.decay is None else self.decay.stretched(1.0 / factor),
+        )
+
+    @property
+    def _power_at_reference(self) -> float:
+        if self.discrete:
+            return float(self.power.max())
+        value = along(self.kernel, np.array([self.reference]), self.dim)[0]
+        return _unit(self.convention, self.dim) * float(value)
+
+    def _title(self) -> str:
+        return f"{self.kernel!r} as a filter" + (
+            f" in {self.dim} dimensions" if self.dim > 1 else ""
+        )
+
+    def _lines(self) -> list[tuple[str, Any]]:
+        first = [float(z) for z in self.zeros[:1]]
+        negative = [f"{row[3]:.4g} at {row[2]:.4g}" for row in self.negative[:1]]
+        return [
+            ("half power at", None if np.isnan(self.half) else self.half),
+            ("1 % at", None if np.isnan(self.half) else self.edge(0.01)),
+            ("decay", None if self.decay is None else str(self.decay)),
+            ("first zero", first[0] if first else None),
+            ("highest side lobe", np.abs(self.lobes[:, 1]).max() if len(self.lobes) else None),
+            ("negative", negative[0] if negative else "nowhere"),
+        ]
+
+
+def filter_curve(
+    kernel: Kernel,
+    omega: Array | None = None,
+    dim: int = 1,
+    convention: str = "unitary",
+) -> FilterCurve:
+    r"""Return a kernel's spectrum with what can be read off it.
+
+    .. math:: \|f\|^2 = (2\pi)^{-d/2} \int \frac{|\hat f(\omega)|^2}{P(\omega)} \, d\omega
+
+    The smaller P, the more a frequency costs; where it is zero the frequency cannot occur in a
+    function of the space; where it is negative the function is no kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Stationary with a spectrum, or periodic with coefficients.
+    omega : (m,) array, optional
+        Frequencies at least 0, in rising order (for a periodic kernel integers: cycles per
+        period); by default from zero to where next to nothing passes. In several dimensions they
+        lie along the first axis.
+    dim : int, default=1
+        Dimension of the space. The same radial profile has another spectrum in each.
+    convention : {"unitary", "angular"}, default="unitary"
+        :math:`P = (2\pi)^{-d/2} \int k(u) e^{-i\omega u} du`, or without the factor.
+
+    Returns
+    -------
+    FilterCurve
+
+    References
+    ----------
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, eq. (3.23) to (3.25) and (3.45).
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> curve = filter_curve(Gaussian(0.5), np.array([0.0, 2.0]))
+    >>> curve.power.round(6), curve.attenuation.round(6)
+    (array([0.5     , 0.303265]), array([1.      , 0.606531]))
+    >>> filter_curve(Gaussian(0.5))
+    Gaussian(length_scale=0.5) as a filter
+      half power at  2.355
+      1 % at         6.07
+      decay          Gaussian, exp(-0.125 omega^2)
+      negative       nowhere
+    """
+    unit = _unit(convention, dim)
+    if kernel.period is not None:
+        return _discrete(kernel, omega, dim, convention)
+    _check_stationary(kernel)
+    if omega is None:
+        omega = _grid(kernel, dim)
+    omega = np.asarray(omega, dtype=float)
+    if omega.ndim != 1 or not len(omega) or omega[0] < 0.0 or (np.diff(omega) <= 0.0).any():
+        raise ValueError("omega must hold frequencies at least 0 in rising order.")
+    values = along(kernel, omega, dim)
+    reference = _reference(kernel, dim, omega)
+    scale = float(along(kernel, np.array([reference]), dim)[0])
+    attenuation = values / scale
+    zeros = _zeros(kernel, dim, omega, attenuation, scale)
+    return FilterCurve(
+        kernel=kernel,
+        dim=dim,
+        convention=convention,
+        omega=omega,
+        power=unit * values,
+        reference=reference,
+        zeros=zeros,
+        lobes=_lobes(kernel, dim, omega, attenuation, scale, zeros),
+        negative=_negative(kernel, dim, omega, attenuation, scale),
+        half=band_edge(kernel, 0.5, dim),
+        decay=spectral_decay(kernel, dim),
+    )
+
+
+def band_edge(kernel: Kernel, precision: float, dim: int = 1) -> float:
+    r"""Return the largest frequency that passes: :math:`P(\omega) > \eta P(0)`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Stationary with a spectrum, or periodic with coefficients.
+    precision : float
+        The share :math:`\eta`, between 0 and 1.
+    dim : int, default=1
+
+    Returns
+    -------
+    float
+        Infinite if the spectrum stays above, not a number if it has a pole at zero.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> round(band_edge(Gaussian(), np.exp(-2.0)), 10)
+    2.0
+    """
+    if not 0.0 < precision < 1.0:
+        raise ValueError(f"precision must lie between 0 and 1, got {precision}.")
+    if kernel.period is not None:
+        return _discrete(kernel, None, dim, "unitary").edge(precision)
+    _check_stationary(kernel)
+    start = _frequency_scale(kernel, dim)
+    reference = _reference(kernel, dim)
+    scale = float(along(kernel, np.array([reference]), dim)[0])
+    if not np.isfinite(scale) or reference > 0.0:
+        return np.nan  # a pole at zero is infinitely high: no share of it means anything
+    last: tuple[Array, int] | None = None
+    for octave in range(-12, 60):
+        lower, upper = start * 2.0**octave, start * 2.0 ** (octave + 1)
+        grid = np.linspace(lower, upper, _resolution(kernel, lower, upper))
+        above = np.flatnonzero(along(kernel, grid, dim) > precision * scale)
+        if len(above):
+            last = (grid, int(above[-1]))
+        elif octave > 0:
+            break
+    else:
+        return np.inf
+    if last is None:
+        return 0.0
+    grid, i = last
+    upper = grid[i + 1] if i + 1 < len(grid) else 2.0 * grid[i] - grid[i - 1]
+    return float(_crossing(kernel, dim, grid[i], upper, precision * scale))
+
+
+@dataclass(frozen=True, repr=False)
+class Bandwidth(Report):
+    """What matters of a spectrum at a precision, from :func:`bandwidth`."""
+
+    frequency: float
+    """The largest frequency that passes."""
+
+    count: int | None
+    """Frequencies below it on the domain, each a dimension; None if no length is given."""
+
+    precision: float
+
+    def _title(self) -> str:
+        return f"at precision {self.precision:g}"
+
+    def _lines(self) -> list[tuple[str, Any]]:
+        return [("frequencies up to", self.frequency), ("dimensions", self.count)]
+
+
+def bandwidth(
+    kernel: Kernel, precision: float, dim: int = 1, length: float | None = None
+) -> Bandwidth:
+    r"""Return which part of the spectrum matters at a precision.
+
+    On a cube with sides of length v the frequencies are the points of the lattice
+    :math:`(2\pi/v) \mathbb{Z}^d`. Those with :math:`P(\omega) > \eta P(0)` are the dimensions in
+    which a machine can move; the others cost more than a factor :math:`1/\eta`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Stationary with a spectrum; radial if `dim` is above 1.
+    precision : float
+        The share :math:`\eta`.
+    dim : int, default=1
+    length : float, optional
+        The length v of the domain.
+
+    Returns
+    -------
+    Bandwidth
+
+    References
+    ----------
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, sec. 3.3.5.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> bandwidth(Gaussian(), 0.01, length=20.0)
+    at precision 0.01
+      frequencies up to  3.035
+      dimensions         19
+    """
+    edge = band_edge(kernel, precision, dim)
+    if length is None:
+        return Bandwidth(edge, None, precision)
+    if not 0.0 < length < np.inf:
+        raise ValueError(f"length must be a positive number, got {length}.")
+    if not np.isfinite(edge):
+        raise ValueError("The spectrum does not fall below this precision: nothing can be counted.")
+    if dim > 1 and not kernel.radial:
+        raise ValueError("Frequencies in several dimensions are counted for radial kernels only.")
+    step = 2.0 * np.pi / length
+    reach = int(edge / step)
+    if (2 * reach + 1) ** dim > 10**7:
+        raise ValueError("More than ten million frequencies; raise the precision or the width.")
+    axes = np.meshgrid(*[step * np.arange(-reach, reach + 1)] * dim)
+    radius = np.sqrt(sum(axis**2 for axis in axes)).ravel()
+    distinct, index = np.unique(radius.round(12), return_inverse=True)
+    top = float(along(kernel, np.zeros(1), dim)[0])
+    passing = along(kernel, distinct, dim) > precision * top
+    return Bandwidth(edge, int(passing[index].sum()), precision)
+
+
+def spectral_decay(kernel: Kernel, dim: int = 1) -> Decay | None:
+    """Return how fast a spectrum falls, from the largest value in each of many frequency bands.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Stationary with a spectrum.
+    dim : int, default=1
+
+    Returns
+    -------
+    Decay or None
+        None if too little of the tail can be seen.
+    """
+    start, reference = _frequency_scale(kernel, dim), _reference(kernel, dim)
+    scale = abs(float(along(kernel, np.array([reference]), dim)[0]))
+    ends = start * np.geomspace(1.0, 2.0**12, 61)
+    omega, envelope = [], []
+    for lower, upper in pairwise(ends):
+        # Compact kernels ripple: only the top of the ripple tells how fast they fall.
+        grid = np.linspace(lower, upper, _resolution(kernel, lower, upper, 9), endpoint=False)
+        values = np.abs(along(kernel, grid, dim)) / scale
+        values[~np.isfinite(values)] = 0.0
+        top = int(values.argmax())
+        if values[top] < 1e-12:
+            break
+        omega.append(grid[top])
+        envelope.append(values[top])
+    return classify_decay(np.array(envelope), np.array(omega))
+
+
+def widen(kernel: Kernel, factor: float) -> Kernel:
+    """Return the kernel with every length scale in it multiplied by a factor.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    factor : float
+        Positive.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Matern
+    >>> widen(Gaussian(2.0) + Matern(1.0), 0.5)
+    Gaussian(length_scale=1.0) + Matern(length_scale=0.5, nu=1.5)
+    """
+    widths = {
+        name: value * factor if np.ndim(value) == 0 else np.asarray(value) * factor
+        for name, value in kernel.get_params().items()
+        if name.split("__")[-1] == "length_scale"
+    }
+    if not widths:
+        raise ValueError(f"{kernel!r} has no length_scale to widen.")
+    for name, value in widths.items():
+        kernel = _with(kernel, name, value)
+    return kernel
+
+
+def _with(kernel: Any, name: str, value: Any) -> Any:
+    head, _, rest = name.partition("__")
+    return replace(kernel, **{head: _with(getattr(kernel, head), rest, value) if rest else value})
+
+
+def _unit(convention: str, dim: int) -> float:
+    if convention not in ("unitary", "angular"):
+        raise ValueError(f"convention must be 'unitary' or 'angular', got {convention!r}.")
+    return 1.0 if convention == "unitary" else float((2.0 * np.pi) ** (0.5 * dim))
+
+
+def _check_stationary(kernel: Kernel) -> None:
+    if not kernel.stationary:
+        raise ValueError(
+            f"{kernel!r} does not depend on the difference of its arguments: it has no spectrum. "
+            "Look at its Gram matrix instead (mercer.inspect.gram_report)."
+        )
+
+
+def along(kernel: Kernel, omega: Array, dim: int) -> Array:
+    """Return the spectrum at frequencies along the first axis."""
+    if dim > 1 and not kernel.radial:
+        omega = np.pad(omega[:, None], ((0, 0), (0, dim - 1)))
+    return np.asarray(kernel.spectrum(omega, dim), dtype=float)
+
+
+def _reference(kernel: Kernel, dim: int, omega: Array | None = None) -> float:
+    """Return zero, or the first frequency where the spectrum is finite if it has a pole there."""
+    with np.errstate(all="ignore"):
+        if np.isfinite(along(kernel, np.zeros(1), dim)[0]):
+            return 0.0
+    positive = np.ones(1) if omega is None else omega[omega > 0.0]
+    if not len(positive):
+        raise ValueError("The spectrum has a pole at zero: ask for positive frequencies.")
+    return float(positive[0])
+
+
+def _frequency_scale(kernel: Kernel, dim: int) -> float:
+    """Return the power of two at which the spectrum first falls below half its value at zero."""
+    powers = 2.0 ** np.arange(-40, 41)
+    with np.errstate(all="ignore"):
+        top = float(along(kernel, np.zeros(1), dim)[0])
+        if not np.isfinite(top):
+            return 1.0
+        below = np.flatnonzero(along(kernel, powers, dim) < 0.5 * top)
+    return float(powers[below[0]]) if len(below) else 1.0
+
+
+def _grid(kernel: Kernel, dim: int) -> Array:
+    if _reference(kernel, dim, np.ones(1)) > 0.0:
+        return np.geomspace(1e-2, 1e2, 401)
+    half = band_edge(kernel, 0.5, dim)
+    if not np.isfinite(half):
+        return np.linspace(0.0, 100.0, 1001)  # no scale to be found
+    return np.linspace(0.0, min(1.2 * band_edge(kernel, 1e-12, dim), 30.0 * half), 1201)
+
+
+def _resolution(kernel: Kernel, lower: float, upper: float, least: int = 257) -> int:
+    """Return how many points see every ripple of a compact kernel's spectrum."""
+    if kernel.support is None:
+        return least
+    reach = 2.0 * float(np.max(kernel.support.scale))
+    return int(min(max(least, 4.0 * (upper - lower) * reach / np.pi), 2**14))
+
+
+def _crossing(kernel: Kernel, dim: int, lower: float, upper: float, level: float) -> float:
+    def above(omega: float) -> float:
+        return float(along(kernel, np.array([omega]), dim)[0]) - level
+
+    if above(upper) > 0.0:
+        return upper
+    return float(optimize.brentq(above, lower, upper, xtol=1e-14 * upper, rtol=1e-14))
+
+
+def _extremum(
+    kernel: Kernel, dim: int, bracket: tuple[float, float], scale: float, sign: float, log: bool
+) -> tuple[float, float]:
+    """Return where sign * P (or the logarithm of |P|) is smallest in a bracket, and P / P(0)."""
+
+    def objective(omega: float) -> float:
+        value = float(along(kernel, np.array([omega]), dim)[0]) / scale
+        return float(np.log(abs(value) + np.finfo(float).tiny)) if log else sign * value
+
+    width = bracket[1] - bracket[0]
+    found = optimize.minimize_scalar(
+        objective, bounds=bracket, method="bounded", options={"xatol": 1e-12 * width}
+    )
+    return float(found.x), float(along(kernel, np.array([found.x]), dim)[0]) / scale
+
+
+def _zeros(kernel: Kernel, dim: int, omega: Array, attenuation: Array, scale: float) -> Array:
+    size = np.abs(attenuation)
+    low = (size[1:-1] <= size[:-2]) & (size[1:-1] <= size[2:]) & (size[1:-1] > FLOOR * size.max())
+    low |= np.signbit(attenuation[1:-1]) != np.signbit(attenuation[2:])
+    found: list[float] = []
+    for i in (np.flatnonzero(low) + 1).tolist():
+        bracket = (float(omega[i - 1]), float(omega[min(i + 2, len(omega) - 1)]))
+        where, value = _extremum(kernel, dim, bracket, scale, 1.0, log=True)
+        surroundings = max(size[i - 1], size[min(i + 2, len(omega) - 1)])
+        new = not found or where - found[-1] > 1e-6 * where
+        if abs(value) < ZERO * surroundings and new:
+            found.append(where)
+    return np.array(found)
+
+
+def _lobes(
+    kernel: Kernel, dim: int, omega: Array, attenuation: Array, scale: float, zeros: Array
+) -> Array:
+    if not len(zeros):
+        return np.empty((0, 2))
+    size = np.abs(attenuation)
+    high = (size[1:-1] > size[:-2]) & (size[1:-1] > size[2:]) & (omega[1:-1] > zeros[0])
+    peaks = []
+    for i in (np.flatnonzero(high) + 1).tolist():
+        sign = -1.0 if attenuation[i] > 0.0 else 1.0
+        bracket = (float(omega[i - 1]), float(omega[i + 1]))
+        peaks.append(_extremum(kernel, dim, bracket, scale, sign, log=False))
+    return np.array(peaks).reshape(-1, 2)
+
+
+def _negative(kernel: Kernel, dim: int, omega: Array, attenuation: Array, scale: float) -> Array:
+    below = np.concatenate([[False], attenuation < -FLOOR, [False]])
+    starts = np.flatnonzero(~below[:-1] & below[1:])
+    stops = np.flatnonzero(below[:-1] & ~below[1:]) - 1
+    parts = []
+    for i, j in zip(starts.tolist(), stops.tolist(), strict=True):
+        lowest = i + int(attenuation[i : j + 1].argmin())
+        around = (float(omega[max(lowest - 1, 0)]), float(omega[min(lowest + 1, len(omega) - 1)]))
+        parts.append((omega[i], omega[j], *_extremum(kernel, dim, around, scale, 1.0, log=False)))
+    return np.array(parts, dtype=float).reshape(-1, 4)
+
+
+def _discrete(kernel: Kernel, n: Array | None, dim: int, convention: str) -> FilterCurve:
+    if dim != 1:
+        raise ValueError("Fourier coefficients are those of a periodic kernel of one feature.")
+    if n is None:
+        n = np.arange(256)
+        c = kernel.coefficients(n)
+        n = np.arange(max(int(np.flatnonzero(np.abs(c) > FLOOR * np.abs(c).max()).max()) + 3, 8))
+    n = np.asarray(n)
+    if n.ndim != 1 or n.dtype.kind not in "iu" or (np.diff(n) <= 0).any() or n[0] < 0:
+        raise ValueError("Frequencies of a periodic kernel are integers, at least 0, rising.")
+    c = np.asarray(kernel.coefficients(n), dtype=float)
+    top, step = float(c.max()), 2.0 * np.pi / float(kernel.period)  # type: ignore[arg-type]
+    omega = step * n
+    negative = [(w, w, w, v) for w, v in zip(omega, c / top, strict=True) if v < -FLOOR]
+    passing = omega[c > 0.5 * top]
+    return FilterCurve(
+        kernel=kernel,
+        dim=1,
+        convention=convention,
+        omega=omega,
+        power=c,
+        reference=float(omega[int(c.argmax())]),
+        zeros=omega[c == 0.0],
+        lobes=np.empty((0, 2)),
+        negative=np.array(negative, dtype=float).reshape(-1, 4),
+        half=float(passing.max(initial=0.0)),
+        decay=classify_decay(np.abs(c[n > 0]) / top, omega[n > 0]),
+        discrete=True,
+    )
