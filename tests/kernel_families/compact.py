@@ -1,6 +1,6 @@
 """Kernels of compact support."""
 
-from mercer.kernels import BSpline, Kernel
+from mercer.kernels import BSpline, Kernel, RadialBSpline, Wendland
 
 SCALES = [0.7, 1.5, 2.0]
 
@@ -12,4 +12,11 @@ KERNELS: list[Kernel] = [
     BSpline(SCALES, degree=2),
     BSpline(1.1, degree=5),
     BSpline(0.9, degree=9),
+    RadialBSpline(1.6),
+    RadialBSpline(SCALES, dim=4),
+    RadialBSpline(0.9, dim=7),
+    Wendland(3.0, smoothness=0),
+    Wendland(2.5),
+    Wendland([1.4, 3.0, 4.0], smoothness=2, dim=4),
+    Wendland(3.5, smoothness=3, dim=5),
 ]

@@ -4,10 +4,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import integrate, sparse, special
 from scipy.interpolate import BSpline as Spline
+from scipy.spatial.distance import cdist
 
-from mercer.kernels import BSpline, _pairwise
+from mercer.kernels import BSpline, RadialBSpline, Wendland, _pairwise
 
 EPS = np.finfo(np.float64).eps
 rng = np.random.default_rng(0)
@@ -104,3 +105,96 @@ def test_memory_is_the_result_and_a_few_columns():
 def test_other_degrees_are_refused(degree):
     with pytest.raises(ValueError, match="from 0 to 9"):
         BSpline(1.0, degree)
+
+
+# Balls -------------------------------------------------------------------------------------------
+
+R = np.linspace(0.0, 2.5, 26)
+
+
+def test_the_common_volume_of_two_balls_as_printed():
+    r = np.minimum(R, 2.0)
+    printed = {
+        1: 1.0 - r / 2,
+        2: (np.arccos(r / 2) - r / 2 * np.sqrt(1 - r**2 / 4)) * 2 / np.pi,
+        3: 1.0 - 3 * r / 4 + r**3 / 16,
+    }
+    for dim, expected in printed.items():
+        found = values(RadialBSpline(1.0, dim), R)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=8 * EPS)
+        np.testing.assert_array_equal(found[R >= 2.0], 0.0)
+    same = BSpline(2 * 1.7, degree=1)
+    np.testing.assert_allclose(values(RadialBSpline(1.7, 1), R), values(same, R), atol=8 * EPS)
+
+
+@pytest.mark.parametrize("dim", range(1, 8))
+def test_the_common_volume_of_two_balls_by_slices(dim):
+    def volume(d):
+        return np.pi ** (d / 2) / special.gamma(d / 2 + 1)
+
+    for r in (0.0, 0.3, 1.1, 1.9):
+        # Two caps: slices at height cos(t) are balls of dimension d - 1 and radius sin(t).
+        cap, _ = integrate.quad(lambda t: np.sin(t) ** dim, 0.0, np.arccos(r / 2), epsabs=1e-14)
+        expected = 2 * volume(dim - 1) * cap / volume(dim)
+        assert values(RadialBSpline(1.0, dim), [r])[0] == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("smoothness", range(4))
+def test_wendland_in_three_dimensions_as_printed(smoothness):
+    r = np.minimum(R / 2, 1.0)
+    expected = [
+        (1 - r) ** 2,
+        (1 - r) ** 4 * (4 * r + 1),
+        (1 - r) ** 6 * (35 * r**2 + 18 * r + 3) / 3,
+        (1 - r) ** 8 * (32 * r**3 + 25 * r**2 + 8 * r + 1),
+    ][smoothness]
+    found = values(Wendland(2.0, smoothness), R)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=20 * EPS)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 6])
+@pytest.mark.parametrize("smoothness", [1, 2, 3])
+def test_wendland_is_an_integral_of_the_one_before(smoothness, dim):
+    """In its definition each is int_r^1 t phi(t) dt of the one before, starting from (1 - r)^m."""
+    m = dim // 2 + smoothness + 1
+    x, w = np.polynomial.legendre.leggauss(20)
+
+    def phi(r, k):
+        if k == 0:
+            return (1 - r) ** m
+        t = r[..., None] + 0.5 * (1 - r[..., None]) * (x + 1)
+        return (0.5 * (1 - r[..., None]) * w * t * phi(t, k - 1)).sum(axis=-1)
+
+    r = np.linspace(0.0, 0.99, 12)
+    expected = phi(r, smoothness) / phi(np.zeros(1), smoothness)
+    found = values(Wendland(1.0, smoothness, dim), r)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+
+
+def test_balls_of_a_low_dimension_fail_in_a_higher_one():
+    """Why dim is a parameter: the triangle is no kernel in the plane, nor is dim=1 accepted."""
+    grid = np.stack(np.meshgrid(*[np.arange(8.0)] * 2), axis=-1).reshape(-1, 2)
+    triangle = np.maximum(1.0 - cdist(grid, grid) / 1.5, 0.0)
+    assert np.linalg.eigvalsh(triangle)[0] < -0.05
+    assert np.linalg.eigvalsh(RadialBSpline(0.75, 2)(grid))[0] > 0.0
+    for kernel in (RadialBSpline(0.75, 1), Wendland(1.0, dim=1)):
+        with pytest.raises(ValueError, match="set dim=2, which changes its shape"):
+            kernel(grid)
+        with pytest.raises(ValueError, match="set dim=2"):
+            kernel.paired(grid, grid)
+        with pytest.raises(ValueError, match="set dim=2"):
+            kernel.spectrum(np.ones(3), 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: RadialBSpline(dim=0), "dim must be an integer, at least 1"),
+        (lambda: Wendland(dim=2.0), "dim must be an integer, at least 1"),
+        (lambda: Wendland(smoothness=4), "from 0 to 3"),
+        (lambda: Wendland(smoothness=1.0), "from 0 to 3"),
+    ],
+)
+def test_nonsense_is_refused_with_a_sentence(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -92,3 +92,9 @@ def test_values_never_leave_the_unit_interval():
         assert (values <= 1.0).all()
         # nu log(a) and log K_nu cancel; both are below 350 nu.
         assert (np.diff(values) <= 4 * np.finfo(float).eps * (1.0 + 350 * nu)).all()
+
+
+@pytest.mark.parametrize("nu", [0.3, 0.5, 1.0, 7.2, 29.0, 40.0])
+def test_the_profile_vanishes_at_every_large_distance(nu):
+    far = np.array([1e7, 1e12, 1e20, 1e36])
+    np.testing.assert_array_equal(_matern.value(far, nu), 0.0)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import comb, factorial
 
 import numpy as np
+from scipy import special
 
 from mercer._params import is_integer
 from mercer.kernels._pairwise import (
@@ -18,9 +20,11 @@ from mercer.kernels._pairwise import (
     chunks,
     is_sparse,
     row_slices,
+    squared_norms,
 )
+from mercer.kernels._transform import oscillation, polynomial_transform, radial_transform
 from mercer.kernels.base import Evaluator, Support, put
-from mercer.kernels.stationary import LengthScale, Stationary
+from mercer.kernels.stationary import LengthScale, Radial, Stationary
 
 
 @dataclass(eq=False)
@@ -163,3 +167,242 @@ def _columns(X: Data, features: slice = slice(None)) -> Array:
     """Return some features of the points as contiguous rows."""
     X = X[:, features]
     return np.ascontiguousarray((X.toarray() if is_sparse(X) else X).T)
+
+
+class Ball(Radial):
+    """A radial kernel that vanishes outside a ball, positive definite up to some dimension."""
+
+    dim: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not is_integer(self.dim) or self.dim < 1:
+            raise ValueError(f"dim must be an integer, at least 1, got {self.dim!r}.")
+
+    @property
+    @abstractmethod
+    def _reach(self) -> float:
+        """The radius of the ball in units of the length scale."""
+
+    @property
+    def support(self) -> Support:
+        return Support(self._scale * self._reach, 2)
+
+    def _factor(self, X: Data) -> Array:
+        self._check(X.shape[1])
+        return super()._factor(X)
+
+    def _check(self, p: int) -> None:
+        if p > self.dim:
+            raise ValueError(
+                f"This kernel is positive definite in up to {self.dim} dimensions and was given "
+                f"{p}: set dim={p}, which changes its shape."
+            )
+
+    def spectrum(self, omega: Array, dim: int = 1) -> Array:
+        self._check(dim)
+        return super().spectrum(omega, dim)
+
+
+@dataclass(eq=False)
+class RadialBSpline(Ball):
+    r"""The common volume of two balls, the triangle of one dimension in several.
+
+    .. math:: k(x, z) = \frac{(1_U * 1_U)(u)}{|U|} = I_{1 - q^2}(\tfrac{d+1}{2}, \tfrac12), \qquad
+              u = \frac{x - z}{l}, \quad q = \frac{|u|}{2}
+
+    with the unit ball U of :math:`\mathbb{R}^d` and the regularized incomplete beta function:
+    :math:`1 - q` for d = 1, the circular :math:`\frac{2}{\pi} (\arccos q - q \sqrt{1 - q^2})`
+    for 2, the spherical :math:`1 - \frac32 q + \frac12 q^3` of geostatistics for 3. It vanishes
+    where :math:`|x - z| \ge 2l`. The spectrum in d dimensions is
+    :math:`2^{d/2} \Gamma(1 + \frac d2) l^d (t^{-d/2} J_{d/2}(t))^2` with :math:`t = l |\omega|`, in
+    fewer dimensions it is computed by quadrature.
+
+    Further convolutions are smoother, but have no closed form in even dimensions; for smooth
+    kernels of compact support there is :class:`Wendland`.
+
+    Parameters
+    ----------
+    length_scale : float or (p,) array, default=1.0
+        The radius l of the balls, one for all features or one for each.
+    dim : int, default=3
+        The dimension d of the balls; points may have fewer features, not more.
+
+    References
+    ----------
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, eq. (3.55) to (3.57).
+
+    Examples
+    --------
+    >>> RadialBSpline(2.0)([[0.0]], [[0.0], [2.0], [4.0]])
+    array([[1.    , 0.3125, 0.    ]])
+    """
+
+    length_scale: LengthScale = 1.0
+    dim: int = 3
+
+    @property
+    def _reach(self) -> float:
+        return 2.0
+
+    @property
+    def _smooth(self) -> bool:
+        return False
+
+    def _profile(self, s: Array) -> None:
+        q = np.minimum(0.5 * np.sqrt(s), 1.0)
+        if self.dim == 1:
+            s[...] = 1.0 - q
+        elif self.dim == 2:
+            s[...] = (np.arccos(q) - q * np.sqrt(1.0 - q * q)) * (2.0 / np.pi)
+        elif self.dim == 3:
+            s[...] = (1.0 - q) ** 2 * (1.0 + 0.5 * q)
+        else:
+            s[...] = special.betainc(0.5 * (self.dim + 1), 0.5, (1.0 - q) * (1.0 + q))
+
+    def _slope(self, s: Array) -> Array:
+        constant = 0.5 / float(special.beta(0.5 * (self.dim + 1), 0.5))
+        q = 0.5 * np.sqrt(s)
+        result = np.zeros_like(q)
+        inside = (q > 0.0) & (q < 1.0)
+        q = q[inside]
+        result[inside] = constant * ((1.0 - q) * (1.0 + q)) ** (0.5 * (self.dim - 1)) / q
+        return result
+
+    def _unit_spectrum(self, omega: Array) -> Array:
+        d, lengths = omega.shape[1], np.sqrt(squared_norms(omega))
+        if d == self.dim:
+            constant = 2.0 ** (0.5 * d) * special.gamma(1.0 + 0.5 * d)
+            return np.asarray(constant * oscillation(lengths, d + 2) ** 2)
+
+        def profile(r: Array) -> Array:
+            s = r * r
+            self._profile(s)
+            return s
+
+        return radial_transform(profile, lengths, d).values
+
+
+@dataclass(eq=False)
+class Wendland(Ball):
+    r"""Wendland's kernel, a polynomial of the distance inside a ball and zero outside.
+
+    With :math:`r = |(x - z)/l|` and :math:`m = \lfloor d/2 \rfloor + k + 1` it is, for
+    :math:`r < 1` and k = 0, 1, 2, 3,
+
+    .. math::
+
+        (1 - r)^m, \qquad (1 - r)^{m+1} ((m+1) r + 1), \qquad
+        \tfrac13 (1 - r)^{m+2} ((m^2 + 4m + 3) r^2 + (3m + 6) r + 3),
+
+        \tfrac{1}{15} (1 - r)^{m+3}
+        ((m^3 + 9m^2 + 23m + 15) r^3 + (6m^2 + 36m + 45) r^2 + (15m + 45) r + 15)
+
+    It has 2k continuous derivatives and the smallest degree of all such polynomials that are
+    positive definite in d dimensions. Its spectrum, computed to nearly full relative accuracy at
+    all frequencies, falls like :math:`|\omega|^{-d-2k-1}`: the penalty is that of a Sobolev space.
+
+    Parameters
+    ----------
+    length_scale : float or (p,) array, default=1.0
+        The radius l of the support, one for all features or one for each.
+    smoothness : int, default=1
+        The number k, from 0 to 3.
+    dim : int, default=3
+        The dimension d; points may have fewer features, not more.
+
+    References
+    ----------
+    H. Wendland, *Piecewise polynomial, positive definite and compactly supported radial functions
+    of minimal degree*, Advances in Computational Mathematics 4, 1995, theorem 2.1 and table 1.
+
+    Examples
+    --------
+    >>> Wendland(2.0)([[0.0]], [[0.0], [1.0], [2.0]])
+    array([[1.    , 0.1875, 0.    ]])
+    """
+
+    length_scale: LengthScale = 1.0
+    smoothness: int = 1
+    dim: int = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not is_integer(self.smoothness) or not 0 <= self.smoothness <= 3:
+            raise ValueError(f"smoothness must be an integer from 0 to 3, got {self.smoothness!r}.")
+
+    @property
+    def _reach(self) -> float:
+        return 1.0
+
+    @property
+    def _smooth(self) -> bool:
+        return self.smoothness > 0
+
+    @property
+    def _factors(self) -> tuple[int, Array]:
+        """The power of 1 - r, and the coefficients of the other factor in powers of r."""
+        k = int(self.smoothness)
+        m = int(self.dim) // 2 + k + 1
+        table: list[list[float]] = [
+            [1],
+            [1, m + 1],
+            [3, 3 * m + 6, m**2 + 4 * m + 3],
+            [15, 15 * m + 45, 6 * m**2 + 36 * m + 45, m**3 + 9 * m**2 + 23 * m + 15],
+        ]
+        return m + k, np.array(table[k], dtype=float)
+
+    def _profile(self, s: Array) -> None:
+        power, coef = self._factors
+        r = np.minimum(np.sqrt(s), 1.0)
+        s[...] = _powers(1.0 - r, power) * _horner(coef / coef[0], r)
+
+    def _slope(self, s: Array) -> Array:
+        # -phi'/r = (1 - r)^(power-1) (power q - (1 - r) q') / r, where for k > 0 the last factor
+        # is a multiple of r.
+        power, coef = self._factors
+        r = np.minimum(np.sqrt(s), 1.0)
+        derivative = np.polynomial.polynomial.polyder(coef)
+        rest = power * coef
+        rest[: len(derivative)] -= derivative
+        rest[1 : len(derivative) + 1] += derivative
+        value = _powers(1.0 - r, power - 1)
+        if self.smoothness:
+            return np.asarray(value * _horner(rest[1:] / coef[0], r))
+        value *= rest[0] / coef[0] * (r < 1.0)
+        return np.divide(value, r, out=np.zeros_like(r), where=r > 0.0)
+
+    def _unit_spectrum(self, omega: Array) -> Array:
+        power, coef = self._factors
+        # Integers below 2^53, so that nothing is rounded.
+        at_zero: Array = coef
+        at_one: Array = np.zeros(1)
+        for _ in range(power):
+            at_zero = np.polynomial.polynomial.polymul(at_zero, [1.0, -1.0])
+        for c in coef[::-1]:
+            at_one = np.polynomial.polynomial.polymul(at_one, [1.0, -1.0])
+            at_one[0] += c
+        at_one = np.concatenate([np.zeros(power), at_one])
+        return polynomial_transform(
+            lambda r: _powers(1.0 - r, power) * _horner(coef / coef[0], r),
+            at_zero / coef[0],
+            at_one / coef[0],
+            np.sqrt(squared_norms(omega)),
+            omega.shape[1],
+        ).values
+
+
+def _powers(base: Array, exponent: int) -> Array:
+    result = np.ones_like(base)
+    for _ in range(exponent):
+        result *= base
+    return result
+
+
+def _horner(coef: Array, r: Array) -> Array:
+    """Return a polynomial in the dtype of its argument."""
+    result = np.full_like(r, coef[-1])
+    for c in coef[-2::-1]:
+        result *= r
+        result += float(c)
+    return result
