@@ -1,7 +1,7 @@
 """Instruments: what a kernel penalizes, whether it is one, and what a fitted machine kept."""
 
 from mercer.inspect.admissible import Verdict, conditional_order, is_kernel
-from mercer.inspect.compare import Comparison, Equivalence, compare, equivalent_width
+from mercer.inspect.comparison import Comparison, Equivalence, compare, equivalent_width
 from mercer.inspect.decay import Decay, classify_decay
 from mercer.inspect.filters import (
     Bandwidth,
@@ -20,17 +20,23 @@ from mercer.inspect.gram import (
     gram_report,
     repair,
 )
+from mercer.inspect.machine import MachineReport, machine_report
+from mercer.inspect.norms import Consistency, Penalty, inner_product, penalty, self_consistency
+from mercer.inspect.prior import default_width, sample_paths
 from mercer.inspect.projection import MercerMap, column_space, complement, project, project_new
 
 __all__ = [
     "Bandwidth",
     "Comparison",
+    "Consistency",
     "Decay",
     "Equivalence",
     "FilterCurve",
     "GramReport",
+    "MachineReport",
     "MercerMap",
     "PSDCheck",
+    "Penalty",
     "Verdict",
     "band_edge",
     "bandwidth",
@@ -40,14 +46,20 @@ __all__ = [
     "compare",
     "complement",
     "conditional_order",
+    "default_width",
     "effective_dimension",
     "equivalent_width",
     "filter_curve",
     "gram_report",
+    "inner_product",
     "is_kernel",
+    "machine_report",
+    "penalty",
     "project",
     "project_new",
     "repair",
+    "sample_paths",
+    "self_consistency",
     "spectral_decay",
     "widen",
 ]

@@ -246,7 +246,7 @@ def band_edge(kernel: Kernel, precision: float, dim: int = 1) -> float:
     if kernel.period is not None:
         return _discrete(kernel, None, dim, "unitary").edge(precision)
     _check_stationary(kernel)
-    start = _frequency_scale(kernel, dim)
+    start = frequency_scale(kernel, dim)
     reference = _reference(kernel, dim)
     scale = float(along(kernel, np.array([reference]), dim)[0])
     if not np.isfinite(scale) or reference > 0.0:
@@ -254,7 +254,7 @@ def band_edge(kernel: Kernel, precision: float, dim: int = 1) -> float:
     last: tuple[Array, int] | None = None
     for octave in range(-12, 60):
         lower, upper = start * 2.0**octave, start * 2.0 ** (octave + 1)
-        grid = np.linspace(lower, upper, _resolution(kernel, lower, upper))
+        grid = np.linspace(lower, upper, resolution(kernel, lower, upper))
         above = np.flatnonzero(along(kernel, grid, dim) > precision * scale)
         if len(above):
             last = (grid, int(above[-1]))
@@ -358,13 +358,13 @@ def spectral_decay(kernel: Kernel, dim: int = 1) -> Decay | None:
     Decay or None
         None if too little of the tail can be seen.
     """
-    start, reference = _frequency_scale(kernel, dim), _reference(kernel, dim)
+    start, reference = frequency_scale(kernel, dim), _reference(kernel, dim)
     scale = abs(float(along(kernel, np.array([reference]), dim)[0]))
     ends = start * np.geomspace(1.0, 2.0**12, 61)
     omega, envelope = [], []
     for lower, upper in pairwise(ends):
         # Compact kernels ripple: only the top of the ripple tells how fast they fall.
-        grid = np.linspace(lower, upper, _resolution(kernel, lower, upper, 9), endpoint=False)
+        grid = np.linspace(lower, upper, resolution(kernel, lower, upper, 9), endpoint=False)
         values = np.abs(along(kernel, grid, dim)) / scale
         values[~np.isfinite(values)] = 0.0
         top = int(values.argmax())
@@ -439,7 +439,7 @@ def _reference(kernel: Kernel, dim: int, omega: Array | None = None) -> float:
     return float(positive[0])
 
 
-def _frequency_scale(kernel: Kernel, dim: int) -> float:
+def frequency_scale(kernel: Kernel, dim: int) -> float:
     """Return the power of two at which the spectrum first falls below half its value at zero."""
     powers = 2.0 ** np.arange(-40, 41)
     with np.errstate(all="ignore"):
@@ -459,7 +459,7 @@ def _grid(kernel: Kernel, dim: int) -> Array:
     return np.linspace(0.0, min(1.2 * band_edge(kernel, 1e-12, dim), 30.0 * half), 1201)
 
 
-def _resolution(kernel: Kernel, lower: float, upper: float, least: int = 257) -> int:
+def resolution(kernel: Kernel, lower: float, upper: float, least: int = 257) -> int:
     """Return how many points see every ripple of a compact kernel's spectrum."""
     if kernel.support is None:
         return least
