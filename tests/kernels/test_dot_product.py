@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.metrics import pairwise
 
-from mercer.kernels import Linear, Polynomial, Sigmoid
+from mercer.kernels import Linear, Polynomial, Sigmoid, monomials
 
 rng = np.random.default_rng(0)
 X, Z = rng.normal(size=(25, 3)), rng.normal(size=(15, 3))
@@ -71,3 +72,35 @@ def test_degree_zero_is_constant():
 def test_nonsense_is_refused_with_a_sentence(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+# The explicit map of monomials --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kernel", [Polynomial(3), Polynomial(4, 0.6, 0.9), Polynomial(0)], ids=repr
+)
+def test_monomials_are_the_features_of_polynomial_kernels(kernel):
+    expected = kernel(X, Z)
+    found = kernel.features(X) @ kernel.features(Z).T
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(kernel.features(csr_array(X)), kernel.features(X))
+    assert kernel.features(X.astype(np.float32)).dtype == np.float32
+
+
+def test_the_map_of_degree_two_in_the_plane():
+    found = Polynomial(2).features([[2.0, 3.0]])
+    np.testing.assert_allclose(found, [[4.0, np.sqrt(2) * 6.0, 9.0]])
+    assert Polynomial(2, coef0=1.0).features(X).shape == (25, 10)
+
+
+def test_monomials_are_counted_before_they_are_listed():
+    assert len(monomials(4, 3)) == 20
+    assert (monomials(4, 3).sum(axis=1) == 3).all()
+    with pytest.raises(ValueError, match="There are 9525431552 monomials of degree 5 in 256"):
+        Polynomial(5).features(np.ones((1, 256)))
+
+
+def test_no_features_of_what_is_not_positive_definite():
+    with pytest.raises(ValueError, match="no feature map"):
+        Polynomial(2, coef0=-1.0).features(X)

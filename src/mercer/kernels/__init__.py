@@ -1,13 +1,15 @@
 """What "similar" means: kernels, their algebra, and kernels by name."""
 
+from mercer.kernels.admissibility import power_series_check, power_series_coefficients
 from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum
 from mercer.kernels.callable import Callable, Pairwise
 from mercer.kernels.compact import BSpline
-from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
+from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid, monomials
 from mercer.kernels.eigen import Eigensystem, Fourier
 from mercer.kernels.named import resolve, resolve_gamma
 from mercer.kernels.periodic import Dirichlet, Periodic, PeriodicGaussian, Periodized
 from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
+from mercer.kernels.power_series import PowerSeries, operator_penalty
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.spline import Haar, Spline
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
@@ -32,6 +34,7 @@ __all__ = [
     "Polyharmonic",
     "Polynomial",
     "Power",
+    "PowerSeries",
     "Precomputed",
     "Product",
     "RationalQuadratic",
@@ -40,6 +43,10 @@ __all__ = [
     "Spline",
     "Sum",
     "ThinPlate",
+    "monomials",
+    "operator_penalty",
+    "power_series_check",
+    "power_series_coefficients",
     "resolve",
     "resolve_gamma",
 ]

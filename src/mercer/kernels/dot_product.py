@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from math import comb
 
 import numpy as np
+from scipy import special
 
 from mercer._params import is_integer
 from mercer.kernels._pairwise import (
@@ -14,10 +17,14 @@ from mercer.kernels._pairwise import (
     as_points,
     chunks,
     dot,
+    is_sparse,
     squared_norms,
 )
 from mercer.kernels._single import DotTiles, Either
 from mercer.kernels.base import Evaluator, Kernel, power
+
+MOST_FEATURES = 10**6
+"""Features beyond which an explicit map is refused: the kernel exists to avoid them."""
 
 
 class DotProduct(Kernel):
@@ -68,9 +75,16 @@ class Polynomial(DotProduct):
     coef0 : float, default=0.0
         The constant :math:`c_0`; homogeneous if it is 0, not positive definite if negative.
 
+    References
+    ----------
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, sec. 3.5.
+
     Examples
     --------
-    >>> Polynomial(degree=2, coef0=1.0)([[1.0, 2.0]], [[3.0, 4.0]])
+    >>> kernel = Polynomial(degree=2, coef0=1.0)
+    >>> kernel([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
+    >>> kernel.features([[1.0, 2.0]]) @ kernel.features([[3.0, 4.0]]).T
     array([[144.]])
     """
 
@@ -86,6 +100,30 @@ class Polynomial(DotProduct):
     @property
     def positive_definite(self) -> bool:
         return self.coef0 >= 0.0 or self.degree == 0
+
+    def series(self) -> Array:
+        r"""Return the coefficients of the powers of the inner product, from 0 on.
+
+        .. math:: a_i = \binom{q}{i} \gamma^i c_0^{q-i}
+        """
+        q = int(self.degree)
+        return np.array([comb(q, i) * self.gamma**i * self.coef0 ** (q - i) for i in range(q + 1)])
+
+    def features(self, X: Data) -> Array:
+        r"""Return all monomials up to the degree, whose inner products are the kernel.
+
+        .. math:: \varphi_n(x) = \sqrt{a_{|n|} \tfrac{|n|!}{n_1! \cdots n_p!}} \; x^n
+
+        Parameters
+        ----------
+        X : (m, p) points
+
+        Returns
+        -------
+        (m, q) array
+            In the order of :func:`monomials`, degree by degree, without degrees that do not occur.
+        """
+        return monomial_features(X, self.series())
 
     def _profile(self, t: Array) -> None:
         _affine(t, self.gamma, self.coef0)
@@ -141,6 +179,70 @@ class Sigmoid(DotProduct):
     def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
         slope = 1.0 - self(X, Z) ** 2
         return {"gamma": slope * Linear()(X, Z), "coef0": slope}
+
+
+def monomials(p: int, degree: int) -> Array:
+    """Return the exponents of all monomials of one degree.
+
+    Parameters
+    ----------
+    p : int
+        Number of variables.
+    degree : int
+
+    Returns
+    -------
+    (q, p) array of int
+
+    Examples
+    --------
+    >>> monomials(2, 2)
+    array([[2, 0],
+           [1, 1],
+           [0, 2]])
+    """
+    count = comb(p + degree - 1, degree)
+    if count > MOST_FEATURES:
+        raise ValueError(
+            f"There are {count} monomials of degree {degree} in {p} variables, too many to list: "
+            "use the kernel, which needs none of them."
+        )
+    exponents = np.zeros((count, p), dtype=int)
+    for row, chosen in enumerate(combinations_with_replacement(range(p), degree)):
+        np.add.at(exponents[row], list(chosen), 1)
+    return exponents
+
+
+def multinomial(exponents: Array) -> Array:
+    r"""Return :math:`|n|! / (n_1! \cdots n_p!)` for every row of exponents.
+
+    Examples
+    --------
+    >>> multinomial(np.array([[2, 0], [1, 1]]))
+    array([1., 2.])
+    """
+    logarithm = special.gammaln(exponents.sum(axis=1) + 1) - special.gammaln(exponents + 1).sum(1)
+    return np.asarray(np.rint(np.exp(logarithm)))
+
+
+def monomial_features(X: Data, series: Array) -> Array:
+    """Return the features of a power series of the inner product with these coefficients."""
+    X = as_points(X)
+    points = X.toarray() if is_sparse(X) else X
+    if (series < 0).any():
+        raise ValueError(
+            "The power series has a negative coefficient, so the kernel has no feature map: "
+            f"{series.tolist()}."
+        )
+    blocks = [np.empty((len(points), 0), dtype=X.dtype)]
+    for degree in np.flatnonzero(series):
+        exponents = monomials(points.shape[1], int(degree))
+        scale = np.sqrt(series[degree] * multinomial(exponents)).astype(X.dtype)
+        values = np.ones((len(points), len(exponents)), dtype=X.dtype)
+        for j in range(points.shape[1]):
+            values *= points[:, [j]] ** exponents[:, j]
+        blocks.append(scale * values)
+    return np.hstack(blocks)
 
 
 def _affine(t: Array, gamma: float, coef0: float) -> None:
