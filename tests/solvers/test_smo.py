@@ -262,17 +262,9 @@ def test_listener_sees_the_gap_fall_and_can_stop():
     assert seen == list(solution.history)
 
 
-@pytest.mark.parametrize(
-    ("loss", "B", "missing"),
-    [
-        (Logistic(), np.ones((5, 1)), "not quadratic"),
-        (Hinge(), np.ones((5, 2)), "several unpenalized columns"),
-        (Hinge(), np.arange(1.0, 6.0)[:, None], "not constant"),
-    ],
-)
-def test_refuses_with_a_sentence(loss, B, missing):
-    risk = RegularizedRisk(loss, Dense(np.eye(5)), np.ones(5), 1.0, B)
-    with pytest.raises(ValueError, match=missing):
+def test_refuses_with_a_sentence():
+    risk = RegularizedRisk(Logistic(), Dense(np.eye(5)), np.ones(5), 1.0, np.ones((5, 1)))
+    with pytest.raises(ValueError, match="not quadratic"):
         minimize(risk, SMO())
 
 

@@ -20,6 +20,7 @@ from mercer.gram.rows import WHOLE, RowStore
 from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
 from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
+from mercer.solvers._multipliers import Multipliers, kept
 from mercer.solvers._pairs import pack, pair_steps, slopes, survey
 from mercer.solvers.base import Answer, Monitor, Solution, Solver, believed
 
@@ -43,14 +44,19 @@ OUTSIDE, INSIDE = 0.1, 0.05
 SINGLE, EXACT = 1e-4, 512
 # Relative distance from a bound that is rounding.
 SNAP = 1e-12
+# Rounds for columns that multipliers meet begin at this part of the targets, and end once decision
+# values change by no more than this part of the tolerance. The weight of the rows grows after so
+# many that did not bring the change down by this factor.
+FIRST, ROUND, SLOW, PATIENCE = 0.1, 0.5, 0.5, 4
 
 
 @dataclass(eq=False)
 class SMO(Solver):
     """Sequential minimal optimization within working sets.
 
-    Takes every loss whose conjugate is quadratic, and unpenalized columns with disjoint supports
-    and one value each (an intercept, or one intercept per group of samples).
+    Takes every loss whose conjugate is quadratic. Pairs of coefficients keep unpenalized columns
+    with disjoint supports and one value each (an intercept, or one a group of samples); others are
+    met by multipliers, in a few rounds.
 
     Parameters
     ----------
@@ -90,13 +96,11 @@ class SMO(Solver):
             return (
                 f"the conjugate of {type(risk.loss).__name__} is not quadratic; use InteriorPoint"
             )
-        if risk.q > 1 and np.any(np.count_nonzero(risk.B, axis=1) > 1):
-            return "a sample carries several unpenalized columns; use InteriorPoint"
-        if not all(map(_constant, risk.B.T)):
-            return "an unpenalized column is not constant where it is not zero; use InteriorPoint"
         return infeasible(risk)
 
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
+        if len(kept(risk.B)) < risk.q:
+            return self._in_rounds(risk, start, monitor)
         first = None
         if start is not None:
             # Decision values of an earlier fit save all rows of its support, if they still hold.
@@ -105,29 +109,74 @@ class SMO(Solver):
         state = _State(risk, first)
         single = self.tol >= SINGLE and risk.n > EXACT
         with team():
-            return self._decompose(state, state.K.single() if single else state.K, monitor)
+            store = self._store(state.K.single() if single else state.K)
+            store.add(state.F, *state.pending())
+            self._decompose(state, store, monitor)
+        return state.answer()
 
     def polish(self, risk: RegularizedRisk, answer: Answer, monitor: Monitor) -> Answer:
         """Take the last steps over rows in the precision of the matrix itself."""
+        if len(kept(risk.B)) < risk.q:
+            return answer
         state = _State(risk, replace(answer, Ka=None))
         with team():
-            return self._decompose(state, state.K, monitor)
+            store = self._store(state.K)
+            store.add(state.F, *state.pending())
+            self._decompose(state, store, monitor)
+        return state.answer()
 
-    def _decompose(self, state: _State, K: Gram, monitor: Monitor) -> Answer:
-        """Solve on one working set after the other, over rows of ``K`` that are kept."""
-        size = int(np.clip(np.sqrt(self.cache_bytes / 4 / K.dtype.itemsize), 4, WORKING_SET))
-        rows = RowStore(K, self.cache_bytes - 2 * size * size * K.dtype.itemsize)
-        rows.add(state.F, *state.pending())
+    def _in_rounds(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
+        """Meet the columns that pair steps cannot keep by multipliers, warm from round to round."""
+        rows = Multipliers(risk)
+        first = None if start is None else Answer(start.a, start.b, 0)
+        state = _State(rows.inner, first, rows)
+        with team():
+            store = self._store(state.K)
+            store.add(state.F, *state.pending())
+            state.F += rows.offset
+            # A round leaves violations up to its tolerance, and its multipliers add what they move.
+            least, best, slow = ROUND * self.tol, np.inf, 0
+            tol = max(least, FIRST * float(np.max(np.abs(risk.y), initial=0.0)))
+            while True:
+                self._decompose(state, store, monitor, tol)
+                change = rows.step(state.a)
+                state.F += change
+                moved = float(np.max(np.abs(change), initial=0.0))
+                done = tol <= least and moved <= ROUND * self.tol
+                if done or monitor.status is not None or monitor.spent(state.steps):
+                    # The rows hold to the tolerance: what restores them exactly changes products.
+                    return replace(state.answer(), Ka=None)
+                slow = 0 if moved <= SLOW * best else slow + 1
+                best = min(best, moved)
+                if slow >= PATIENCE:
+                    state.F += rows.stiffen(state.a)
+                    state.K = rows.K
+                    store, best, slow = self._store(state.K), np.inf, 0
+                tol = max(least, min(0.5 * tol, ROUND * moved))
+
+    def _store(self, K: Gram) -> RowStore:
+        """Return a store for rows of ``K``, beside two squares of working sets."""
+        return RowStore(K, self.cache_bytes - 2 * self._size(K) ** 2 * K.dtype.itemsize)
+
+    def _size(self, K: Gram) -> int:
+        """Return the largest working set whose square fits into a part of the memory."""
+        return int(np.clip(np.sqrt(self.cache_bytes / 4 / K.dtype.itemsize), 4, WORKING_SET))
+
+    def _decompose(
+        self, state: _State, rows: RowStore, monitor: Monitor, tol: float | None = None
+    ) -> None:
+        """Solve on one working set after the other, over rows of K that are kept."""
+        size, tol = self._size(rows.K), self.tol if tol is None else tol
         watched = monitor.listener is not None
         report, idle = 0.0 if watched else PAUSE, 0
         while True:
             up, down, violation, rise, fall = state.survey()
-            if violation <= self.tol or idle > 2 or monitor.spent(state.steps):
-                return state.answer()
+            if violation <= tol or idle > 2 or monitor.spent(state.steps):
+                return
             if monitor.elapsed >= report:
                 begin = monitor.elapsed
                 if state.report(monitor, violation):
-                    return state.answer()
+                    return
                 report = monitor.elapsed + (0.0 if watched else LISTEN * (monitor.elapsed - begin))
             # Who watches sees the gap fall at doubling distances.
             most = state.steps if watched else np.inf
@@ -141,7 +190,7 @@ class SMO(Solver):
                 up[W],
                 down[W],
                 *state.restrict(W),
-                max(0.5 * self.tol, looseness * violation),
+                max(0.5 * tol, looseness * violation),
                 monitor.left(state.steps, int(max(100, min(WORK / len(W), most)))),
                 100,
             )
@@ -157,12 +206,15 @@ class SMO(Solver):
 class _State:
     """Coefficients, products and dual terms of a run.
 
-    Products are kept for the distinct points, ``back`` says which of them a sample is.
+    Products are kept for the distinct points, ``back`` says which of them a sample is. With
+    ``multipliers`` the risk is their inner problem, and products have their offset in them.
     """
 
-    def __init__(self, risk: RegularizedRisk, start: Answer | None) -> None:
+    def __init__(
+        self, risk: RegularizedRisk, start: Answer | None, multipliers: Multipliers | None = None
+    ) -> None:
         assert isinstance(risk.terms, DualTerms)
-        self.risk = risk
+        self.risk, self.multipliers = risk, multipliers
         self.terms = terms = risk.terms
         self.packed = pack(terms)
         self.K, self.back = risk.K.origin()
@@ -264,7 +316,9 @@ class _State:
 
     def report(self, monitor: Monitor, violation: float) -> bool:
         """Tell the monitor where the run stands; answer whether to stop."""
-        certificate = self.risk.certificate(self.a, self.b(), self.Ka)
+        answer, rows = self.answer(), self.multipliers
+        risk = self.risk if rows is None else rows.risk
+        certificate = risk.certificate(answer.a, answer.b, answer.Ka)
         return monitor.report(self.steps, certificate.primal, certificate.gap, violation)
 
     def b(self) -> Array:
@@ -290,7 +344,10 @@ class _State:
         return b
 
     def answer(self) -> Answer:
-        return Answer(self.a, self.b(), self.steps, self.Ka)
+        b, Ka, rows = self.b(), self.Ka, self.multipliers
+        if rows is not None:
+            b, Ka = rows.coefficients(b, self.a), rows.product(Ka, self.a)
+        return Answer(self.a, b, self.steps, Ka)
 
     def _feasible(self, a: Array) -> Array:
         """Move coefficients inside their box, first ones first, until every equality row holds."""
@@ -309,12 +366,6 @@ class _State:
 def _largest(index: NDArray[np.intp], key: Array, k: int) -> NDArray[np.intp]:
     """Return the ``k`` entries of an index whose keys are largest."""
     return index if k >= len(index) else index[np.argpartition(-key[index], k)[:k]]
-
-
-def _constant(column: Array) -> bool:
-    """Answer whether a column has one value where it is not zero."""
-    values = column[column != 0]
-    return not np.any(values != values[:1])
 
 
 def _groups(B: Array) -> tuple[NDArray[np.intp], Array]:
