@@ -74,12 +74,16 @@ def test_gap_falls_with_the_tolerance(loss, solver):
 @pytest.mark.parametrize("kernel", [k for k in KERNELS if k.positive_definite], ids=repr)
 def test_solvers_agree_for_every_kernel(kernel):
     for loss in LOSSES[:5] + LOSSES[-4:]:
-        risk = random_risk(loss, kernel, seed=12, n=20, C=2.0, tiny_class=True)
+        # Two samples are split off by polynomials that stay free: no risk would have a minimum.
+        tiny = kernel.order == 0
+        risk = random_risk(loss, kernel, seed=12, n=20 if tiny else 40, C=2.0, tiny_class=tiny)
         found = [(solver, minimize(risk, solver)) for solver in accepted(risk, 1e-7)]
         best = min(solution.objective for _, solution in found)
         for solver, solution in found:
             excess = solution.objective - best
-            assert excess <= solution.gap + 16 * EPS * risk.n * (1 + abs(best)), (loss, solver)
+            # Terms of a'Ka cancel where K is large on what stays free.
+            size = 1 + abs(best) + np.abs(solution.a) @ np.abs(risk.K.dense()) @ np.abs(solution.a)
+            assert excess <= solution.gap + 16 * EPS * risk.n * size, (loss, solver)
 
 
 @every_loss

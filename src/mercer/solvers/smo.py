@@ -22,7 +22,7 @@ from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._multipliers import Multipliers, kept
 from mercer.solvers._pairs import pack, pair_steps, slopes, survey
-from mercer.solvers.base import Answer, Monitor, Solution, Solver, believed
+from mercer.solvers.base import Answer, Monitor, Solution, Solver, believed, settle
 
 __all__ = ["SMO"]
 
@@ -144,7 +144,9 @@ class SMO(Solver):
                 moved = float(np.max(np.abs(change), initial=0.0))
                 done = tol <= least and moved <= ROUND * self.tol
                 if done or monitor.status is not None or monitor.spent(state.steps):
-                    # The rows hold to the tolerance: what restores them exactly changes products.
+                    # The rows hold to the tolerance; b is read off once they hold exactly, because K
+                    # may be large on the columns.
+                    state.a = settle(risk, state.a)
                     return replace(state.answer(), Ka=None)
                 slow = 0 if moved <= SLOW * best else slow + 1
                 best = min(best, moved)
