@@ -11,16 +11,19 @@ from mercer.kernels.periodic import Dirichlet, Periodic, PeriodicGaussian, Perio
 from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
 from mercer.kernels.power_series import PowerSeries, operator_penalty
 from mercer.kernels.precomputed import Precomputed
+from mercer.kernels.spectral import BandLimited, FromSpectrum, SpectralMixture
 from mercer.kernels.spline import Haar, Spline
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
 
 __all__ = [
     "ActiveDims",
     "BSpline",
+    "BandLimited",
     "Callable",
     "Dirichlet",
     "Eigensystem",
     "Fourier",
+    "FromSpectrum",
     "Gaussian",
     "Haar",
     "Kernel",
@@ -40,6 +43,7 @@ __all__ = [
     "RationalQuadratic",
     "Scaled",
     "Sigmoid",
+    "SpectralMixture",
     "Spline",
     "Sum",
     "ThinPlate",

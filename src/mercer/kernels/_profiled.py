@@ -1,0 +1,125 @@
+"""Radial kernels that are dear to compute, read from a table that grows with the distances."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer._params import is_integer
+from mercer.kernels._pairwise import Array, Data, as_points
+from mercer.kernels._piecewise import approximate
+from mercer.kernels.base import Evaluator
+from mercer.kernels.stationary import Radial
+
+TABLE = 1e-14
+"""Error of a table, relative to the value at zero."""
+
+WAVES = 2**20
+"""Panels that an octave may take: far out it holds many waves of a kernel that oscillates."""
+
+
+class Profile:
+    """A function of the distance as a table, octave by octave as far as it has been asked.
+
+    Octaves are fitted independently of each other, so that values do not depend on what was asked
+    before; a table is replaced, never changed, so that threads may share it.
+
+    Parameters
+    ----------
+    exact : callable
+        The function itself, of distances from 0 on.
+    unit : float
+        Where the first octave ends: the scale of the function.
+    settled : float, default=0.0
+        A distance beyond which the function, once it is negligible over an octave, remains so.
+    """
+
+    def __init__(self, exact: Callable[[Array], Array], unit: float, settled: float = 0.0) -> None:
+        self.exact, self.settled = exact, settled
+        self.top = float(exact(np.zeros(1))[0])
+        self.table, self.error = approximate(exact, np.array([0.0, unit]), TABLE * self.top)
+        self.slopes = self.table.derivative()
+        self.done = False
+
+    def __call__(self, r: Array) -> Array:
+        """Return the values at distances, 0 at infinite ones."""
+        self._reach(r)
+        return self.table(r)
+
+    def derivative(self, r: Array) -> Array:
+        """Return the derivative by the distance."""
+        self._reach(r)
+        return self.slopes(r)
+
+    def _reach(self, r: Array) -> None:
+        farthest = float(np.max(r, initial=0.0, where=np.isfinite(r)))
+        while farthest > self.table.end and not self.done:
+            table = self.table
+            ends = table.end * np.array([1.0, 2.0])
+            octave, error = approximate(self.exact, ends, TABLE * self.top, crowd=WAVES)
+            self.error = max(self.error, error)
+            small = bool(np.abs(octave.coefficients).sum(axis=0).max() <= TABLE * self.top)
+            longer = table.joined(octave)
+            self.slopes = longer.derivative()
+            self.table = longer
+            self.done = small and longer.end >= self.settled
+
+
+class Profiled(Radial):
+    """A radial kernel in up to `dim` dimensions whose values come from a table."""
+
+    dim: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not is_integer(self.dim) or self.dim < 1:
+            raise ValueError(f"dim must be an integer, at least 1, got {self.dim!r}.")
+        self.__dict__ = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+    @abstractmethod
+    def _values(self) -> Profile:
+        """Return the function of the distance, for length scale 1."""
+
+    @cached_property
+    def _function(self) -> Profile:
+        return self._values()
+
+    @property
+    def error(self) -> float:
+        """Estimated error of kernel values so far, relative to the value at zero."""
+        return self._function.error / self._function.top
+
+    @property
+    def _smooth(self) -> bool:
+        return False
+
+    def _profile(self, s: Array) -> None:
+        s[...] = self._function(np.sqrt(s, dtype=np.float64))
+
+    def _slope(self, s: Array) -> Array:
+        r = np.sqrt(s, dtype=np.float64)
+        slope = np.zeros_like(r)
+        np.divide(-self._function.derivative(r), r, out=slope, where=r > 0.0)
+        return slope.astype(s.dtype)
+
+    def diag(self, X: Data) -> Array:
+        X = as_points(X)
+        return np.full(X.shape[0], self._function.top, dtype=X.dtype)
+
+    def against(self, Z: Data) -> Evaluator:
+        Z = as_points(Z)
+        if Z.shape[1] > self.dim:
+            raise ValueError(
+                f"This kernel is positive definite in up to {self.dim} dimensions, but the points "
+                f"have {Z.shape[1]} features: set dim={Z.shape[1]}, or choose features with "
+                ".on([...])."
+            )
+        return super().against(Z)
