@@ -1,6 +1,7 @@
 """What "similar" means: kernels, their algebra, and kernels by name."""
 
 from mercer.kernels.admissibility import power_series_check, power_series_coefficients
+from mercer.kernels.anova import ANOVA, Additive, Tensor, components
 from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum
 from mercer.kernels.callable import Callable, Pairwise
 from mercer.kernels.compact import BSpline
@@ -16,7 +17,9 @@ from mercer.kernels.spline import Haar, Spline
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
 
 __all__ = [
+    "ANOVA",
     "ActiveDims",
+    "Additive",
     "BSpline",
     "BandLimited",
     "Callable",
@@ -46,7 +49,9 @@ __all__ = [
     "SpectralMixture",
     "Spline",
     "Sum",
+    "Tensor",
     "ThinPlate",
+    "components",
     "monomials",
     "operator_penalty",
     "power_series_check",
