@@ -45,9 +45,9 @@ SINGLE, EXACT = 1e-4, 512
 # Relative distance from a bound that is rounding.
 SNAP = 1e-12
 # Rounds for columns that multipliers meet begin at this part of the targets, and end once decision
-# values change by no more than this part of the tolerance. The weight of the rows grows after so
-# many that did not bring the change down by this factor.
-FIRST, ROUND, SLOW, PATIENCE = 0.1, 0.5, 0.5, 4
+# values change by no more than this part of the tolerance, or the least where that is not enough.
+# The weight of the rows grows after so many that did not bring the change down by this factor.
+FIRST, ROUND, LEAST, SLOW, PATIENCE = 0.1, 0.5, 1e-4, 0.5, 4
 
 
 @dataclass(eq=False)
@@ -142,19 +142,20 @@ class SMO(Solver):
                 change = rows.step(state.a)
                 state.F += change
                 moved = float(np.max(np.abs(change), initial=0.0))
-                done = tol <= least and moved <= ROUND * self.tol
-                if done or monitor.status is not None or monitor.spent(state.steps):
-                    # The rows hold to the tolerance; b is read off once they hold exactly, because K
-                    # may be large on the columns.
-                    state.a = settle(risk, state.a)
-                    return replace(state.answer(), Ka=None)
+                stop = monitor.status is not None or monitor.spent(state.steps)
+                if stop or (tol <= least and moved <= least):
+                    state.settle(risk, store)
+                    # What restores the rows exactly may have been needed where it was.
+                    if stop or state.survey()[2] <= self.tol or least <= LEAST * self.tol:
+                        return state.answer()
+                    least *= 0.1
                 slow = 0 if moved <= SLOW * best else slow + 1
                 best = min(best, moved)
                 if slow >= PATIENCE:
                     state.F += rows.stiffen(state.a)
                     state.K = rows.K
                     store, best, slow = self._store(state.K), np.inf, 0
-                tol = max(least, min(0.5 * tol, ROUND * moved))
+                tol = max(least, min(0.5 * tol, 0.5 * moved))
 
     def _store(self, K: Gram) -> RowStore:
         """Return a store for rows of ``K``, beside two squares of working sets."""
@@ -262,6 +263,13 @@ class _State:
                 "kernel values overflow or are not numbers; scale the inputs, or lower C"
             )
         return survey(self.Ka, self.a, self.terms, self.group, len(self.scale))
+
+    def settle(self, risk: RegularizedRisk, rows: RowStore) -> None:
+        """Move coefficients by what the rows of the problem itself still lack."""
+        a = settle(risk, self.a)
+        moved = np.flatnonzero(a != self.a)
+        rows.add(self.F, *self.summed(self.back[moved], (a - self.a)[moved]))
+        self.a = a
 
     def free(self, points: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Answer which points carry a coefficient between its bounds, to be moved again."""
