@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mercer.gram import Dense, Gram, Held, Indexed, LowRank, Precomputed, Tiled
+from mercer.gram import Dense, Gram, Held, Indexed, LowRank, Precomputed, Sparse, Tiled
 from mercer.kernels import (
     Gaussian,
     Kernel,
@@ -117,6 +117,11 @@ def indexed(kernel: Kernel, X: np.ndarray) -> Gram:
     return Indexed(Dense.from_kernel(kernel, larger), order[: len(X)])
 
 
+def sparse(kernel: Kernel, X: np.ndarray) -> Gram:
+    """All entries, held as if they were few."""
+    return Sparse(kernel(X))
+
+
 GRAMS: list[Callable[[Kernel, np.ndarray], Gram]] = [
     dense,
     tiled,
@@ -126,6 +131,7 @@ GRAMS: list[Callable[[Kernel, np.ndarray], Gram]] = [
     held,
     not_yet_held,
     indexed,
+    sparse,
 ]
 
 

@@ -8,6 +8,7 @@ from mercer.gram.low_rank import LowRank
 from mercer.gram.make import make
 from mercer.gram.precomputed import Precomputed
 from mercer.gram.rows import RowStore
+from mercer.gram.sparse import Sparse
 from mercer.gram.tiled import Tiled
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "LowRank",
     "Precomputed",
     "RowStore",
+    "Sparse",
     "Tiled",
     "make",
 ]

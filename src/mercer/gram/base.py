@@ -39,6 +39,11 @@ class Gram(ABC):
         """Whether K is held in memory, so that :meth:`dense` costs nothing."""
         return False
 
+    @property
+    def sparse(self) -> bool:
+        """Whether most of K is zero and not held: then copies of rows are worth nothing."""
+        return False
+
     @abstractmethod
     def block(self, rows: Index, columns: Index) -> Array:
         """Return ``K[rows][:, columns]``; the caller must not write to it.

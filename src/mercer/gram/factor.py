@@ -24,6 +24,7 @@ __all__ = [
     "by_woodbury",
     "lacking",
     "orthonormal",
+    "refined",
     "shifted",
 ]
 
@@ -167,7 +168,7 @@ def by_cholesky(
         x[live] = cho_solve((factor, True), r[live], check_finite=False)
         return x
 
-    return _refined([lambda: approximate], matvec, diagonal, e)
+    return refined([lambda: approximate], matvec, diagonal, e)
 
 
 def by_woodbury(G: Array, e: Array) -> Solve:
@@ -203,7 +204,7 @@ def by_woodbury(G: Array, e: Array) -> Solve:
     # Where the shift vanishes beside the diagonal the difference above cancels. An entry is shifted
     # by its rounding error at least; if that is not enough, by what leaves half of the digits.
     least = max(len(G), 1) * EPS * diagonal
-    return _refined(
+    return refined(
         [lambda: inverse(np.maximum(e, least)), lambda: inverse(np.maximum(e, HALF * diagonal))],
         lambda x: G @ (G.T @ x),
         diagonal,
@@ -290,10 +291,18 @@ def orthonormal(B: Array) -> tuple[Array, Array]:
     return U, np.asarray(shortest + inverse @ (np.eye(U.shape[1]) - U.T @ (B @ shortest)))
 
 
-def _refined(
-    inverses: list[Callable[[], Solve]], matvec: Solve, diagonal: Array, e: Array
-) -> Solve:
-    """Refine an approximate inverse of ``K + diag(e)``; if it does not do, by the next one."""
+def refined(inverses: list[Callable[[], Solve]], matvec: Solve, diagonal: Array, e: Array) -> Solve:
+    """Refine an approximate inverse of ``K + diag(e)``; if it does not do, by the next one.
+
+    Parameters
+    ----------
+    inverses : list of callables
+        Each makes an approximate inverse, the next one only if those before do not do.
+    matvec : callable
+        Product with K, for the residual.
+    diagonal, e : ndarray of shape (n,)
+        Diagonal of K, and the shift, infinite where the answer is zero.
+    """
     live = np.isfinite(e)
     e = np.where(live, e, 0.0)
     root = np.sqrt(np.maximum(diagonal, 0.0))

@@ -8,10 +8,13 @@ from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
 from mercer.gram.held import Held
 from mercer.gram.precomputed import Precomputed
+from mercer.gram.sparse import Sparse
 from mercer.gram.tiled import Tiled
+from mercer.kernels._neighbours import worthwhile
 from mercer.kernels._pairwise import Data, count, float_dtype
 from mercer.kernels.base import Kernel
 
+KINDS = ("auto", "dense", "sparse", "tiled")
 # A matrix of this size is computed faster than anyone could decide not to.
 SMALL_BYTES = 8 * 512**2
 
@@ -29,9 +32,10 @@ def make(
     kernel : Kernel
         If it is precomputed, `X` is the matrix itself and only read.
     X : (n, p) points
-    kind : {"auto", "dense", "tiled"} or callable, default="auto"
-        ``auto`` is dense for small samples, held once a solver asks for the whole matrix while that
-        takes at most `cache_bytes`, and tiled otherwise; a callable maps ``(kernel, X)`` to a Gram.
+    kind : {"auto", "dense", "sparse", "tiled"} or callable, default="auto"
+        ``auto`` is dense for small samples, sparse if the support of the kernel is compact and
+        holds few of the points, held once a solver asks for the whole matrix while that takes at
+        most `cache_bytes`, and tiled otherwise; a callable maps ``(kernel, X)`` to a Gram.
     cache_bytes : int, default=200 * 2**20
         Memory granted to the matrix.
 
@@ -42,22 +46,26 @@ def make(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.kernels import Gaussian
+    >>> from mercer.kernels import BSpline, Gaussian
     >>> type(make(Gaussian(), np.ones((100, 2)))).__name__
     'Dense'
     >>> type(make(Gaussian(), np.ones((1000, 2)))).__name__
     'Held'
     >>> type(make(Gaussian(), np.ones((100, 2)), cache_bytes=1000)).__name__
     'Tiled'
+    >>> type(make(BSpline(0.01), np.linspace(0, 1, 1000)[:, None])).__name__
+    'Sparse'
     """
     if callable(kind):
         return kind(kernel, X)
-    if kind not in ("auto", "dense", "tiled"):
-        raise ValueError(f"kind must be 'auto', 'dense', 'tiled' or a callable, got {kind!r}.")
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)} or a callable, got {kind!r}.")
     if kernel.precomputed:
         return Precomputed(X)
     size = count(X) ** 2 * float_dtype(X).itemsize
     if kind == "dense" or (kind == "auto" and size <= min(SMALL_BYTES, cache_bytes)):
         return Dense.from_kernel(kernel, X)
+    if kind == "sparse" or (kind == "auto" and worthwhile(kernel, X) is not None):
+        return Sparse.from_kernel(kernel, X)
     form = Held if kind == "auto" and size <= cache_bytes else Tiled
     return form(kernel, X, max_bytes=max(2**20, min(2**26, cache_bytes)))

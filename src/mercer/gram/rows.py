@@ -64,7 +64,7 @@ class RowStore:
             self._slot = self._owner = np.arange(n)
             self.evaluations = n * n
         else:
-            capacity = min(n, int(max_bytes // max(1, row)))
+            capacity = 0 if K.sparse else min(n, int(max_bytes // max(1, row)))
             self._store = np.empty((capacity, n), dtype=K.dtype)
             self._slot, self._owner = np.full(n, -1), np.full(capacity, -1)
         self._used = np.zeros(len(self._store), dtype=np.int64)

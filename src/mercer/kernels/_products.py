@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer._threads import map_blocks
+from mercer.kernels._neighbours import Neighbours, worthwhile
 from mercer.kernels._pairwise import Array, Data, as_single, count, take
 from mercer.kernels._single import Either, pieces
 from mercer.kernels.base import Evaluator, Kernel
@@ -16,7 +17,7 @@ BLOCK_BYTES = 2**24
 """Kernel values in float64 that are evaluated at once."""
 
 WORTH = 2**20
-"""Number of kernel values from which float32 is worth the check."""
+"""Number of kernel values from which float32, or a search for neighbours, is worth the check."""
 
 SAMPLE = 32
 """Points that are evaluated in both precisions."""
@@ -34,7 +35,8 @@ def products(
 
     Many kernel values of a kernel that has tiles are computed in float32, if that is
     precise enough: `SAMPLE` points evenly spread over X are evaluated in float64 too, and all of
-    them must agree.
+    them must agree. Of a kernel with compact support only neighbours are evaluated, if they are
+    few.
 
     Parameters
     ----------
@@ -62,6 +64,9 @@ def products(
            [20., 40.]])
     """
     n, m = count(X), count(Z)
+    near = worthwhile(kernel, Z, X) if n * m >= WORTH else None
+    if near is not None:
+        return _by_neighbours(kernel, near, Z, X, coef, ends)
     evaluate = kernel.against(Z)
 
     def by_values(x: Data) -> Array:
@@ -83,6 +88,18 @@ def products(
     threads = isinstance(evaluate, Either)
     step = max(1, BLOCK_BYTES // max(1, 8 * m))
     return _in_blocks(by_values, X, step, len(ends), coef.shape[1], threads)
+
+
+def _by_neighbours(
+    kernel: Kernel, near: Neighbours, Z: Array, X: Array, coef: Array, ends: Sequence[int]
+) -> Array:
+    result = np.empty((len(ends), len(X), coef.shape[1]))
+    starts = [0, *ends][:-1]
+    for pairs in near.pairs(X):
+        K = pairs.matrix(kernel.paired(X[pairs.i], Z[pairs.j]), len(Z))
+        for g, (a, b) in enumerate(zip(starts, ends, strict=True)):
+            result[g, pairs.rows] = K[:, a:b] @ coef[a:b]
+    return result
 
 
 def _by_values(evaluate: Evaluator, X: Data, coef: Array, ends: Sequence[int]) -> Array:
