@@ -25,8 +25,8 @@ from mercer.losses import (
     SquaredHinge,
 )
 from mercer.problems import RegularizedRisk
-from mercer.regularizers import Constant, NullSpace
-from mercer.solvers import SMO, Direct, InteriorPoint, Newton, Solver
+from mercer.regularizers import Constant, NullSpace, complete
+from mercer.solvers import SMO, ConjugateGradient, Direct, InteriorPoint, Newton, Solver
 
 __all__ = [
     "CLASSIFICATION",
@@ -60,6 +60,8 @@ LOSSES = REGRESSION + CLASSIFICATION
 
 SOLVERS: list[Solver] = [
     Direct(),
+    ConjugateGradient(),
+    ConjugateGradient(preconditioner="jacobi"),
     InteriorPoint(),
     Newton(),
     Newton(max_bytes=3000.0, rank=8),  # too little to factorize more than 19 samples
@@ -112,7 +114,8 @@ def random_risk(
     if weights:
         c = C * 10 ** rng.uniform(-1.0, 0.0, n)
         c[rng.integers(0, n, 2)] = 0.0
-    return RegularizedRisk(loss, Dense(kernel(X)), y, c, null_space(X))
+    B = complete(null_space, kernel.unpenalized(3), 3)(X)
+    return RegularizedRisk(loss, Dense(kernel(X)), y, c, B)
 
 
 def accepted(risk: RegularizedRisk, tol: float) -> list[Solver]:

@@ -11,6 +11,7 @@ from mercer.solvers.base import (
     join,
     minimize,
 )
+from mercer.solvers.conjugate_gradient import ConjugateGradient
 from mercer.solvers.direct import Direct
 from mercer.solvers.interior_point import InteriorPoint
 from mercer.solvers.newton import Newton
@@ -20,6 +21,7 @@ __all__ = [
     "SMO",
     "SOLVERS",
     "Auto",
+    "ConjugateGradient",
     "ConvergenceWarning",
     "Direct",
     "InteriorPoint",

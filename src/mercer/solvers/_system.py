@@ -1,4 +1,4 @@
-r"""The linear system of Newton's method, by a factorization or by conjugate gradients.
+r"""The linear system of a squared loss or a Newton step, factorized or by conjugate gradients.
 
 .. math::
 
@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
 from mercer.gram.base import Gram
-from mercer.gram.factor import bordered, shifted
+from mercer.gram.factor import INDEFINITE, Indefinite, Solve, bordered, shifted
 from mercer.gram.indexed import Indexed
 from mercer.gram.low_rank import LowRank
 from mercer.losses.base import Array
 
-__all__ = ["Bordered", "factorized", "iterated", "pivoted_cholesky"]
+__all__ = ["Bordered", "approximately", "factorized", "iterated", "pivoted_cholesky"]
 
 EPS = float(np.finfo(np.float64).eps)
+HALF = float(np.sqrt(EPS))
 
 Bordered = Callable[[Array, Array], tuple[Array, Array]]
 
@@ -85,27 +86,33 @@ def iterated(
     K: Gram,
     e: Array,
     U: Array,
-    L: Array,
-    enough: Callable[[Array, Array], bool],
+    inverse: Solve,
+    enough: Callable[[Array, Array, Array], bool],
 ) -> Bordered:
     """Solve the system by conjugate gradients over the vectors with ``U'x = d``.
 
-    The preconditioner is the same system with ``LL'`` in the place of K, border included, so that
-    every iterate meets the constraint; an iteration costs one product with K.
+    The preconditioner is a system with the same border, so that every iterate meets the
+    constraint and K need not be positive definite off it; an iteration costs one product with K.
 
     Parameters
     ----------
     K, e, U
         As for :func:`factorized`.
-    L : ndarray of shape (n, m)
-        A factor of an approximation of K.
+    inverse : callable
+        An approximate inverse, positive definite, of ``K + diag(e)`` where ``e`` is finite; see
+        :func:`approximately`.
     enough : callable
-        Given the residual and ``x`` where ``e`` is finite, answers whether to stop.
+        Given the residual and ``x`` where ``e`` is finite, and ``t``, answers whether to stop.
 
     Returns
     -------
     callable
         Maps ``(r, d)`` to ``(x, t)``.
+
+    Raises
+    ------
+    Indefinite
+        If the matrix has a negative eigenvalue beyond rounding where ``U'x = 0``.
 
     References
     ----------
@@ -113,8 +120,10 @@ def iterated(
     programming problems arising in optimization, SIAM J. Scientific Computing 23, algorithm 2.1.
     """
     live = np.flatnonzero(np.isfinite(e))
-    n, K, e, U = len(e), Indexed(K, live), e[live], U[live]
-    precondition = bordered(shifted(LowRank(L[live]), e), U)
+    n, e, U = len(e), e[live], U[live]
+    if len(live) < n:
+        K = (K.restrict(live) if K.sparse else None) or Indexed(K, live)
+    precondition = bordered(inverse, U)
     zero = np.zeros(U.shape[1])
 
     def solve(r: Array, d: Array) -> tuple[Array, Array]:
@@ -127,26 +136,57 @@ def iterated(
             # What the border explains is taken out of the residual before it can drown the rest.
             left, t = left - U @ dt, t + dt
             previous, size = size, float(left @ z)
-            if size <= 0 or enough(left, x):
+            if size <= 0 or enough(left, x, t):
                 break
             p = z + (size / previous) * p
             Mp = K.matvec(p) + e * p
-            length = size / float(p @ Mp)
+            curvature = float(p @ Mp)
+            if curvature <= 0:
+                if curvature < -HALF * float(np.linalg.norm(p) * np.linalg.norm(Mp)):
+                    raise Indefinite(INDEFINITE)
+                break
+            length = size / curvature
             x, left = x + length * p, left - length * Mp
         return _spread(x, live, n), t
 
     return solve
 
 
-def pivoted_cholesky(K: Gram, rank: int) -> Array:
+def approximately(e: Array, L: Array) -> Solve:
+    """Return the inverse of ``LL' + diag(e)`` over the entries where ``e`` is finite.
+
+    Parameters
+    ----------
+    e : ndarray of shape (n,)
+        Positive, possibly infinite.
+    L : ndarray of shape (n, m)
+        A factor of an approximation of K; without columns the inverse is diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> approximately(np.array([2.0, np.inf, 4.0]), np.empty((3, 0)))(np.ones(2))
+    array([0.5 , 0.25])
+    """
+    live = np.isfinite(e)
+    e = e[live]
+    if L.shape[1]:
+        return shifted(LowRank(L[live]), e)
+    return lambda r: np.asarray((r.T / e).T)
+
+
+def pivoted_cholesky(K: Gram, rank: int, U: Array | None = None) -> Array:
     r"""Return a thin factor of :math:`K \approx LL'`, largest remaining diagonal first.
 
     Parameters
     ----------
     K : Gram
-        A positive semidefinite matrix, of which at most ``rank`` rows are read.
+        A matrix of which at most ``rank`` rows are read.
     rank : int
         Largest number of columns; fewer if nothing but rounding is left.
+    U : ndarray of shape (n, q), optional
+        Orthonormal columns: then L is a factor of :math:`(1 - UU')K(1 - UU')`, for kernels that are
+        positive definite there only.
 
     Returns
     -------
@@ -161,13 +201,20 @@ def pivoted_cholesky(K: Gram, rank: int) -> Array:
            [1.]])
     """
     rest = K.diag().astype(np.float64)
-    floor = len(rest) * EPS * np.max(rest, initial=0.0)
+    U = np.zeros((len(rest), 0)) if U is None else U
+    # (1 - UU')K(1 - UU') = K - UV' - VU' takes one product with K.
+    V = K.matvec(U) if U.shape[1] else U
+    V = V - 0.5 * U @ (U.T @ V)
+    scale = np.max(rest, initial=0.0) + 2.0 * np.max(np.abs(np.sum(U * V, axis=1)), initial=0.0)
+    rest = rest - 2.0 * np.sum(U * V, axis=1)
+    floor = len(rest) * EPS * scale
     rows = np.empty((min(rank, len(rest)), len(rest)))
     for j in range(len(rows)):
         i = int(np.argmax(rest))
         if rest[i] <= floor:
             return rows[:j].T
-        rows[j] = (K.rows([i])[0] - rows[:j, i] @ rows[:j]) / np.sqrt(rest[i])
+        row = K.rows([i])[0] - U @ V[i] - V @ U[i]
+        rows[j] = (row - rows[:j, i] @ rows[:j]) / np.sqrt(rest[i])
         rest = rest - rows[j] ** 2
         rest[i] = 0.0
     return rows.T

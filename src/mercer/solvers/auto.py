@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.losses.base import QuadraticDualLoss
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers.base import Answer, Monitor, Solution, Solver
+from mercer.solvers.conjugate_gradient import ConjugateGradient
 from mercer.solvers.direct import Direct
 from mercer.solvers.interior_point import InteriorPoint
 from mercer.solvers.newton import Newton
@@ -22,15 +22,18 @@ __all__ = ["SOLVERS", "Auto"]
 STIFF = 1e5
 # Pair steps over so few samples are over before a factorization has begun.
 FEW = 50
+# A thin or banded factor of n m numbers takes n m^2 multiplications: so many take about a second.
+SECOND = 1e10
 
 
 @dataclass(eq=False)
 class Auto(Solver):
     """Pick the first solver that suits the problem.
 
-    A linear system is solved directly while its matrix fits; other smooth losses go to Newton's
-    method while it does; everything with a quadratic dual and at most one unpenalized column a
-    sample goes to decomposition, which needs no more memory than it is given; the rest, and small
+    A linear system is solved directly while its factor fits, and by conjugate gradients beyond;
+    other smooth losses go to Newton's method while it does, or while products are cheap because
+    the matrix is sparse; everything with a quadratic dual goes to
+    decomposition, which needs no more memory than it is given; the rest, and small
     samples with weights so large that pairs of coefficients would creep, to the interior point.
 
     Parameters
@@ -44,7 +47,8 @@ class Auto(Solver):
     cache_bytes : float, default=2e8
         Memory for kernel rows in decomposition.
     max_dense : int, default=6000
-        Largest sample for which a matrix is factorized.
+        Largest sample for which a matrix is factorized in any case; others are if their factor is
+        thin or a narrow band.
     max_stiff : int, default=2000
         Largest sample for which large weights make the interior point the better choice.
 
@@ -71,13 +75,17 @@ class Auto(Solver):
             "max_iter": self.max_iter,
             "max_time": self.max_time,
         }
-        fits = risk.n <= self.max_dense
-        direct, newton = Direct(**budget), Newton(**budget)
+        room = 8.0 * min(self.max_dense**2, np.sqrt(SECOND * risk.n))
+        fits = risk.n <= self.max_dense or risk.K.factor_bytes <= room
+        direct, iterative = Direct(**budget), ConjugateGradient(**budget)
+        newton = Newton(**budget, max_bytes=room) if risk.K.sparse else Newton(**budget)
         if fits and direct.accepts(risk):
             return direct, f"squared loss: one linear system of {risk.n} samples"
+        if iterative.accepts(risk):
+            return iterative, f"squared loss, {risk.n} samples: products with the kernel matrix"
         smo = SMO(**budget, cache_bytes=self.cache_bytes)
         takes = smo.accepts(risk)
-        if newton.accepts(risk) and (fits or not takes):
+        if newton.accepts(risk) and (fits or risk.K.sparse or not takes):
             return newton, f"smooth loss, {risk.n} samples: a few linear systems"
         stiff = FEW < risk.n <= self.max_stiff and _stiffness(risk) > STIFF
         if takes and not stiff:
@@ -85,12 +93,7 @@ class Auto(Solver):
                 smo,
                 f"quadratic dual, {risk.n} samples: pair steps within {self.cache_bytes:.0e} bytes",
             )
-        if takes:
-            kind = f"weights up to {np.max(risk.c):.0e}"
-        elif isinstance(risk.loss, QuadraticDualLoss):
-            kind = "several unpenalized columns"
-        else:
-            kind = "general loss"
+        kind = f"weights up to {np.max(risk.c):.0e}" if takes else "general loss"
         return InteriorPoint(**budget), f"{kind}, {risk.n} samples: a primal-dual path"
 
     def refuses(self, risk: RegularizedRisk) -> str:
@@ -107,6 +110,7 @@ def _stiffness(risk: RegularizedRisk) -> float:
 
 SOLVERS: dict[str, type[Solver]] = {
     "auto": Auto,
+    "conjugate_gradient": ConjugateGradient,
     "direct": Direct,
     "interior_point": InteriorPoint,
     "newton": Newton,

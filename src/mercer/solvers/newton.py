@@ -26,7 +26,13 @@ from mercer.gram.factor import orthonormal
 from mercer.losses.base import Array
 from mercer.problems.reductions import infeasible, resident
 from mercer.problems.risk import Certificate, RegularizedRisk
-from mercer.solvers._system import Bordered, factorized, iterated, pivoted_cholesky
+from mercer.solvers._system import (
+    Bordered,
+    approximately,
+    factorized,
+    iterated,
+    pivoted_cholesky,
+)
 from mercer.solvers.base import Answer, Monitor, Solution, Solver, settle
 
 __all__ = ["Newton"]
@@ -154,7 +160,7 @@ class _Direction:
 
         # What no curved sample sees of b is moved alone, down the slope of the objective and far
         # enough to change some decision value by one.
-        unseen = null_space(U[active])
+        unseen = null_space(np.linalg.qr(U[active], mode="r"))
         slope = unseen.T @ (self.delta - U.T @ (a + da))
         scale = np.linalg.norm(a + da) + np.linalg.norm(self.delta)
         if np.any(np.abs(slope) > np.sqrt(EPS) * scale):
@@ -171,7 +177,7 @@ class _Direction:
         shift, g, weight = e[active], g[active], curvature[active] / np.max(curvature)
         root = 1.0 / np.sqrt(shift)
 
-        def enough(left: Array, x: Array) -> bool:
+        def enough(left: Array, x: Array, t: Array) -> bool:
             # With error s, w df = w s - da - g, and the slope of the objective along the step is
             # -da'K da - df'W df + s'W df: it stays negative while s is smaller than df.
             df = left - (x + g) * shift
@@ -180,12 +186,13 @@ class _Direction:
             good = np.linalg.norm(root * left) <= FORCING * np.linalg.norm(root * df)
             return bool(late or small or good)
 
-        return iterated(K, e, self.U, self._approximation, enough)
+        return iterated(K, e, self.U, approximately(e, self._approximation), enough)
 
     @cached_property
     def _approximation(self) -> Array:
-        fits = int(self.settings.max_bytes / (8.0 * self.risk.n))
-        return pivoted_cholesky(self.risk.K, min(self.settings.rank, fits))
+        K, fits = self.risk.K, int(self.settings.max_bytes / (8.0 * self.risk.n))
+        # No thin factor comes near a matrix whose points see their neighbours only.
+        return pivoted_cholesky(K, 0 if K.sparse else min(self.settings.rank, fits), self.U)
 
 
 class _Line:

@@ -1,0 +1,293 @@
+"""Conjugate gradients against the factorization, closed forms, and their own promises."""
+
+import numpy as np
+import pytest
+from scipy.interpolate import RBFInterpolator
+from scipy.sparse.linalg import spsolve
+
+from cases import LOSSES, random_risk
+from gram_spy import Spy
+from mercer.gram import Dense, Indexed, LowRank, Sparse, Tiled
+from mercer.kernels import BSpline, Gaussian
+from mercer.losses import Expectile, Huber, Logistic, Squared, SquaredHinge
+from mercer.problems import RegularizedRisk
+from mercer.regularizers import Constant, Empty
+from mercer.regularizers import Polynomial as Trend
+from mercer.solvers import (
+    Auto,
+    ConjugateGradient,
+    ConvergenceWarning,
+    Direct,
+    Newton,
+    Status,
+    minimize,
+)
+
+EPS = np.finfo(float).eps
+N = 60
+PRECONDITIONERS = ["auto", "low_rank", "jacobi", None]
+every_preconditioner = pytest.mark.parametrize("kind", PRECONDITIONERS)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(5)
+
+
+def sample(rng, n=N):
+    X = rng.normal(size=(n, 2))
+    return X, np.sin(2.0 * X[:, 0]) + 0.3 * rng.normal(size=n)
+
+
+def plane(n, seed=0, k=25):
+    """Return points of the unit square, a kernel that sees k of them from each, and targets."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, 2))
+    y = np.sin(9 * X[:, 0]) * np.cos(7 * X[:, 1]) + 0.3 * rng.normal(size=n)
+    return X, BSpline(np.sqrt(k / n) / 4.0), y
+
+
+def thin_plate(X):
+    r2 = np.sum((X[:, None] - X[None]) ** 2, axis=-1)
+    return 0.5 * r2 * np.log(np.where(r2 > 0, r2, 1.0))
+
+
+@every_preconditioner
+@pytest.mark.parametrize("space", [Empty(), Constant(), Trend(1)], ids=repr)
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_agrees_with_the_factorization(kind, space, C):
+    """PD-SEMI-02 against PD-SEMI-01, to the tolerance: two weights are zero, points repeat."""
+    risk = random_risk(Squared(), null_space=space, seed=1, n=N, C=C, duplicates=True)
+    solver = ConjugateGradient(tol=1e-9, preconditioner=kind)
+    found, exact = minimize(risk, solver), minimize(risk, Direct())
+    assert found.converged
+    assert found.violation <= 1e-9
+    assert found.residual <= 1e-12
+    # a = c (y - f), and |df| <= |K (K + 1/c)^-1| |residual| in the norm of the weights.
+    np.testing.assert_allclose(found.a, exact.a, atol=C * np.sqrt(N) * 1e-9 * 2)
+    np.testing.assert_allclose(found.f, exact.f, atol=1e-8)
+    np.testing.assert_allclose(found.b, exact.b, atol=1e-8)
+    assert not np.any(found.a[risk.c == 0])
+
+
+@every_preconditioner
+@pytest.mark.parametrize("q", [1, 3])
+def test_costs_of_the_unpenalized_part(kind, q, rng):
+    X, y = sample(rng)
+    K, B, d = Gaussian(1.0)(X), np.column_stack([np.ones(N), X])[:, :q], rng.normal(size=q)
+    c = rng.uniform(0.1, 10.0, N)
+    risk = RegularizedRisk(Squared(), Dense(K), y, c, B, d)
+    found = minimize(risk, ConjugateGradient(tol=1e-10, preconditioner=kind))
+    M = np.block([[K + np.diag(1 / c), B], [B.T, np.zeros((q, q))]])
+    expected = np.linalg.solve(M, np.concatenate([y, d]))
+    np.testing.assert_allclose(found.a, expected[:-q], atol=1e-10 * 10 * N)
+    np.testing.assert_allclose(found.b, expected[-q:], atol=1e-10 * 10 * N)
+
+
+def test_reports_are_those_of_the_certificate(rng):
+    X, y = sample(rng)
+    d = np.array([0.7])
+    risk = RegularizedRisk(Squared(), Dense(Gaussian(1.0)(X)), y, 3.0, np.ones((N, 1)), d)
+    best = minimize(risk, Direct()).objective
+    solution = minimize(risk, ConjugateGradient(tol=1e-8, preconditioner=None))
+    history = solution.history
+    assert [line.iteration for line in history] == list(range(1, len(history) + 1))
+    assert solution.n_iter == len(history)
+    for line in history:
+        # The gap is the excess of the objective over a lower bound, at every iterate.
+        assert line.objective - line.gap <= best + 1e-12 <= line.objective + 2e-12
+    last = history[-1]
+    certificate = risk.certificate(solution.a, solution.b)
+    assert last.objective == pytest.approx(certificate.primal, rel=1e-12)
+    assert last.gap == pytest.approx(certificate.gap, rel=1e-3)
+    assert last.violation == pytest.approx(certificate.violation, rel=1e-3)
+
+
+def test_one_product_an_iteration(rng):
+    X, y = sample(rng)
+    gram = Spy(Gaussian(1.0)(X))
+    B = np.column_stack([np.ones(N), X])
+    solution = minimize(
+        RegularizedRisk(Squared(), gram, y, 1.0, B), ConjugateGradient(preconditioner="jacobi")
+    )
+    whole = [rows for rows, _ in gram.asked if isinstance(rows, slice)]
+    # One to begin with (at zero, which reads nothing), one at the end, one for each iteration.
+    assert len(whole) <= solution.n_iter + 2
+
+
+def test_a_thin_factor_saves_iterations(rng):
+    X, y = sample(rng, 400)
+    risk = RegularizedRisk(Squared(), Dense(Gaussian(1.0)(X)), y, 1e3, np.ones((400, 1)))
+    counts = [
+        minimize(risk, ConjugateGradient(preconditioner=kind, rank=rank)).n_iter
+        for kind, rank in ((None, 1), ("low_rank", 20), ("auto", 400))
+    ]
+    assert counts[0] > 2 * counts[1] > 2 * counts[2]
+
+
+@pytest.mark.parametrize("kind", ["auto", "jacobi"])
+@pytest.mark.parametrize("smoothing", [0.01, 1.0])
+def test_thin_plate_splines(kind, smoothing, rng):
+    """A kernel that is positive definite only where B'a = 0."""
+    X, y = sample(rng)
+    spline = RBFInterpolator(X, y, kernel="thin_plate_spline", smoothing=smoothing, degree=1)
+    K, B = thin_plate(X), np.column_stack([np.ones(N), X])
+    assert np.linalg.eigvalsh(K)[0] < -1
+    risk = RegularizedRisk(Squared(), Dense(K), y, 1.0 / smoothing, B)
+    found = minimize(risk, ConjugateGradient(tol=1e-9, preconditioner=kind))
+    assert found.converged
+    np.testing.assert_allclose(found.f, spline(X), atol=1e-8)
+    np.testing.assert_allclose(B.T @ found.a, 0.0, atol=1e-12 * np.sum(np.abs(found.a)))
+
+
+def test_a_thin_factor_off_the_border_helps_splines_too(rng):
+    X, y = sample(rng, 300)
+    B = np.column_stack([np.ones(300), X])
+    risk = RegularizedRisk(Squared(), Dense(thin_plate(X)), y, 1e3, B)
+    plain, thin = (
+        minimize(risk, ConjugateGradient(preconditioner=kind, rank=100)).n_iter
+        for kind in ("jacobi", "low_rank")
+    )
+    assert plain > 4 * thin
+
+
+def test_every_way_of_holding_the_matrix(rng):
+    X, y = sample(rng)
+    kernel, index = Gaussian(1.0), rng.integers(0, N, 2 * N)
+    K = kernel(X)
+    values, vectors = np.linalg.eigh(K)
+    half = vectors * np.sqrt(np.maximum(values, 0.0))
+    expected = minimize(RegularizedRisk(Squared(), Dense(K), y, 2.0), Direct()).a
+    for gram in (Tiled(kernel, X, max_bytes=6000), LowRank(half), Sparse(K)):
+        solution = minimize(RegularizedRisk(Squared(), gram, y, 2.0), ConjugateGradient(tol=1e-9))
+        np.testing.assert_allclose(solution.a, expected, atol=2e-9 * 2 * np.sqrt(N))
+    twice = RegularizedRisk(Squared(), Indexed(Dense(K), index), y[index], 2.0)
+    found, exact = minimize(twice, ConjugateGradient(tol=1e-9)), minimize(twice, Direct())
+    np.testing.assert_allclose(found.a, exact.a, atol=2e-9 * 2 * np.sqrt(2 * N))
+
+
+def test_a_plane_of_points_by_neighbours():
+    X, kernel, y = plane(2000)
+    gram, c = Sparse.from_kernel(kernel, X), np.full(2000, 4.0)
+    c[:5] = 0.0
+    risk = RegularizedRisk(Squared(), gram, y, c, np.column_stack([np.ones(2000), X]))
+    found, exact = minimize(risk, ConjugateGradient(tol=1e-9)), minimize(risk, Direct())
+    np.testing.assert_allclose(found.a, exact.a, atol=4 * 1e-9 * np.sqrt(2000) * 2)
+    np.testing.assert_allclose(found.b, exact.b, atol=1e-8)
+    # Without unpenalized columns SciPy's own sparse solver says the same.
+    alone = minimize(RegularizedRisk(Squared(), gram, y, 4.0), ConjugateGradient(tol=1e-9))
+    M = gram.K.tolil()
+    M.setdiag(gram.diag() + 0.25)
+    np.testing.assert_allclose(alone.a, spsolve(M.tocsc(), y), atol=4e-9 * np.sqrt(2000) * 2)
+
+
+@pytest.mark.parametrize("loss", [Huber(0.3), Logistic(), SquaredHinge()], ids=repr)
+def test_newton_over_neighbours(loss):
+    X, kernel, y = plane(500)
+    y = y if isinstance(loss, Huber) else np.sign(y)
+    gram, B = Sparse.from_kernel(kernel, X), np.ones((500, 1))
+    risk = RegularizedRisk(loss, gram, y, 5.0, B)
+    iterative = minimize(risk, Newton(tol=1e-6, max_bytes=1e4))
+    banded = minimize(risk, Newton(tol=1e-6))
+    dense = minimize(RegularizedRisk(loss, Dense(gram.dense()), y, 5.0, B), Newton(tol=1e-6))
+    for solution in (iterative, banded):
+        assert solution.converged
+        gap = solution.gap + dense.gap + 64 * EPS * risk.n * (1 + abs(dense.objective))
+        assert abs(solution.objective - dense.objective) <= gap
+
+
+def test_who_is_chosen_for_neighbours():
+    X, kernel, y = plane(2000)
+    gram = Sparse.from_kernel(kernel, X)
+
+    def name(loss, target, **settings):
+        risk = RegularizedRisk(loss, gram, target, 1.0, np.ones((2000, 1)))
+        return type(Auto(**settings).choose(risk)[0]).__name__
+
+    assert name(Squared(), y) == "Direct"
+    assert name(Squared(), y, max_dense=100) == "ConjugateGradient"
+    assert name(Huber(), y, max_dense=100) == "Newton"
+    line = Sparse.from_kernel(BSpline(0.001), X[:, :1])
+    risk = RegularizedRisk(Squared(), line, y, 1.0)
+    assert type(Auto(max_dense=1000).choose(risk)[0]).__name__ == "Direct"
+
+
+def test_warm_start_continues(rng):
+    X, y = sample(rng)
+    K, B = Dense(Gaussian(1.0)(X)), np.column_stack([np.ones(N), X])
+    risk = RegularizedRisk(Squared(), K, y, 1.0, B)
+    solver = ConjugateGradient(tol=1e-8, preconditioner=None)
+    cold = minimize(risk, solver)
+    assert minimize(risk, solver, cold).n_iter == 0
+    nearby = RegularizedRisk(Squared(), K, y + 1e-4 * rng.normal(size=N), 1.0, B)
+    warm, again = minimize(nearby, solver, cold), minimize(nearby, solver)
+    assert warm.n_iter < again.n_iter
+    np.testing.assert_allclose(warm.a, again.a, atol=2e-8 * np.sqrt(N))
+
+
+def test_stops_when_told(rng):
+    X, y = sample(rng, 300)
+    risk = RegularizedRisk(Squared(), Dense(Gaussian(0.5)(X)), y, 1e4, np.ones((300, 1)))
+    solver = {"tol": 1e-8, "preconditioner": None}
+    with pytest.warns(ConvergenceWarning, match="stopped at max_iter after 3 "):
+        solution = minimize(risk, ConjugateGradient(max_iter=3, **solver))
+    assert (solution.status, solution.n_iter) == (Status.MAX_ITER, 3)
+    assert solution.residual <= 1e-12  # early or not, B'a = d
+    stopped = minimize(risk, ConjugateGradient(**solver), listener=lambda line: line.iteration == 5)
+    assert (stopped.status, stopped.n_iter) == (Status.STOPPED, 5)
+    with pytest.warns(ConvergenceWarning, match="stopped at max_time"):
+        late = minimize(risk, ConjugateGradient(max_time=0.0, **solver))
+    assert late.n_iter == 0
+    # Of all iterates so far, the one that is proved to be best.
+    for early in (solution, stopped):
+        assert early.gap == pytest.approx(min(line.gap for line in early.history), rel=1e-9)
+
+
+def test_does_not_reach_what_rounding_forbids(rng):
+    X, y = sample(rng)
+    risk = RegularizedRisk(Squared(), Dense(Gaussian(1.0)(X)), y, 10.0, np.ones((N, 1)))
+    with pytest.warns(ConvergenceWarning, match="no further progress"):
+        solution = minimize(risk, ConjugateGradient(tol=0.0))
+    assert solution.status is Status.STALLED
+    assert solution.violation <= 1e-13
+
+
+@pytest.mark.parametrize("C", [1e-3, 1e4, 1e8])
+def test_singular_matrices_at_any_weight(C, rng):
+    X = np.repeat(rng.normal(size=(N // 2, 2)), 2, axis=0)
+    risk = RegularizedRisk(
+        Squared(), Dense(Gaussian(1.0)(X)), rng.normal(size=N), C, np.ones((N, 1))
+    )
+    found, exact = minimize(risk, ConjugateGradient(tol=1e-6)), minimize(risk, Direct(tol=1e-6))
+    assert found.converged
+    np.testing.assert_allclose(found.f, exact.f, atol=1e-5)
+
+
+def test_dependent_columns_share_their_coefficient(rng):
+    X, y = sample(rng)
+    K = Dense(Gaussian(1.0)(X))
+    once, twice = (
+        minimize(RegularizedRisk(Squared(), K, y, 1.0, np.ones((N, q))), ConjugateGradient(1e-10))
+        for q in (1, 2)
+    )
+    np.testing.assert_allclose(twice.a, once.a, atol=1e-9)
+    np.testing.assert_allclose(twice.b, np.repeat(once.b / 2, 2), atol=1e-9)
+
+
+def test_what_is_refused(rng):
+    X, y = sample(rng)
+    for loss in LOSSES:
+        assert ConjugateGradient().accepts(random_risk(loss)) == (loss == Squared())
+    assert ConjugateGradient().accepts(random_risk(Expectile(0.5)))
+    nothing = np.zeros((N, 1))
+    unbounded = RegularizedRisk(Squared(), Dense(np.eye(N)), y, 1.0, nothing, np.ones(1))
+    with pytest.raises(ValueError, match="unbounded below"):
+        minimize(unbounded, ConjugateGradient())
+    for kind in PRECONDITIONERS:
+        risk = RegularizedRisk(Squared(), Dense(thin_plate(X)), y, 1e6)
+        with pytest.raises(ValueError, match="conditionally positive definite"):
+            minimize(risk, ConjugateGradient(preconditioner=kind))
+    with pytest.raises(ValueError, match="preconditioner must be"):
+        ConjugateGradient(preconditioner="ilu")
+    with pytest.raises(ValueError, match="rank must be"):
+        ConjugateGradient(rank=0)
