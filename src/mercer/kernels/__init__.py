@@ -7,6 +7,14 @@ from mercer.kernels.callable import Callable, Pairwise
 from mercer.kernels.compact import BSpline
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid, monomials
 from mercer.kernels.eigen import Eigensystem, Fourier
+from mercer.kernels.invariant import (
+    Breaks,
+    Invariant,
+    LocalityImproved,
+    Symmetrized,
+    Transformed,
+    log_polar,
+)
 from mercer.kernels.named import resolve, resolve_gamma
 from mercer.kernels.periodic import Dirichlet, Periodic, PeriodicGaussian, Periodized
 from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
@@ -22,6 +30,7 @@ __all__ = [
     "Additive",
     "BSpline",
     "BandLimited",
+    "Breaks",
     "Callable",
     "Dirichlet",
     "Eigensystem",
@@ -29,9 +38,11 @@ __all__ = [
     "FromSpectrum",
     "Gaussian",
     "Haar",
+    "Invariant",
     "Kernel",
     "Laplacian",
     "Linear",
+    "LocalityImproved",
     "Matern",
     "Pairwise",
     "Periodic",
@@ -49,9 +60,12 @@ __all__ = [
     "SpectralMixture",
     "Spline",
     "Sum",
+    "Symmetrized",
     "Tensor",
     "ThinPlate",
+    "Transformed",
     "components",
+    "log_polar",
     "monomials",
     "operator_penalty",
     "power_series_check",
