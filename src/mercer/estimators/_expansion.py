@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,6 +49,9 @@ def dense(values: Any) -> Any:
 
 class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
     """A function ``sum_i a_i k(x, x_i)`` of new points, whichever way the kernel was given."""
+
+    _several: ClassVar[bool] = False
+    """Whether there may be several targets a sample."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -102,6 +105,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
             order="C",
             accept_sparse="csr",
             accept_large_sparse=False,
+            **({"multi_output": True} if reset and self._several else {}),
         )
 
     def _make_gram(self, X: Any) -> Gram:

@@ -52,10 +52,18 @@ class SingleProblem(KernelMachine):
 
     def _decision(self, X: Any) -> Array:
         """Evaluate the fitted function."""
-        X = self._check_new(X)
+        return self._evaluate(self._check_new(X))
+
+    def _evaluate(self, X: Any) -> Array:
+        """Evaluate the fitted function at points that were checked."""
         return (
-            self._expand(X, self._dual_coef_.T)[:, 0] + self.null_space_(X) @ self.null_space_coef_
+            self._flat(self._expand(X, self._dual_coef_.T))
+            + self.null_space_(X) @ self.null_space_coef_.T
         )
+
+    def _flat(self, F: Array) -> Array:
+        """Return values of all outputs, (n, d), as a machine of one output predicts them."""
+        return F[:, 0]
 
     def predict_parts(self, X: Any) -> dict[str, Array]:
         """Evaluate the parts whose sum is the fitted function.
@@ -67,7 +75,7 @@ class SingleProblem(KernelMachine):
 
         Returns
         -------
-        dict of ndarray of shape (n_samples,)
+        dict of ndarray of shape (n_samples,) or (n_samples, n_outputs)
             One entry a term of the kernel, under its representation, and one an unpenalized
             function, under its name in ``null_space_names_``.
 
@@ -91,10 +99,11 @@ class SingleProblem(KernelMachine):
         if not self._function:
             components = [(repr(kernel), kernel) for kernel in terms(self.kernel_)]
         for name, kernel in components:
-            f = self._expand(X, self._dual_coef_.T, kernel)[:, 0]
+            f = self._flat(self._expand(X, self._dual_coef_.T, kernel))
             parts[name] = parts[name] + f if name in parts else f
-        columns = self.null_space_(X) * self.null_space_coef_
-        return parts | dict(zip(self.null_space_names_, columns.T, strict=True))
+        b, columns = np.atleast_2d(self.null_space_coef_), self.null_space_(X)
+        shares = [self._flat(np.outer(columns[:, j], b[:, j])) for j in range(b.shape[1])]
+        return parts | dict(zip(self.null_space_names_, shares, strict=True))
 
 
 class Regression(RegressorMixin, SingleProblem):  # type: ignore[misc]

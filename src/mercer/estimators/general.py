@@ -8,22 +8,26 @@ from sklearn.utils._param_validation import StrOptions
 
 from mercer.estimators._expansion import Function
 from mercer.estimators._one_vs_rest import OneVsRest
-from mercer.estimators._single import Regression
+from mercer.estimators._outputs import Outputs
 from mercer.estimators.base import KernelMachine
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Logistic
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
+from mercer.regularizers.errors import ErrorModel
 from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Solver
 
 __all__ = ["KernelClassifier", "KernelLogisticRegression", "KernelRegressor"]
 
 
-class KernelRegressor(Regression):
-    r"""Minimize a regularized risk for any convex loss, kernel and unpenalized part.
+class KernelRegressor(Outputs):
+    r"""Minimize a regularized risk for any convex loss, kernel, unpenalized part and error model.
 
     .. math:: \min_{f, b} \tfrac12 \|f\|^2 + C \sum_i s_i\, l(y_i, f(x_i) + b' p(x_i))
+
+    Targets of shape (n, d) are d outputs: one function each, penalized alike,
+    :math:`\tfrac12 \sum_k \|f_k\|^2`, so that no direction among the outputs is preferred.
 
     Parameters
     ----------
@@ -34,6 +38,11 @@ class KernelRegressor(Regression):
         Reproducing kernel of the penalty.
     null_space : NullSpace, optional
         Unpenalized functions :math:`p`; an intercept by default.
+    errors : ErrorModel, optional
+        How the errors hang together, :mod:`mercer.regularizers.errors`: the loss, its parameters
+        and the weights of samples act on whitened errors, :math:`W(y - f)` with
+        :math:`W C W' = 1`, so that every loss of residuals combines with every model. Without it
+        errors are as they come.
     C : float, default=1.0
         Weight of the summed loss against the penalty.
     degree, gamma, coef0, tol, cache_size, verbose, max_iter :
@@ -43,10 +52,14 @@ class KernelRegressor(Regression):
 
     Attributes
     ----------
-    null_space_coef_ : ndarray of shape (q,)
+    null_space_coef_ : ndarray of shape (q,) or (n_outputs, q)
         Coefficients of the unpenalized functions.
-    support_, support_vectors_, dual_coef_, intercept_, n_support_, solution_ :
-        As in :class:`SVR`.
+    dual_coef_ : ndarray of shape (n_outputs, n_support)
+        Coefficients of the expansion, one row an output.
+    support_, support_vectors_, intercept_, n_support_, solution_ :
+        As in :class:`SVR`; ``solution_`` is that of the whitened problem.
+    innovations_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        The whitened errors of the sample, if `errors` are given.
 
     Examples
     --------
@@ -60,13 +73,14 @@ class KernelRegressor(Regression):
     >>> machine = KernelRegressor(
     ...     loss=EpsilonInsensitive(0.01), kernel=Gaussian(0.2), null_space=Polynomial(1), C=10.0
     ... ).fit(X, y)
-    >>> machine.null_space_coef_.shape, machine.solution_.solver
-    ((2,), 'InteriorPoint')
+    >>> machine.null_space_coef_.shape, machine.solution_.converged
+    ((2,), True)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KernelMachine._parameter_constraints,
         "loss": [Loss, StrOptions(set(REGRESSION))],
+        "errors": [ErrorModel, None],
     }
 
     def __init__(
@@ -75,6 +89,7 @@ class KernelRegressor(Regression):
         kernel: Kernel | str | Function = "rbf",
         *,
         null_space: NullSpace | None = None,
+        errors: ErrorModel | None = None,
         C: float = 1.0,
         degree: int = 3,
         gamma: float | str = "scale",
@@ -91,6 +106,7 @@ class KernelRegressor(Regression):
         self.loss = loss
         self.kernel = kernel
         self.null_space = null_space
+        self.errors = errors
         self.C = C
         self.degree = degree
         self.gamma = gamma

@@ -7,9 +7,11 @@ from mercer.gram.indexed import Indexed
 from mercer.gram.low_rank import LowRank
 from mercer.gram.make import make
 from mercer.gram.precomputed import Precomputed
+from mercer.gram.remembered import Remembered
 from mercer.gram.rows import RowStore
 from mercer.gram.sparse import Sparse
 from mercer.gram.tiled import Tiled
+from mercer.gram.whitened import Whitened, whiten
 
 __all__ = [
     "Dense",
@@ -18,8 +20,11 @@ __all__ = [
     "Indexed",
     "LowRank",
     "Precomputed",
+    "Remembered",
     "RowStore",
     "Sparse",
     "Tiled",
+    "Whitened",
     "make",
+    "whiten",
 ]

@@ -1,0 +1,76 @@
+"""K that remembers its last factorization, for problems that differ in their targets only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.gram.base import Gram, Index
+from mercer.gram.factor import MAX_BYTES, Solve
+from mercer.kernels._pairwise import Array
+
+
+class Remembered(Gram):
+    """A Gram that is factorized once for one shift, however many ask.
+
+    Parameters
+    ----------
+    gram : Gram
+        The matrix itself.
+
+    Examples
+    --------
+    >>> from mercer.gram import Dense
+    >>> gram = Remembered(Dense(np.eye(2)))
+    >>> gram.shifted(np.ones(2)) is gram.shifted(np.ones(2))
+    True
+    """
+
+    def __init__(self, gram: Gram) -> None:
+        self.gram = gram
+        self._last: tuple[Array, Solve] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.gram.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.gram.dtype
+
+    @property
+    def in_memory(self) -> bool:
+        return self.gram.in_memory
+
+    @property
+    def sparse(self) -> bool:
+        return self.gram.sparse
+
+    @property
+    def resident(self) -> bool:
+        return self.gram.resident
+
+    @property
+    def factor_bytes(self) -> float:
+        return self.gram.factor_bytes
+
+    def block(self, rows: Index, columns: Index) -> Array:
+        return self.gram.block(rows, columns)
+
+    def diag(self) -> Array:
+        return self.gram.diag()
+
+    def dense(self) -> Array:
+        return self.gram.dense()
+
+    def matvec(self, v: Array) -> Array:
+        return self.gram.matvec(v)
+
+    def single(self) -> Gram:
+        return self.gram.single()
+
+    def shifted(self, e: Array, max_bytes: float = MAX_BYTES) -> Solve:
+        if self._last is None or not np.array_equal(self._last[0], e):
+            self._last = (np.array(e), self.gram.shifted(e, max_bytes))
+        return self._last[1]
