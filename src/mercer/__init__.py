@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mercer.estimators import (
         SVC,
         SVR,
+        GeneralizedLeastSquares,
         HuberSVR,
         KernelClassifier,
         KernelLogisticRegression,
@@ -20,11 +21,16 @@ if TYPE_CHECKING:
         NuSVR,
         OneClassSVM,
         QuantileSVR,
+        SmoothingSpline,
+        ThinPlateSpline,
+        UniversalKriging,
+        estimate_errors,
     )
 
 _ESTIMATORS = [
     "SVC",
     "SVR",
+    "GeneralizedLeastSquares",
     "HuberSVR",
     "KernelClassifier",
     "KernelLogisticRegression",
@@ -33,6 +39,10 @@ _ESTIMATORS = [
     "NuSVR",
     "OneClassSVM",
     "QuantileSVR",
+    "SmoothingSpline",
+    "ThinPlateSpline",
+    "UniversalKriging",
+    "estimate_errors",
 ]
 _ROOMS = [
     "estimators",
@@ -49,6 +59,7 @@ _ROOMS = [
 __all__ = [
     "SVC",
     "SVR",
+    "GeneralizedLeastSquares",
     "HuberSVR",
     "KernelClassifier",
     "KernelLogisticRegression",
@@ -57,7 +68,11 @@ __all__ = [
     "NuSVR",
     "OneClassSVM",
     "QuantileSVR",
+    "SmoothingSpline",
+    "ThinPlateSpline",
+    "UniversalKriging",
     "__version__",
+    "estimate_errors",
 ]
 
 

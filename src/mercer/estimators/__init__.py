@@ -1,13 +1,18 @@
 """The scikit-learn face: machines as declarations of loss, kernel, null space and solver."""
 
+from mercer.estimators.errors import estimate_errors
 from mercer.estimators.general import KernelClassifier, KernelLogisticRegression, KernelRegressor
+from mercer.estimators.kriging import UniversalKriging
+from mercer.estimators.least_squares import GeneralizedLeastSquares
 from mercer.estimators.one_class import OneClassSVM
+from mercer.estimators.spline import SmoothingSpline, ThinPlateSpline
 from mercer.estimators.svc import SVC, NuSVC
 from mercer.estimators.svr import SVR, HuberSVR, NuSVR, QuantileSVR
 
 __all__ = [
     "SVC",
     "SVR",
+    "GeneralizedLeastSquares",
     "HuberSVR",
     "KernelClassifier",
     "KernelLogisticRegression",
@@ -16,4 +21,8 @@ __all__ = [
     "NuSVR",
     "OneClassSVM",
     "QuantileSVR",
+    "SmoothingSpline",
+    "ThinPlateSpline",
+    "UniversalKriging",
+    "estimate_errors",
 ]

@@ -72,6 +72,15 @@ class ErrorModel(Params, ABC):
         """Return the model with names of features replaced by their positions in `features`."""
         return self
 
+    @property
+    def free(self) -> Array:
+        """Parameters that can be estimated, as any numbers; none by default."""
+        return np.empty(0)
+
+    def from_free(self, free: Array) -> Self:
+        """Return the model of any numbers, as many as :attr:`free` has."""
+        return self
+
 
 @dataclass(eq=False)
 class Independent(ErrorModel):
@@ -159,7 +168,6 @@ class LinearProcess(ErrorModel):
         return np.asarray(np.arctanh(np.r_[_arma.partial(phi), _arma.partial(-theta)]))
 
     def from_free(self, free: Array) -> Self:
-        """Return the model of any numbers, as many as :attr:`free` has."""
         r, p = np.tanh(free), len(self.coefficients[0])
         return self.from_coefficients(_arma.autoregression(r[:p]), -_arma.autoregression(r[p:]))
 

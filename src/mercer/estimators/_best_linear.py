@@ -1,0 +1,134 @@
+r"""Best linear prediction of :math:`Bb + u` for unknown b and :math:`\operatorname{cov} u = V`.
+
+All of it happens off the columns of B. With P the projector there and U an orthonormal basis of the
+columns, :math:`M = PVP + \tau UU'` is positive definite for every kernel whose null space B holds,
+conditionally positive definite or not, and coefficients, variances and the restricted likelihood
+are those of V.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.optimize import minimize
+
+from mercer.gram.factor import orthonormal
+
+__all__ = ["BestLinear", "most_likely"]
+
+Array = NDArray[np.float64]
+
+
+class BestLinear:
+    """The factorized problem.
+
+    Parameters
+    ----------
+    V : (n, n) array
+        Covariance of what is not trend, at least off the columns of B.
+    B : (n, q) array
+        Trend; its columns may depend on each other.
+
+    Examples
+    --------
+    >>> ordinary = BestLinear(np.eye(3), np.ones((3, 1)))
+    >>> a, b = ordinary.coefficients(np.array([1.0, 2.0, 6.0]))
+    >>> a, b
+    (array([-2., -1.,  3.]), array([3.]))
+    """
+
+    def __init__(self, V: Array, B: Array) -> None:
+        self.V = V
+        self.U, self.back = orthonormal(B)
+        VU = V @ self.U
+        M = V - self.U @ VU.T - VU @ self.U.T + self.U @ (self.U.T @ VU) @ self.U.T
+        self.tau = float(np.mean(np.diag(M))) or 1.0
+        M += self.tau * self.U @ self.U.T
+        try:
+            self.L = np.linalg.cholesky(M)
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                "the covariance is not positive definite where the trend leaves room: give a "
+                "nugget, remove repeated points, or use another kernel."
+            ) from None
+
+    def _off(self, v: Array) -> Array:
+        """Return the part of columns that the trend does not reach."""
+        return np.asarray(v - self.U @ (self.U.T @ v))
+
+    def coefficients(self, y: Array) -> tuple[Array, Array]:
+        """Return a and b of the prediction ``k(x)'a + p(x)'b``."""
+        a = self._off(cho_solve((self.L, True), self._off(y)))
+        return a, self.back @ (self.U.T @ (y - self.V @ a))
+
+    def variance(self, K: Array, B: Array, diagonal: Array) -> Array:
+        """Return the variances of the errors of prediction.
+
+        Parameters
+        ----------
+        K : (m, n) array
+            Covariances of new values with the sample.
+        B : (m, q) array
+            Trend at the new points.
+        diagonal : (m,) array
+            Variances of the new values.
+        """
+        w = self.U @ (B @ self.back).T  # weights that reproduce the trend, if no better ones
+        left = K.T - self.V @ w
+        prior = diagonal - np.sum(w * (K.T + left), axis=0)
+        known = solve_triangular(self.L, self._off(left), lower=True)
+        return np.asarray(np.maximum(prior - np.sum(known**2, axis=0), 0.0))
+
+    def coefficient_covariance(self) -> Array:
+        r"""Return :math:`(B'V^{-1}B)^{-1}`, the covariance of b."""
+        known = solve_triangular(self.L, self._off(self.V @ self.U), lower=True)
+        inner = self.U.T @ self.V @ self.U - known.T @ known
+        return np.asarray(self.back @ inner @ self.back.T)
+
+    def likelihood(self, y: Array) -> tuple[float, float]:
+        r"""Return the restricted likelihood and the scale of V that maximizes it.
+
+        .. math:: -2 \ell = \log |Z'VZ| + m \log \frac{z'(Z'VZ)^{-1}z}{m} + m (1 + \log 2\pi)
+
+        for the m contrasts :math:`z = Z'y` with :math:`Z'Z = 1` and :math:`Z'B = 0`.
+        """
+        m = len(y) - self.U.shape[1]
+        white = solve_triangular(self.L, self._off(y), lower=True)
+        scale = float(white @ white) / m
+        log_det = 2 * np.sum(np.log(np.diag(self.L))) - self.U.shape[1] * np.log(self.tau)
+        return -0.5 * float(log_det + m * (np.log(scale) + 1 + np.log(2 * np.pi))), scale
+
+
+def most_likely(covariance: Callable[[Array], Array], B: Array, y: Array, start: Array) -> Array:
+    """Return the parameters that maximize the restricted likelihood, from any numbers on.
+
+    Parameters
+    ----------
+    covariance : callable
+        Maps parameters, any numbers, to a covariance up to its scale.
+    B, y : (n, q) and (n,) arrays
+        Trend and observations.
+    start : (k,) array
+        Where to begin.
+    """
+
+    def cost(x: Array) -> float:
+        try:
+            return -BestLinear(covariance(x), B).likelihood(y)[0]
+        except ValueError:
+            return np.inf
+
+    if not len(start):
+        return start
+    simplex = np.vstack([start, start + 0.5 * np.eye(len(start))])
+    # A simplex: the likelihood may end where a covariance becomes singular, and has no slope there.
+    answer = minimize(
+        cost,
+        start,
+        method="Nelder-Mead",
+        options={"initial_simplex": simplex, "xatol": 1e-6, "fatol": 1e-9, "maxiter": 2000},
+    )
+    return np.asarray(answer.x)

@@ -1,0 +1,105 @@
+"""Estimate how errors hang together, beside the function that they hide."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import validate_data
+
+from mercer.estimators._best_linear import most_likely
+from mercer.estimators._expansion import Array, Expansion
+from mercer.estimators._outputs import Outputs
+from mercer.estimators.least_squares import GeneralizedLeastSquares
+from mercer.gram.factor import orthonormal
+from mercer.losses.regression import Squared
+
+__all__ = ["estimate_errors"]
+
+Machine = TypeVar("Machine", Outputs, GeneralizedLeastSquares)
+
+
+def estimate_errors(machine: Machine, X: Any, y: Any) -> Machine:
+    r"""Choose the parameters of an error model by restricted maximum likelihood.
+
+    A machine of the squared loss is the mean of a Gaussian process,
+
+    .. math:: y \sim N\bigl(Bb, \; \sigma^2 (K + C_\theta / \gamma)\bigr)
+
+    with the covariance :math:`C_\theta` of the errors and the weight :math:`\gamma` of the loss.
+    Both are chosen where the likelihood of contrasts free of b is largest, :math:`\sigma^2` aside;
+    the kernel stays as it is. The answer holds for a machine of another loss as far as its errors
+    have this covariance.
+
+    Parameters
+    ----------
+    machine : KernelRegressor, SmoothingSpline, ThinPlateSpline or GeneralizedLeastSquares
+        With `errors`, whose parameters are where the search begins. Trend only machines have no
+        weight to choose.
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    machine
+        A fitted copy with new `errors`, and a new ``C`` or ``lam``.
+
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, Example 9.2; H. D. Patterson and
+    R. Thompson, *Recovery of inter-block information when block sizes are unequal*, Biometrika 58,
+    1971.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import GeneralizedLeastSquares, estimate_errors
+    >>> from mercer.regularizers import AutoRegressive
+    >>> t = np.arange(200.0)[:, None]
+    >>> noise = np.random.default_rng(0).normal(size=200)
+    >>> y = 0.1 * t[:, 0] + np.convolve(noise, 0.7 ** np.arange(60))[:200]
+    >>> fit = estimate_errors(GeneralizedLeastSquares(AutoRegressive(0.0)), t, y)
+    >>> bool(abs(fit.errors.phi - 0.7) < 0.1)
+    True
+    """
+    machine = clone(machine)
+    if machine.errors is None:
+        raise ValueError("give the machine errors to estimate, such as AutoRegressive(0.5).")
+    K, B, points = _prepared(machine, X, y)
+    targets, params = np.asarray(y, dtype=np.float64), machine.get_params(deep=False)
+    weight = next((name for name in ("lam", "C") if name in params), None)
+    errors = machine.errors
+    bound = errors
+    if hasattr(machine, "feature_names_in_"):
+        bound = errors.bind(list(machine.feature_names_in_))
+    start, k = errors.free, len(errors.free)
+    if weight is not None:
+        # Where function and errors have one variance off the free columns: whatever their units.
+        U = orthonormal(B)[0]
+        signal = np.trace(K) - np.sum(U * (K @ U))
+        noise = np.trace(bound.matrix(points))
+        start = np.append(start, np.log(signal / noise))
+
+    def covariance(x: Array) -> Array:
+        C = bound.from_free(x[:k]).matrix(points)
+        return C if weight is None else np.asarray(K + np.exp(x[k]) * C)
+
+    x = most_likely(covariance, B, targets, start)
+    machine.set_params(errors=errors.from_free(x[:k]))
+    if weight is not None:
+        machine.set_params(**{weight: float(np.exp(x[k] if weight == "lam" else -x[k]))})
+    machine.fit(X, y)
+    return machine
+
+
+def _prepared(machine: Any, X: Any, y: Any) -> tuple[Array, Array, Any]:
+    """Return kernel matrix, unpenalized columns and points as the machine sees them."""
+    if isinstance(machine, GeneralizedLeastSquares):
+        X, _ = validate_data(machine, X, y, accept_sparse="csr", dtype=np.float64)
+        return np.zeros((X.shape[0],) * 2), machine._settled()[1](X), X
+    if not isinstance(machine._loss(), Squared):
+        raise ValueError("likelihoods are those of the squared loss; set another loss afterwards.")
+    X, _ = machine._check_X(X, y)
+    K = Expansion._make_gram(machine, X).dense().astype(np.float64)
+    return K, machine._free_columns(X, machine._null_space()), X
