@@ -201,7 +201,7 @@ class TestRefusals:
         [
             (SVC(kernel="gaussian"), "'kernel' parameter .* must be a str among .*'rbf'.*callable"),
             (SVC(solver="newtons"), "'solver' parameter .*'interior_point'"),
-            (SVC(gram="sparse"), "'gram' parameter .*'tiled'"),
+            (SVC(gram="banded"), "'gram' parameter .*'tiled'"),
             (SVC(gamma="scales"), "'gamma' parameter .*'scale'"),
             (SVC(C=0.0), r"'C' parameter .* range \(0\.0, inf\]"),
             (SVC(tol=0.0), "'tol' parameter"),

@@ -97,6 +97,8 @@ class PairwiseClassifier(Classifier):
         Pairs that solvers read as a whole share their blocks, if the samples lie class by class and
         the blocks of the classes with themselves take a small part of the memory granted.
         """
+        if K.sparse:
+            return lambda i, j, rows: K.restrict(rows) or Indexed(K, rows)
         sizes = np.bincount(y)
         shared = float(np.sum(sizes.astype(float) ** 2)) * K.dtype.itemsize
         if np.any(y[1:] < y[:-1]) or shared > SHARED * self.cache_size * 2**20:

@@ -24,6 +24,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from mercer.estimators._expansion import Array, Expansion, Function
 from mercer.estimators._progress import watched
 from mercer.gram.base import Gram
+from mercer.gram.make import KINDS
 from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
 from mercer.problems.risk import RegularizedRisk
@@ -72,7 +73,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         "cache_size": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
-        "gram": [StrOptions({"auto", "dense", "tiled"}), callable],
+        "gram": [StrOptions({*KINDS}), callable],
         "solver": [StrOptions({*SOLVERS}), Solver],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],

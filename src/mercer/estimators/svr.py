@@ -57,7 +57,7 @@ class SVR(Regression):
         intercept by default. What a conditionally positive definite kernel needs is added.
     max_time : float, optional
         Largest number of seconds in the solver; the best machine so far is kept, with a warning.
-    gram : {"auto", "dense", "tiled"} or callable, default="auto"
+    gram : {"auto", "dense", "sparse", "tiled"} or callable, default="auto"
         How the kernel matrix is held; a callable maps ``(kernel, X)`` to a Gram.
     solver : str or Solver, default="auto"
         How the functional is minimized; a Solver brings its own tolerance and budget.

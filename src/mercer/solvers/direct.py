@@ -64,6 +64,9 @@ class Direct(Solver):
             a, b = self._solve(risk, project=False)
         except Indefinite:
             # A matrix that is not positive definite may be so where B'a = d leaves room to move.
+            # The projected one is dense.
+            if 8.0 * risk.n**2 > self.max_bytes:
+                raise ValueError(INDEFINITE) from None
             try:
                 a, b = self._solve(risk, project=True)
             except Indefinite:
