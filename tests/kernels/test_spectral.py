@@ -66,6 +66,15 @@ def test_long_memory():
     np.testing.assert_allclose(along(kernel), exact, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_a_density_with_a_kink_at_zero(dim):
+    """e^-w is not smooth in more than one dimension; its kernel is that of Poisson."""
+    kernel = FromSpectrum(lambda w: np.exp(-w), dim)
+    constant = 2 ** (dim / 2) * special.gamma((dim + 1) / 2) / np.sqrt(np.pi)
+    exact = constant * (1 + LAGS**2) ** (-(dim + 1) / 2)
+    np.testing.assert_allclose(along(kernel), exact, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("dim", [1, 2, 3, 4])
 def test_a_band_is_band_limited(dim):
     exact = BandLimited(0.5, dim)

@@ -5,6 +5,7 @@ from mercer.kernels.anova import ANOVA, Additive, Tensor, components
 from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum
 from mercer.kernels.callable import Callable, Pairwise
 from mercer.kernels.compact import BSpline
+from mercer.kernels.convolution import convolution_root, self_convolution
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid, monomials
 from mercer.kernels.eigen import Eigensystem, Fourier
 from mercer.kernels.invariant import (
@@ -16,6 +17,7 @@ from mercer.kernels.invariant import (
     log_polar,
 )
 from mercer.kernels.named import resolve, resolve_gamma
+from mercer.kernels.operator import Green, from_penalty_matrix
 from mercer.kernels.periodic import Dirichlet, Periodic, PeriodicGaussian, Periodized
 from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
 from mercer.kernels.power_series import PowerSeries, operator_penalty
@@ -23,6 +25,7 @@ from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.spectral import BandLimited, FromSpectrum, SpectralMixture
 from mercer.kernels.spline import Haar, Spline
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
+from mercer.kernels.tabulated import Tabulated
 
 __all__ = [
     "ANOVA",
@@ -37,6 +40,7 @@ __all__ = [
     "Fourier",
     "FromSpectrum",
     "Gaussian",
+    "Green",
     "Haar",
     "Invariant",
     "Kernel",
@@ -61,10 +65,13 @@ __all__ = [
     "Spline",
     "Sum",
     "Symmetrized",
+    "Tabulated",
     "Tensor",
     "ThinPlate",
     "Transformed",
     "components",
+    "convolution_root",
+    "from_penalty_matrix",
     "log_polar",
     "monomials",
     "operator_penalty",
@@ -72,4 +79,5 @@ __all__ = [
     "power_series_coefficients",
     "resolve",
     "resolve_gamma",
+    "self_convolution",
 ]

@@ -178,10 +178,11 @@ def project(P: Density, breaks: Array, codim: int) -> Density:
     def projected(w: Array) -> Array:
         flat = np.ravel(w)
         result = np.empty(len(flat))
-        rows = max(1, 2**18 // (len(breaks) * len(_fine_t)))
+        rows = max(1, 2**17 // (len(breaks) * len(_fine_t)))
         for start in range(0, len(flat), rows):
             part = flat[start : start + rows, None]
             v = np.sqrt(np.maximum((breaks - part) * (breaks + part), 0.0))
+            v = _graded(v, part, breaks[1])
             half = 0.5 * np.diff(v)[:, :, None]
             nodes = v[:, :-1, None] + half * (1.0 + _fine_t)
             values = P(np.hypot(part[:, :, None], nodes)) * nodes ** (codim - 1)
@@ -189,6 +190,20 @@ def project(P: Density, breaks: Array, codim: int) -> Density:
         return np.asarray(constant * result.reshape(np.shape(w)))
 
     return projected
+
+
+def _graded(v: Array, w: Array, first: float) -> Array:
+    """Add panels to the first one, whose lengths double away from zero.
+
+    The length of a frequency as a function of v has branch points at plus and minus iw; a panel
+    must not be much longer than its distance from these. Later panels are not.
+    """
+    smallest = float(np.min(w, initial=first, where=w > 0.0))
+    doublings = min(int(np.ceil(np.log2(first / smallest))), 80)
+    if doublings < 1:
+        return v
+    inner = np.minimum(w * np.exp2(np.arange(doublings)), v[:, 1:2])
+    return np.concatenate([v[:, :1], inner, v[:, 1:]], axis=1)
 
 
 def on_a_line(P: Density, dim: int, where: Spread) -> Line:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cached_property
 from typing import Any
@@ -11,13 +11,17 @@ from typing import Any
 import numpy as np
 
 from mercer._params import is_integer
-from mercer.kernels._pairwise import Array, Data, as_points
+from mercer.kernels._line import Density, Line, Spread, checked, on_a_line, project, spread
+from mercer.kernels._pairwise import Array, Data, as_points, squared_norms
 from mercer.kernels._piecewise import approximate
 from mercer.kernels.base import Evaluator
 from mercer.kernels.stationary import Radial
 
 TABLE = 1e-14
 """Error of a table, relative to the value at zero."""
+
+PROMISE = 1e-10
+"""Largest error of a kernel from its spectrum, relative to its value at zero."""
 
 WAVES = 2**20
 """Panels that an octave may take: far out it holds many waves of a kernel that oscillates."""
@@ -123,3 +127,58 @@ class Profiled(Radial):
                 ".on([...])."
             )
         return super().against(Z)
+
+
+class Spectral(Profiled):
+    """A radial kernel in up to `dim` dimensions that is given by its power spectrum."""
+
+    @abstractmethod
+    def _unchecked(self, omega: Array) -> Array:
+        """Return the spectrum in `dim` dimensions at lengths of frequencies, for length scale 1."""
+
+    @property
+    def _knots(self) -> Sequence[float]:
+        """Where the spectrum is not smooth."""
+        return ()
+
+    def _check(self) -> None:
+        """See positivity and integrability now, not at the first prediction."""
+        self._spread  # noqa: B018
+
+    @property
+    def _density(self) -> Density:
+        return checked(self._unchecked)
+
+    @cached_property
+    def _spread(self) -> Spread:
+        return spread(self._density, self.dim, self._knots)
+
+    @cached_property
+    def _line(self) -> Line:
+        line = on_a_line(self._density, self.dim, self._spread)
+        if not line.error <= PROMISE:
+            raise ValueError(
+                "The density is too rough to be integrated: the kernel would be wrong by "
+                f"{line.error:.1e} of its value at zero. Give its breaks."
+            )
+        return line
+
+    def _values(self) -> Profile:
+        line = self._line
+        return Profile(line.kernel, line.unit, line.smooth_beyond)
+
+    @property
+    def error(self) -> float:
+        """Bound on the error of kernel values, relative to the value at zero."""
+        return super().error + self._line.error
+
+    def _unit_spectrum(self, omega: Array) -> Array:
+        length, d = np.sqrt(squared_norms(omega)), omega.shape[1]
+        if d > self.dim:
+            raise ValueError(
+                f"This kernel is given by its spectrum in {self.dim} dimensions and need not be "
+                f"positive definite in {d}."
+            )
+        if d == self.dim:
+            return self._density(length)
+        return project(self._density, self._spread.breaks, self.dim - d)(length)

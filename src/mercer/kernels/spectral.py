@@ -15,14 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import special
 
 from mercer._params import is_integer
-from mercer.kernels._line import Density, Line, Spread, checked, on_a_line, project, spread
+from mercer.kernels._line import Density
 from mercer.kernels._pairwise import (
     BLOCK_BYTES,
     Array,
@@ -33,18 +32,15 @@ from mercer.kernels._pairwise import (
     squared_norms,
     take,
 )
-from mercer.kernels._profiled import Profile, Profiled
+from mercer.kernels._profiled import Spectral
 from mercer.kernels.base import Evaluator, Kernel
 from mercer.kernels.stationary import Gaussian, LengthScale, Radial
 
 Table: TypeAlias = tuple[Sequence[float], Sequence[float]]
 
-PROMISE = 1e-10
-"""Largest error of a kernel from its spectrum, relative to its value at zero."""
-
 
 @dataclass(eq=False)
-class FromSpectrum(Profiled):
+class FromSpectrum(Spectral):
     r"""The kernel with a given power spectrum.
 
     .. math:: k(x, z) = (2\pi)^{-d/2} \int_{\mathbb{R}^d} P(|\omega|)
@@ -103,8 +99,7 @@ class FromSpectrum(Profiled):
                 raise ValueError("A table of the density needs as many values as frequencies.")
             if omega[0] < 0.0 or not (np.diff(omega) > 0.0).all():
                 raise ValueError("The frequencies of a table must be increasing, from 0 on.")
-        # Positivity and integrability are seen here, not at the first prediction.
-        self._spread  # noqa: B018
+        self._check()
 
     @classmethod
     def from_symbol(cls, symbol: Density, dim: int = 1, **options: Any) -> FromSpectrum:
@@ -133,55 +128,14 @@ class FromSpectrum(Profiled):
         """
         return cls(_Reciprocal(symbol, dim), dim, **options)
 
-    @property
-    def _density(self) -> Density:
-        return checked(self.density if callable(self.density) else _Linear(*self.density))
-
-    @cached_property
-    def _spread(self) -> Spread:
-        knots = () if callable(self.density) else self.density[0]
-        return spread(self._density, self.dim, [*knots, *self.breaks])
-
-    @cached_property
-    def _line(self) -> Line:
-        line = on_a_line(self._density, self.dim, self._spread)
-        if not line.error <= PROMISE:
-            raise ValueError(
-                f"The density is too rough to be integrated: the kernel would be wrong by "
-                f"{line.error:.1e} of its value at zero. Give its breaks."
-            )
-        return line
-
-    def _values(self) -> Profile:
-        line = self._line
-        return Profile(line.kernel, line.unit, line.smooth_beyond)
+    def _unchecked(self, omega: Array) -> Array:
+        if callable(self.density):
+            return self.density(omega)
+        return np.interp(omega, *self.density, right=0.0)
 
     @property
-    def error(self) -> float:
-        """Bound on the error of kernel values, relative to the value at zero."""
-        return super().error + self._line.error
-
-    def _unit_spectrum(self, omega: Array) -> Array:
-        length, d = np.sqrt(squared_norms(omega)), omega.shape[1]
-        if d > self.dim:
-            raise ValueError(
-                f"This kernel is given by its spectrum in {self.dim} dimensions and need not be "
-                f"positive definite in {d}."
-            )
-        if d == self.dim:
-            return self._density(length)
-        return project(self._density, self._spread.breaks, self.dim - d)(length)
-
-
-@dataclass(frozen=True)
-class _Linear:
-    """A density from a table."""
-
-    omega: Sequence[float]
-    values: Sequence[float]
-
-    def __call__(self, w: Array) -> Array:
-        return np.interp(w, self.omega, self.values, right=0.0)
+    def _knots(self) -> list[float]:
+        return [*(() if callable(self.density) else self.density[0]), *self.breaks]
 
 
 @dataclass(frozen=True)

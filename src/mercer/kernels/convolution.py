@@ -1,0 +1,179 @@
+r"""From the penalty on coefficients to the one on functions, and back.
+
+A machine that penalizes :math:`\tfrac12 |a|^2` in an expansion :math:`f = \sum_i a_i k(x_i, \cdot)`
+(ridge regression on kernels, an RBF network with weight decay) smooths like one with the penalty
+:math:`\tfrac12 a'Ka` whose kernel is the convolution of k with itself, because the spectrum that
+counts is the square of that of k. On a sample this is exact with :math:`K^2` in place of K; its
+size then depends on how densely the points lie.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.kernels._pairwise import Array
+from mercer.kernels.base import Kernel, Scaled
+from mercer.kernels.compact import BSpline
+from mercer.kernels.spectral import FromSpectrum
+from mercer.kernels.stationary import Gaussian, Laplacian, Matern, Stationary
+
+
+def self_convolution(kernel: Kernel, dim: int = 1) -> Kernel:
+    r"""Return the kernel whose function penalty acts like a coefficient penalty with `kernel`.
+
+    .. math:: (k \star k)(x - z) = \int_{\mathbb{R}^d} k(x - u) \, k(u - z) \, du, \qquad
+              P_{k \star k} = (2\pi)^{d/2} P_k^2
+
+    In closed form for :class:`Gaussian` (the width grows by :math:`\sqrt2`), :class:`BSpline`
+    (degree n becomes 2n + 1), :class:`Matern` (smoothness :math:`\nu` becomes
+    :math:`2\nu + d/2`), :class:`Laplacian` on a line and multiples of these; from the spectrum
+    otherwise.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Stationary.
+    dim : int, default=1
+        Dimension d of the points.
+
+    References
+    ----------
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, eq. (3.39)-(3.42).
+
+    Examples
+    --------
+    >>> self_convolution(Gaussian(1.0)).kernel
+    Gaussian(length_scale=1.4142135623730951)
+    >>> self_convolution(BSpline(2.0, degree=1)).kernel
+    BSpline(length_scale=2.0, degree=3)
+    """
+    kernel, factor = _known(kernel, dim)
+    if isinstance(kernel, Gaussian):
+        result: Kernel = Gaussian(_times(kernel, np.sqrt(2.0)))
+    elif isinstance(kernel, BSpline) and 2 * kernel.degree + 1 <= MAX_DEGREE:
+        result = BSpline(kernel.length_scale, 2 * kernel.degree + 1)
+    elif isinstance(kernel, Matern):
+        nu = 2.0 * kernel.nu + 0.5 * dim
+        result = Matern(_times(kernel, np.sqrt(nu / kernel.nu)), nu)
+    else:
+        _require_distance(kernel, dim)
+        return factor**2 * FromSpectrum(SquaredSpectrum(kernel, dim), dim)
+    return factor**2 * _size(kernel, 2.0, dim) / _size(result, 1.0, dim) * result
+
+
+def convolution_root(kernel: Kernel, dim: int = 1) -> Kernel:
+    r"""Return the kernel whose coefficient penalty acts like a function penalty with `kernel`.
+
+    The k with :math:`k \star k` equal to the kernel given: the square root of its spectrum,
+
+    .. math:: P_k = (2\pi)^{-d/4} P^{1/2}
+
+    In closed form for :class:`Gaussian` (narrower by :math:`\sqrt2`), :class:`BSpline` of odd
+    degree 2n + 1 (degree n) and :class:`Matern` (smoothness :math:`\tfrac12 (\nu - d/2)`); from
+    the spectrum otherwise. Rough kernels have none that is bounded: that of the exponential
+    kernel :math:`s e^{-|t|/h}` on a line is :math:`\sqrt{2s/h} \, K_0(|t|/h) / \pi`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Stationary and positive definite.
+    dim : int, default=1
+        Dimension d of the points.
+
+    References
+    ----------
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, eq. (3.39)-(3.42); K. Pelckmans,
+    *Primal-Dual Kernel Machines*, KU Leuven 2005, Lemma 9.2.
+
+    Examples
+    --------
+    >>> convolution_root(BSpline(degree=3)).kernel
+    BSpline(length_scale=1.0, degree=1)
+    >>> convolution_root(Matern(nu=0.5))
+    Traceback (most recent call last):
+    ...
+    ValueError: The root of a Matern kernel is bounded only if nu > dim / 2 = 0.5, got nu = 0.5.
+    """
+    kernel, factor = _known(kernel, dim)
+    if isinstance(kernel, Gaussian):
+        result: Kernel = Gaussian(_times(kernel, np.sqrt(0.5)))
+    elif isinstance(kernel, BSpline) and kernel.degree % 2:
+        result = BSpline(kernel.length_scale, kernel.degree // 2)
+    elif isinstance(kernel, Matern):
+        nu = 0.5 * (kernel.nu - 0.5 * dim)
+        if nu <= 0.0:
+            raise ValueError(
+                f"The root of a Matern kernel is bounded only if nu > dim / 2 = {0.5 * dim}, got "
+                f"nu = {kernel.nu}."
+            )
+        result = Matern(_times(kernel, np.sqrt(nu / kernel.nu)), nu)
+    else:
+        _require_distance(kernel, dim)
+        return float(np.sqrt(factor)) * FromSpectrum(RootSpectrum(kernel, dim), dim)
+    size = factor * _size(kernel, 1.0, dim) / _size(result, 2.0, dim)
+    return float(np.sqrt(size)) * result
+
+
+MAX_DEGREE = 9
+"""The highest degree of a B-spline kernel."""
+
+
+@dataclass(frozen=True)
+class SquaredSpectrum:
+    """The spectrum of a kernel convolved with itself."""
+
+    kernel: Kernel
+    dim: int
+
+    def __call__(self, omega: Array) -> Array:
+        """Return the density at lengths of frequencies."""
+        P = self.kernel.spectrum(np.ravel(omega), self.dim).reshape(np.shape(omega))
+        return np.asarray((2.0 * np.pi) ** (0.5 * self.dim) * P**2)
+
+
+@dataclass(frozen=True)
+class RootSpectrum:
+    """The spectrum of a kernel which, convolved with itself, is another one."""
+
+    kernel: Kernel
+    dim: int
+
+    def __call__(self, omega: Array) -> Array:
+        """Return the density at lengths of frequencies."""
+        P = self.kernel.spectrum(np.ravel(omega), self.dim).reshape(np.shape(omega))
+        # A negative value is left for the check of densities to find.
+        return np.asarray((2.0 * np.pi) ** (-0.25 * self.dim) * np.sign(P) * np.sqrt(np.abs(P)))
+
+
+def _known(kernel: Kernel, dim: int) -> tuple[Kernel, float]:
+    """Return the kernel without its factor, by a name that has a closed form if there is one."""
+    factor = 1.0
+    if isinstance(kernel, Scaled):
+        factor = float(kernel.factor)
+        kernel = kernel.kernel
+    if isinstance(kernel, Laplacian) and dim == 1:
+        kernel = Matern(kernel.length_scale, nu=0.5)
+    if isinstance(kernel, Matern) and np.isinf(kernel.nu):
+        kernel = Gaussian(kernel.length_scale)
+    return kernel, factor
+
+
+def _require_distance(kernel: Kernel, dim: int) -> None:
+    if not kernel.stationary or (dim > 1 and not kernel.radial):
+        raise ValueError(
+            f"Convolutions in {dim} dimensions are computed for kernels of the distance, got "
+            f"{kernel!r}."
+        )
+
+
+def _times(kernel: Stationary, factor: float) -> float | Array:
+    scale = np.asarray(kernel.length_scale, dtype=float) * factor
+    return float(scale) if scale.ndim == 0 else scale
+
+
+def _size(kernel: Kernel, power: float, dim: int) -> float:
+    """Return the spectrum at zero, of the kernel or of its convolution with itself."""
+    P = float(kernel.spectrum(np.zeros((1, dim)), dim)[0])
+    return float(P**power * (2.0 * np.pi) ** (0.5 * dim * (power - 1.0)))
