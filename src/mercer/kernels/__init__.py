@@ -25,6 +25,7 @@ from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.spectral import BandLimited, FromSpectrum, SpectralMixture
 from mercer.kernels.spline import Haar, Spline
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
+from mercer.kernels.structured import ObjectKernel, SetKernel, StringSpectrum, Subsequence
 from mercer.kernels.tabulated import Tabulated
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "Linear",
     "LocalityImproved",
     "Matern",
+    "ObjectKernel",
     "Pairwise",
     "Periodic",
     "PeriodicGaussian",
@@ -60,9 +62,12 @@ __all__ = [
     "Product",
     "RationalQuadratic",
     "Scaled",
+    "SetKernel",
     "Sigmoid",
     "SpectralMixture",
     "Spline",
+    "StringSpectrum",
+    "Subsequence",
     "Sum",
     "Symmetrized",
     "Tabulated",

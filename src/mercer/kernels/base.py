@@ -191,6 +191,11 @@ class Kernel(Params, ABC):
         """
         if Z is not None:
             return self.against(Z)(X)
+        if not self.numeric:
+            K = self.against(X)(X)
+            K = 0.5 * (K + K.T)
+            np.fill_diagonal(K, self.diag(X))
+            return K
         X = as_points(X)
         evaluate = self.against(X)
         if isinstance(evaluate, Either) and evaluate.tiles is not None:
