@@ -16,6 +16,7 @@ from mercer.inspect._witness import Witness, clouds, refute
 from mercer.inspect.filters import filter_curve
 from mercer.kernels import callable as _callable
 from mercer.kernels._pairwise import Array, Data
+from mercer.kernels.admissibility import power_series_check
 from mercer.kernels.base import Kernel
 
 MAX_ORDER = 4
@@ -270,27 +271,21 @@ def _by_samples(
 
 def _by_series(t: Callable[..., Any], dim: int, random_state: int) -> Verdict:
     """Judge a function of the inner product by the signs of its power series at zero."""
-    radius, negative, where = 4.0, None, "R^d for every d"
-    try:
-        jet = t(variable(np.zeros(1), DERIVATIVES, step=1.0))
-    except (TypeError, ValueError, AttributeError):
-        jet = None  # not written with functions of NumPy: samples have to do
-    if jet is not None:
-        a, noise = jet.c[:, 0], 8.0 * (DERIVATIVES + 1) * np.finfo(float).eps * jet.majorant[:, 0]
-        negative = [int(n) for n in np.flatnonzero(a < -noise)]
+    where = "balls of R^d in which the power series converges, for every d"
+    check = power_series_check(t, DERIVATIVES)
+    radius = 4.0
+    if check.coefficients is not None:
         # The root test: coefficients that fall no faster than R^-n end the series at R.
-        far = np.arange(DERIVATIVES // 2, len(a))
-        roots = np.maximum(np.abs(a[far]), np.finfo(float).tiny) ** (1.0 / far)
-        radius = min(radius, 0.5 / float(roots.max()))
-        where = "balls of R^d in which the power series converges, for every d"
+        far = np.arange(DERIVATIVES // 2, DERIVATIVES + 1)
+        size = np.maximum(np.abs(check.coefficients.values[far]), np.finfo(float).tiny)
+        radius = min(radius, 0.5 / float((size ** (1.0 / far)).max()))
     sets = [_within(X, radius) for X in clouds(max(dim, 2), (1.0,), random_state)]
     sampled = _by_samples(lambda X: np.asarray(t(X @ X.T), dtype=float), sets, 0, where)
-    if negative:
-        reason = f"coefficient {negative[0]} is negative, {a[negative[0]]:.4g}"
-        return Verdict(True, None, "power series", reason, where, sampled.witness)
-    if negative is None or sampled.order is None:
+    if check.status == "rejected":
+        return Verdict(True, None, "power series", check.reason, where, sampled.witness)
+    if check.status == "undecided" or sampled.order is None:
         return sampled
-    reason = f"no coefficient up to {DERIVATIVES} is negative"
+    reason = f"no coefficient up to degree {DERIVATIVES} is negative"
     return Verdict(True, 0, "power series", reason, where)
 
 

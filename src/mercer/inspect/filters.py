@@ -361,10 +361,11 @@ def spectral_decay(kernel: Kernel, dim: int = 1) -> Decay | None:
     start, reference = frequency_scale(kernel, dim), _reference(kernel, dim)
     scale = abs(float(along(kernel, np.array([reference]), dim)[0]))
     ends = start * np.geomspace(1.0, 2.0**12, 61)
+    n = 9 if kernel.support is None else 33
     omega, envelope = [], []
     for lower, upper in pairwise(ends):
-        # Compact kernels ripple: only the top of the ripple tells how fast they fall.
-        grid = np.linspace(lower, upper, resolution(kernel, lower, upper, 9), endpoint=False)
+        # Compact kernels ripple: the top of the ripple, met by some of many phases, is the law.
+        grid = np.linspace(lower, upper, n, endpoint=False)
         values = np.abs(along(kernel, grid, dim)) / scale
         values[~np.isfinite(values)] = 0.0
         top = int(values.argmax())
@@ -456,7 +457,10 @@ def _grid(kernel: Kernel, dim: int) -> Array:
     half = band_edge(kernel, 0.5, dim)
     if not np.isfinite(half):
         return np.linspace(0.0, 100.0, 1001)  # no scale to be found
-    return np.linspace(0.0, min(1.2 * band_edge(kernel, 1e-12, dim), 30.0 * half), 1201)
+    far = along(kernel, half * np.linspace(25.0, 30.0, 101), dim)
+    seen = np.nanmax(np.abs(far), initial=0.0) > 1e-12 * along(kernel, np.zeros(1), dim)[0]
+    end = 30.0 * half if seen else min(30.0 * half, 1.2 * band_edge(kernel, 1e-12, dim))
+    return np.linspace(0.0, end, 1201)
 
 
 def resolution(kernel: Kernel, lower: float, upper: float, least: int = 257) -> int:
@@ -464,7 +468,7 @@ def resolution(kernel: Kernel, lower: float, upper: float, least: int = 257) -> 
     if kernel.support is None:
         return least
     reach = 2.0 * float(np.max(kernel.support.scale))
-    return int(min(max(least, 4.0 * (upper - lower) * reach / np.pi), 2**14))
+    return int(min(max(least, 4.0 * (upper - lower) * reach / np.pi), 2**12))
 
 
 def _crossing(kernel: Kernel, dim: int, lower: float, upper: float, level: float) -> float:

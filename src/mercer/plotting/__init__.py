@@ -1,0 +1,16 @@
+"""Figures of kernels and machines, built as scikit-learn's displays are; they need matplotlib."""
+
+from mercer.plotting.filters import ComparisonDisplay, FilterDisplay, PenaltyDisplay
+from mercer.plotting.gram import GramDisplay
+from mercer.plotting.kernels import KernelDisplay, PriorDisplay
+from mercer.plotting.machine import MachineFilterDisplay
+
+__all__ = [
+    "ComparisonDisplay",
+    "FilterDisplay",
+    "GramDisplay",
+    "KernelDisplay",
+    "MachineFilterDisplay",
+    "PenaltyDisplay",
+    "PriorDisplay",
+]

@@ -1,0 +1,36 @@
+"""What all displays share: axes that are given or made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+try:
+    import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+except ImportError as error:
+    raise ImportError("Plots need matplotlib: python -m pip install 'mercer[plot]'.") from error
+
+__all__ = ["Axes", "Figure", "axes_of", "figure_of"]
+
+
+def axes_of(ax: Any, count: int = 1) -> list[Axes]:
+    """Return as many axes as a display needs, new ones in one row if none are given."""
+    if ax is None:
+        _, ax = plt.subplots(1, count, squeeze=False)
+    given: list[Any] = list(np.ravel(ax)) if isinstance(ax, Sequence | np.ndarray) else [ax]
+    if len(given) != count or not all(isinstance(one, Axes) for one in given):
+        wanted = "one Axes" if count == 1 else f"a sequence of {count} Axes"
+        raise ValueError(f"ax must be {wanted} of matplotlib, got {ax!r}.")
+    return given
+
+
+def figure_of(ax: Axes) -> Figure:
+    """Return the figure that axes belong to."""
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        raise ValueError("The axes belong to no figure.")
+    return figure

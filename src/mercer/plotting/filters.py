@@ -1,0 +1,300 @@
+"""Kernels drawn as filters: attenuation, penalty, and two of them against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.inspect.comparison import Comparison, compare
+from mercer.inspect.filters import FilterCurve, filter_curve
+from mercer.kernels._pairwise import Array
+from mercer.kernels.base import Kernel
+from mercer.plotting._base import Axes, axes_of, figure_of
+
+LABELS = {
+    "attenuation": r"attenuation $P(\omega) / P(0)$",
+    "power": r"spectrum $P(\omega)$",
+    "penalty": r"penalty $1 / P(\omega)$",
+    "decibels": "attenuation in dB",
+}
+
+
+class FilterDisplay:
+    r"""The spectrum of a kernel against frequency.
+
+    A periodic kernel is drawn as stems at its frequencies. Negative parts, which no kernel may
+    have, are drawn by absolute value and dotted.
+
+    Parameters
+    ----------
+    curve : FilterCurve
+        From :func:`mercer.inspect.filter_curve`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib artist
+        The curve.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.plotting import FilterDisplay
+    >>> display = FilterDisplay.from_kernel(Gaussian(0.5))
+    >>> display.ax_.get_yscale()
+    'log'
+    """
+
+    def __init__(self, *, curve: FilterCurve) -> None:
+        self.curve = curve
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        what: str = "attenuation",
+        name: str | None = None,
+        floor: float = 1e-8,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            New ones if not given.
+        what : {"attenuation", "power", "penalty", "decibels"}, default="attenuation"
+            All but decibels on a logarithmic axis.
+        name : str, optional
+            Label of the curve.
+        floor : float, default=1e-8
+            Attenuations below this are cut off.
+        **kwargs
+            For ``Axes.plot``, or ``Axes.vlines`` if the spectrum is discrete.
+
+        Returns
+        -------
+        FilterDisplay
+        """
+        if what not in LABELS:
+            raise ValueError(f"what must be one of {sorted(LABELS)}, got {what!r}.")
+        (ax,) = axes_of(ax)
+        omega, values = self.curve.omega, getattr(self.curve, what)
+        shown = np.where(self.curve.attenuation > floor, values, np.nan)
+        self.line_: Any
+        if self.curve.discrete:
+            base = -10.0 * np.log10(1.0 / floor) if what == "decibels" else np.nanmin(shown) / 10.0
+            self.line_ = ax.vlines(omega, base, shown, label=name or "", **kwargs)
+            ax.plot(omega, shown, ".", color=self.line_.get_color()[0])
+        else:
+            (self.line_,) = ax.plot(omega, shown, label=name, **kwargs)
+            if not self.curve.nonnegative and what in ("attenuation", "power"):
+                below = np.where(self.curve.attenuation < -floor, -values, np.nan)
+                ax.plot(omega, below, ":", color=self.line_.get_color())
+        if what != "decibels":
+            ax.set_yscale("log")
+        ax.set(xlabel=r"frequency $\omega$", ylabel=LABELS[what])
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+    @classmethod
+    def from_kernel(
+        cls,
+        kernel: Kernel,
+        omega: Array | None = None,
+        *,
+        dim: int = 1,
+        convention: str = "unitary",
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Compute the spectrum of a kernel and draw it.
+
+        Parameters
+        ----------
+        kernel, omega, dim, convention :
+            As in :func:`mercer.inspect.filter_curve`.
+        ax : matplotlib Axes, optional
+        **kwargs
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        FilterDisplay
+        """
+        display = cls(curve=filter_curve(kernel, omega, dim, convention))
+        return display.plot(ax, **kwargs)
+
+
+class PenaltyDisplay:
+    r"""What each frequency costs under several kernels, as a multiple of the cheapest.
+
+    Parameters
+    ----------
+    curves : dict of FilterCurve
+        By the name of the kernel.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib Line2D
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Matern
+    >>> from mercer.plotting import PenaltyDisplay
+    >>> kernels = {"Gaussian": Gaussian(), "Matern": Matern()}
+    >>> display = PenaltyDisplay.from_kernels(kernels, np.linspace(0, 5, 50))
+    >>> [line.get_label() for line in display.lines_]
+    ['Gaussian', 'Matern']
+    """
+
+    def __init__(self, *, curves: Mapping[str, FilterCurve]) -> None:
+        self.curves = dict(curves)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        **kwargs
+            For ``Axes.plot``.
+
+        Returns
+        -------
+        PenaltyDisplay
+        """
+        (ax,) = axes_of(ax)
+        self.lines_ = []
+        for name, curve in self.curves.items():
+            cost = np.where(np.isfinite(curve.penalty), curve.penalty, np.nan)
+            (line,) = ax.plot(curve.omega, cost / np.nanmin(cost), label=name, **kwargs)
+            self.lines_.append(line)
+        ax.set(xlabel=r"frequency $\omega$", ylabel="cost of a unit of it", yscale="log")
+        ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+    @classmethod
+    def from_kernels(
+        cls,
+        kernels: Mapping[str, Kernel],
+        omega: Array | None = None,
+        *,
+        dim: int = 1,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Compute the spectra of kernels and draw their reciprocals.
+
+        Parameters
+        ----------
+        kernels : dict of Kernel
+            By name.
+        omega, dim :
+            As in :func:`mercer.inspect.filter_curve`.
+        ax : matplotlib Axes, optional
+        **kwargs
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        PenaltyDisplay
+        """
+        curves = {name: filter_curve(kernel, omega, dim) for name, kernel in kernels.items()}
+        return cls(curves=curves).plot(ax, **kwargs)
+
+
+class ComparisonDisplay:
+    r"""Two kernels as filters, with the band on which they are compared.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        From :func:`mercer.inspect.compare`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib Line2D
+        The two attenuations.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Matern
+    >>> from mercer.plotting import ComparisonDisplay
+    >>> display = ComparisonDisplay.from_kernels(Gaussian(), Matern(nu=2.5))
+    >>> len(display.lines_)
+    2
+    """
+
+    def __init__(self, *, comparison: Comparison) -> None:
+        self.comparison = comparison
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        names: tuple[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw both attenuations, the precision, and the frequency where they differ most.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        names : (str, str), optional
+            Labels; the kernels' representations if not given.
+        **kwargs
+            For ``Axes.plot``.
+
+        Returns
+        -------
+        ComparisonDisplay
+        """
+        (ax,) = axes_of(ax)
+        c = self.comparison
+        names = (repr(c.kernel), repr(c.other)) if names is None else names
+        self.lines_ = []
+        for values, name in zip((c.attenuation, c.other_attenuation), names, strict=True):
+            shown = np.where(values > 0.01 * c.precision, values, np.nan)
+            self.lines_ += ax.plot(c.omega, shown, label=name, **kwargs)
+        ax.axhline(c.precision, color="0.6", lw=0.8, ls="--")
+        ax.axvline(c.at, color="0.6", lw=0.8, ls=":")
+        ax.set(xlabel=r"frequency $\omega$", ylabel=LABELS["attenuation"], yscale="log")
+        ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+    @classmethod
+    def from_kernels(
+        cls,
+        kernel: Kernel,
+        other: Kernel,
+        precision: float = 0.01,
+        *,
+        dim: int = 1,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Compare two kernels and draw them.
+
+        Parameters
+        ----------
+        kernel, other, precision, dim :
+            As in :func:`mercer.inspect.compare`.
+        ax : matplotlib Axes, optional
+        **kwargs
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        ComparisonDisplay
+        """
+        return cls(comparison=compare(kernel, other, precision, dim)).plot(ax, **kwargs)

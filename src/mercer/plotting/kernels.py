@@ -1,0 +1,177 @@
+"""A kernel drawn as a function of the distance, and functions that are typical for it."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.inspect.prior import sample_paths
+from mercer.kernels._pairwise import Array
+from mercer.kernels.base import Kernel
+from mercer.plotting._base import Axes, axes_of, figure_of
+
+
+class KernelDisplay:
+    r"""The values of a kernel of one feature against the second argument.
+
+    Parameters
+    ----------
+    x : (n,) array
+        The second argument.
+    values : (n,) array
+        Kernel values against `at`.
+    at : float, default=0.0
+        The first argument.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.plotting import KernelDisplay
+    >>> display = KernelDisplay.from_kernel(Gaussian(), np.linspace(-3, 3, 7))
+    >>> display.values.round(3)
+    array([0.011, 0.135, 0.607, 1.   , 0.607, 0.135, 0.011])
+    """
+
+    def __init__(self, *, x: Array, values: Array, at: float = 0.0) -> None:
+        self.x, self.values, self.at = x, values, at
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the values.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        name : str, optional
+            Label of the curve.
+        **kwargs
+            For ``Axes.plot``.
+
+        Returns
+        -------
+        KernelDisplay
+        """
+        (ax,) = axes_of(ax)
+        (self.line_,) = ax.plot(self.x, self.values, label=name, **kwargs)
+        ax.set(xlabel="$x$", ylabel=f"$k({self.at:g}, x)$")
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+    @classmethod
+    def from_kernel(
+        cls,
+        kernel: Kernel,
+        x: Array | None = None,
+        *,
+        at: float = 0.0,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Evaluate a kernel and draw it.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Of one feature.
+        x : (n,) array, optional
+            Where to evaluate it; one period, or four units to each side, if not given.
+        at : float, default=0.0
+            The first argument.
+        ax : matplotlib Axes, optional
+        **kwargs
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        KernelDisplay
+        """
+        if x is None:
+            reach = 4.0 if kernel.period is None else 0.5 * kernel.period
+            x = at + np.linspace(-reach, reach, 401)
+        x = np.asarray(x, dtype=float)
+        values = kernel(x[:, None], np.array([[at]]))[:, 0]
+        return cls(x=x, values=values, at=at).plot(ax, **kwargs)
+
+
+class PriorDisplay:
+    r"""Functions that the penalty of a kernel considers typical.
+
+    Parameters
+    ----------
+    x : (n,) array
+    paths : (n, m) array
+        From :func:`mercer.inspect.sample_paths`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib Line2D
+
+    Examples
+    --------
+    >>> from mercer.kernels import Matern
+    >>> from mercer.plotting import PriorDisplay
+    >>> display = PriorDisplay.from_kernel(Matern(), np.linspace(0, 5, 100), random_state=0)
+    >>> len(display.lines_)
+    3
+    """
+
+    def __init__(self, *, x: Array, paths: Array) -> None:
+        self.x, self.paths = x, paths
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw the paths.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        **kwargs
+            For ``Axes.plot``.
+
+        Returns
+        -------
+        PriorDisplay
+        """
+        (ax,) = axes_of(ax)
+        self.lines_ = ax.plot(self.x, self.paths, **kwargs)
+        ax.set(xlabel="$x$", ylabel="typical functions")
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+    @classmethod
+    def from_kernel(
+        cls,
+        kernel: Kernel,
+        x: Array,
+        n_paths: int = 3,
+        *,
+        random_state: int | np.random.Generator | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw sample paths of a kernel of one feature.
+
+        Parameters
+        ----------
+        kernel : Kernel
+        x : (n,) array
+        n_paths, random_state :
+            As in :func:`mercer.inspect.sample_paths`.
+        ax : matplotlib Axes, optional
+        **kwargs
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        PriorDisplay
+        """
+        x = np.asarray(x, dtype=float)
+        paths = sample_paths(kernel, x[:, None], n_paths, random_state)
+        return cls(x=x, paths=paths).plot(ax, **kwargs)
