@@ -99,6 +99,15 @@ def test_oscillating_functions():
     assert check(found, exact).all()
 
 
+def test_waves_without_end_are_unknown():
+    """The transform of sin(r)/r is a step, but nothing here can sum its waves."""
+    found = radial_transform(lambda r: np.sinc(r / np.pi), np.array([0.0, 0.5, 3.0]), 1)
+    exact = np.sqrt(np.pi / 2) * np.array([1.0, 1.0, 0.0])
+    known = np.isfinite(found.values)
+    assert (np.abs(found.values - exact) <= found.error)[known].all()
+    assert not known.all()
+
+
 def test_frequencies_as_vectors_and_empty():
     omega = np.random.default_rng(0).normal(size=(5, 3))
     by_vector = fourier_transform(Matern(), omega, 3).values

@@ -1,10 +1,11 @@
 """What "similar" means: kernels, their algebra, and kernels by name."""
 
+from mercer.kernels._transform import Transform, fourier_transform
 from mercer.kernels.admissibility import power_series_check, power_series_coefficients
 from mercer.kernels.anova import ANOVA, Additive, Tensor, components
 from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum
 from mercer.kernels.callable import Callable, Pairwise
-from mercer.kernels.compact import BSpline
+from mercer.kernels.compact import BSpline, RadialBSpline, Wendland
 from mercer.kernels.convolution import convolution_root, self_convolution
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid, monomials
 from mercer.kernels.eigen import Eigensystem, Fourier
@@ -16,6 +17,7 @@ from mercer.kernels.invariant import (
     Transformed,
     log_polar,
 )
+from mercer.kernels.multiquadric import Cauchy, DampedOscillator, InverseMultiquadric, Multiquadric
 from mercer.kernels.named import resolve, resolve_gamma
 from mercer.kernels.operator import Green, from_penalty_matrix
 from mercer.kernels.periodic import Dirichlet, Periodic, PeriodicGaussian, Periodized
@@ -24,7 +26,13 @@ from mercer.kernels.power_series import PowerSeries, operator_penalty
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.spectral import BandLimited, FromSpectrum, SpectralMixture
 from mercer.kernels.spline import Haar, Spline
-from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
+from mercer.kernels.stationary import (
+    Gaussian,
+    Laplacian,
+    Matern,
+    PoweredExponential,
+    RationalQuadratic,
+)
 from mercer.kernels.structured import ObjectKernel, SetKernel, StringSpectrum, Subsequence
 from mercer.kernels.tabulated import Tabulated
 
@@ -36,6 +44,8 @@ __all__ = [
     "BandLimited",
     "Breaks",
     "Callable",
+    "Cauchy",
+    "DampedOscillator",
     "Dirichlet",
     "Eigensystem",
     "Fourier",
@@ -44,11 +54,13 @@ __all__ = [
     "Green",
     "Haar",
     "Invariant",
+    "InverseMultiquadric",
     "Kernel",
     "Laplacian",
     "Linear",
     "LocalityImproved",
     "Matern",
+    "Multiquadric",
     "ObjectKernel",
     "Pairwise",
     "Periodic",
@@ -58,8 +70,10 @@ __all__ = [
     "Polynomial",
     "Power",
     "PowerSeries",
+    "PoweredExponential",
     "Precomputed",
     "Product",
+    "RadialBSpline",
     "RationalQuadratic",
     "Scaled",
     "SetKernel",
@@ -73,9 +87,12 @@ __all__ = [
     "Tabulated",
     "Tensor",
     "ThinPlate",
+    "Transform",
     "Transformed",
+    "Wendland",
     "components",
     "convolution_root",
+    "fourier_transform",
     "from_penalty_matrix",
     "log_polar",
     "monomials",

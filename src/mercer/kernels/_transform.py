@@ -37,6 +37,9 @@ comes before it is: the value is then only bounded."""
 OCTAVES = 60
 """Powers of two on either side of one that are looked at."""
 
+PIECES = 4096
+"""Pieces after which a function that is still rough, like a wave without end, is left so."""
+
 
 class Transform(NamedTuple):
     """Values of a Fourier transform, and what is known about them."""
@@ -236,6 +239,7 @@ class _Mesh:
 
     def __init__(self, profile: Callable[[Array], Array], dim: int) -> None:
         self.profile, self.dim = profile, dim
+        self.peak = float(oscillation(np.zeros(1), dim)[0])
         edges = np.ldexp(1.0, np.arange(-OCTAVES, OCTAVES + 1))
         self.mass = self._mass(edges[:-1], edges[1:])
         height = np.abs(profile(edges))
@@ -253,6 +257,7 @@ class _Mesh:
         self.light = bool(light.size)
         stops = edges[first + 1 : last + 1]
         starts = np.append(0.0, stops[:-1])
+        self.unresolved = 0.0
         self.starts, self.stops, kink = self._refine(starts, stops)
         # A kink exactly at a power of two shows between others.
         *_, hidden = self._refine(np.sqrt(2.0) * starts, np.sqrt(2.0) * stops)
@@ -281,6 +286,12 @@ class _Mesh:
             a, b = a[rough], b[rough]
             if not a.size:
                 break
+            if sum(map(len, done)) + 2 * a.size > PIECES:
+                with np.errstate(over="ignore"):
+                    left = last[rough] * (b - a) * b ** (self.dim - 1)
+                self.unresolved += self.peak * float(left.sum())
+                done.append(np.stack([a, b], axis=1))
+                break
             # An exponential is halved a few times, for its height; a kink until it is nothing.
             kink = max(kink, float(b.max())) if depth > 4 else kink
             middle = 0.5 * (a + b)
@@ -291,8 +302,10 @@ class _Mesh:
 
     def transform(self, omega: float) -> tuple[float, float, float]:
         """Return the value at a frequency, its error, and the part of it that is rounding."""
-        if omega == 0.0:
-            return self._at_zero()
+        value, error, floor = self._at_zero() if omega == 0.0 else self._at(omega)
+        return value, error + self.unresolved, floor
+
+    def _at(self, omega: float) -> tuple[float, float, float]:
         end = float(self.stops[-1])
         if self.light and omega * end < WAVES:
             return self._between(self.starts, self.stops, omega)
@@ -304,7 +317,7 @@ class _Mesh:
         if self.light and start >= end:
             start = end
         if omega * start > MOST:
-            return 0.0, float(oscillation(np.zeros(1), self.dim)[0]) * self.scale, 0.0
+            return 0.0, self.peak * float(self.mass.sum()) if self.light else np.inf, 0.0
         inside = self.starts < start
         stops = np.minimum(self.stops[inside], start)
         value, error, floor = self._between(self.starts[inside], stops, omega)
@@ -320,8 +333,8 @@ class _Mesh:
         # An algebraic tail is a geometric series over octaves.
         ratio = self.mass[-1] / self.mass[-2]
         if not ratio < 1.0:
-            return np.inf, 0.0, 0.0
-        rest = float(oscillation(np.zeros(1), self.dim)[0]) * self.mass[-1] * ratio / (1.0 - ratio)
+            return (0.0, np.inf, 0.0) if self.unresolved else (np.inf, 0.0, 0.0)
+        rest = self.peak * float(self.mass[-1]) * ratio / (1.0 - ratio)
         earlier = self.mass[-2] / self.mass[-3]
         uncertain = abs(rest) * abs(ratio - earlier) / (1.0 - ratio) ** 2
         return value + rest, error + uncertain + 4.0 * EPS * abs(rest), floor

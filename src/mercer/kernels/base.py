@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from mercer._params import Params, is_integer, same
+from mercer.kernels._composition import Parts, product_spectrum
 from mercer.kernels._pairwise import (
     BLOCK_BYTES,
     Array,
@@ -283,6 +284,18 @@ class Kernel(Params, ABC):
         """
         raise NotImplementedError(f"{self!r} is not periodic.")
 
+    def _parts(self, p: int) -> tuple[float, Parts]:
+        """Return the kernel of `p` features as a number times factors with their features."""
+        return 1.0, [(tuple(range(p)), self)]
+
+    def _separate(self, p: int) -> Sequence[Kernel] | None:
+        """Return kernels, one for each of `p` features, whose product this is, if there are."""
+        return None
+
+    def _times(self, other: Kernel) -> Kernel | None:
+        """Return the product with another kernel if it is one whose spectrum is known."""
+        return None
+
     def points(self, X: Data, index: Array) -> Data:
         """Return what must be kept of `X` to evaluate ``kernel(X_new, kept)`` for these points.
 
@@ -532,6 +545,13 @@ class Sum(Pair):
     def spectrum(self, omega: Array, dim: int = 1) -> Array:
         return self.left.spectrum(omega, dim) + self.right.spectrum(omega, dim)
 
+    def _parts(self, p: int) -> tuple[float, Parts]:
+        # Terms of the same features are a kernel of those.
+        (a, left), (b, right) = self.left._parts(p), self.right._parts(p)
+        if len(left) == len(right) == 1 and left[0][0] == right[0][0]:
+            return 1.0, [(left[0][0], a * left[0][1] + b * right[0][1])]
+        return super()._parts(p)
+
     def __eq__(self, other: object) -> bool:
         """Whether both sums have the same terms in the same order, however nested."""
         return isinstance(other, Sum) and same(terms(self), terms(other))
@@ -580,6 +600,13 @@ class Product(Pair):
         return _prefixed("left", self.left.gradient(X, Z), self.right(X, Z)) | _prefixed(
             "right", self.right.gradient(X, Z), self.left(X, Z)
         )
+
+    def spectrum(self, omega: Array, dim: int = 1) -> Array:
+        return product_spectrum(self, omega, dim)
+
+    def _parts(self, p: int) -> tuple[float, Parts]:
+        (a, left), (b, right) = self.left._parts(p), self.right._parts(p)
+        return a * b, left + right
 
     def __eq__(self, other: object) -> bool:
         """Whether both products have the same factors in the same order, however nested."""
@@ -637,6 +664,10 @@ class Scaled(Modified):
     def spectrum(self, omega: Array, dim: int = 1) -> Array:
         return self.kernel.spectrum(omega, dim) * float(self.factor)
 
+    def _parts(self, p: int) -> tuple[float, Parts]:
+        constant, parts = self.kernel._parts(p)
+        return constant * float(self.factor), parts
+
     def __repr__(self) -> str:
         return f"{self.factor!r} * {_atom(self.kernel, Sum, Product)}"
 
@@ -692,6 +723,13 @@ class Power(Modified):
     def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
         slope = self.kernel(X, Z) ** (int(self.exponent) - 1) * float(self.exponent)
         return _prefixed("kernel", self.kernel.gradient(X, Z), slope)
+
+    def spectrum(self, omega: Array, dim: int = 1) -> Array:
+        return product_spectrum(self, omega, dim)
+
+    def _parts(self, p: int) -> tuple[float, Parts]:
+        constant, parts = self.kernel._parts(p)
+        return constant ** int(self.exponent), parts * int(self.exponent)
 
     def __repr__(self) -> str:
         return f"{_atom(self.kernel, Sum, Product, Scaled)} ** {self.exponent}"
@@ -785,6 +823,14 @@ class ActiveDims(Modified):
     def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
         Z = None if Z is None else self._restrict(Z)
         return _prefixed("kernel", self.kernel.gradient(self._restrict(X), Z), 1.0)
+
+    def spectrum(self, omega: Array, dim: int = 1) -> Array:
+        return product_spectrum(self, omega, dim)
+
+    def _parts(self, p: int) -> tuple[float, Parts]:
+        here = range(p)[self.dims] if isinstance(self.dims, slice) else self._positions
+        constant, parts = self.kernel._parts(len(here))
+        return constant, [(tuple(here[j] % p for j in dims), k) for dims, k in parts]
 
     def __repr__(self) -> str:
         return f"{_atom(self.kernel, Sum, Product, Scaled, Power)}.on({self.dims!r})"

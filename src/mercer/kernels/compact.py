@@ -23,7 +23,7 @@ from mercer.kernels._pairwise import (
     squared_norms,
 )
 from mercer.kernels._transform import oscillation, polynomial_transform, radial_transform
-from mercer.kernels.base import Evaluator, Support, put
+from mercer.kernels.base import Evaluator, Kernel, Support, put
 from mercer.kernels.stationary import LengthScale, Radial, Stationary
 
 
@@ -136,6 +136,10 @@ class BSpline(Stationary):
     def _unit_spectrum(self, omega: Array) -> Array:
         factors = np.sinc(omega / (2.0 * np.pi)) ** (int(self.degree) + 1) / np.sqrt(2.0 * np.pi)
         return np.asarray(factors.prod(axis=1))
+
+    def _separate(self, p: int) -> list[Kernel]:
+        scales = np.broadcast_to(self._scale, p)
+        return [BSpline(float(scale), self.degree) for scale in scales]
 
 
 def _truncated_powers(distance: Array, n: int, times: int) -> Array:

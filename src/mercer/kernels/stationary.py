@@ -27,6 +27,7 @@ from mercer.kernels._pairwise import (
     squared_norms,
 )
 from mercer.kernels._single import Either, RadialTiles
+from mercer.kernels._transform import radial_transform
 from mercer.kernels.base import Evaluator, Kernel, put
 
 LengthScale: TypeAlias = float | Sequence[float] | Array
@@ -268,6 +269,14 @@ class Gaussian(Radial):
     def _unit_spectrum(self, omega: Array) -> Array:
         return np.exp(-0.5 * squared_norms(omega))
 
+    def _separate(self, p: int) -> list[Kernel]:
+        return [Gaussian(float(scale)) for scale in np.broadcast_to(self._scale, p)]
+
+    def _times(self, other: Kernel) -> Kernel | None:
+        if not isinstance(other, Gaussian):
+            return None
+        return Gaussian(np.hypot(1.0 / self._scale, 1.0 / other._scale) ** -1.0)
+
 
 @dataclass(eq=False)
 class Matern(Radial):
@@ -387,17 +396,101 @@ class RationalQuadratic(Radial):
         return super().gradient(X, Z) | {"alpha": by_alpha}
 
     def _unit_spectrum(self, omega: Array) -> Array:
-        alpha, half = float(self.alpha), 0.5 * omega.shape[1]
-        mu = alpha - half
-        a = np.sqrt(2.0 * alpha * squared_norms(omega))
-        if mu > 0.0:
-            ratio = alpha**half * float(special.poch(alpha, -half))
-            return np.asarray(ratio * _matern.bessel(a, mu))
-        # The tail is then too heavy for an integral: the spectrum has a pole at zero frequency.
-        with np.errstate(divide="ignore"):
-            pole = (a / (2.0 * alpha)) ** mu
-        constant = 2.0 * alpha**alpha / float(special.gamma(alpha))
-        return np.asarray(constant * pole * special.kv(-mu, a))
+        width = np.sqrt(2.0 * float(self.alpha))
+        lengths, d = width * np.sqrt(squared_norms(omega)), omega.shape[1]
+        return np.asarray(width**d * power_law_spectrum(lengths, -float(self.alpha), d))
+
+
+def power_law_spectrum(a: Array, power: float, d: int) -> Array:
+    r"""Return the spectrum of :math:`(1 + r^2)^{-\beta}`, up to its sign, in d dimensions.
+
+    .. math:: \frac{2^{1-\beta}}{|\Gamma(\beta)|} \, a^\mu K_\mu(a), \qquad
+              a = |\omega|, \quad \mu = \beta - d/2
+
+    For :math:`\mu \le 0` the function is not integrable and its spectrum infinite at zero; for
+    :math:`\beta < 0`, not an integer, it is a spectrum away from zero only.
+
+    Parameters
+    ----------
+    a : (m,) array
+        Lengths of frequencies.
+    power : float
+        The number :math:`-\beta`.
+    d : int
+        The dimension.
+
+    Examples
+    --------
+    >>> power_law_spectrum(np.array([0.0, 1.0]), -1.0, 1) / np.sqrt(np.pi / 2)
+    array([1.        , 0.36787944])
+    """
+    beta, half = -power, 0.5 * d
+    mu = beta - half
+    if mu > 0.0:
+        ratio = 2.0**-half * float(special.poch(beta, -half))
+        return np.asarray(ratio * _matern.bessel(a, mu))
+    constant = 2.0 ** (1.0 - beta) / abs(float(special.gamma(beta)))
+    # SciPy's function is not a number for huge arguments, where it has long been zero.
+    near = a < 2000.0
+    with np.errstate(divide="ignore", over="ignore"):
+        values = np.where(near, a, 1.0) ** mu * special.kv(-mu, np.where(near, a, 1.0))
+    return np.where(near, constant * values, 0.0)
+
+
+@dataclass(eq=False)
+class PoweredExponential(Radial):
+    r"""The powered exponential or stable kernel, :math:`k(x, z) = \exp(-|(x - z)/l|^e)`.
+
+    Between the exponential, which is e = 1 and also ``Matern(nu=0.5)``, and a Gaussian for e = 2.
+    The spectrum, a density of stable distributions, is computed by quadrature
+    (:func:`~mercer.kernels.fourier_transform`): not a number where it is too small to be seen.
+
+    Parameters
+    ----------
+    length_scale : float or (p,) array, default=1.0
+        The width l, one for all features or one for each.
+    exponent : float, default=1.0
+        The number e, positive and at most 2, beyond which the function is not positive definite.
+
+    References
+    ----------
+    I. J. Schoenberg, *Metric spaces and positive definite functions*, Transactions of the American
+    Mathematical Society 44, 1938.
+
+    Examples
+    --------
+    >>> PoweredExponential(exponent=1.5)([[0.0]], [[0.5], [1.0]]).round(4)
+    array([[0.7022, 0.3679]])
+    """
+
+    length_scale: LengthScale = 1.0
+    exponent: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 < self.exponent <= 2.0:
+            raise ValueError(f"exponent must be positive and at most 2, got {self.exponent}.")
+
+    @property
+    def _smooth(self) -> bool:
+        return self.exponent == 2.0
+
+    def _profile(self, s: Array) -> None:
+        np.exp(-(s ** (0.5 * float(self.exponent))), out=s)
+
+    def _slope(self, s: Array) -> Array:
+        e = float(self.exponent)
+        if self._smooth:
+            return np.asarray(2.0 * np.exp(-s))
+        power = s ** (0.5 * e)
+        return np.divide(e * power * np.exp(-power), s, out=np.zeros_like(s), where=s > 0.0)
+
+    def _unit_spectrum(self, omega: Array) -> Array:
+        d, e = omega.shape[1], float(self.exponent)
+        if e == 2.0:
+            return np.asarray(2.0 ** (-0.5 * d) * np.exp(-0.25 * squared_norms(omega)))
+        lengths = np.sqrt(squared_norms(omega))
+        return radial_transform(lambda r: np.exp(-(r**e)), lengths, d).values
 
 
 @dataclass(eq=False)
@@ -444,6 +537,14 @@ class Laplacian(Stationary):
     def _unit_spectrum(self, omega: Array) -> Array:
         factors = np.sqrt(2.0 / np.pi) / (1.0 + omega**2)
         return np.asarray(factors.prod(axis=1))
+
+    def _separate(self, p: int) -> list[Kernel]:
+        return [Laplacian(float(scale)) for scale in np.broadcast_to(self._scale, p)]
+
+    def _times(self, other: Kernel) -> Kernel | None:
+        if not isinstance(other, Laplacian):
+            return None
+        return Laplacian(1.0 / (1.0 / self._scale + 1.0 / other._scale))
 
 
 def _exp_minus(block: Array) -> None:
