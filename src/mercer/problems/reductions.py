@@ -17,6 +17,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 
 from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
@@ -271,7 +272,7 @@ def infeasible(risk: RegularizedRisk) -> str:
     """Say why no coefficients in the box of the loss meet ``B'a = d``; empty if none was found.
 
     Every row is compared with the interval that the box lets it reach, which decides the matter for
-    one column, and ``d`` with the range of ``B'``.
+    one column and for columns that share no sample; otherwise a linear program does.
     """
     if not np.any(risk.d):
         return ""  # zero is in every box, because every loss has a least value
@@ -295,6 +296,14 @@ def infeasible(risk: RegularizedRisk) -> str:
     missing = (B.T @ (U @ (back.T @ risk.d)) - risk.d) / length
     if np.max(np.abs(missing)) > 1e-9 * np.max(np.abs(risk.d / length)):
         return "the dual is infeasible: d is not in the range of B', so the risk is unbounded below"
+    if np.any(np.count_nonzero(risk.B, axis=1) > 1):
+        bounds = np.column_stack([lower, upper])
+        program = linprog(np.zeros(risk.n), A_eq=U.T, b_eq=back.T @ risk.d, bounds=bounds)
+        if program.status == 2:
+            return (
+                "the dual is infeasible, so the risk is unbounded below: unpenalized functions "
+                "alone do better than nu asks for; penalize them, or lower nu"
+            )
     return ""
 
 
