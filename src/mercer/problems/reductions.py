@@ -297,7 +297,7 @@ def infeasible(risk: RegularizedRisk) -> str:
     if np.max(np.abs(missing)) > 1e-9 * np.max(np.abs(risk.d / length)):
         return "the dual is infeasible: d is not in the range of B', so the risk is unbounded below"
     if np.any(np.count_nonzero(risk.B, axis=1) > 1):
-        bounds = np.column_stack([lower, upper])
+        bounds = list(zip(lower.tolist(), upper.tolist(), strict=True))
         program = linprog(np.zeros(risk.n), A_eq=U.T, b_eq=back.T @ risk.d, bounds=bounds)
         if program.status == 2:
             return (
