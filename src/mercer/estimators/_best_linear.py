@@ -125,10 +125,11 @@ def most_likely(covariance: Callable[[Array], Array], B: Array, y: Array, start:
         return start
     simplex = np.vstack([start, start + 0.5 * np.eye(len(start))])
     # A simplex: the likelihood may end where a covariance becomes singular, and has no slope there.
+    # Four digits of logarithms are far below the standard errors of any estimate.
     answer = minimize(
         cost,
         start,
         method="Nelder-Mead",
-        options={"initial_simplex": simplex, "xatol": 1e-6, "fatol": 1e-9, "maxiter": 2000},
+        options={"initial_simplex": simplex, "xatol": 1e-4, "fatol": 1e-7, "maxiter": 2000},
     )
     return np.asarray(answer.x)
