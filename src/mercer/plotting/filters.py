@@ -86,8 +86,13 @@ class FilterDisplay:
         shown = np.where(self.curve.attenuation > floor, values, np.nan)
         self.line_: Any
         if self.curve.discrete:
-            base = -10.0 * np.log10(1.0 / floor) if what == "decibels" else np.nanmin(shown) / 10.0
-            self.line_ = ax.vlines(omega, base, shown, label=name or "", **kwargs)
+            bases = {
+                "attenuation": floor,
+                "power": floor * np.nanmax(shown),
+                "penalty": 0.1 * np.nanmin(shown),
+                "decibels": 10.0 * np.log10(floor),
+            }
+            self.line_ = ax.vlines(omega, bases[what], shown, label=name or "", **kwargs)
             ax.plot(omega, shown, ".", color=self.line_.get_color()[0])
         else:
             (self.line_,) = ax.plot(omega, shown, label=name, **kwargs)
