@@ -6,15 +6,28 @@ from scipy import sparse
 from sklearn.svm import SVC
 
 from mercer.kernels import (
+    ANOVA,
+    Additive,
+    BSpline,
     Callable,
+    Cauchy,
+    DampedOscillator,
     Gaussian,
+    InverseMultiquadric,
     Laplacian,
     Linear,
     Matern,
+    Multiquadric,
+    Periodic,
+    PeriodicGaussian,
+    Polyharmonic,
     Polynomial,
+    PoweredExponential,
     Precomputed,
     RationalQuadratic,
     Sigmoid,
+    ThinPlate,
+    Wendland,
     named,
     resolve,
     resolve_gamma,
@@ -53,10 +66,41 @@ def test_gamma_of_large_data_is_read_in_pieces(monkeypatch):
         ("matern", Matern(1.0, 1.5)),
         ("rational_quadratic", RationalQuadratic(1.0, 1.0)),
         ("precomputed", Precomputed()),
+        ("powered_exponential", PoweredExponential(1.0)),
+        ("cauchy", Cauchy(1.0)),
+        ("damped_oscillator", DampedOscillator(1.0)),
+        ("inverse_multiquadric", InverseMultiquadric(1.0)),
+        ("multiquadric", Multiquadric(1.0)),
+        ("thin_plate", ThinPlate()),
+        ("polyharmonic", Polyharmonic()),
+        ("periodic", Periodic()),
+        ("periodic_gaussian", PeriodicGaussian()),
+        ("additive", Additive(Gaussian(1.0))),
+        ("anova", ANOVA(Gaussian(1.0))),
+        ("bspline", BSpline(np.sqrt(3.0))),
+        ("wendland", Wendland(np.sqrt(20.0))),
     ],
 )
 def test_names(name, expected):
     assert resolve(name, X, gamma=0.5, degree=2, coef0=1.5) == expected
+
+
+def test_every_name_is_tested():
+    mark = next(mark for mark in test_names.pytestmark if mark.name == "parametrize")
+    assert {name for name, _ in mark.args[1]} == {*named.NAMES, *named.FREE}
+
+
+def test_compact_kernels_reach_as_far_as_makes_them_gaussian():
+    gaussian, omega = resolve("rbf", X, gamma=0.7), np.array([0.0, 0.02])
+    spline = resolve("bspline", X, gamma=0.7)
+    ratio = spline.spectrum(omega) / gaussian.spectrum(omega)
+    # Both fall like 1 - l^2 w^2 / 2 from zero; the next terms are of the size (l w)^4 = 1e-7.
+    assert ratio[1] / ratio[0] == pytest.approx(1.0, abs=1e-7)
+    near = np.array([[0.0], [1e-3]])
+    wendland = resolve("wendland", X, gamma=0.7)
+    fall = (1.0 - wendland(near)[0, 1]) / (1.0 - gaussian(near)[0, 1])
+    # 20 r^3 against 10 r^2 at r = 1e-3 / 3.8.
+    assert fall == pytest.approx(1.0, abs=1e-3)
 
 
 def test_gamma_zero_is_an_infinite_width():
@@ -76,7 +120,7 @@ def test_names_without_gamma_do_not_look_at_the_data():
 
 @pytest.mark.parametrize("kernel", ["rfb", None, 3])
 def test_unknown_kernels_are_refused_with_the_names(kernel):
-    with pytest.raises(ValueError, match=r"laplacian, linear, matern, poly, precomputed, rational"):
+    with pytest.raises(ValueError, match=r"laplacian, linear, matern, multiquadric, .*thin_plate"):
         resolve(kernel, X)
 
 

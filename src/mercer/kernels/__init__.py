@@ -5,6 +5,7 @@ from mercer.kernels.admissibility import power_series_check, power_series_coeffi
 from mercer.kernels.anova import ANOVA, Additive, Tensor, components
 from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum
 from mercer.kernels.callable import Callable, Pairwise
+from mercer.kernels.catalogue import catalogue
 from mercer.kernels.compact import BSpline, RadialBSpline, Wendland
 from mercer.kernels.convolution import convolution_root, self_convolution
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid, monomials
@@ -90,6 +91,7 @@ __all__ = [
     "Transform",
     "Transformed",
     "Wendland",
+    "catalogue",
     "components",
     "convolution_root",
     "fourier_transform",

@@ -9,10 +9,21 @@ import numpy as np
 
 from mercer.kernels import callable as _callable
 from mercer.kernels._pairwise import BLOCK_BYTES, Data, as_points, is_sparse, row_slices
+from mercer.kernels.anova import ANOVA, Additive
 from mercer.kernels.base import Kernel
+from mercer.kernels.compact import BSpline, Wendland
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
+from mercer.kernels.multiquadric import Cauchy, DampedOscillator, InverseMultiquadric, Multiquadric
+from mercer.kernels.periodic import Periodic, PeriodicGaussian
+from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
 from mercer.kernels.precomputed import Precomputed
-from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
+from mercer.kernels.stationary import (
+    Gaussian,
+    Laplacian,
+    Matern,
+    PoweredExponential,
+    RationalQuadratic,
+)
 
 
 def _width(gamma: float) -> Any:
@@ -27,11 +38,29 @@ NAMES: dict[str, Callable[[float, int, float], Kernel]] = {
     "laplacian": lambda gamma, degree, coef0: Laplacian(1.0 / gamma if gamma else np.inf),
     "matern": lambda gamma, degree, coef0: Matern(_width(gamma)),
     "rational_quadratic": lambda gamma, degree, coef0: RationalQuadratic(_width(gamma)),
+    "powered_exponential": lambda gamma, degree, coef0: PoweredExponential(_width(gamma)),
+    "cauchy": lambda gamma, degree, coef0: Cauchy(_width(gamma)),
+    "damped_oscillator": lambda gamma, degree, coef0: DampedOscillator(_width(gamma)),
+    "inverse_multiquadric": lambda gamma, degree, coef0: InverseMultiquadric(_width(gamma)),
+    "multiquadric": lambda gamma, degree, coef0: Multiquadric(_width(gamma)),
+    # Compact kernels reach as far as makes them the Gaussian to second order: the cubic spline at
+    # frequency zero, where its variance is (3 + 1)/12, Wendland's, 1 - 10 r^2 + ..., at r = 0.
+    "bspline": lambda gamma, degree, coef0: BSpline(np.sqrt(3.0) * _width(gamma)),
+    "wendland": lambda gamma, degree, coef0: Wendland(np.sqrt(20.0) * _width(gamma)),
+    "additive": lambda gamma, degree, coef0: Additive(Gaussian.from_gamma(gamma)),
+    "anova": lambda gamma, degree, coef0: ANOVA(Gaussian.from_gamma(gamma)),
 }
 """Kernels with a width, as functions of gamma, degree and coef0."""
 
-FREE: dict[str, Callable[[], Kernel]] = {"linear": Linear, "precomputed": Precomputed}
-"""Kernels without parameters."""
+FREE: dict[str, Callable[[], Kernel]] = {
+    "linear": Linear,
+    "precomputed": Precomputed,
+    "thin_plate": ThinPlate,
+    "polyharmonic": Polyharmonic,
+    "periodic": Periodic,
+    "periodic_gaussian": PeriodicGaussian,
+}
+"""Kernels without parameters that the data could set."""
 
 
 def resolve(
@@ -48,13 +77,17 @@ def resolve(
     kernel : Kernel, str or callable
         A kernel is returned as it is, a function of two sets of points is wrapped. Names are
         ``linear``, ``poly``, ``rbf``, ``sigmoid``, ``laplacian``, ``matern`` (:math:`\nu = 3/2`),
-        ``rational_quadratic`` (:math:`\alpha = 1`) and ``precomputed``.
+        ``rational_quadratic`` (:math:`\alpha = 1`), ``powered_exponential``, ``cauchy``,
+        ``damped_oscillator``, ``inverse_multiquadric``, ``multiquadric``, ``thin_plate``,
+        ``polyharmonic``, ``bspline``, ``wendland``, ``periodic`` (of period 1),
+        ``periodic_gaussian`` (of period :math:`2\pi`), ``additive`` and ``anova`` (of Gaussians),
+        and ``precomputed``.
     X : (n, p) points
         The training points.
     gamma : {"scale", "auto"} or float, default="scale"
         :math:`1/(p \operatorname{var} X)`, :math:`1/p`, or the number itself: the factor of the
-        inner product, of the squared distance (the widths of ``matern`` and
-        ``rational_quadratic`` are those of the Gaussian with the same gamma) or of the absolute
+        inner product, of the squared distance (all widths are those of the Gaussian with the same
+        gamma; compact kernels reach as far as makes them nearly that Gaussian) or of the absolute
         distance (``laplacian``).
     degree : int, default=3
         Of ``poly``.
