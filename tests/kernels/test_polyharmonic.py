@@ -8,7 +8,8 @@ from scipy import linalg, special
 from scipy.interpolate import RBFInterpolator, make_smoothing_spline
 from scipy.spatial.distance import cdist
 
-from mercer.kernels import Kernel, Polyharmonic, ThinPlate
+from mercer.kernels import Kernel, Multiquadric, Polyharmonic, ThinPlate
+from mercer.kernels.polyharmonic import spectral_constant
 
 EPS = np.finfo(np.float64).eps
 
@@ -151,6 +152,33 @@ def test_the_quadratic_form_is_the_penalty_of_all_derivatives(order, dim, rng):
     rounding = 4 * EPS * np.abs(pairs).sum() * low ** (dim - 2 * order)
     assert a @ K @ a == pytest.approx(penalty, abs=tail + rounding)
     assert tail + rounding < 0.02 * penalty
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("exponent", [0.4, 1.0, 1.5, 2.7, 3.0, 5.0])
+def test_spectra_are_limits_of_multiquadrics(exponent, dim):
+    """(l^2 + r^2)^(e/2) is r^e for l = 0; at l = 1e-6 its spectrum lacks O(l^2) or O(l^(d+e))."""
+    omega, scale = np.array([0.3, 1.0, 4.0]), 1e-6
+    found = scale**exponent * Multiquadric(scale, exponent / 2).spectrum(omega, dim)
+    bound = 10 * (4.0 * scale) ** min(2.0, dim + exponent)
+    np.testing.assert_allclose(
+        Polyharmonic(exponent).spectrum(omega, dim), found, rtol=bound + 1e-12
+    )
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("exponent", [2, 4, 6])
+def test_spectra_with_a_logarithm_are_derivatives(exponent, dim):
+    """r^(e + h) = r^e + h r^e ln r + ..., and the transform of r^e is zero away from zero."""
+    h = 1e-5
+    up, down = (spectral_constant(exponent + s, dim) / h for s in (h, -h))
+    # The mean of both one-sided quotients errs by h^2, times logarithms of the order of 10.
+    assert 0.5 * (up + down) == pytest.approx(
+        spectral_constant(exponent, dim), rel=100 * h**2 + 1e-9
+    )
+    assert spectral_constant(2.0, dim) == pytest.approx(
+        2 ** (1 + dim / 2) * special.gamma(1 + dim / 2)
+    )
 
 
 # Independent splines -----------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import special
 
-from mercer.kernels._pairwise import CHUNK_BYTES, Array, Data, row_slices
+from mercer.kernels._pairwise import BLOCK_BYTES, CHUNK_BYTES, Array, Data, row_slices
 
 EPS = float(np.finfo(np.float64).eps)
 ROUNDING = 48.0 * EPS
@@ -207,6 +207,17 @@ def polynomial_transform(
     >>> polynomial_transform(np.ones_like, *coef, np.array([0.9]), 3).values.round(8)
     array([0.24503258])
     """
+    parts = [
+        _polynomial_transform(profile, at_zero, at_one, omega[part], dim)
+        for part in row_slices(len(omega), 16 * 80, BLOCK_BYTES)
+    ]
+    value, error = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
+    return Transform(np.where(np.abs(value) > error, value, np.nan), error, error)
+
+
+def _polynomial_transform(
+    profile: Callable[[Array], Array], at_zero: Array, at_one: Array, omega: Array, dim: int
+) -> Array:
     nu = 0.5 * dim - 1.0
     r, weight = np.polynomial.legendre.leggauss(80)
     r, weight = 0.5 * (r + 1.0), 0.5 * weight
@@ -230,8 +241,7 @@ def polynomial_transform(
     other = np.where(omega > 20.0, 4.0 * ROUNDING * size, np.inf)
     better = other < error
     value = np.where(better, start.sum(axis=1) - half_wave.sum(axis=1), value)
-    error = np.where(better, other, error)
-    return Transform(np.where(np.abs(value) > error, value, np.nan), error, error)
+    return np.stack([value, np.where(better, other, error)])
 
 
 class _Mesh:
