@@ -10,7 +10,18 @@ from scipy import sparse
 from sklearn.preprocessing import PolynomialFeatures
 
 from cases_kernels import FEATURES, NULL_SPACES, sine
-from mercer.regularizers import Constant, Empty, Functions, Polynomial, Sum, null_space
+from mercer.regularizers import (
+    Breaks,
+    Columns,
+    Constant,
+    Empty,
+    Functions,
+    Monomials,
+    Polynomial,
+    Sum,
+    complete,
+    null_space,
+)
 
 X = np.random.default_rng(0).normal(size=(9, FEATURES))
 
@@ -120,3 +131,68 @@ def test_nonsense_is_refused_with_a_sentence(build, message):
 def test_other_operands_are_type_errors():
     with pytest.raises(TypeError):
         Constant() + 1.0
+
+
+def test_names_of_features_are_used_and_bound():
+    space = (
+        Polynomial(1) + Columns(["b"]) + Breaks([0.5], column="a") + Functions([np.sin], on=["b"])
+    )
+    bound = space.bind(["a", "b"])
+    assert bound.names(2, ["a", "b"]) == ["1", "a", "b", "b", "jump at a = 0.5", "sin(b)"]
+    assert bound.names(2)[:4] == ["1", "x0", "x1", "x1"]
+    Z = np.array([[0.4, 2.0], [0.6, 3.0]])
+    expected = [[1.0, 0.4, 2.0, 2.0, 0.0, np.sin(2.0)], [1.0, 0.6, 3.0, 3.0, 1.0, np.sin(3.0)]]
+    np.testing.assert_array_equal(bound(Z), expected)
+    assert space.left.left.right.columns == ["b"]  # the original keeps its names
+    with pytest.raises(ValueError, match="fit the machine on a data frame"):
+        Columns(["b"])(Z)
+    with pytest.raises(ValueError, match="no feature 'c'"):
+        Columns(["c"]).bind(["a", "b"])
+
+
+def test_functions_of_numpy_act_on_every_feature():
+    space = Functions([np.sin, sine])
+    assert space.size(FEATURES) == FEATURES + 1
+    assert space.names(FEATURES) == ["sin(x0)", "sin(x1)", "sin(x2)", "sine"]
+    np.testing.assert_array_equal(space(X), np.c_[np.sin(X), np.sin(X[:, 0])])
+    assert repr(Functions([np.sin], on=[1])) == "Functions([sin], on=[1])"
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_breaks_are_jumps_of_a_derivative(order):
+    """Differences of the k-th order on either side of the knot differ by one."""
+    h = 2.0**-6
+    grid = np.arange(-8, 9)[:, None] * h
+    values = Breaks([0.0], order=order)(grid)[:, 0]
+    quotients = np.diff(values, order) / h**order
+    np.testing.assert_allclose(quotients[0], 0.0, atol=0)
+    np.testing.assert_allclose(quotients[-1], 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Columns([]), "not empty"),
+        (lambda: Columns([0.5]), "positions or of names"),
+        (lambda: Breaks([]), "finite numbers"),
+        (lambda: Breaks([np.nan]), "finite numbers"),
+        (lambda: Breaks([0.0], order=-1), "at least 0"),
+        (lambda: Breaks([0.0], order=0.5), "at least 0"),
+    ],
+)
+def test_mistakes_are_explained(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_what_a_kernel_needs_is_added_once():
+    needed = [(), (0,), (1,)]
+    assert complete(Constant(), needed, 2).names(2) == ["1", "x0", "x1"]
+    assert complete(Empty(), needed, 2).names(2) == ["1", "x0", "x1"]
+    assert complete(Constant() + Columns([1]), needed, 2).names(2) == ["1", "x0", "x1"]
+    assert complete(Polynomial(2), needed, 2) == Polynomial(2)
+    assert complete(Constant(), [], 2) == Constant()
+    wave = Functions([sine])
+    assert complete(Constant() + wave, needed, 2).names(2) == ["1", "x0", "x1", "sine"]
+    parabola = Monomials([(0, 0), (0,)])
+    assert complete(parabola, needed, 2).names(2) == ["1", "x1", "x0^2", "x0"]
