@@ -4,9 +4,9 @@ What a machine keeps
 
 A fitted machine is a filter too. The squared loss is linear in the data, so its response to a wave
 of any frequency is known: slow waves pass, fast ones are removed, and the weight C of the loss and
-the width of the kernel decide where in between; a small weight shrinks all of them. Above, data with a slow and a fast wave and
-noise, and three fits. Below, what each machine does to every frequency; points are the share of
-the data itself that is left in the fit.
+the width of the kernel decide where in between; a small weight shrinks all of them. Above, data
+with a slow and a fast wave and noise, and three fits. Below, what each machine does to every
+frequency; points are the share of the data itself that is left in the fit.
 """
 
 import matplotlib.pyplot as plt

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cases_kernels import FEATURES, STATIONARY
+from cases_kernels import FAMILIES, FEATURES, STATIONARY
 from mercer.inspect import conditional_order, is_kernel
 from mercer.inspect._witness import clouds, refute
 from mercer.kernels import (
@@ -18,8 +18,10 @@ from mercer.kernels import (
     PeriodicGaussian,
     Polyharmonic,
     Polynomial,
+    PowerSeries,
     Sigmoid,
     Spline,
+    Tabulated,
     ThinPlate,
 )
 
@@ -173,6 +175,28 @@ def test_stationary_kernels_of_the_library(kernel):
 )
 def test_order_of_kernels(kernel: Kernel, dim, order):
     assert is_kernel(kernel, dim=dim).order == order
+
+
+# A table's spectrum is computed by quadrature, which takes seconds: its own tests look at it.
+CONDITIONAL = [
+    k for k in FAMILIES if (k.order or not k.positive_definite) and not isinstance(k, Tabulated)
+]
+
+
+@pytest.mark.parametrize("kernel", CONDITIONAL, ids=repr)
+def test_conditional_and_indefinite_kernels_of_the_library_say_what_they_are(kernel: Kernel):
+    verdict = is_kernel(kernel, dim=FEATURES)
+    assert bool(verdict) == kernel.positive_definite
+    assert verdict.order is None or verdict.order <= kernel.order
+    if kernel.positive_definite and kernel.radial and not isinstance(kernel, ThinPlate):
+        # A thin plate keeps the order of its penalty; in many dimensions a lower one would do.
+        assert verdict.order == kernel.order
+
+
+def test_points_that_a_kernel_refuses_are_passed_over():
+    assert is_kernel(PowerSeries("exp", 0.3 * Linear()), dim=3).positive_definite
+    with pytest.raises(ValueError, match="one feature"):
+        is_kernel(Spline(2), dim=2)
 
 
 def test_a_kernel_that_lies_about_its_order_is_caught():

@@ -216,7 +216,7 @@ def _judge(
     kernel: Kernel, points: Data | None, dim: int, max_order: int, random_state: int
 ) -> Verdict:
     """Judge a kernel by what it tells about itself, and by samples."""
-    sets = [points] if points is not None else list(_made_up(kernel, dim, random_state))
+    sets = [points] if points is not None else _taken(kernel, _made_up(kernel, dim, random_state))
     where = "these points" if points is not None else _space(kernel, dim)
     asymmetry = max(_asymmetry(kernel, X) for X in sets[:8])
     if asymmetry > 1e-8:
@@ -345,6 +345,21 @@ def _made_up(kernel: Kernel, dim: int, random_state: int) -> Iterator[Array]:
             yield rng.uniform(lower, upper, (n, dim))
         return
     yield from clouds(dim, _scales(kernel, dim), random_state)
+
+
+def _taken(kernel: Kernel, sets: Iterator[Array]) -> list[Array]:
+    """Return the sets of points that a kernel does not refuse, as it may for being too large."""
+    taken, refusal = [], None
+    for X in sets:
+        try:
+            kernel(X, X)
+        except ValueError as error:
+            refusal = error
+        else:
+            taken.append(X)
+    if not taken and refusal is not None:
+        raise refusal
+    return taken
 
 
 def _scales(kernel: Kernel, dim: int) -> tuple[float, ...]:
