@@ -6,7 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 from mercer import SVC, SVR, KernelRegressor
 from mercer.inspect import machine_report
-from mercer.kernels import Dirichlet, Gaussian, Linear, Matern, PeriodicGaussian
+from mercer.kernels import Dirichlet, Gaussian, Linear, Matern, PeriodicGaussian, ThinPlate
 from mercer.losses import Squared
 from mercer.regularizers import Constant, Empty, Polynomial
 
@@ -36,17 +36,22 @@ def test_on_a_circle_the_transfer_is_the_shrinkage_of_each_frequency():
     assert report.function is None  # a periodic function has no transform on the line
 
 
-def test_shrinkage_is_the_spectrum_of_the_smoother():
-    for null_space in (Constant(), Polynomial(1), Empty()):
-        fitted = machine(Matern(2.0), C=3.0, null_space=null_space)
-        smoother = np.stack([fitted.fit(LINE, e).predict(LINE) for e in np.eye(80)], axis=1)
-        report = machine_report(fitted, LINE, np.eye(80)[0])
-        expected = np.linalg.eigvalsh(0.5 * (smoother + smoother.T))[::-1]
-        waves = np.exp(1j * np.outer(LINE[:, 0], report.omega))
-        response = np.einsum("ij,ik,kj->j", waves.conj(), smoother, waves).real / 80.0
-        assert report.response == pytest.approx(response, abs=1e-7)
-        assert np.sort(report.shrinkage)[::-1] == pytest.approx(expected, abs=1e-7)
-        assert report.degrees_of_freedom == pytest.approx(np.trace(smoother), abs=1e-6)
+@pytest.mark.parametrize(
+    ("kernel", "null_space"),
+    [(Matern(2.0), Constant()), (Matern(2.0), Polynomial(1)), (Matern(2.0), Empty()),
+     (ThinPlate(2), None)],
+)  # fmt: skip
+def test_shrinkage_is_the_spectrum_of_the_smoother(kernel, null_space):
+    x = LINE[::2]
+    fitted = machine(kernel, C=3.0, null_space=null_space)
+    smoother = np.stack([fitted.fit(x, e).predict(x) for e in np.eye(40)], axis=1)
+    report = machine_report(fitted, x, np.eye(40)[0])
+    expected = np.linalg.eigvalsh(0.5 * (smoother + smoother.T))[::-1]
+    assert np.sort(report.shrinkage)[::-1] == pytest.approx(expected, abs=1e-7)
+    assert report.degrees_of_freedom == pytest.approx(np.trace(smoother), abs=1e-6)
+    waves = np.exp(1j * np.outer(x[:, 0], report.omega))
+    response = np.einsum("ij,ik,kj->j", waves.conj(), smoother, waves).real / 40.0
+    assert report.response == pytest.approx(response, abs=1e-7)
 
 
 def test_transform_of_the_fitted_function():

@@ -241,7 +241,7 @@ class Consistency(Report):
     consistent: bool
 
     D: Array
-    r"""Inner products :math:`\\langle P k(x_i, \\cdot), P k(x_j, \\cdot) \\rangle`."""
+    r"""Inner products :math:`\langle P k(x_i, \cdot), P k(x_j, \cdot) \rangle`."""
 
     K: Array
     """Kernel values."""
