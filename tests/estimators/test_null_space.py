@@ -19,7 +19,7 @@ from mercer import (
     OneClassSVM,
     QuantileSVR,
 )
-from mercer.kernels import Gaussian, Linear, Multiquadric, Polyharmonic, ThinPlate
+from mercer.kernels import Gaussian, Linear, Multiquadric, Polyharmonic, StringSpectrum, ThinPlate
 from mercer.losses import Squared
 from mercer.regularizers import Breaks, Columns, Constant, Empty, Functions, Polynomial
 
@@ -199,6 +199,13 @@ def test_searches_reach_into_the_null_space():
         cv=3,
     ).fit(X, Y)
     assert search.best_params_["null_space__degree"] == 1
+
+
+def test_features_that_nobody_has():
+    with pytest.raises(ValueError, match="a precomputed kernel there are no features"):
+        SVR(kernel="precomputed", null_space=Polynomial(1)).fit(X @ X.T, Y)
+    with pytest.raises(ValueError, match="a kernel of objects there are no features"):
+        SVR(kernel=StringSpectrum(1), null_space=Columns([0])).fit(["a", "b"], [0.0, 1.0])
 
 
 def test_functions_that_are_not_finite_are_refused():

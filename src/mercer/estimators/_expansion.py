@@ -220,6 +220,12 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         p = self.shape_fit_[-1]
         if not self._function:
             space = complete(space, self.kernel_.unpenalized(p), p)
+        if (self._precomputed or self._objects) and not set(space.names(p)) <= {"1"}:
+            kind = "a precomputed kernel" if self._precomputed else "a kernel of objects"
+            raise ValueError(
+                f"With {kind} there are no features that {space!r} could read; only a constant can "
+                "stay unpenalized."
+            )
         B = space(X)
         if not np.all(np.isfinite(B)):
             j = int(np.flatnonzero(~np.all(np.isfinite(B), axis=0))[0])

@@ -7,6 +7,7 @@ from mercer.gram.indexed import Indexed
 from mercer.gram.low_rank import LowRank
 from mercer.gram.make import make
 from mercer.gram.precomputed import Precomputed
+from mercer.gram.projected import Projected
 from mercer.gram.remembered import Remembered
 from mercer.gram.rows import RowStore
 from mercer.gram.sparse import Sparse
@@ -20,6 +21,7 @@ __all__ = [
     "Indexed",
     "LowRank",
     "Precomputed",
+    "Projected",
     "Remembered",
     "RowStore",
     "Sparse",
