@@ -131,6 +131,7 @@ def test_discrete_spectra():
     assert flat.decay.kind == "finite"
     assert flat.edge(0.5) == pytest.approx(10.0)
     assert flat.half == pytest.approx(10.0)
+    assert band_edge(Dirichlet(10, period=1.0), 0.5) == pytest.approx(20.0 * np.pi)
     assert flat.integrable is None
     with pytest.raises(ValueError, match="period"):
         flat.widened(2.0)

@@ -1,17 +1,10 @@
 """Instruments: what a kernel penalizes, whether it is one, and what a fitted machine kept."""
 
 from mercer.inspect.admissible import Verdict, conditional_order, is_kernel
+from mercer.inspect.bands import Bandwidth, band_edge, bandwidth, spectral_decay, widen
 from mercer.inspect.comparison import Comparison, Equivalence, compare, equivalent_width
 from mercer.inspect.decay import Decay, classify_decay
-from mercer.inspect.filters import (
-    Bandwidth,
-    FilterCurve,
-    band_edge,
-    bandwidth,
-    filter_curve,
-    spectral_decay,
-    widen,
-)
+from mercer.inspect.filters import FilterCurve, filter_curve
 from mercer.inspect.gram import (
     GramReport,
     PSDCheck,

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import optimize
 
 from mercer.inspect._report import Report
-from mercer.inspect.filters import along, band_edge, widen
+from mercer.inspect.bands import along, band_edge, widen
 from mercer.kernels._pairwise import Array
 from mercer.kernels.base import Kernel
 

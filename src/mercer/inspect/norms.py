@@ -11,7 +11,7 @@ import numpy as np
 from scipy import integrate
 
 from mercer.inspect._report import Report
-from mercer.inspect.filters import frequency_scale, resolution
+from mercer.inspect.bands import frequency_scale, resolution
 from mercer.kernels._pairwise import Array, Data
 from mercer.kernels.base import Kernel
 
