@@ -15,6 +15,8 @@ KERNELS: list[Kernel] = [
     RadialBSpline(1.6),
     RadialBSpline(SCALES, dim=4),
     RadialBSpline(0.9, dim=7),
+    RadialBSpline(1.2, degree=3),
+    RadialBSpline(SCALES, degree=5),
     Wendland(3.0, smoothness=0),
     Wendland(2.5),
     Wendland([1.4, 3.0, 4.0], smoothness=2, dim=4),

@@ -37,6 +37,9 @@ RADIAL: list[Kernel] = [
     RadialBSpline(0.8, dim=2),
     RadialBSpline(0.9, dim=3),
     RadialBSpline(0.7, dim=5),
+    RadialBSpline(0.5, degree=3, dim=1),
+    RadialBSpline(0.5, degree=3, dim=3),
+    RadialBSpline(0.3, degree=5, dim=2),
     Wendland(2.0, smoothness=0),
     Wendland(2.0, smoothness=1),
     Wendland(2.5, smoothness=2, dim=2),
@@ -153,7 +156,7 @@ FALLING = [
     )
 ]
 WAVING = [
-    *[(RadialBSpline(1.1, dim), dim) for dim in (1, 2, 3)],
+    *[(RadialBSpline(1.1, dim=dim), dim) for dim in (1, 2, 3)],
     *[(Wendland(2.0, smoothness), 3) for smoothness in range(4)],
     *[(BSpline(1.3, degree), 1) for degree in (1, 3, 5)],
 ]

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from math import comb, factorial
 
 import numpy as np
+from numpy.polynomial import chebyshev
 from scipy import special
 
 from mercer._params import is_integer
+from mercer.kernels._balls import convolved_balls, evaluate
 from mercer.kernels._pairwise import (
     BLOCK_BYTES,
     CHUNK_BYTES,
@@ -210,25 +212,27 @@ class Ball(Radial):
 
 @dataclass(eq=False)
 class RadialBSpline(Ball):
-    r"""The common volume of two balls, the triangle of one dimension in several.
+    r"""Balls convolved with each other, the radial counterpart of B-splines.
 
-    .. math:: k(x, z) = \frac{(1_U * 1_U)(u)}{|U|} = I_{1 - q^2}(\tfrac{d+1}{2}, \tfrac12), \qquad
-              u = \frac{x - z}{l}, \quad q = \frac{|u|}{2}
+    .. math:: k(x, z) = \frac{(1_U * \dots * 1_U)(u)}{(1_U * \dots * 1_U)(0)}, \qquad
+              u = \frac{x - z}{l}
 
-    with the unit ball U of :math:`\mathbb{R}^d` and the regularized incomplete beta function:
-    :math:`1 - q` for d = 1, the circular :math:`\frac{2}{\pi} (\arccos q - q \sqrt{1 - q^2})`
-    for 2, the spherical :math:`1 - \frac32 q + \frac12 q^3` of geostatistics for 3. It vanishes
-    where :math:`|x - z| \ge 2l`. The spectrum in d dimensions is
-    :math:`2^{d/2} \Gamma(1 + \frac d2) l^d (t^{-d/2} J_{d/2}(t))^2` with :math:`t = l |\omega|`, in
-    fewer dimensions it is computed by quadrature.
-
-    Further convolutions are smoother, but have no closed form in even dimensions; for smooth
-    kernels of compact support there is :class:`Wendland`.
+    with n + 1 unit balls U of :math:`\mathbb{R}^d`; it vanishes where
+    :math:`|x - z| \ge (n + 1) l`. For n = 1 it is the common volume of two balls,
+    :math:`I_{1 - q^2}(\frac{d+1}{2}, \frac12)` with :math:`q = |u|/2` and the regularized
+    incomplete beta function: :math:`1 - q` for d = 1, the circular
+    :math:`\frac{2}{\pi} (\arccos q - q \sqrt{1 - q^2})` for 2, the spherical
+    :math:`1 - \frac32 q + \frac12 q^3` of geostatistics for 3. Higher degrees are smoother, and
+    interpolated to rounding from their spectrum, a multiple of
+    :math:`(t^{-d/2} J_{d/2}(t))^{n+1}` with :math:`t = l |\omega|`. In fewer dimensions than d the
+    spectrum is computed by quadrature.
 
     Parameters
     ----------
     length_scale : float or (p,) array, default=1.0
         The radius l of the balls, one for all features or one for each.
+    degree : {1, 3, 5}, default=1
+        The number n of convolutions; odd, because even ones are not positive definite.
     dim : int, default=3
         The dimension d of the balls; points may have fewer features, not more.
 
@@ -243,17 +247,36 @@ class RadialBSpline(Ball):
     """
 
     length_scale: LengthScale = 1.0
+    degree: int = 1
     dim: int = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not is_integer(self.degree) or self.degree not in (1, 3, 5):
+            raise ValueError(f"degree must be 1, 3 or 5, got {self.degree!r}.")
 
     @property
     def _reach(self) -> float:
-        return 2.0
+        return self.degree + 1.0
 
     @property
     def _smooth(self) -> bool:
-        return False
+        return self.degree > 1
+
+    def _at(self, r: Array, times: int = 0) -> Array:
+        """Return the function of the distance, or a derivative of it, for more than two balls."""
+        n = int(self.degree)
+        if self.dim == 1:
+            # Knots at the distance of a diameter.
+            top = 2.0**times * float(_truncated_powers(np.zeros(1), n, 0)[0])
+            return (-1.0) ** times * _truncated_powers(0.5 * r, n, times) / top
+        _, series = convolved_balls(n, int(self.dim))
+        return evaluate(tuple(chebyshev.chebder(c, times) for c in series), r).astype(r.dtype)
 
     def _profile(self, s: Array) -> None:
+        if self.degree > 1:
+            s[...] = self._at(np.sqrt(s))
+            return
         q = np.minimum(0.5 * np.sqrt(s), 1.0)
         if self.dim == 1:
             s[...] = 1.0 - q
@@ -265,19 +288,32 @@ class RadialBSpline(Ball):
             s[...] = special.betainc(0.5 * (self.dim + 1), 0.5, (1.0 - q) * (1.0 + q))
 
     def _slope(self, s: Array) -> Array:
-        constant = 0.5 / float(special.beta(0.5 * (self.dim + 1), 0.5))
-        q = 0.5 * np.sqrt(s)
-        result = np.zeros_like(q)
-        inside = (q > 0.0) & (q < 1.0)
-        q = q[inside]
-        result[inside] = constant * ((1.0 - q) * (1.0 + q)) ** (0.5 * (self.dim - 1)) / q
+        r = np.sqrt(s)
+        result = np.zeros_like(r)
+        inside = (r > 0.0) & (r < self._reach)
+        r = r[inside]
+        if self.degree > 1:
+            result[inside] = -self._at(r, 1) / r
+            # Minus the second derivative at zero, from near by: only its size matters there.
+            step = np.full(1, 1e-3, dtype=s.dtype)
+            result[s == 0.0] = -(self._at(step, 1) / step)[0]
+            return result
+        constant = 1.0 / float(special.beta(0.5 * (self.dim + 1), 0.5))
+        result[inside] = constant * (1.0 - 0.25 * r * r) ** (0.5 * (self.dim - 1)) / r
         return result
 
     def _unit_spectrum(self, omega: Array) -> Array:
-        d, lengths = omega.shape[1], np.sqrt(squared_norms(omega))
+        d, n, lengths = omega.shape[1], int(self.degree), np.sqrt(squared_norms(omega))
         if d == self.dim:
-            constant = 2.0 ** (0.5 * d) * special.gamma(1.0 + 0.5 * d)
-            return np.asarray(constant * oscillation(lengths, d + 2) ** 2)
+            if n == 1:
+                constant = 2.0 ** (-0.5 * d) / float(special.gamma(1.0 + 0.5 * d))
+            elif d == 1:
+                # The value at zero of boxes of width 2 and transform sqrt(2/pi) sin(w)/w.
+                top = float(_truncated_powers(np.zeros(1), n, 0)[0])
+                constant = top * 2.0**n * (2.0 * np.pi) ** (-0.5 * n)
+            else:
+                constant = convolved_balls(n, d)[0]
+            return np.asarray(oscillation(lengths, d + 2) ** (n + 1) / constant)
 
         def profile(r: Array) -> Array:
             s = r * r
