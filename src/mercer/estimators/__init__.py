@@ -4,6 +4,7 @@ from mercer.estimators.errors import estimate_errors
 from mercer.estimators.general import KernelClassifier, KernelLogisticRegression, KernelRegressor
 from mercer.estimators.kriging import UniversalKriging
 from mercer.estimators.least_squares import GeneralizedLeastSquares
+from mercer.estimators.network import RegularizationNetwork
 from mercer.estimators.one_class import OneClassSVM
 from mercer.estimators.spline import SmoothingSpline, ThinPlateSpline
 from mercer.estimators.svc import SVC, NuSVC
@@ -21,6 +22,7 @@ __all__ = [
     "NuSVR",
     "OneClassSVM",
     "QuantileSVR",
+    "RegularizationNetwork",
     "SmoothingSpline",
     "ThinPlateSpline",
     "UniversalKriging",

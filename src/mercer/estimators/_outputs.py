@@ -45,8 +45,16 @@ class Outputs(Regression):
     def _n_problems(self) -> int:
         return self._n_outputs or 1
 
+    def _plain_gram(self, X: Any) -> Gram:
+        """Return the Gram of errors as they are."""
+        return super()._make_gram(X)
+
+    def _expansion(self, a: Array) -> Array:
+        """Return coefficients of the kernel from those of the Gram."""
+        return a
+
     def _make_gram(self, X: Any) -> Gram:
-        K = super()._make_gram(X)
+        K = self._plain_gram(X)
         self._whitening: Any = None
         for name in ("errors_", "innovations_", "_residual_coef", "_residual_X"):
             self.__dict__.pop(name, None)
@@ -82,7 +90,7 @@ class Outputs(Regression):
 
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
         read = [self._read(solution) for solution in solutions]
-        A = self._black(np.stack([a for a, _ in read], axis=1))
+        A = self._expansion(self._black(np.stack([a for a, _ in read], axis=1)))
         b = np.stack([b for _, b in read])
         index = np.flatnonzero(A.any(axis=1))
         self._store(X, index, A[index])

@@ -1,5 +1,6 @@
 """What "smooth" means, and what the penalty leaves free."""
 
+from mercer.regularizers.basis import BasisNotInRKHS, penalized
 from mercer.regularizers.errors import (
     ARMA,
     AutoRegressive,
@@ -26,6 +27,7 @@ from mercer.regularizers.null_space import (
 __all__ = [
     "ARMA",
     "AutoRegressive",
+    "BasisNotInRKHS",
     "Breaks",
     "Columns",
     "Constant",
@@ -42,4 +44,5 @@ __all__ = [
     "Precision",
     "Sum",
     "complete",
+    "penalized",
 ]
