@@ -146,3 +146,18 @@ def test_the_projected_matrix():
     assert tiled.single().dtype == np.float32
     np.testing.assert_allclose(tiled.single().dense(), tiled.dense(), rtol=0, atol=1e-5)
     assert Projected(Indexed(Dense(K), np.arange(12)), U).dtype == np.float64
+
+
+@pytest.mark.parametrize("seed", [2, 7])
+def test_rows_that_few_free_coefficients_cannot_restore(seed):
+    # At the tolerance two coefficients are free, which cannot restore three rows: solve on.
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0, 10, 50)
+    y = np.sin(x) + np.sinc(2 * (x - 5)) + rng.uniform(-0.2, 0.2, 50)
+    fold = {2: 7, 7: 4}[seed]
+    out = np.array_split(np.random.default_rng([seed, 1]).permutation(50), 10)[fold]
+    x, y = np.delete(x, out), np.delete(y, out)
+    B = np.column_stack([np.ones_like(x), np.sin(x), np.cos(x)])
+    K = Dense(Gaussian(0.25)(x[:, None]))
+    solution = minimize(RegularizedRisk(EpsilonInsensitive(0.05), K, y, 2.0**-7, B), SMO())
+    assert solution.converged

@@ -22,7 +22,7 @@ from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._multipliers import Multipliers, kept
 from mercer.solvers._pairs import pack, pair_steps, slopes, survey
-from mercer.solvers.base import Answer, Monitor, Solution, Solver, believed, settle
+from mercer.solvers.base import RESIDUAL, Answer, Monitor, Solution, Solver, believed, settle
 
 __all__ = ["SMO"]
 
@@ -145,8 +145,10 @@ class SMO(Solver):
                 stop = monitor.status is not None or monitor.spent(state.steps)
                 if stop or (tol <= least and moved <= least):
                     state.settle(risk, store)
-                    # What restores the rows exactly may have been needed where it was.
-                    if stop or state.survey()[2] <= self.tol or least <= LEAST * self.tol:
+                    # What restores the rows exactly may have been needed where it was, and where
+                    # fewer coefficients are free than there are rows nothing restores them.
+                    solved = state.survey()[2] <= self.tol and risk.residual(state.a) <= RESIDUAL
+                    if stop or solved or least <= LEAST * self.tol:
                         return state.answer()
                     least *= 0.1
                 slow = 0 if moved <= SLOW * best else slow + 1
