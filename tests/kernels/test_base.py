@@ -230,7 +230,7 @@ def test_gradients_cover_every_real_parameter(kernel):
 
 
 def _is_real(value, name):
-    if name in {"nu", "exponent", "lower", "upper", "dims", "period"}:
+    if name in {"nu", "exponent", "lower", "upper", "dims", "period", "places"}:
         return False  # smoothness and the place of a domain are chosen, not tuned
     array = np.asarray(value) if isinstance(value, float | list | np.ndarray) else np.asarray("")
     return array.dtype.kind == "f"

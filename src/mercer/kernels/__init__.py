@@ -20,6 +20,7 @@ from mercer.kernels.invariant import (
 )
 from mercer.kernels.multiquadric import Cauchy, DampedOscillator, InverseMultiquadric, Multiquadric
 from mercer.kernels.named import resolve, resolve_gamma
+from mercer.kernels.observed import Observed
 from mercer.kernels.operator import Green, from_penalty_matrix
 from mercer.kernels.periodic import Dirichlet, Periodic, PeriodicGaussian, Periodized
 from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
@@ -63,6 +64,7 @@ __all__ = [
     "Matern",
     "Multiquadric",
     "ObjectKernel",
+    "Observed",
     "Pairwise",
     "Periodic",
     "PeriodicGaussian",
