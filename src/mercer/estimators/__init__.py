@@ -9,6 +9,7 @@ from mercer.estimators.one_class import OneClassSVM
 from mercer.estimators.spline import SmoothingSpline, ThinPlateSpline
 from mercer.estimators.svc import SVC, NuSVC
 from mercer.estimators.svr import SVR, HuberSVR, NuSVR, QuantileSVR
+from mercer.estimators.terms import TermSelector
 
 __all__ = [
     "SVC",
@@ -24,6 +25,7 @@ __all__ = [
     "QuantileSVR",
     "RegularizationNetwork",
     "SmoothingSpline",
+    "TermSelector",
     "ThinPlateSpline",
     "UniversalKriging",
     "estimate_errors",

@@ -59,6 +59,10 @@ class BestLinear:
         """Return the part of columns that the trend does not reach."""
         return np.asarray(v - self.U @ (self.U.T @ v))
 
+    def whitened(self, v: Array) -> Array:
+        """Return columns off the trend with unit covariance, as far as they are seen there."""
+        return np.asarray(solve_triangular(self.L, self._off(v), lower=True))
+
     def coefficients(self, y: Array) -> tuple[Array, Array]:
         """Return a and b of the prediction ``k(x)'a + p(x)'b``."""
         a = self._off(cho_solve((self.L, True), self._off(y)))
@@ -96,7 +100,7 @@ class BestLinear:
         for the m contrasts :math:`z = Z'y` with :math:`Z'Z = 1` and :math:`Z'B = 0`.
         """
         m = len(y) - self.U.shape[1]
-        white = solve_triangular(self.L, self._off(y), lower=True)
+        white = self.whitened(y)
         scale = float(white @ white) / m
         log_det = 2 * np.sum(np.log(np.diag(self.L))) - self.U.shape[1] * np.log(self.tau)
         return -0.5 * float(log_det + m * (np.log(scale) + 1 + np.log(2 * np.pi))), scale
