@@ -15,6 +15,7 @@ from mercer.kernels.eigen import Eigensystem, Fourier
 from mercer.kernels.invariant import Breaks, Invariant, LocalityImproved, Symmetrized, Transformed
 from mercer.kernels.multiquadric import Cauchy, DampedOscillator, InverseMultiquadric, Multiquadric
 from mercer.kernels.named import FREE, NAMES
+from mercer.kernels.observed import Observed
 from mercer.kernels.operator import Green
 from mercer.kernels.periodic import Dirichlet, Periodic, PeriodicGaussian, Periodized
 from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
@@ -125,6 +126,11 @@ def rows() -> list[tuple[Kernel, str, str]]:
         (StringSpectrum(), "common pieces of n symbols", "weights of pieces"),
         (Subsequence(), "common pieces with gaps", "weights of pieces"),
         (SetKernel(Gaussian()), "mean over pairs of elements", "as k does, for means over sets"),
+        (
+            Observed(Gaussian(), np.zeros((1, 1))),
+            "sum_gh x_g z_h k(u_g, u_h)",
+            "what the kernel of the function does",
+        ),
         (Precomputed(), "an entry of the given matrix", "what the matrix says"),
         (Callable(np.dot), "a function of two sets of points", "what the function says"),
         (Pairwise(np.dot), "a function of two points", "what the function says"),
