@@ -286,26 +286,52 @@ def test_no_direction_among_the_outputs_is_preferred():
     assert rotated.solution_.objective == pytest.approx(machine.solution_.objective, rel=1e-10)
 
 
-def test_a_penalty_on_the_mean_of_the_outputs_is_a_rotation_away():
-    """C-12: permutations alone also allow a 1 + b J; its eigenvectors decouple the outputs."""
-    a, b, d = 1.0, 0.7, 3
-    M = a * np.eye(d) + b * np.ones((d, d))
-    values, R = np.linalg.eigh(M)
-    assert values == pytest.approx([a, a, a + d * b])
-    targets = OUTPUTS @ R
-    f = np.stack(
-        [
-            KernelRegressor(kernel=KERNEL, null_space=Empty(), C=C / value)
-            .fit(T, target)
-            .predict(T)
-            for value, target in zip(values, targets.T, strict=True)
-        ],
-        axis=1,
+@pytest.mark.parametrize("errors", [None, AutoRegressive(0.6)])
+def test_outputs_with_a_covariance(errors):
+    """One linear system of n d unknowns; C-12: permutations alone also allow a 1 + b J."""
+    d = 3
+    S = np.linalg.inv(1.0 * np.eye(d) + 0.7 * np.ones((d, d)))
+    machine = KernelRegressor(
+        kernel=KERNEL, null_space=Empty(), errors=errors, output_covariance=S, C=C
+    ).fit(T, OUTPUTS)
+    noise = np.eye(N) if errors is None else errors.matrix(T)
+    both = np.kron(K, S)
+    solved = np.linalg.solve(both + np.kron(noise, np.eye(d)) / C, OUTPUTS.ravel())
+    F = (both @ solved).reshape(N, d)
+    np.testing.assert_allclose(machine.predict(T), F, rtol=0, atol=1e-10)
+    # f = K A with A = a S for the multipliers a of the system.
+    A = solved.reshape(N, d) @ S
+    np.testing.assert_allclose(all_coefficients(machine), A, rtol=0, atol=1e-9)
+
+
+def test_a_covariance_of_outputs_with_a_trend():
+    S = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, -0.3], [0.0, -0.3, 0.7]])
+    machine = KernelRegressor(kernel=KERNEL, null_space=Polynomial(1), output_covariance=S, C=C)
+    machine.fit(T, OUTPUTS)
+    B = np.kron(np.c_[np.ones(N), T], np.eye(3))
+    M = np.kron(K, S) + np.eye(3 * N) / C
+    system = np.block([[M, B], [B.T, np.zeros((6, 6))]])
+    solved = np.linalg.solve(system, np.r_[OUTPUTS.ravel(), np.zeros(6)])
+    np.testing.assert_allclose(
+        machine.null_space_coef_, solved[3 * N :].reshape(2, 3).T, rtol=0, atol=1e-9
     )
-    # min over F of tr F'K^-1 F M / 2 + C |Y - F|^2 / 2 as one linear system of n d unknowns.
-    system = np.kron(K, np.linalg.inv(M)) + np.eye(N * d) / C
-    F = np.kron(K, np.linalg.inv(M)) @ np.linalg.solve(system, OUTPUTS.ravel())
-    np.testing.assert_allclose(f @ R.T, F.reshape(N, d), rtol=0, atol=1e-10)
+    # With the identity nothing is coupled.
+    plain = clone(machine).set_params(output_covariance=None).fit(T, OUTPUTS)
+    identity = clone(machine).set_params(output_covariance=np.eye(3)).fit(T, OUTPUTS)
+    np.testing.assert_allclose(identity.predict(NEW), plain.predict(NEW), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("loss", "S", "message"),
+    [
+        ("huber", np.eye(3), "squared loss only"),
+        ("squared", np.eye(2), "symmetric matrix"),
+        ("squared", np.ones((3, 3)), "positive definite"),
+    ],
+)
+def test_covariances_that_are_none(loss, S, message):
+    with pytest.raises(ValueError, match=message):
+        KernelRegressor(loss, KERNEL, output_covariance=S).fit(T, OUTPUTS)
 
 
 def test_parts_of_several_outputs():

@@ -14,6 +14,8 @@ from mercer.estimators._single import Regression
 from mercer.gram.base import Gram
 from mercer.gram.remembered import Remembered
 from mercer.gram.whitened import whiten
+from mercer.losses.base import Loss
+from mercer.losses.regression import Squared
 from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.errors import ErrorModel
 from mercer.solvers import Solution
@@ -28,6 +30,7 @@ class Outputs(Regression):
     """A machine that predicts a number or several, and may know how its errors hang together."""
 
     _several: ClassVar[bool] = True
+    output_covariance: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -79,19 +82,44 @@ class Outputs(Regression):
 
     def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
         loss, targets, B = self._check_loss(self._loss(), len(y)), self._white(y), self._white(B)
+        self._turn, shares = self._coupling(loss)
         if self._n_outputs is None:
             return [("", RegularizedRisk(loss, K, targets, c, B))]
         if K.resident:
             K = Remembered(K)
         return [
-            (f"output {k}", RegularizedRisk(loss, K, target, c, B))
-            for k, target in enumerate(targets.T)
+            (f"output {k}", RegularizedRisk(loss, K, target, share * c, B))
+            for k, (target, share) in enumerate(zip((targets @ self._turn).T, shares, strict=True))
         ]
+
+    def _coupling(self, loss: Loss) -> tuple[Array, Array]:
+        """Return the directions among the outputs that do not know of each other, and their sizes.
+
+        The squared loss looks the same from every direction, so that eigenvectors of the covariance
+        take the penalty apart.
+        """
+        d = self._n_outputs or 1
+        if self.output_covariance is None:
+            return np.eye(d), np.ones(d)
+        S = np.asarray(self.output_covariance, dtype=np.float64)
+        if not isinstance(loss, Squared):
+            raise ValueError("output_covariance couples outputs of the squared loss only.")
+        if S.shape != (d, d) or not np.allclose(S, S.T):
+            raise ValueError(
+                f"output_covariance must be a symmetric matrix {(d, d)}, got shape {S.shape}."
+            )
+        sizes, turn = np.linalg.eigh(S)
+        if not sizes[0] > 0:
+            raise ValueError(
+                "output_covariance must be positive definite; predict an output that is a "
+                "combination of others from those."
+            )
+        return turn, sizes
 
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
         read = [self._read(solution) for solution in solutions]
-        A = self._expansion(self._black(np.stack([a for a, _ in read], axis=1)))
-        b = np.stack([b for _, b in read])
+        A = self._expansion(self._black(np.stack([a for a, _ in read], axis=1) @ self._turn.T))
+        b = self._turn @ np.stack([b for _, b in read])
         index = np.flatnonzero(A.any(axis=1))
         self._store(X, index, A[index])
         self._n_support = np.array([len(index)], dtype=np.int32)
@@ -103,7 +131,7 @@ class Outputs(Regression):
             # Of the function that is predicted, not of what a solver carried along in float32.
             self.innovations_ = self._white(y - self._evaluate(X))
             self._residual_coef, self._residual_X = self._black(self.innovations_), X
-        del self._whitening
+        del self._whitening, self._turn
 
     def _flat(self, F: Array) -> Array:
         return F if self._n_outputs else F[:, 0]

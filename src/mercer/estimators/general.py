@@ -27,7 +27,8 @@ class KernelRegressor(Outputs):
     .. math:: \min_{f, b} \tfrac12 \|f\|^2 + C \sum_i s_i\, l(y_i, f(x_i) + b' p(x_i))
 
     Targets of shape (n, d) are d outputs: one function each, penalized alike,
-    :math:`\tfrac12 \sum_k \|f_k\|^2`, so that no direction among the outputs is preferred.
+    :math:`\tfrac12 \sum_k \|f_k\|^2`, so that no direction among the outputs is preferred, or by
+    :math:`\tfrac12 \sum_{kl} (S^{-1})_{kl} \langle f_k, f_l \rangle` with their covariance S.
 
     Parameters
     ----------
@@ -43,6 +44,8 @@ class KernelRegressor(Outputs):
         and the weights of samples act on whitened errors, :math:`W(y - f)` with
         :math:`W C W' = 1`, so that every loss of residuals combines with every model. Without it
         errors are as they come.
+    output_covariance : array-like of shape (n_outputs, n_outputs), optional
+        The covariance S of the outputs, for the squared loss; the identity by default.
     C : float, default=1.0
         Weight of the summed loss against the penalty.
     degree, gamma, coef0, tol, cache_size, verbose, max_iter :
@@ -81,6 +84,7 @@ class KernelRegressor(Outputs):
         **KernelMachine._parameter_constraints,
         "loss": [Loss, StrOptions(set(REGRESSION))],
         "errors": [ErrorModel, None],
+        "output_covariance": ["array-like", None],
     }
 
     def __init__(
@@ -90,6 +94,7 @@ class KernelRegressor(Outputs):
         *,
         null_space: NullSpace | None = None,
         errors: ErrorModel | None = None,
+        output_covariance: Any = None,
         C: float = 1.0,
         degree: int = 3,
         gamma: float | str = "scale",
@@ -107,6 +112,7 @@ class KernelRegressor(Outputs):
         self.kernel = kernel
         self.null_space = null_space
         self.errors = errors
+        self.output_covariance = output_covariance
         self.C = C
         self.degree = degree
         self.gamma = gamma

@@ -128,6 +128,9 @@ class RegularizationNetwork(Outputs):
     def _definite(self) -> bool:
         return True  # the matrix of the dual is a square
 
+    def _warn_if_indefinite(self, X: Any) -> None:
+        """Take a basis as it is: it may be any symmetric function."""
+
     def _loss(self) -> Loss:
         return resolve(self.loss, REGRESSION)
 
