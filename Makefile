@@ -11,7 +11,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 
 .DEFAULT_GOAL := help
 .PHONY: help install check test docs bench bench-exact bench-exact-short bench-path bench-growth \
-	bench-hard bench-report bench-grid
+	bench-hard bench-report bench-grid bench-compact bench-compact-short
 
 help:     ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -53,6 +53,12 @@ bench-growth: $(READY)  ## time and memory against rows, 12,500 to 200,000
 
 bench-hard: $(READY)  ## badly posed problems against LIBSVM
 	$(BIN)/python benchmarks/bench.py hard
+
+bench-compact: $(READY)  ## a compact kernel by its neighbours, 3,125 to 200,000 points
+	$(BIN)/python benchmarks/compact.py full
+
+bench-compact-short: $(READY)  ## a minute: does memory follow the neighbours, do objectives agree
+	$(BIN)/python benchmarks/compact.py short
 
 bench-report: $(READY)  ## the page of the last benchmarks, without measuring
 	$(BIN)/python benchmarks/bench.py report
