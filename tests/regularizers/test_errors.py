@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.linalg import toeplitz
+from scipy.linalg.lapack import dtbtrs
 from scipy.signal import lfilter
 from sklearn.base import clone
 
@@ -16,6 +17,7 @@ from mercer.regularizers import (
     LinearProcess,
     MovingAverage,
     Precision,
+    _arma,
 )
 
 N = 40
@@ -76,6 +78,19 @@ def test_whitening_whitens(model):
     np.testing.assert_allclose(W @ v[:, 0], array(W) @ v[:, 0], atol=1e-10)
     np.testing.assert_allclose(W.T @ v, array(W).T @ v, atol=1e-10)
     np.testing.assert_allclose(W.T @ v[:, 0], array(W).T @ v[:, 0], atol=1e-10)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=short)
+def test_whitening_takes_matrices_without_columns(model, monkeypatch):
+    # Machines without unpenalized functions whiten none; LAPACK would write where nothing is.
+    def refuse(L, v, **options):
+        assert np.size(v)
+        return dtbtrs(L, v, **options)
+
+    monkeypatch.setattr(_arma, "dtbtrs", refuse)
+    W = model.whitening(X)
+    for matrix in (W, W.T):
+        assert (matrix @ np.empty((N, 0))).shape == (N, 0)
 
 
 @pytest.mark.parametrize("model", PROCESSES, ids=short)

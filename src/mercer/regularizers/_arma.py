@@ -169,6 +169,12 @@ def bridged(phi: float, gaps: Array) -> Any:
 
 def operator(n: int, forward: Any, backward: Any) -> LinearOperator:
     """Return a square map from functions of vectors or matrices."""
+
+    def guarded(function: Any) -> Any:
+        # The wrappers of LAPACK write into memory that a matrix without columns does not have.
+        return lambda v: function(v) if np.size(v) else np.zeros(np.shape(v))
+
+    forward, backward = guarded(forward), guarded(backward)
     return LinearOperator(
         (n, n), matvec=forward, rmatvec=backward, matmat=forward, rmatmat=backward, dtype=float
     )
