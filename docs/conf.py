@@ -69,6 +69,7 @@ ROOMS = (
     "problems",
     "solvers",
     "capacity",
+    "series",
     "inspect",
     "plotting",
     "datasets",

@@ -57,6 +57,7 @@ _ROOMS = [
     "plotting",
     "problems",
     "regularizers",
+    "series",
     "solvers",
 ]
 

@@ -36,7 +36,7 @@ from mercer.kernels._profiled import Spectral
 from mercer.kernels.base import Evaluator, Kernel
 from mercer.kernels.stationary import Gaussian, LengthScale, Radial
 
-Table: TypeAlias = tuple[Sequence[float], Sequence[float]]
+Table: TypeAlias = tuple[Sequence[float] | Array, Sequence[float] | Array]
 
 
 @dataclass(eq=False)
