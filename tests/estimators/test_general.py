@@ -14,9 +14,10 @@ from sklearn.metrics.pairwise import (
 )
 
 from estimators.twins import TOL, agree, sample, slack
-from mercer import SVC, KernelClassifier, KernelLogisticRegression, KernelRegressor
+from mercer import SVC, SVR, KernelClassifier, KernelLogisticRegression, KernelRegressor
+from mercer.estimators import IndefiniteKernel
 from mercer.gram import Dense
-from mercer.kernels import Gaussian, Linear, Matern
+from mercer.kernels import BSpline, Gaussian, Linear, Matern, Sigmoid
 from mercer.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Pinball
 from mercer.losses.named import CLASSIFICATION, REGRESSION
 from mercer.problems import RegularizedRisk
@@ -122,6 +123,7 @@ class TestProbabilities:
         assert machine.predict_log_proba(far).min() == -np.inf
 
 
+@pytest.mark.filterwarnings("ignore:Sigmoid.*is not positive definite")
 @pytest.mark.parametrize("gamma", ["scale", "auto", 0.3])
 @pytest.mark.parametrize(
     ("name", "theirs"),
@@ -142,6 +144,14 @@ def test_names_mean_scikit_learns_kernels(name, theirs, gamma):
     np.testing.assert_allclose(machine.kernel_(X), theirs(X, gamma=width), rtol=1e-12, atol=1e-12)
     if name in ("rbf", "poly", "sigmoid"):
         assert machine._gamma == pytest.approx(width)
+
+
+def test_a_kernel_that_is_none_is_told():
+    with pytest.warns(IndefiniteKernel, match=r"Sigmoid.* has the eigenvalue -"):
+        SVC(kernel=Sigmoid(1.0, -1.0)).fit(X, Z > 0)
+    with pytest.warns(IndefiniteKernel, match="BSpline"):
+        SVR(kernel=BSpline(2.0, degree=2)).fit(X, Z)
+    SVR(kernel=Sigmoid(1e-3, 1.0)).fit(X[:1], Z[:1])  # nothing negative is seen in one point
 
 
 def test_positional_parameters():

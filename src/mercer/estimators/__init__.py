@@ -1,5 +1,6 @@
 """The scikit-learn face: machines as declarations of loss, kernel, null space and solver."""
 
+from mercer.estimators._expansion import IndefiniteKernel
 from mercer.estimators.errors import estimate_errors
 from mercer.estimators.general import KernelClassifier, KernelLogisticRegression, KernelRegressor
 from mercer.estimators.kriging import UniversalKriging
@@ -16,6 +17,7 @@ __all__ = [
     "SVR",
     "GeneralizedLeastSquares",
     "HuberSVR",
+    "IndefiniteKernel",
     "KernelClassifier",
     "KernelLogisticRegression",
     "KernelRegressor",

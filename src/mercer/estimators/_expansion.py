@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from abc import ABC
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
@@ -21,6 +22,7 @@ from sklearn.utils.validation import (
 
 from mercer import gram as grams
 from mercer.gram.base import Gram
+from mercer.kernels._pairwise import take
 from mercer.kernels._products import products
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear
@@ -29,10 +31,18 @@ from mercer.kernels.precomputed import Precomputed
 from mercer.regularizers.null_space import NullSpace, complete
 from mercer.solvers.base import CHECK
 
-__all__ = ["Array", "Expansion", "Function", "dense"]
+__all__ = ["Array", "Expansion", "Function", "IndefiniteKernel", "dense"]
 
 Array: TypeAlias = NDArray[np.float64]
 Function: TypeAlias = Callable[..., Any]
+
+
+# Points whose matrix is looked at where a kernel does not promise to be positive definite.
+WITNESSES = 200
+
+
+class IndefiniteKernel(UserWarning):
+    """A kernel is not positive definite on the sample it was given."""
 
 
 def as_objects(X: Any) -> NDArray[np.object_]:
@@ -137,6 +147,8 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
             )
             if hasattr(self, "feature_names_in_"):
                 self.kernel_ = self.kernel_.bind(list(self.feature_names_in_))
+            if not self.kernel_.positive_definite:
+                self._warn_if_indefinite(X)
             kind, n = self.gram, self.shape_fit_[0]
             K = grams.make(self.kernel_, X, kind=kind, cache_bytes=int(self.cache_size * 2**20))
             if not isinstance(K, Gram) or K.shape != (n, n):
@@ -147,6 +159,20 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
                     "Scale the inputs (StandardScaler, MinMaxScaler), or lower gamma or degree."
                 )
         return K
+
+    def _warn_if_indefinite(self, X: Any) -> None:
+        """Say so where some points show that a kernel is none on this sample."""
+        n = self.shape_fit_[0]
+        some = np.unique(np.linspace(0, n - 1, min(n, WITNESSES)).astype(np.intp))
+        values = np.linalg.eigvalsh(self.kernel_(take(X, some)).astype(np.float64))
+        if values[0] < -np.sqrt(np.finfo(np.float64).eps) * max(values[-1], 0.0):
+            warnings.warn(
+                f"{self.kernel_!r} is not positive definite on this sample: the matrix of "
+                f"{len(some)} points has the eigenvalue {values[0]:.3g}. The machine may be one of "
+                "many stationary points, of which the duality gap says little; use another kernel.",
+                IndefiniteKernel,
+                stacklevel=4,
+            )
 
     def _kernel_matrix(self, X: Any, Z: Any) -> Array:
         """Call a plain kernel function on whole samples, as scikit-learn does."""
