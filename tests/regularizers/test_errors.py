@@ -1,5 +1,7 @@
 """Error models: covariances, and maps that whiten them."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -242,3 +244,19 @@ def test_sparse_points():
 def test_refusals_say_what_to_do(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("model", MODELS, ids=short)
+def test_models_are_values(model):
+    assert clone(model) == model
+    assert pickle.loads(pickle.dumps(model)) == model
+    assert type(model)(**model.get_params(deep=False)) == model
+
+
+def test_parameters_are_set_and_checked():
+    model = AutoRegressive(0.5)
+    with pytest.raises(ValueError, match="stationary"):
+        model.set_params(phi=1.5)
+    assert model.phi == 0.5
+    nested = Covariance(Gaussian(1.0)).set_params(covariance__length_scale=2.0)
+    assert nested == Covariance(Gaussian(2.0))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import stats
 from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.estimators._expansion import Array
@@ -85,7 +87,7 @@ class GeneralizedLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[mi
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "errors": [ErrorModel, None],
         "trend": [NullSpace, None],
-        "scale": [float, int, None],
+        "scale": [Interval(Real, 0.0, None, closed="neither"), None],
     }
 
     def __init__(
