@@ -153,3 +153,26 @@ def test_probabilities_of_a_constant_machine_are_class_frequencies():
     X = np.zeros((40, 1))
     machine = KernelClassifier(Logistic(), Gaussian(1.0), C=1.0, tol=1e-9).fit(X, y)
     np.testing.assert_allclose(machine.predict_proba(X[:1]), [[0.25, 0.75]], atol=1e-6)
+
+
+@pytest.mark.parametrize("lam", [1e-3, 0.1])
+def test_lambda_against_the_mean_risk_is_one_over_its_product_with_the_size(lam):
+    """A mean risk plus lambda/2 |f|^2 is the sum with C = 1 / (lambda m): LM-REG-01, LM-ERR-12."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(40, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=40)
+    loss, kernel = EpsilonInsensitive(0.05), Gaussian(1.0)
+    machine = KernelRegressor(loss, kernel, C=1.0 / (lam * 40), tol=1e-9).fit(X, y)
+    K = kernel(X)
+    a = np.zeros(40)
+    a[machine.support_] = machine.dual_coef_[0]
+
+    def functional(a, b):
+        return loss.value(y, K @ a + b).mean() + 0.5 * lam * a @ K @ a
+
+    least = functional(a, machine.intercept_[0])
+    assert abs(least - lam * machine.solution_.objective) <= 1e-12
+    # It is the least: small changes of coefficients and intercept never gain.
+    for _ in range(200):
+        change = 10.0 ** rng.uniform(-6, 0) * rng.normal(size=41)
+        assert functional(a + change[:40], machine.intercept_[0] + change[40]) >= least - 1e-9
