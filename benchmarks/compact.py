@@ -9,6 +9,7 @@ than rows or answers differ. Every fit has a process of its own, so that its mem
 import argparse
 import json
 import math
+import os
 import subprocess
 import sys
 import time
@@ -145,7 +146,7 @@ def main() -> int:
         print("\n".join(wrong) or "memory follows the neighbours, and all objectives agree")
         if options.suite == "short" or wrong:
             return int(bool(wrong))
-        about = environment({"threads": 1})
+        about = environment({"threads": 1}) | {"load": os.getloadavg()[2]}
         TABLE.write_text(json.dumps({"about": about, "results": results}, indent=1) + "\n")
     kept = json.loads(TABLE.read_text())
     publish(kept["about"], kept["results"])

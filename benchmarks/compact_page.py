@@ -26,7 +26,7 @@ Points of the unit square, a cubic B-spline that sees {neighbours} of them from 
 `tol=1e-3`. A fit begins with the points: neighbours, matrix, solution and certificate are in its
 time. Memory is what the process took above what it held before. Predictions are of n / 10 new
 points. One thread, {processor}, {cores} cores, Python {python}, {versions}; {date}. The
-machine had other work to do: processor time is what can be compared.
+load of the machine was {load:.1f}: where that is more than its cores, read the processor's time.
 """
 SECTION = """
 ## {title}
@@ -44,8 +44,8 @@ TAIL = """
 Squared losses and Newton's method multiply by the matrix a number of times that depends on C and
 the kernel, hardly on n. Machines with a kink (`SVC`, `SVR`) go through working sets of a few
 thousand samples: each looks at all n samples once, and the number of sets grows with the support
-vectors, so that their time grows nearly with the square of n while their memory does not. Points on a line are
-factorized instead, as a narrow band, in time that grows with n.
+vectors, so that their time grows nearly with the square of n while their memory does not. Points
+on a line are factorized instead, as a narrow band, in time that grows with n.
 
 How memory and time grow with n is drawn in {{doc}}`/auto_examples/plot_compact_growth`.
 """
