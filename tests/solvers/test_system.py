@@ -122,3 +122,20 @@ def test_pivoted_cholesky_leaves_a_positive_rest():
         assert np.linalg.eigvalsh(rest).min() >= -N * 1e-15
         assert np.trace(rest) < before
         before = np.trace(rest)
+
+
+def test_pivoted_cholesky_off_the_border():
+    # -|x - z| is positive definite on vectors that sum to zero: LL' is its part there.
+    X = np.random.default_rng(2).normal(size=N)
+    K, U = -np.abs(X[:, None] - X[None, :]), np.full((N, 1), N**-0.5)
+    off = np.eye(N) - U @ U.T
+    L = pivoted_cholesky(Dense(K), N, U)
+    assert L.shape == (N, N - 1)
+    np.testing.assert_allclose(L @ L.T, off @ K @ off, atol=N * 1e-14)
+    assert pivoted_cholesky(Dense(K), N).shape == (N, 0)  # its diagonal is zero
+
+
+def test_a_negative_eigenvalue_is_found_out():
+    K, e, U, r, d = system(q=0)
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        iterated(Dense(K - 5.0 * np.eye(N)), e, U, approximately(e, np.zeros((N, 0))), near)(r, d)
