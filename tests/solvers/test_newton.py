@@ -351,15 +351,6 @@ def test_does_not_reach_what_rounding_forbids():
     assert solution.violation <= 1e-12
 
 
-def test_unbounded_risk_ends():
-    # Coefficients in [0, 1] meet a_1 + 2 a_2 = 3 or 2 a_1 + a_2 = 0, never both.
-    B = np.array([[1.0, 2.0], [2.0, 1.0]])
-    risk = RegularizedRisk(Logistic(), Dense(np.eye(2)), np.ones(2), 1.0, B, np.array([3.0, 0.0]))
-    with pytest.warns(ConvergenceWarning, match="no further progress"):
-        solution = minimize(risk, Newton())
-    assert not solution.converged
-
-
 @pytest.mark.parametrize("loss", [Absolute(), Hinge(), Polynomial(1.5)], ids=repr)
 def test_refuses_kinks(loss):
     with pytest.raises(ValueError, match=f"{type(loss).__name__} has a kink or unbounded curv"):
@@ -370,6 +361,9 @@ def test_refuses_costs_that_no_coefficients_meet():
     B, K = np.ones((4, 2)), Dense(np.eye(4))
     apart = RegularizedRisk(Squared(), K, np.zeros(4), 1.0, B, np.array([1.0, 2.0]))
     beyond = RegularizedRisk(Logistic(), K, np.ones(4), 1.0, B, np.array([8.0, 8.0]))
-    for risk in (apart, beyond):
+    # Coefficients in [0, 1] meet a_1 + 2 a_2 = 3 or 2 a_1 + a_2 = 0, never both.
+    pair, cost = np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([3.0, 0.0])
+    both = RegularizedRisk(Logistic(), Dense(np.eye(2)), np.ones(2), 1.0, pair, cost)
+    for risk in (apart, beyond, both):
         with pytest.raises(ValueError, match="unbounded below"):
             minimize(risk, Newton())
