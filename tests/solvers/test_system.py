@@ -131,7 +131,9 @@ def test_pivoted_cholesky_off_the_border():
     off = np.eye(N) - U @ U.T
     L = pivoted_cholesky(Dense(K), N, U)
     assert L.shape == (N, N - 1)
-    np.testing.assert_allclose(L @ L.T, off @ K @ off, atol=N * 1e-14)
+    # N steps, each with the rounding of N values that are at most as large as K's.
+    error = N**2 * np.finfo(float).eps * np.max(np.abs(K))
+    np.testing.assert_allclose(L @ L.T, off @ K @ off, atol=error)
     assert pivoted_cholesky(Dense(K), N).shape == (N, 0)  # its diagonal is zero
 
 

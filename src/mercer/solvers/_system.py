@@ -208,7 +208,7 @@ def pivoted_cholesky(K: Gram, rank: int, U: Array | None = None) -> Array:
     scale = np.max(rest, initial=0.0) + 2.0 * np.max(np.abs(np.sum(U * V, axis=1)), initial=0.0)
     rest = rest - 2.0 * np.sum(U * V, axis=1)
     floor = len(rest) * EPS * scale
-    rows = np.empty((min(rank, len(rest)), len(rest)))
+    rows = np.empty((max(0, min(rank, len(rest) - U.shape[1])), len(rest)))
     for j in range(len(rows)):
         i = int(np.argmax(rest))
         if rest[i] <= floor:
