@@ -15,12 +15,12 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lstsq
 
 from mercer.gram.base import Gram
 from mercer.gram.factor import INDEFINITE, Indefinite, Solve, bordered, shifted
 from mercer.gram.indexed import Indexed
 from mercer.gram.low_rank import LowRank
+from mercer.gram.projected import Projected
 from mercer.losses.base import Array
 
 __all__ = ["Bordered", "approximately", "factorized", "iterated", "pivoted_cholesky"]
@@ -62,24 +62,23 @@ def factorized(K: Gram, e: Array, U: Array, max_bytes: float) -> Bordered:
     try:
         return bordered(shifted(K, e, max_bytes), U)
     except np.linalg.LinAlgError:
-        return _indefinite(K, e, U)
+        return _off(K, e, U, max_bytes)
 
 
-def _indefinite(K: Gram, e: Array, U: Array) -> Bordered:
-    """Solve the whole system at once, for kernels that are positive definite off U only."""
-    live = np.flatnonzero(np.isfinite(e))
-    k, q = len(live), U.shape[1]
-    M = np.zeros((k + q, k + q))
-    M[:k, :k] = K.block(live, live)
-    M[np.arange(k), np.arange(k)] += e[live]
-    M[:k, k:] = U[live]
-    M[k:, :k] = U[live].T
+def _off(K: Gram, e: Array, U: Array, max_bytes: float) -> Bordered:
+    """Factorize the system off U, for kernels that are positive definite there only.
 
-    def solve(r: Array, d: Array) -> tuple[Array, Array]:
-        z = lstsq(M, np.concatenate([r[live], d]), lapack_driver="gelsy", check_finite=False)[0]
-        return _spread(z[:k], live, len(r)), z[k:]
+    With ``K = M + UW' + WU'`` and ``M = (1 - UU')K(1 - UU')``, ``Kx`` is ``Mx + Wd`` and a
+    combination of the columns of U, wherever ``U'x = d``.
+    """
+    M = Projected(K, U)
+    solve = bordered(shifted(M, e, max_bytes), U)
 
-    return solve
+    def both(r: Array, d: Array) -> tuple[Array, Array]:
+        x, t = solve(np.where(np.isfinite(e), r - M.W @ d, 0.0), d)
+        return x, t - M.W.T @ x
+
+    return both
 
 
 def iterated(
