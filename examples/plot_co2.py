@@ -104,7 +104,8 @@ for k, (ax, (name, machine)) in enumerate(zip(axes, machines.items(), strict=Tru
     ax.plot(year[~past] + 1990, co2[~past], "o", color="0.6", ms=2)
     error = np.sqrt(np.mean((machine.predict(year[~past]) - co2[~past]) ** 2))
     ax.set_title(f"{name}: {error:.1f} ppm off after 1990" + note, color=f"C{k}")
-    ax.set(ylabel="CO$_2$ (ppm)", xlim=(1980, 2002), ylim=(325, 385))
+    ticks = range(1980, 2003, 5)
+    ax.set(ylabel="CO$_2$ (ppm)", xlim=(1980, 2002), ylim=(325, 385), xticks=ticks)
     print(f"{name:26}", machine.kernel_)
 plt.show()
 

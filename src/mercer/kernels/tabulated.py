@@ -96,7 +96,7 @@ class Tabulated(Radial):
 
     @property
     def error(self) -> float:
-        """Error of interpolation if the table is one of a smooth function: h^2 |v''| / 8."""
+        r"""Error of interpolation, :math:`h^2 |v''| / 8`, if the table is one of a smooth v."""
         lags, values = self._table
         slopes = np.diff(values) / np.diff(lags)
         bends = np.abs(np.diff(slopes)) / (lags[2:] - lags[:-2]) * 2.0
