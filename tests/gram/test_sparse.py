@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mercer.gram import Dense, Indexed, RowStore, Sparse, Tiled, make, rows
+from mercer.gram import Dense, Indexed, Remembered, RowStore, Sparse, Tiled, make, rows
 from mercer.gram.band import narrowed
 from mercer.gram.base import positions
 from mercer.gram.factor import Indefinite
@@ -282,3 +282,17 @@ def test_new_points_look_at_neighbours_only(runs, rng, monkeypatch):
     monkeypatch.setattr(BSpline, "against", None)  # no block of the matrix is evaluated
     found = products(kernel, Z, X, coef, runs, 0.0)
     np.testing.assert_allclose(found, expected, atol=N * 60 * EPS * np.abs(coef).max())
+
+
+def test_a_matrix_that_remembers_its_factor_still_reads_neighbours_only():
+    X = np.random.default_rng(5).uniform(size=(50, 2))
+    gram = Sparse.from_kernel(BSpline(0.1), X)
+    remembered = Remembered(gram)
+    index, t = np.array([3, 40]), np.array([1.0, -2.0])
+    F, G = np.zeros(50), np.zeros(50)
+    remembered.add_rows(F, index, t)
+    gram.add_rows(G, index, t)
+    np.testing.assert_array_equal(F, G)
+    np.testing.assert_array_equal(remembered.rows(index), gram.rows(index))
+    assert remembered.sparse
+    assert type(remembered.restrict(np.arange(10))) is Sparse

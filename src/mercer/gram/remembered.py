@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.gram.base import Gram, Index
 from mercer.gram.factor import MAX_BYTES, Solve
@@ -60,6 +61,17 @@ class Remembered(Gram):
 
     def diag(self) -> Array:
         return self.gram.diag()
+
+    def rows(self, index: Index, out: Array | None = None) -> Array:
+        return self.gram.rows(index, out)
+
+    def add_rows(
+        self, F: NDArray[np.float64], index: Index, t: Array, out: Array | None = None
+    ) -> None:
+        self.gram.add_rows(F, index, t, out)
+
+    def restrict(self, index: NDArray[np.intp]) -> Gram | None:
+        return self.gram.restrict(index)
 
     def dense(self) -> Array:
         return self.gram.dense()
