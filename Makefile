@@ -11,7 +11,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 
 .DEFAULT_GOAL := help
 .PHONY: help install check test docs bench bench-exact bench-exact-short bench-path bench-growth \
-	bench-hard bench-report bench-grid bench-compact bench-compact-short
+	bench-hard bench-report bench-grid bench-compact bench-compact-short reproduce \
+	reproduce-short
 
 help:     ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -65,3 +66,9 @@ bench-report: $(READY)  ## the page of the last benchmarks, without measuring
 
 bench-grid: $(READY)  ## the coarse grid behind the settings of the problems
 	$(BIN)/python benchmarks/bench.py grid
+
+reproduce: $(READY)  ## the experiments of the documents run again, resumable, about five minutes
+	$(ONE_THREAD) $(BIN)/python reproductions/reproduce.py
+
+reproduce-short: $(READY)  ## the same with few data sets, half a minute
+	$(ONE_THREAD) $(BIN)/python reproductions/reproduce.py --short

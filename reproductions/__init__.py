@@ -1,0 +1,1 @@
+"""Published experiments run again: one module each, with the numbers printed there and ours."""

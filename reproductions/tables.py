@@ -1,0 +1,18 @@
+"""Real data, found as the tests find them: beside the repository or in MERCER_DATA."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from reproductions.outcome import MissingDataError
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+
+from data import MISSING, _loader
+
+
+def frame(name: str) -> Any:
+    """Return a data set as a data frame."""
+    if MISSING:
+        raise MissingDataError(MISSING)
+    return _loader().load(name).frame

@@ -1,0 +1,22 @@
+"""Every published experiment with few data sets, and with data sets it was not written on."""
+
+import importlib
+
+import pytest
+from reproductions.outcome import MissingDataError
+from reproductions.reproduce import EXPERIMENTS
+
+# Where nothing is drawn at random another seed is the same run; of the others one more is drawn.
+RANDOM = ("dirichlet", "haar", "jumps", "realization", "symmetry")
+RUNS = [(name, 0) for name in EXPERIMENTS] + [(name, 100) for name in RANDOM]
+
+
+@pytest.mark.parametrize(("name", "seed"), RUNS)
+def test_what_must_hold_does(name, seed):
+    module = importlib.import_module(f"reproductions.{name}")
+    try:
+        result = module.run(short=True, random_state=seed)
+    except MissingDataError as reason:
+        pytest.skip(str(reason))
+    assert result.claims
+    assert not [f"{c.what}: {c.ours} not in {c.low} to {c.high}" for c in result.failures]
