@@ -26,9 +26,9 @@ from mercer.kernels.stationary import (
 )
 
 
-def _width(gamma: float) -> Any:
-    """Return the length scale of ``exp(-gamma r^2)``."""
-    return Gaussian.from_gamma(gamma).length_scale
+def _width(gamma: float, square: float = 1.0) -> Any:
+    """Return the length scale of ``exp(-gamma r^2)``, times the root of a number."""
+    return Gaussian.from_gamma(gamma / square).length_scale
 
 
 NAMES: dict[str, Callable[[float, int, float], Kernel]] = {
@@ -45,8 +45,8 @@ NAMES: dict[str, Callable[[float, int, float], Kernel]] = {
     "multiquadric": lambda gamma, degree, coef0: Multiquadric(_width(gamma)),
     # Compact kernels reach as far as makes them the Gaussian to second order: the cubic spline at
     # frequency zero, where its variance is (3 + 1)/12, Wendland's, 1 - 10 r^2 + ..., at r = 0.
-    "bspline": lambda gamma, degree, coef0: BSpline(np.sqrt(3.0) * _width(gamma)),
-    "wendland": lambda gamma, degree, coef0: Wendland(np.sqrt(20.0) * _width(gamma)),
+    "bspline": lambda gamma, degree, coef0: BSpline(_width(gamma, 3.0)),
+    "wendland": lambda gamma, degree, coef0: Wendland(_width(gamma, 20.0)),
     "additive": lambda gamma, degree, coef0: Additive(Gaussian.from_gamma(gamma)),
     "anova": lambda gamma, degree, coef0: ANOVA(Gaussian.from_gamma(gamma)),
 }
