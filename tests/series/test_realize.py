@@ -172,6 +172,7 @@ def test_smoothing_the_periodogram_helps():
         (lambda: realize(simulated(50), 1.0, moment="first"), "moment must be one of"),
         (lambda: realize(simulated(50), 1.0, method="svd"), "method must be one of"),
         (lambda: realize(simulated(50), 1.0, read="last"), "read must be one of"),
+        (lambda: realize(simulated(50), 1.0, read="middle", max_lag=25), "has 25 lags"),
         (lambda: realize(simulated(50), 1.0, bootstrap="naive"), "bootstrap must be one of"),
         (lambda: realize_circulant(simulated(50), 1e9), "No frequency"),
         (lambda: realize_circulant(simulated(50), -1.0), "noise_variance must be"),

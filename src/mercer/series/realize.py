@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,15 +39,17 @@ class Realization:
 
     noise_variance: float
 
-    kernel: Tabulated
-    """The nearest table that is positive definite."""
-
     suggestion: Kernel
     """A multiple of the closest of some common kernels; lag 0, which holds a spurious peak, does
     not count, so that its factor is the value that the others point at."""
 
     band: Array | None = None
     """Lower and upper ends of a bootstrap band for the values, ``(2, m)``."""
+
+    @cached_property
+    def kernel(self) -> Tabulated:
+        """The nearest table that is positive definite, found when it is asked for."""
+        return Tabulated(self.lags, nearest_definite(self.values))
 
 
 def realize(
@@ -136,6 +139,11 @@ def realize(
     ):
         if value not in known:
             raise ValueError(f"{name} must be one of {known}, got {value!r}.")
+    if read == "middle" and method == "matrix" and m >= n - n // 2:
+        raise ValueError(
+            f"The middle row of {n} samples has {n - n // 2} lags; lower max_lag={m} or read the "
+            "diagonals."
+        )
     if not 0.0 < noise_variance < np.inf:
         raise ValueError(f"noise_variance must be a positive number, got {noise_variance}.")
     sigma = float(np.sqrt(noise_variance))
@@ -158,16 +166,8 @@ def realize(
         tails = [0.5 * (1.0 - level), 0.5 * (1.0 + level)]
         band = np.quantile(runs / found[0], tails, axis=0)
     values = found / found[0]
-    definite = nearest_definite(values)
-    return Realization(
-        lags,
-        values,
-        float(found[0] / sigma),
-        float(noise_variance),
-        Tabulated(lags, definite),
-        suggest(lags, values),
-        band,
-    )
+    gamma, suggestion = float(found[0] / sigma), suggest(lags, values)
+    return Realization(lags, values, gamma, float(noise_variance), suggestion, band)
 
 
 def _root(c: Array, n: int, sigma: float, moment: str, method: str, read: str) -> Array:
@@ -311,6 +311,11 @@ def realize_circulant(
     """
     y = as_series(y)
     n = len(y)
+    if read == "middle" and method == "matrix" and m >= n - n // 2:
+        raise ValueError(
+            f"The middle row of {n} samples has {n - n // 2} lags; lower max_lag={m} or read the "
+            "diagonals."
+        )
     if not 0.0 < noise_variance < np.inf:
         raise ValueError(f"noise_variance must be a positive number, got {noise_variance}.")
     transform = fft.rfft(y - y.mean())
