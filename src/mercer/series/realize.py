@@ -311,11 +311,6 @@ def realize_circulant(
     """
     y = as_series(y)
     n = len(y)
-    if read == "middle" and method == "matrix" and m >= n - n // 2:
-        raise ValueError(
-            f"The middle row of {n} samples has {n - n // 2} lags; lower max_lag={m} or read the "
-            "diagonals."
-        )
     if not 0.0 < noise_variance < np.inf:
         raise ValueError(f"noise_variance must be a positive number, got {noise_variance}.")
     transform = fft.rfft(y - y.mean())
