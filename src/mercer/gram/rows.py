@@ -74,6 +74,10 @@ class RowStore:
         """Return ``K[index][:, index]``, computing only what neither rows nor the last one hold."""
         if np.array_equal(index, self._index):
             return self._square
+        if self.K.sparse:
+            # Neighbours are put into a matrix of zeros faster than a square is copied.
+            self._index, self._square = index, self.K.block(index, index)
+            return self._square
         if len(self._store) == len(index) and np.array_equal(index, self._owner):
             return self._store
         out = self._blank(len(index))
