@@ -34,9 +34,9 @@ class SVC(PairwiseClassifier):
         Weight of the summed loss against the penalty.
     kernel : str, Kernel or callable, default="rbf"
         Reproducing kernel of the penalty: ``"linear"``, ``"poly"``, ``"rbf"``, ``"sigmoid"``,
-        ``"laplacian"``, ``"matern"``, ``"rational_quadratic"``, ``"precomputed"``, a function of
-        two samples, or a :class:`~mercer.kernels.Kernel`, whose parameters are reached as
-        ``kernel__length_scale``.
+        ``"precomputed"``, another name of :func:`~mercer.kernels.catalogue` such as ``"matern"`` or
+        ``"thin_plate"``, a function of two samples, or a :class:`~mercer.kernels.Kernel`, whose
+        parameters are reached as ``kernel__length_scale``.
     degree, gamma, coef0 : int, {"scale", "auto"} or float, float
         Parameters of the named kernels, as in scikit-learn.
     shrinking : bool, default=True

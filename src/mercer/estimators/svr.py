@@ -32,9 +32,9 @@ class SVR(Regression):
     ----------
     kernel : str, Kernel or callable, default="rbf"
         Reproducing kernel of the penalty: ``"linear"``, ``"poly"``, ``"rbf"``, ``"sigmoid"``,
-        ``"laplacian"``, ``"matern"``, ``"rational_quadratic"``, ``"precomputed"``, a function of
-        two samples, or a :class:`~mercer.kernels.Kernel`, whose parameters are reached as
-        ``kernel__length_scale``.
+        ``"precomputed"``, another name of :func:`~mercer.kernels.catalogue` such as ``"matern"`` or
+        ``"thin_plate"``, a function of two samples, or a :class:`~mercer.kernels.Kernel`, whose
+        parameters are reached as ``kernel__length_scale``.
     degree, gamma, coef0 : int, {"scale", "auto"} or float, float
         Parameters of the named kernels, as in scikit-learn.
     tol : float, default=1e-3

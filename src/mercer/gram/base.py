@@ -115,6 +115,20 @@ class Gram(ABC):
         """Return the matrix of some of the points in a better form than a view; None if none is."""
         return None
 
+    def conjugated(self, W: Any) -> Gram | None:
+        """Return ``W K W'`` in a better form than a product of three; None if none is.
+
+        Parameters
+        ----------
+        W : array, sparse array or LinearOperator of shape (m, n)
+        """
+        return None
+
+    @property
+    def held(self) -> bool:
+        """Whether K is in memory, or will be once someone asks for it."""
+        return self.in_memory
+
     @property
     def resident(self) -> bool:
         """Whether K is in memory in the form in which :meth:`shifted` reads it."""

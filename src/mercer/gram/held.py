@@ -43,6 +43,10 @@ class Held(Tiled):
         return "_dense" in self.__dict__
 
     @property
+    def held(self) -> bool:
+        return True
+
+    @property
     def resident(self) -> bool:
         return self.in_memory
 

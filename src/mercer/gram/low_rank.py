@@ -79,6 +79,9 @@ class LowRank(Gram):
             out += (self.diagonal * v.T).T
         return out
 
+    def conjugated(self, W: Any) -> Gram | None:
+        return LowRank(np.asarray(W @ self.G)) if self.diagonal is None else None
+
     def shifted(self, e: Array, max_bytes: float = MAX_BYTES) -> Solve:
         if np.isfinite(e).sum() <= self.G.shape[1]:
             return super().shifted(e, max_bytes)

@@ -158,6 +158,12 @@ class Sparse(Gram):
         parts = (self.K.data.astype(np.float32), self.K.indices, self.K.indptr)
         return Sparse(sparse.csr_array(parts, shape=self.shape))
 
+    def conjugated(self, W: Any) -> Gram | None:
+        if not sparse.issparse(W):
+            return None
+        product: Any = W
+        return Sparse(product @ self.K @ product.T)
+
     def restrict(self, index: NDArray[np.intp]) -> Gram:
         return Sparse(self._part(index)[:, index])
 

@@ -6,13 +6,9 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
 from mercer.gram.base import Gram, Index, positions, submatrix
 from mercer.gram.dense import Dense
-from mercer.gram.held import Held
-from mercer.gram.low_rank import LowRank
-from mercer.gram.sparse import Sparse
 from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
 
 __all__ = ["Map", "Whitened", "whiten"]
@@ -125,13 +121,12 @@ def whiten(K: Gram, W: Map) -> Gram:
 
     Examples
     --------
+    >>> from mercer.gram import LowRank
     >>> type(whiten(LowRank(np.ones((3, 1))), 2.0 * np.eye(3))).__name__
     'LowRank'
     """
-    if isinstance(K, LowRank) and K.diagonal is None:
-        return LowRank(np.asarray(W @ K.G))
-    if isinstance(K, Sparse) and sparse.issparse(W):
-        product: Any = W
-        return Sparse(product @ K.K @ product.T)
+    own = K.conjugated(W)
+    if own is not None:
+        return own
     whitened = Whitened(K, W)
-    return Dense(whitened.dense()) if K.in_memory or isinstance(K, Held) else whitened
+    return Dense(whitened.dense()) if K.held else whitened

@@ -267,6 +267,23 @@ class Kernel(Params, ABC):
         """
         raise NotImplementedError(f"The spectrum of {self!r} is not known in closed form.")
 
+    def spectral_power(self, power: float, dim: int = 1) -> Kernel | None:
+        """Return a kernel whose spectrum is proportional to a power of this one's.
+
+        Parameters
+        ----------
+        power : float
+            2 for the convolution of the kernel with itself, 1/2 for the root of that.
+        dim : int, default=1
+            Dimension of the points.
+
+        Returns
+        -------
+        Kernel or None
+            None if none is known in closed form.
+        """
+        return None
+
     def coefficients(self, n: Array) -> Array:
         r"""Return the Fourier coefficients of a periodic kernel of one feature.
 

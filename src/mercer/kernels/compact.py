@@ -82,6 +82,12 @@ class BSpline(Stationary):
     def support(self) -> Support:
         return Support(self._scale * (0.5 * (self.degree + 1)), np.inf)
 
+    def spectral_power(self, power: float, dim: int = 1) -> Kernel | None:
+        # The spectrum is a power of sinc, one more than the degree.
+        degree = power * (self.degree + 1) - 1
+        known = degree == int(degree) and 0 <= degree <= 9
+        return BSpline(self.length_scale, int(degree)) if known else None
+
     def _spline(self, distance: Array, times: int = 0) -> Array:
         """Return B_n at distances in units, or minus its derivative by the distance."""
         return _truncated_powers(distance, int(self.degree), times)

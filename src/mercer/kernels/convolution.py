@@ -15,9 +15,7 @@ import numpy as np
 
 from mercer.kernels._pairwise import Array
 from mercer.kernels.base import Kernel, Scaled
-from mercer.kernels.compact import BSpline
 from mercer.kernels.spectral import FromSpectrum
-from mercer.kernels.stationary import Gaussian, Laplacian, Matern, Stationary
 
 
 def self_convolution(kernel: Kernel, dim: int = 1) -> Kernel:
@@ -44,20 +42,15 @@ def self_convolution(kernel: Kernel, dim: int = 1) -> Kernel:
 
     Examples
     --------
+    >>> from mercer.kernels import BSpline, Gaussian
     >>> self_convolution(Gaussian(1.0)).kernel
     Gaussian(length_scale=1.4142135623730951)
     >>> self_convolution(BSpline(2.0, degree=1)).kernel
     BSpline(length_scale=2.0, degree=3)
     """
-    kernel, factor = _known(kernel, dim)
-    if isinstance(kernel, Gaussian):
-        result: Kernel = Gaussian(_times(kernel, np.sqrt(2.0)))
-    elif isinstance(kernel, BSpline) and 2 * kernel.degree + 1 <= MAX_DEGREE:
-        result = BSpline(kernel.length_scale, 2 * kernel.degree + 1)
-    elif isinstance(kernel, Matern):
-        nu = 2.0 * kernel.nu + 0.5 * dim
-        result = Matern(_times(kernel, np.sqrt(nu / kernel.nu)), nu)
-    else:
+    kernel, factor = _unscaled(kernel)
+    result = kernel.spectral_power(2.0, dim)
+    if result is None:
         _require_distance(kernel, dim)
         return factor**2 * FromSpectrum(SquaredSpectrum(kernel, dim), dim)
     return factor**2 * _size(kernel, 2.0, dim) / _size(result, 1.0, dim) * result
@@ -89,6 +82,7 @@ def convolution_root(kernel: Kernel, dim: int = 1) -> Kernel:
 
     Examples
     --------
+    >>> from mercer.kernels import BSpline, Matern
     >>> convolution_root(BSpline(degree=3)).kernel
     BSpline(length_scale=1.0, degree=1)
     >>> convolution_root(Matern(nu=0.5))
@@ -96,28 +90,13 @@ def convolution_root(kernel: Kernel, dim: int = 1) -> Kernel:
     ...
     ValueError: The root of a Matern kernel is bounded only if nu > dim / 2 = 0.5, got nu = 0.5.
     """
-    kernel, factor = _known(kernel, dim)
-    if isinstance(kernel, Gaussian):
-        result: Kernel = Gaussian(_times(kernel, np.sqrt(0.5)))
-    elif isinstance(kernel, BSpline) and kernel.degree % 2:
-        result = BSpline(kernel.length_scale, kernel.degree // 2)
-    elif isinstance(kernel, Matern):
-        nu = 0.5 * (kernel.nu - 0.5 * dim)
-        if nu <= 0.0:
-            raise ValueError(
-                f"The root of a Matern kernel is bounded only if nu > dim / 2 = {0.5 * dim}, got "
-                f"nu = {kernel.nu}."
-            )
-        result = Matern(_times(kernel, np.sqrt(nu / kernel.nu)), nu)
-    else:
+    kernel, factor = _unscaled(kernel)
+    result = kernel.spectral_power(0.5, dim)
+    if result is None:
         _require_distance(kernel, dim)
         return float(np.sqrt(factor)) * FromSpectrum(RootSpectrum(kernel, dim), dim)
     size = factor * _size(kernel, 1.0, dim) / _size(result, 2.0, dim)
     return float(np.sqrt(size)) * result
-
-
-MAX_DEGREE = 9
-"""The highest degree of a B-spline kernel."""
 
 
 @dataclass(frozen=True)
@@ -147,17 +126,9 @@ class RootSpectrum:
         return np.asarray((2.0 * np.pi) ** (-0.25 * self.dim) * np.sign(P) * np.sqrt(np.abs(P)))
 
 
-def _known(kernel: Kernel, dim: int) -> tuple[Kernel, float]:
-    """Return the kernel without its factor, by a name that has a closed form if there is one."""
-    factor = 1.0
-    if isinstance(kernel, Scaled):
-        factor = float(kernel.factor)
-        kernel = kernel.kernel
-    if isinstance(kernel, Laplacian) and dim == 1:
-        kernel = Matern(kernel.length_scale, nu=0.5)
-    if isinstance(kernel, Matern) and np.isinf(kernel.nu):
-        kernel = Gaussian(kernel.length_scale)
-    return kernel, factor
+def _unscaled(kernel: Kernel) -> tuple[Kernel, float]:
+    """Return a kernel without its factor, and the factor."""
+    return (kernel.kernel, float(kernel.factor)) if isinstance(kernel, Scaled) else (kernel, 1.0)
 
 
 def _require_distance(kernel: Kernel, dim: int) -> None:
@@ -166,11 +137,6 @@ def _require_distance(kernel: Kernel, dim: int) -> None:
             f"Convolutions in {dim} dimensions are computed for kernels of the distance, got "
             f"{kernel!r}."
         )
-
-
-def _times(kernel: Stationary, factor: float) -> float | Array:
-    scale = np.asarray(kernel.length_scale, dtype=float) * factor
-    return float(scale) if scale.ndim == 0 else scale
 
 
 def _size(kernel: Kernel, power: float, dim: int) -> float:

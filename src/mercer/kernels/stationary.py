@@ -54,6 +54,11 @@ class Stationary(Kernel):
     def _scale(self) -> Array:
         return np.asarray(self.length_scale, dtype=float)
 
+    def _widened(self, factor: float) -> float | Array:
+        """Length scale, multiplied."""
+        scale = self._scale * factor
+        return float(scale) if scale.ndim == 0 else scale
+
     def _factor(self, X: Data) -> Array:
         """Reciprocal length scale, checked to fit the points."""
         scale = self._scale
@@ -263,6 +268,9 @@ class Gaussian(Radial):
     def _tiles(self, Z: Array) -> RadialTiles:
         return RadialTiles(Z, self._factor(Z))
 
+    def spectral_power(self, power: float, dim: int = 1) -> Kernel:
+        return Gaussian(self._widened(np.sqrt(power)))
+
     def _slope(self, s: Array) -> Array:
         return np.exp(-0.5 * s)
 
@@ -322,6 +330,17 @@ class Matern(Radial):
     @property
     def _smooth(self) -> bool:
         return self.nu > 1.0
+
+    def spectral_power(self, power: float, dim: int = 1) -> Kernel:
+        if np.isinf(self.nu):
+            return Gaussian(self.length_scale).spectral_power(power, dim)
+        nu = power * (self.nu + 0.5 * dim) - 0.5 * dim
+        if nu <= 0.0:
+            raise ValueError(
+                f"The root of a Matern kernel is bounded only if nu > dim / 2 = {0.5 * dim}, got "
+                f"nu = {self.nu}."
+            )
+        return Matern(self._widened(np.sqrt(nu / self.nu)), nu)
 
     def _profile(self, s: Array) -> None:
         s[...] = _matern.value(s, float(self.nu))
@@ -512,6 +531,10 @@ class Laplacian(Stationary):
     """
 
     length_scale: LengthScale = 1.0
+
+    def spectral_power(self, power: float, dim: int = 1) -> Kernel | None:
+        # On a line it is the exponential kernel.
+        return Matern(self.length_scale, nu=0.5).spectral_power(power) if dim == 1 else None
 
     def against(self, Z: Data) -> Evaluator:
         Z = as_points(Z)

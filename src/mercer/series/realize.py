@@ -139,11 +139,6 @@ def realize(
     ):
         if value not in known:
             raise ValueError(f"{name} must be one of {known}, got {value!r}.")
-    if read == "middle" and method == "matrix" and m >= n - n // 2:
-        raise ValueError(
-            f"The middle row of {n} samples has {n - n // 2} lags; lower max_lag={m} or read the "
-            "diagonals."
-        )
     if not 0.0 < noise_variance < np.inf:
         raise ValueError(f"noise_variance must be a positive number, got {noise_variance}.")
     sigma = float(np.sqrt(noise_variance))
@@ -157,7 +152,7 @@ def realize(
         raise ValueError(
             "Nothing is left of the series after the noise: its variance is below noise_variance."
         )
-    lags = spacing * np.arange(m + 1)
+    lags = spacing * np.arange(len(found))  # the middle row shows half of the series at most
     band = None
     if n_bootstrap:
         rng = np.random.default_rng(random_state)
@@ -193,7 +188,7 @@ def _root(c: Array, n: int, sigma: float, moment: str, method: str, read: str) -
 def _parametric(y: Array, found: Array, sigma: float, m: int, rng: np.random.Generator) -> Array:
     """Return a series from the process found: white noise filtered, and noise."""
     both = np.concatenate([found[:0:-1], found])
-    z = rng.normal(size=len(y) + 2 * m)
+    z = rng.normal(size=len(y) + len(both) - 1)
     return np.asarray(np.convolve(z, both, mode="valid") + sigma * rng.normal(size=len(y)))
 
 
