@@ -11,8 +11,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 
 .DEFAULT_GOAL := help
 .PHONY: help install check test docs bench bench-exact bench-exact-short bench-path bench-growth \
-	bench-hard bench-report bench-grid bench-compact bench-compact-short reproduce \
-	reproduce-short
+	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns \
+	reproduce reproduce-short
 
 help:     ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -57,6 +57,9 @@ bench-hard: $(READY)  ## badly posed problems against LIBSVM
 
 bench-compact: $(READY)  ## a compact kernel by its neighbours, 3,125 to 200,000 points
 	$(BIN)/python benchmarks/compact.py full
+
+bench-columns: $(READY)  ## machines with a free plane against the interior point, a minute
+	$(ONE_THREAD) $(BIN)/python benchmarks/columns.py
 
 bench-compact-short: $(READY)  ## a minute: does memory follow the neighbours, do objectives agree
 	$(BIN)/python benchmarks/compact.py short
