@@ -61,7 +61,9 @@ sphinx_gallery_conf = {
 ROOMS = (
     "estimators",
     "unsupervised",
+    "linear",
     "selection",
+    "smoothing",
     "losses",
     "kernels",
     "regularizers",

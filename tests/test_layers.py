@@ -15,8 +15,8 @@ ROWS = (
     ("losses", "kernels"),
     ("regularizers", "gram"),
     ("problems",),
-    ("solvers", "capacity", "series"),
-    ("estimators", "unsupervised"),
+    ("solvers", "capacity", "series", "smoothing"),
+    ("estimators", "unsupervised", "linear"),
     ("selection", "inspect"),
     ("distributed", "plotting", "io", "datasets"),
 )

@@ -53,11 +53,14 @@ _ROOMS = [
     "gram",
     "inspect",
     "kernels",
+    "linear",
     "losses",
     "plotting",
     "problems",
     "regularizers",
+    "selection",
     "series",
+    "smoothing",
     "solvers",
 ]
 

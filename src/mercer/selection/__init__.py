@@ -1,0 +1,3 @@
+"""Choosing hyperparameters: criteria, their optimization, paths and fusion."""
+
+__all__: list[str] = []
