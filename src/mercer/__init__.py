@@ -10,6 +10,7 @@ from mercer._version import __version__
 
 if TYPE_CHECKING:
     from mercer.estimators import (
+        LSSVR,
         SVC,
         SVR,
         GeneralizedLeastSquares,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     )
 
 _ESTIMATORS = [
+    "LSSVR",
     "SVC",
     "SVR",
     "GeneralizedLeastSquares",
@@ -65,6 +67,7 @@ _ROOMS = [
 ]
 
 __all__ = [
+    "LSSVR",
     "SVC",
     "SVR",
     "GeneralizedLeastSquares",
