@@ -230,8 +230,8 @@ def test_gradients_cover_every_real_parameter(kernel):
 
 
 def _is_real(value, name):
-    if name in {"nu", "exponent", "lower", "upper", "dims", "period", "places"}:
-        return False  # smoothness and the place of a domain are chosen, not tuned
+    if name in {"nu", "exponent", "lower", "upper", "dims", "period", "places", "scale"}:
+        return False  # smoothness, the place of a domain and units are chosen, not tuned
     array = np.asarray(value) if isinstance(value, float | list | np.ndarray) else np.asarray("")
     return array.dtype.kind == "f"
 

@@ -35,6 +35,7 @@ from mercer.kernels.stationary import (
     PoweredExponential,
     RationalQuadratic,
 )
+from mercer.kernels.stretched import Stretched, stretch
 from mercer.kernels.structured import ObjectKernel, SetKernel, StringSpectrum, Subsequence
 from mercer.kernels.tabulated import Tabulated
 
@@ -83,6 +84,7 @@ __all__ = [
     "Sigmoid",
     "SpectralMixture",
     "Spline",
+    "Stretched",
     "StringSpectrum",
     "Subsequence",
     "Sum",
@@ -106,4 +108,5 @@ __all__ = [
     "resolve",
     "resolve_gamma",
     "self_convolution",
+    "stretch",
 ]
