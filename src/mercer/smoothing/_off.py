@@ -1,0 +1,104 @@
+r"""The squared loss off its unpenalized columns, in units in which all samples weigh alike.
+
+With weights s, :math:`W = \operatorname{diag}(\sqrt s)` and U an orthonormal basis of the columns
+of WB, the coefficients of the machine are :math:`a = W \tilde a` with :math:`U'\tilde a = 0` and
+
+.. math:: (PWKWP + \tfrac1C) \tilde a = PWy, \qquad P = 1 - UU'.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.gram.factor import orthonormal
+
+__all__ = ["Array", "OffColumns"]
+
+Array = NDArray[np.float64]
+
+
+class OffColumns:
+    """K without what B explains, over the samples that have a weight.
+
+    Parameters
+    ----------
+    K : (n, n) array
+        Kernel matrix, positive definite at least off the columns of B.
+    B : (n, q) array, optional
+        Unpenalized columns; none by default.
+    weights : (n,) array, optional
+        Weights of the samples, not negative; ones by default.
+    """
+
+    def __init__(
+        self, K: ArrayLike, B: ArrayLike | None = None, weights: ArrayLike | None = None
+    ) -> None:
+        K = np.asarray(K, dtype=np.float64)
+        if K.ndim != 2 or K.shape[0] != K.shape[1]:
+            raise ValueError(f"K must be a square matrix, got shape {K.shape}.")
+        self.n = n = len(K)
+        self.B = np.zeros((n, 0)) if B is None else np.asarray(B, dtype=np.float64)
+        s = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+        if self.B.shape[:1] != (n,) or self.B.ndim != 2 or s.shape != (n,):
+            raise ValueError(
+                f"K is of {n} samples, but B of shape {self.B.shape} and weights of {s.shape}."
+            )
+        if not (np.all(np.isfinite(s)) and np.all(s >= 0) and np.any(s > 0)):
+            raise ValueError("weights must be finite, not negative, and not all zero.")
+        self.weights = s
+        self.live = np.flatnonzero(s > 0)
+        self.root = np.sqrt(s[self.live])
+        whole = len(self.live) == n
+        # Samples without weight are predicted from the others, and never enter.
+        dead = np.flatnonzero(s == 0)
+        self.dead, self.cross = dead, K[np.ix_(dead, self.live)]
+        KW = K.copy() if whole else K[np.ix_(self.live, self.live)]
+        if np.any(self.root != 1):
+            KW *= self.root[:, None]
+            KW *= self.root
+        self.U, self.back = orthonormal(self.root[:, None] * self.B[self.live])
+        self.KU = KW @ self.U
+        self.matrix = _project(KW, self.U, self.KU)
+
+    @property
+    def rank(self) -> int:
+        """How many unpenalized columns there are that do not depend on each other."""
+        return int(self.U.shape[1])
+
+    def targets(self, y: ArrayLike) -> Array:
+        """Return weighted targets without what the columns explain, (m, d)."""
+        Y = np.asarray(y, dtype=np.float64)
+        if Y.shape[:1] != (self.n,) or Y.ndim > 2:
+            raise ValueError(f"y must have {self.n} rows, got shape {Y.shape}.")
+        Y = self.root[:, None] * Y.reshape(self.n, -1)[self.live]
+        return np.asarray(Y - self.U @ (self.U.T @ Y))
+
+    def coefficients(self, y: Array, a: Array) -> tuple[Array, Array]:
+        """Return a (n, d) and b (q, d) of the machine from weighted coefficients of live samples.
+
+        Parameters
+        ----------
+        y : (n, d) array
+            Targets.
+        a : (m, d) array
+            Weighted coefficients, orthogonal to U.
+        """
+        t = self.U.T @ (self.root[:, None] * y[self.live]) - self.KU.T @ a
+        full = np.zeros((self.n, a.shape[1]))
+        full[self.live] = self.root[:, None] * a
+        return full, self.back @ t
+
+    def outside(self, a: Array, b: Array) -> Array:
+        """Return the predictions for samples without weight."""
+        return np.asarray(self.cross @ a[self.live] + self.B[self.dead] @ b)
+
+
+def _project(K: Array, U: Array, KU: Array) -> Array:
+    """Return ``(1 - UU')K(1 - UU')`` in the place of K."""
+    if U.shape[1]:
+        V = KU - 0.5 * U @ (U.T @ KU)
+        UV = U @ V.T
+        K -= UV
+        K -= UV.T
+    return K

@@ -1,0 +1,119 @@
+r"""One Cholesky factorization gives the least-squares machine and all that its inverse tells."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+
+from mercer.smoothing._off import Array, OffColumns
+from mercer.smoothing.fit import Fit
+
+__all__ = ["Factored"]
+
+
+class Factored:
+    r"""The squared-loss machine with one C, from one factorization off the free columns.
+
+    With :math:`P = 1 - UU'` for an orthonormal basis U of the weighted columns,
+    :math:`PWKWP + 1/C + \tau UU'` is positive definite, also where K is so only off the columns,
+    and its inverse without :math:`UU'/(\tau + 1/C)` is that of the bordered system.
+
+    Parameters
+    ----------
+    K : (n, n) array
+        Kernel matrix, positive semidefinite at least off the columns of B.
+    B : (n, q) array, optional
+        Unpenalized columns; none by default.
+    weights : (n,) array, optional
+        Weights of the samples; ones by default.
+    C : float, default=1.0
+        Weight of the loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.smoothing import Factored, Spectral
+    >>> x = np.linspace(0, 1, 20)[:, None]
+    >>> K, B, y = Gaussian(0.2)(x), np.ones((20, 1)), np.sin(6 * x[:, 0])
+    >>> a, b = Factored(K, B, C=10.0).coefficients(y)
+    >>> np.allclose(a, Spectral(K, B).coefficients(y, 10.0)[0])
+    True
+    """
+
+    def __init__(
+        self,
+        K: ArrayLike,
+        B: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        C: float = 1.0,
+    ) -> None:
+        if not 0 < C < np.inf:
+            raise ValueError(f"C must be positive and finite, got {C!r}.")
+        self._off = off = OffColumns(K, B, weights)
+        self.C, self.n, self.rank = float(C), off.n, off.rank
+        M = off.matrix
+        self._tau = float(np.mean(np.diag(M))) or 1.0
+        if off.rank:
+            M += self._tau * (off.U @ off.U.T)
+        M[np.diag_indices(len(M))] += 1.0 / C
+        # The transpose of a symmetric C-ordered array is itself, and in LAPACK's order.
+        self._factor, info = dpotrf(M.T, lower=1, overwrite_a=1, clean=0)
+        del off.matrix
+        if info:
+            raise ValueError(
+                "the kernel matrix is not positive definite off the unpenalized columns, even "
+                f"with 1/C = {1 / C:.3g} on its diagonal: lower C, or use another kernel."
+            )
+
+    def _solve(self, v: Array) -> Array:
+        return np.asarray(dpotrs(self._factor, v, lower=1)[0])
+
+    def coefficients(self, y: ArrayLike) -> tuple[Array, Array]:
+        """Return the expansion and the unpenalized coefficients of targets (n,) or (n, d)."""
+        Y = np.asarray(y, dtype=np.float64)
+        a, b = self._off.coefficients(Y.reshape(self.n, -1), self._solve(self._off.targets(Y)))
+        return a.reshape(Y.shape), b.reshape(b.shape[:1] + Y.shape[1:])
+
+    @cached_property
+    def Q(self) -> Array:
+        """The inverse on the vectors orthogonal to the weighted columns, over live samples."""
+        inverse, _ = dpotri(self._factor, lower=1)
+        Q: Array = np.tril(inverse)
+        Q += np.tril(inverse, -1).T
+        if self.rank:
+            Q -= self._off.U @ self._off.U.T / (self._tau + 1.0 / self.C)
+        return Q
+
+    @property
+    def log_det(self) -> float:
+        """Logarithm of the determinant off the columns."""
+        whole = 2.0 * float(np.sum(np.log(np.diag(self._factor))))
+        return whole - self.rank * float(np.log(self._tau + 1.0 / self.C))
+
+    def spread(self, G: Array) -> Array:
+        """Return a matrix over live samples as one over all, zero where there is no weight."""
+        if len(self._off.live) == self.n:
+            return G
+        out = np.zeros((self.n, self.n))
+        out[np.ix_(self._off.live, self._off.live)] = G
+        return out
+
+    def fit(self, y: ArrayLike) -> Fit:
+        """Return what criteria ask of the machine with targets (n,) or (n, d)."""
+        Y = np.asarray(y, dtype=np.float64).reshape(self.n, -1)
+        targets = self._off.targets(Y)
+        return Fit(
+            y=Y[self._off.live],
+            targets=targets,
+            a=self.Q @ targets,
+            q=np.diag(self.Q).copy(),
+            C=self.C,
+            root=self._off.root,
+            rank=self.rank,
+            log_det=self.log_det,
+            inverse=lambda rows, columns: self.Q[np.ix_(rows, columns)],
+        )

@@ -1,0 +1,144 @@
+"""Criteria against refits and formulas, and their slopes against differences."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.kernels import Gaussian, ThinPlate
+from mercer.losses import Huber, Logistic, Squared
+from mercer.smoothing import (
+    AIC,
+    BIC,
+    GCV,
+    CrossValidation,
+    Evidence,
+    Factored,
+    LeaveOneOut,
+    MallowsCp,
+    Spectral,
+)
+
+RNG = np.random.default_rng(1)
+N = 22
+X = RNG.normal(size=(N, 2))
+Y = np.column_stack([np.sin(2 * X[:, 0]), X[:, 0] * X[:, 1]]) + 0.2 * RNG.normal(size=(N, 2))
+SIGNS = np.where(Y > 0, 1.0, -1.0)
+ONES, PLANE = np.ones((N, 1)), np.column_stack([np.ones(N), X])
+WEIGHTS = RNG.uniform(0.3, 2.0, size=N)
+LABELS = np.arange(N) % 5
+PROBLEMS = {
+    "plain": (Gaussian(1.0), None, None),
+    "intercept": (Gaussian(1.2), ONES, None),
+    "weights": (Gaussian(0.8), PLANE, WEIGHTS),
+    "conditional": (ThinPlate(2), PLANE, None),
+}
+CRITERIA = {
+    "loo": (LeaveOneOut(), Y),
+    "huber": (LeaveOneOut(Huber(0.2)), Y),
+    "logistic": (LeaveOneOut(Logistic()), SIGNS),
+    "folds": (CrossValidation(LABELS), Y),
+    "gcv": (GCV(), Y),
+    "cp": (MallowsCp(0.04), Y),
+    "aic": (AIC(corrected=False), Y),
+    "aicc": (AIC(), Y),
+    "bic": (BIC(), Y),
+    "evidence": (Evidence(), Y),
+}
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_both_factorizations_agree(name, problem):
+    criterion, y = CRITERIA[name]
+    kernel, B, s = PROBLEMS[problem]
+    K = kernel(X)
+    one = criterion.value(Spectral(K, B, s).at(y, 3.0))
+    other = criterion.value(Factored(K, B, s, C=3.0).fit(y))
+    assert_allclose(one, other, rtol=1e-10)
+    assert_allclose(criterion.gradient(Factored(K, B, s, C=3.0), y)[0], one, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_slopes_are_differences(name, problem):
+    criterion, y = CRITERIA[name]
+    kernel, B, s = PROBLEMS[problem]
+    K = kernel(X)
+    _, G, slope = criterion.gradient(Factored(K, B, s, C=3.0), y)
+    assert_allclose(G, G.T, atol=1e-14)
+
+    def value(K, C):
+        return criterion.value(Factored(K, B, s, C=C).fit(y))
+
+    # Central differences err by h^2 and by rounding over h, which balance near 1e-10 of the value.
+    h = 1e-5
+    change = RNG.normal(size=(N, N))
+    change = change @ change.T / N  # positive definite, so that both sides stay so
+    up, down = value(K + h * change, 3.0), value(K - h * change, 3.0)
+    assert_allclose(np.sum(G * change), (up - down) / (2 * h), rtol=1e-6, atol=1e-8)
+    up, down = value(K, 3.0 * np.exp(h)), value(K, 3.0 * np.exp(-h))
+    assert_allclose(slope, (up - down) / (2 * h), rtol=1e-6, atol=1e-8)
+
+
+def test_leave_one_out_is_the_mean_loss_of_refits():
+    K, loss = Gaussian(0.8)(X), Huber(0.3)
+    total = 0.0
+    for i in range(N):
+        s = WEIGHTS.copy()
+        s[i] = 0.0
+        f = Spectral(K, PLANE, s).fitted(Y, 2.0)[i]
+        total += WEIGHTS[i] * float(np.sum(loss.value(Y[i], f)))
+    found = LeaveOneOut(loss).value(Spectral(K, PLANE, WEIGHTS).at(Y, 2.0))
+    assert_allclose(found, total / WEIGHTS.sum(), rtol=1e-10)
+
+
+def test_cross_validation_is_the_mean_loss_of_refits():
+    K, total = Gaussian(0.8)(X), 0.0
+    for fold in range(5):
+        inside = fold == LABELS
+        f = Spectral(K, ONES, (~inside).astype(float)).fitted(Y, 2.0)[inside]
+        total += float(np.sum(Squared().value(Y[inside], f)))
+    found = CrossValidation(LABELS).value(Spectral(K, ONES).at(Y, 2.0))
+    assert_allclose(found, total / N, rtol=1e-10)
+
+
+def test_penalized_criteria_are_their_formulas():
+    K = Gaussian(1.0)(X)
+    spectral = Spectral(K, ONES)
+    S, y = spectral.smoother(4.0), Y[:, 0]
+    error, freedom = np.mean((y - S @ y) ** 2), np.trace(S)
+    fit = spectral.at(y, 4.0)
+    assert_allclose(GCV().value(fit), error / (1 - freedom / N) ** 2, rtol=1e-10)
+    assert_allclose(MallowsCp(0.3).value(fit), error + 0.6 * freedom / N, rtol=1e-10)
+    assert_allclose(AIC(False).value(fit), np.log(error) + 2 * freedom / N, rtol=1e-10)
+    assert_allclose(BIC().value(fit), np.log(error) + np.log(N) * freedom / N, rtol=1e-10)
+    corrected = np.log(error) + 1 + 2 * (freedom + 1) / (N - freedom - 2)
+    assert_allclose(AIC().value(fit), corrected, rtol=1e-10)
+
+
+def test_evidence_is_the_restricted_likelihood():
+    """Against the density of contrasts that know nothing of the columns."""
+    K, C, y = Gaussian(1.0)(X), 5.0, Y[:, 0]
+    Z = np.linalg.svd(PLANE.T)[2][3:].T
+    V, z, m = Z.T @ (K + np.eye(N) / C) @ Z, Z.T @ y, N - 3
+    scale = z @ np.linalg.solve(V, z) / m
+    log_density = -0.5 * (m * np.log(2 * np.pi * scale) + np.linalg.slogdet(V)[1] + m)
+    found = Evidence().value(Spectral(K, PLANE).at(y, C))
+    assert_allclose(found, -log_density / m, rtol=1e-10)
+
+
+def test_a_perfect_fit_is_no_reason_to_fail():
+    fit = Spectral(np.eye(4), np.eye(4)[:, :2]).at(np.array([1.0, 2.0, 0.0, 0.0]), 1.0)
+    assert AIC(False).value(fit) == -np.inf
+    assert BIC().value(fit) == -np.inf
+    assert Evidence().value(fit) == -np.inf
+    assert AIC().value(Spectral(100 * np.eye(4)).at(np.ones(4), 100.0)) == np.inf
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(ValueError, match="fold"):
+        CrossValidation()
+    with pytest.raises(ValueError, match="fold"):
+        CrossValidation([0, 1]).value(Spectral(np.eye(3)).at(np.ones(3), 1.0))
+    with pytest.raises(ValueError, match="negative"):
+        MallowsCp(-1.0)
