@@ -197,6 +197,20 @@ def test_gradients_are_difference_quotients(kernel):
             np.testing.assert_allclose(part, quotient, rtol=0, atol=error)
 
 
+@every_kernel
+def test_pulling_back_contracts_the_gradients(kernel):
+    X = points(7)
+    G = points(7) @ points(7).T
+    found, gradients = kernel.pullback(X, G), kernel.gradient(X)
+    assert set(found) == set(gradients)
+    for name, gradient in gradients.items():
+        scale = np.abs(G).max() * max(1.0, np.abs(gradient).max())
+        expected = np.tensordot(G, gradient, axes=2)
+        assert np.shape(found[name]) == np.shape(expected)
+        # Sums of 49 products, in another order and with differences of squares.
+        np.testing.assert_allclose(found[name], expected, rtol=0, atol=1e4 * EPS * scale)
+
+
 def difference_quotient(kernel, name, value, slot, X, Z):
     """Central differences at two steps, extrapolated, and a bound on their error.
 

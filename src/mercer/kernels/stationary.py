@@ -183,6 +183,17 @@ class Radial(Profile):
         squares = (P[:, None, :] - Q[None, :, :]) ** 2
         return {"length_scale": squares * slope[:, :, None] / scale.astype(P.dtype)}
 
+    def pullback(self, X: Data, G: Array) -> dict[str, Array]:
+        s = self._squared(X, None)
+        scale, H = self._scale, self._slope(s) * G
+        if scale.ndim == 0:
+            return {"length_scale": np.asarray(np.vdot(H, s) / float(scale))}
+        # sum_ij H_ij (p_i - p_j)^2 = 2 sum_i (H1)_i p_i^2 - 2 p'Hp, for a symmetric H
+        P = _dense(_shift(as_points(X), None if is_sparse(X) else _origin(as_points(X))))
+        P = np.asarray(self._in_units(P))
+        squares = H.sum(axis=1) @ P**2 - np.sum(P * (H @ P), axis=0)
+        return {"length_scale": 2.0 * squares / scale}
+
 
 class Dimensional(Kernel):
     """A stationary kernel whose profile depends on the number of features."""
@@ -208,6 +219,9 @@ class Dimensional(Kernel):
 
     def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
         return self._in(as_points(X).shape[1]).gradient(X, Z)
+
+    def pullback(self, X: Data, G: Array) -> dict[str, Array]:
+        return self._in(as_points(X).shape[1]).pullback(X, G)
 
     def spectrum(self, omega: Array, dim: int = 1) -> Array:
         return self._in(dim).spectrum(omega, dim)
@@ -407,12 +421,18 @@ class RationalQuadratic(Radial):
         alpha = float(self.alpha)
         return np.exp(-(alpha + 1.0) * np.log1p(s / (2.0 * alpha)))
 
-    def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
+    def _by_alpha(self, s: Array) -> Array:
         alpha = float(self.alpha)
-        s = self._squared(X, Z) / (2.0 * alpha)
+        s = s / (2.0 * alpha)
         logarithm = np.log1p(s)
-        by_alpha = np.exp(-alpha * logarithm) * (s / (1.0 + s) - logarithm)
-        return super().gradient(X, Z) | {"alpha": by_alpha}
+        return np.asarray(np.exp(-alpha * logarithm) * (s / (1.0 + s) - logarithm))
+
+    def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
+        return super().gradient(X, Z) | {"alpha": self._by_alpha(self._squared(X, Z))}
+
+    def pullback(self, X: Data, G: Array) -> dict[str, Array]:
+        by_alpha = np.vdot(G, self._by_alpha(self._squared(X, None)))
+        return super().pullback(X, G) | {"alpha": np.asarray(by_alpha)}
 
     def _unit_spectrum(self, omega: Array) -> Array:
         width = np.sqrt(2.0 * float(self.alpha))

@@ -109,6 +109,10 @@ class Stretched(Modified):
         inner = self.kernel.gradient(self._in_units(X), Z)
         return {f"kernel__{name}": value for name, value in inner.items()}
 
+    def pullback(self, X: Data, G: Array) -> dict[str, Array]:
+        inner = self.kernel.pullback(self._in_units(X), G)
+        return {f"kernel__{name}": value for name, value in inner.items()}
+
     def spectrum(self, omega: Array, dim: int = 1) -> Array:
         omega, scale = np.asarray(omega, dtype=float), self._scale
         if omega.ndim == 1 and dim > 1 and not self.radial:
