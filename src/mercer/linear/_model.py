@@ -1,0 +1,135 @@
+"""What the linear models share: data in, one hyperplane out, and a certificate of optimality."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+__all__ = ["Array", "Centred", "LinearModel", "Optimum", "centre"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Optimum:
+    r"""What proves how good an answer is.
+
+    Parameters
+    ----------
+    objective : float
+        The value that the answer reaches.
+    bound : float
+        A number that no answer goes below.
+    multipliers : ndarray of shape (n,)
+        The dual variables of the samples, positive where a sample lies above the fit.
+    violation : float
+        Largest violation of the conditions under which the bound holds; rounding only.
+    """
+
+    objective: float
+    bound: float
+    multipliers: Array
+    violation: float = 0.0
+
+    @property
+    def gap(self) -> float:
+        """How far the answer can be from the best one."""
+        return self.objective - self.bound
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap divided by one plus the magnitude of the objective."""
+        return self.gap / (1.0 + abs(self.objective))
+
+
+@dataclass(frozen=True)
+class Centred:
+    """A sample whose free constant, and square roots of whose weights, are taken out.
+
+    Parameters
+    ----------
+    X, y : ndarray of shape (n, p) and (n,) or (n, k)
+        What is left of the design and of the targets.
+    mean_x, mean_y : ndarray of shape (p,) and () or (k,)
+        What was subtracted; zero without an intercept.
+    """
+
+    X: Array
+    y: Array
+    mean_x: Array
+    mean_y: Array
+
+    def intercept(self, coef: Array) -> Any:
+        """Return the constants that go with coefficients (p,) or (p, k)."""
+        b = self.mean_y - self.mean_x @ coef
+        return float(b) if np.ndim(b) == 0 else b
+
+
+def centre(X: Array, y: Array, fit_intercept: bool, weights: Array | None = None) -> Centred:
+    """Take the free constant out of a weighted least-squares problem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data = centre(np.array([[1.0], [3.0]]), np.array([2.0, 6.0]), True)
+    >>> data.X.ravel(), data.intercept(np.array([2.0]))
+    (array([-1.,  1.]), 0.0)
+    """
+    mean_x, mean_y = np.zeros(X.shape[1]), np.zeros(y.shape[1:])
+    if fit_intercept:
+        mean_x = np.average(X, axis=0, weights=weights)
+        mean_y = np.asarray(np.average(y, axis=0, weights=weights))
+    X, y = X - mean_x, y - mean_y
+    if weights is not None:
+        root = np.sqrt(weights)
+        X, y = root[:, None] * X, (root * y.T).T
+    return Centred(X, y, mean_x, mean_y)
+
+
+class LinearModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A fit that ends in ``coef_`` and ``intercept_``."""
+
+    _several: ClassVar[bool] = False
+    """Whether targets with several columns are understood."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._several
+        return tags
+
+    def _data(
+        self, X: Any, y: Any, sample_weight: Any = None, least: int = 1
+    ) -> tuple[Array, Array, Array]:
+        """Return checked inputs, targets and weights; samples that weigh nothing are left out."""
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            y_numeric=True,
+            multi_output=self._several,
+            ensure_min_samples=least,
+        )
+        y = np.asarray(y, dtype=np.float64)
+        if sample_weight is None:
+            return X, y, np.ones(len(X))
+        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        live = s > 0
+        return X[live], y[live], s[live]
+
+    def predict(self, X: Any) -> Array:
+        """Evaluate the hyperplane.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New inputs.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(X @ self.coef_.T + self.intercept_)
