@@ -1,5 +1,6 @@
 """Linear smoothers: all that one factorization of the squared loss tells."""
 
+from mercer.smoothing.bias_variance import BiasVariance, bias_variance, plug_in
 from mercer.smoothing.criteria import (
     AIC,
     BIC,
@@ -12,18 +13,52 @@ from mercer.smoothing.criteria import (
 )
 from mercer.smoothing.factored import Factored
 from mercer.smoothing.fit import Fit
+from mercer.smoothing.scale import ScaleWarning, robust_scale
+from mercer.smoothing.secular import (
+    Averaged,
+    average,
+    ivanov,
+    mean_square,
+    morozov,
+    squared_norm,
+)
 from mercer.smoothing.spectral import Spectral
+from mercer.smoothing.weights import (
+    BisquareWeights,
+    HampelWeights,
+    HuberWeights,
+    LogisticWeights,
+    MyriadWeights,
+    WeightFunction,
+)
 
 __all__ = [
     "AIC",
     "BIC",
     "GCV",
+    "Averaged",
+    "BiasVariance",
+    "BisquareWeights",
     "Criterion",
     "CrossValidation",
     "Evidence",
     "Factored",
     "Fit",
+    "HampelWeights",
+    "HuberWeights",
     "LeaveOneOut",
+    "LogisticWeights",
     "MallowsCp",
+    "MyriadWeights",
+    "ScaleWarning",
     "Spectral",
+    "WeightFunction",
+    "average",
+    "bias_variance",
+    "ivanov",
+    "mean_square",
+    "morozov",
+    "plug_in",
+    "robust_scale",
+    "squared_norm",
 ]

@@ -45,6 +45,8 @@ class Spectral:
         Eigenvectors of weighted samples, orthogonal to the weighted columns of B.
     n, rank : int
         Number of samples, and of independent columns of B.
+    weights : (n,) array
+        Weights of the samples.
 
     References
     ----------
@@ -70,7 +72,7 @@ class Spectral:
         self, K: ArrayLike, B: ArrayLike | None = None, weights: ArrayLike | None = None
     ) -> None:
         self._off = off = OffColumns(K, B, weights)
-        self.n, self.rank = off.n, off.rank
+        self.n, self.rank, self.weights = off.n, off.rank, off.weights
         M = off.matrix
         # Directions of the columns are moved below all others, to be left out.
         below = float(np.max(np.abs(np.diag(M)), initial=0.0)) or 1.0
@@ -170,7 +172,7 @@ class Spectral:
         Y2 = Y.reshape(self.n, -1)
         many = C.reshape(-1)
         out = np.empty((len(many), *Y2.shape))
-        projected = self.vectors.T @ self._targets(Y)
+        projected = self.components(Y)
         step = max(1, int(CHUNK_BYTES / (8 * max(self.n * Y2.shape[1], 1))))
         for first in range(0, len(many), step):
             some = many[first : first + step]
@@ -248,6 +250,10 @@ class Spectral:
 
     # The spectrum --------------------------------------------------------------------------------
 
+    def components(self, y: ArrayLike) -> Array:
+        """Return weighted targets in the basis of the eigenvectors, ``V'Wy``, (m, d)."""
+        return np.asarray(self.vectors.T @ self._targets(np.asarray(y, dtype=np.float64)))
+
     def _shift(self, C: ArrayLike) -> Array:
         """Return 1/C, no smaller than what eigenvalues are known to."""
         C = np.asarray(C, dtype=np.float64)
@@ -268,5 +274,4 @@ class Spectral:
 
     def _weighted(self, Y: Array, C: float) -> Array:
         """Return weighted coefficients of live samples, (m, d)."""
-        p = self.vectors.T @ self._targets(Y)
-        return np.asarray(self.vectors @ (self._inverse(C)[:, None] * p))
+        return np.asarray(self.vectors @ (self._inverse(C)[:, None] * self.components(Y)))
