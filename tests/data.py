@@ -69,7 +69,8 @@ class Table(NamedTuple):
     held_out: NDArray[np.bool_] | None
 
 
-def _table(name: str) -> Table:
+def table(name: str) -> Table:
+    """Return a whole set, features as they are."""
     if name in BUNDLED:
         X, y = BUNDLED[name]()
         return Table(X, y, name in REGRESSIONS, None)
@@ -98,7 +99,7 @@ def draw(
     ``scaling`` names a function of ``SCALINGS``; ``official`` keeps to the published partition.
     Class labels become 0, 1, ...; a regression's target is always standardized.
     """
-    X, y, regression, held_out = _table(name)
+    X, y, regression, held_out = table(name)
     order = np.random.default_rng(seed).permutation(len(X))
     if official:
         if held_out is None:
