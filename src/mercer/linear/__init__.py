@@ -1,18 +1,50 @@
 """Linear models beside the kernel machines: the relatives that scikit-learn lacks."""
 
 from mercer.linear._model import Optimum
+from mercer.linear._validation import Split
+from mercer.linear.clustered import ClusteredRidge, clustered_ridge
+from mercer.linear.fused_ridge import FusedRidge, FusionCertificate, RidgeFusion, ValidationCurve
+from mercer.linear.lasso import (
+    LassoConstrained,
+    PiecewiseLinearPath,
+    ValidatedLasso,
+    lasso_homotopy,
+)
 from mercer.linear.least_squares import LeastSquaresFit, least_squares
 from mercer.linear.location import Location, location
 from mercer.linear.nadaraya_watson import NadarayaWatson
 from mercer.linear.norms import NormRegression, robust_scale
+from mercer.linear.orthonormal import (
+    OrthonormalFusion,
+    fuse_orthonormal,
+    hard_threshold,
+    shrink,
+    soft_threshold,
+)
 
 __all__ = [
+    "ClusteredRidge",
+    "FusedRidge",
+    "FusionCertificate",
+    "LassoConstrained",
     "LeastSquaresFit",
     "Location",
     "NadarayaWatson",
     "NormRegression",
     "Optimum",
+    "OrthonormalFusion",
+    "PiecewiseLinearPath",
+    "RidgeFusion",
+    "Split",
+    "ValidatedLasso",
+    "ValidationCurve",
+    "clustered_ridge",
+    "fuse_orthonormal",
+    "hard_threshold",
+    "lasso_homotopy",
     "least_squares",
     "location",
     "robust_scale",
+    "shrink",
+    "soft_threshold",
 ]
