@@ -7,6 +7,7 @@ from sklearn.utils._test_common.instance_generator import PER_ESTIMATOR_XFAIL_CH
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import (
+    LSSVR,
     SVC,
     SVR,
     HuberSVR,
@@ -25,12 +26,14 @@ DEFAULT = [
     *REPLACEMENTS,
     *(SVC(kernel="precomputed"), SVR(kernel="precomputed")),
     *(HuberSVR(), QuantileSVR(), KernelLogisticRegression(), KernelRegressor(), KernelClassifier()),
+    LSSVR(),
 ]
 
 # A kernel whose width does not depend on the sample, and three digits beyond the seven that the
 # checks of weights compare.
 GIVEN = {"gamma": "auto", "tol": 1e-10}
 OWN = [
+    LSSVR(**GIVEN),
     *(HuberSVR(**GIVEN), QuantileSVR(**GIVEN), KernelLogisticRegression(**GIVEN)),
     *(KernelRegressor(loss, **GIVEN) for loss in sorted(REGRESSION)),
     *(KernelClassifier(loss, **GIVEN) for loss in sorted(CLASSIFICATION)),

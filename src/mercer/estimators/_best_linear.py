@@ -9,10 +9,12 @@ are those of V.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 
 from mercer.gram.factor import orthonormal
@@ -20,6 +22,9 @@ from mercer.gram.factor import orthonormal
 __all__ = ["BestLinear", "most_likely"]
 
 Array = NDArray[np.float64]
+
+# Q_ii V_ii is one for a sample alone, and rounding where the sample determines a trend by itself.
+ALONE = 1e-10
 
 
 class BestLinear:
@@ -68,6 +73,35 @@ class BestLinear:
         a = self._off(cho_solve((self.L, True), self._off(y)))
         return a, self.back @ (self.U.T @ (y - self.V @ a))
 
+    @cached_property
+    def inverse(self) -> Array:
+        """The block Q of the inverse of the bordered matrix, with ``a = Q y``."""
+        lower = np.tril(dpotri(self.L, lower=1)[0])
+        return np.asarray(lower + np.tril(lower, -1).T - self.U @ self.U.T / self.tau)
+
+    def left_out(self, y: Array) -> Array:
+        r"""Return the errors of observations predicted by the others, :math:`a_i / Q_{ii}`.
+
+        They are infinite where an observation determines a function of the trend by itself.
+        """
+        q = np.diag(self.inverse)
+        alone = q * np.diag(self.V) <= ALONE
+        a = self.coefficients(y)[0]
+        return np.asarray((a.T / np.where(alone, 1.0, q) + np.where(alone, np.inf, 0.0)).T)
+
+    def weights(self, K: Array, B: Array) -> Array:
+        """Return what observations weigh in predictions, (m, n), whose trend they reproduce.
+
+        Parameters
+        ----------
+        K : (m, n) array
+            Covariances of new values with the sample.
+        B : (m, q) array
+            Trend at the new points.
+        """
+        w = self.U @ (B @ self.back).T
+        return np.asarray((w + self._off(cho_solve((self.L, True), self._off(K.T - self.V @ w)))).T)
+
     def variance(self, K: Array, B: Array, diagonal: Array) -> Array:
         """Return the variances of the errors of prediction.
 
@@ -92,6 +126,12 @@ class BestLinear:
         inner = self.U.T @ self.V @ self.U - known.T @ known
         return np.asarray(self.back @ inner @ self.back.T)
 
+    @property
+    def log_det(self) -> float:
+        """Logarithm of the determinant of the covariance of contrasts."""
+        whole = 2 * float(np.sum(np.log(np.diag(self.L))))
+        return whole - float(self.U.shape[1] * np.log(self.tau))
+
     def likelihood(self, y: Array) -> tuple[float, float]:
         r"""Return the restricted likelihood and the scale of V that maximizes it.
 
@@ -102,8 +142,7 @@ class BestLinear:
         m = len(y) - self.U.shape[1]
         white = self.whitened(y)
         scale = float(white @ white) / m
-        log_det = 2 * np.sum(np.log(np.diag(self.L))) - self.U.shape[1] * np.log(self.tau)
-        return -0.5 * float(log_det + m * (np.log(scale) + 1 + np.log(2 * np.pi))), scale
+        return -0.5 * float(self.log_det + m * (np.log(scale) + 1 + np.log(2 * np.pi))), scale
 
 
 def most_likely(covariance: Callable[[Array], Array], B: Array, y: Array, start: Array) -> Array:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from mercer.estimators._expansion import Function
-from mercer.estimators._outputs import Outputs
-from mercer.estimators.base import KernelMachine
+import numpy as np
+
+from mercer.estimators._expansion import Array, Function
+from mercer.estimators._ls_diagnostics import Diagnostics
+from mercer.estimators._ls_report import Report
+from mercer.estimators.base import HARD, KernelMachine
+from mercer.gram.base import Gram
+from mercer.gram.factor import MAX_BYTES
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
+from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.errors import ErrorModel
 from mercer.regularizers.null_space import NullSpace
-from mercer.solvers import Solver
+from mercer.smoothing.secular import Morozov, WeightRule
+from mercer.smoothing.spectral import Spectral
+from mercer.solvers import Solution, Solver
 
 __all__ = ["LSSVR"]
 
 
-class LSSVR(Outputs):
+class LSSVR(Diagnostics):
     r"""Least-squares support vector regression, also known as kernel ridge with an intercept.
 
     .. math:: \min_{f, b} \tfrac12 \|f\|^2 + \tfrac{C}{2} \sum_i s_i (y_i - f(x_i) - b' p(x_i))^2
@@ -31,14 +41,17 @@ class LSSVR(Outputs):
 
     and the posterior mean of a Gaussian process with noise of variance :math:`1/C` in units of the
     kernel. The literature calls C by the name of gamma; ``KernelRidge(alpha=1/C)`` is the machine
-    with ``null_space=Empty()``.
+    with ``null_space=Empty()``. What its inverse tells is computed when it is first asked for.
 
     Parameters
     ----------
     kernel : Kernel, str or callable, default="rbf"
         Reproducing kernel of the penalty.
-    C : float, default=1.0
-        Weight of the summed loss against the penalty.
+    C : float or WeightRule, default=1.0
+        Weight of the summed loss against the penalty (Tikhonov), or what is known instead:
+        ``Morozov(variance)`` leaves residuals of the variance of the noise, ``Ivanov(norm)`` bounds
+        the norm; of :mod:`mercer.smoothing`. ``Morozov(variance, std)`` is the mean of machines
+        over an interval of variances, one expansion, which has no diagnostics.
     null_space : NullSpace, optional
         Unpenalized functions :math:`p`; an intercept by default.
     errors : ErrorModel, optional
@@ -52,19 +65,29 @@ class LSSVR(Outputs):
 
     Attributes
     ----------
-    C_ : float
-        The weight that was used.
+    C_ : float or ndarray
+        The weight that was used, or those of the machines that were averaged.
+    degrees_of_freedom_ : float
+        Trace of the smoother, the effective number of parameters.
+    leverages_ : ndarray of shape (n_samples,)
+        Diagonal of the smoother.
+    loo_residuals_, loo_predictions_ : ndarray like y
+        Of the machines that lack one sample each, exactly, at no refit. The kernel and C are kept.
+    cost_sensitivity_ : ndarray like y
+        Derivative of the optimal value by the targets.
+    noise_variance_ : float or ndarray of shape (n_outputs,)
+        Variance of the errors of samples of weight one: known, or the most likely.
     dual_coef_ : ndarray of shape (n_outputs, n_support)
         Coefficients a of the expansion, :math:`c_i` times the residuals, one row an output.
     null_space_coef_ : ndarray of shape (q,) or (n_outputs, q)
         Coefficients b of the unpenalized functions.
     support_, support_vectors_, intercept_, n_support_, solution_, innovations_ :
-        As in :class:`KernelRegressor`.
+        As in :class:`KernelRegressor`; ``solution_`` of a mean is that of its heaviest machine.
 
     References
     ----------
     K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, eq. (3.8) to (3.15), with the sign
-    of the dual corrected, and eq. (4.1) to (4.5).
+    of the dual corrected, lemma 3.4, sec. 3.3.3, eq. (4.1) to (4.5), and sec. 6.3.1.
 
     Examples
     --------
@@ -74,10 +97,13 @@ class LSSVR(Outputs):
     >>> machine = LSSVR(C=10.0, gamma=1.0).fit(X, np.sinc(X[:, 0]))
     >>> machine.score(X, np.sinc(X[:, 0])) > 0.98
     True
+    >>> bool(np.mean(machine.loo_residuals_**2) < 1e-3), round(machine.degrees_of_freedom_, 1)
+    (True, 9.5)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KernelMachine._parameter_constraints,
+        "C": [*KernelMachine._parameter_constraints["C"], WeightRule],
         "errors": [ErrorModel, None],
         "output_covariance": ["array-like", None],
     }
@@ -86,7 +112,7 @@ class LSSVR(Outputs):
         self,
         kernel: Kernel | str | Function = "rbf",
         *,
-        C: float = 1.0,
+        C: float | WeightRule = 1.0,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
@@ -122,5 +148,67 @@ class LSSVR(Outputs):
     def _loss(self) -> Loss:
         return Squared()
 
-    def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self.C_ = self._weight()
+    def _weight(self) -> float:
+        return 1.0 if isinstance(self.C, WeightRule) else float(super()._weight())
+
+    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
+        self._mean: tuple[Array, Array] | None = None
+        self.C_: Any = self._weight()
+        if isinstance(self.C, WeightRule):
+            c = self._chosen(self.C, B, K, y, c) * c
+        self._noise_known = self.C.variance if isinstance(self.C, Morozov) else None
+        self._weighed = (B, c)
+        return super()._problems(B, K, y, c)
+
+    def _chosen(self, rule: WeightRule, B: Array, K: Gram, y: Array, s: Array) -> float:
+        """Find C, and the mean of machines if there are several."""
+        if self.output_covariance is not None:
+            raise ValueError("a rule for C knows of no output_covariance; give C itself.")
+        if 4 * 8.0 * len(s) ** 2 > MAX_BYTES:
+            raise ValueError(
+                f"{type(rule).__name__} takes an eigendecomposition, too large for {len(s)} "
+                "samples; find C on a part of them."
+            )
+        targets = self._white(y)
+        spectral = Spectral(K.dense().astype(np.float64), self._white(B), s)
+        C, weights = rule.choose(spectral, targets)
+        C = np.minimum(C, HARD)
+        if len(C) == 1:
+            self.C_ = C[0].item()
+            return float(C[0])
+        parts = [spectral.coefficients(targets, float(one)) for one in C]
+        self._mean = tuple(  # type: ignore[assignment]
+            np.tensordot(weights, np.stack(part), axes=1) for part in zip(*parts, strict=True)
+        )
+        self.C_ = C
+        return float(C[np.argmax(weights)])
+
+    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
+        (B, c), mean = self._weighed, self._mean
+        turn, shares = self._coupling(self._loss())
+        if mean is not None:
+            A, b = (part.reshape(len(part), -1).T for part in mean)
+            solutions = [replace(s, a=A[k], b=b[k]) for k, s in enumerate(solutions)]
+        super()._assemble(X, y, solutions)
+        del self._weighed, self._mean
+        self._report = None
+        if mean is None:
+            self._report = Report(
+                kernel=self._kernel_fit if self._function else self.kernel_,
+                X=self._keep(X),
+                B=B,
+                y=np.array(y).reshape(len(c), -1),
+                c=c,
+                errors=getattr(self, "errors_", None),
+                turn=turn,
+                shares=shares,
+                kind=self.gram,
+            )
+
+    def _keep(self, X: Any) -> Any:
+        """Return the sample in memory of the machine's own, which it often has already."""
+        if self._function or self._precomputed:
+            return X
+        V = self.support_vectors_
+        same = isinstance(V, np.ndarray) and isinstance(X, np.ndarray) and V.shape == X.shape
+        return V if same and np.array_equal(V, X) else copy.copy(X)

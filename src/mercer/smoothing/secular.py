@@ -11,15 +11,27 @@ the first falling, the second rising, so that each equation has one root.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mercer._params import Params, is_integer
 from mercer.smoothing.spectral import Spectral
 
-__all__ = ["Averaged", "average", "ivanov", "mean_square", "morozov", "squared_norm"]
+__all__ = [
+    "Averaged",
+    "Ivanov",
+    "Morozov",
+    "WeightRule",
+    "average",
+    "ivanov",
+    "mean_square",
+    "morozov",
+    "squared_norm",
+]
 
 Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
@@ -240,28 +252,119 @@ def average(
     >>> bool(mean.C[0] > morozov(spectral, y, 1.25) > mean.C[-1])
     True
     """
-    if not std >= 0:
-        raise ValueError(f"the standard deviation must not be negative, got {std!r}.")
-    low, high = feasible(spectral, y)
-    first, last = max(variance - width * std, low), min(variance + width * std, high)
-    if first > last or not low < high:
-        raise ValueError(
-            f"no weight C leaves a mean squared residual of {variance:.4g} ± {width * std:.4g}: "
-            f"with this kernel it lies between {low:.4g} and {high:.4g}."
-        )
-    if std == 0 or n_machines == 1:
-        v = np.array([variance])
-    else:
-        # The ends of the feasible range belong to C = infinity and 0: keep off by half a step.
-        step = (last - first) / n_machines
-        v = first + step * (0.5 + np.arange(n_machines))
-    density = np.exp(-0.5 * ((v - variance) / (std or 1.0)) ** 2)
-    weights = density / np.sum(density)
-    C = np.array([morozov(spectral, y, float(one)) for one in v])
+    rule = Morozov(variance, std, width=width, n_machines=n_machines)
+    C, weights = rule.choose(spectral, y)
     parts = [spectral.coefficients(y, float(one)) for one in C]
     a = sum(w * part[0] for w, part in zip(weights, parts, strict=True))
     b = sum(w * part[1] for w, part in zip(weights, parts, strict=True))
     return Averaged(C, weights, np.asarray(a), np.asarray(b))
+
+
+class WeightRule(Params, ABC):
+    """What is known instead of C."""
+
+    @abstractmethod
+    def choose(self, spectral: Spectral, y: ArrayLike) -> tuple[Array, Array]:
+        """Return weights of the loss, and what their machines weigh in the mean, (k,) and (k,).
+
+        Parameters
+        ----------
+        spectral : Spectral
+            The machine for every C.
+        y : (n,) or (n, d) array
+            Targets.
+        """
+
+
+@dataclass(eq=False)
+class Morozov(WeightRule):
+    r"""The C that leaves residuals of the variance of the noise, or a mean over an interval of it.
+
+    Parameters
+    ----------
+    variance : float
+        The variance :math:`\sigma^2` of the noise, as in :func:`morozov`.
+    std : float, default=0.0
+        Its standard deviation; if positive, machines are averaged as in :func:`average`.
+    width : float, default=2.0
+        Half-width of the interval, in standard deviations.
+    n_machines : int, default=21
+        How many machines are averaged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import LSSVR
+    >>> from mercer.smoothing import Morozov
+    >>> X = np.linspace(-3, 3, 50)[:, None]
+    >>> y = np.sinc(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=50)
+    >>> machine = LSSVR(C=Morozov(0.01)).fit(X, y)
+    >>> round(float(np.mean((y - machine.predict(X)) ** 2)), 6)
+    0.01
+    """
+
+    variance: float
+    std: float = 0.0
+    width: float = 2.0
+    n_machines: int = 21
+
+    def __post_init__(self) -> None:
+        if not self.variance > 0:
+            raise ValueError(f"variance must be positive, got {self.variance!r}.")
+        if not (self.std >= 0 and self.width > 0):
+            raise ValueError(
+                f"std must be at least 0 and width positive, got {self.std!r} and {self.width!r}."
+            )
+        if not is_integer(self.n_machines) or self.n_machines < 1:
+            raise ValueError(f"n_machines must be a positive integer, got {self.n_machines!r}.")
+
+    def choose(self, spectral: Spectral, y: ArrayLike) -> tuple[Array, Array]:
+        v = np.array([self.variance])
+        if self.std and self.n_machines > 1:
+            spread = self.width * self.std
+            low, high = feasible(spectral, y)
+            first, last = max(self.variance - spread, low), min(self.variance + spread, high)
+            if not first < last:
+                raise ValueError(
+                    f"no weight C leaves a mean squared residual of {self.variance:.4g} ± "
+                    f"{spread:.4g}: with this kernel it lies between {low:.4g} and {high:.4g}."
+                )
+            # The ends of the feasible range belong to C = infinity and 0: keep off by half a step.
+            v = first + (last - first) * (0.5 + np.arange(self.n_machines)) / self.n_machines
+        density = np.exp(-0.5 * ((v - self.variance) / (self.std or 1.0)) ** 2)
+        C = np.array([morozov(spectral, y, float(one)) for one in v])
+        return C, np.asarray(density / np.sum(density))
+
+
+@dataclass(eq=False)
+class Ivanov(WeightRule):
+    r"""The C of the best function whose norm is bounded.
+
+    Parameters
+    ----------
+    norm : float
+        The bound of :math:`\|f\|`, as in :func:`ivanov`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import LSSVR
+    >>> from mercer.smoothing import Ivanov
+    >>> X = np.linspace(-3, 3, 50)[:, None]
+    >>> machine = LSSVR(C=Ivanov(0.5)).fit(X, np.sinc(X[:, 0]))
+    >>> a = machine.dual_coef_[0]
+    >>> round(float(a @ machine.kernel_(X) @ a), 6)
+    0.25
+    """
+
+    norm: float
+
+    def __post_init__(self) -> None:
+        if not self.norm > 0:
+            raise ValueError(f"norm must be positive, got {self.norm!r}.")
+
+    def choose(self, spectral: Spectral, y: ArrayLike) -> tuple[Array, Array]:
+        return np.array([ivanov(spectral, y, self.norm)]), np.ones(1)
 
 
 def feasible(spectral: Spectral, y: ArrayLike) -> tuple[float, float]:
