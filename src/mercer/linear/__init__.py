@@ -2,6 +2,12 @@
 
 from mercer.linear._model import Optimum
 from mercer.linear._validation import Split
+from mercer.linear.alternatives import (
+    AlternativesRelaxation,
+    LeastSquaresAmongstAlternatives,
+    relax_alternatives,
+)
+from mercer.linear.bridge import Bridge
 from mercer.linear.clustered import ClusteredRidge, clustered_ridge
 from mercer.linear.fused_ridge import FusedRidge, FusionCertificate, RidgeFusion, ValidationCurve
 from mercer.linear.lasso import (
@@ -14,6 +20,7 @@ from mercer.linear.least_squares import LeastSquaresFit, least_squares
 from mercer.linear.location import Location, location
 from mercer.linear.nadaraya_watson import NadarayaWatson
 from mercer.linear.norms import NormRegression, robust_scale
+from mercer.linear.one_norm import OneNormSVC
 from mercer.linear.orthonormal import (
     OrthonormalFusion,
     fuse_orthonormal,
@@ -23,14 +30,18 @@ from mercer.linear.orthonormal import (
 )
 
 __all__ = [
+    "AlternativesRelaxation",
+    "Bridge",
     "ClusteredRidge",
     "FusedRidge",
     "FusionCertificate",
     "LassoConstrained",
+    "LeastSquaresAmongstAlternatives",
     "LeastSquaresFit",
     "Location",
     "NadarayaWatson",
     "NormRegression",
+    "OneNormSVC",
     "Optimum",
     "OrthonormalFusion",
     "PiecewiseLinearPath",
@@ -44,6 +55,7 @@ __all__ = [
     "lasso_homotopy",
     "least_squares",
     "location",
+    "relax_alternatives",
     "robust_scale",
     "shrink",
     "soft_threshold",
