@@ -103,3 +103,16 @@ def test_low_rank_systems_are_solved_at_the_size_of_the_factor(dtype, diagonal):
 def test_nonsense_factors_are_refused_with_a_sentence(args, message):
     with pytest.raises(ValueError, match=message):
         LowRank(*args)
+
+
+@pytest.mark.parametrize("shape", [(300,), (300, 2), (300, 7)])
+def test_half_of_a_symmetric_matrix_is_enough(shape):
+    """Whichever way a product reads the matrix, it is that of NumPy."""
+    rng = np.random.default_rng(0)
+    K = Gaussian(1.0)(rng.normal(size=(300, 2)))
+    for matrix in (K, np.asfortranarray(K), K.astype(np.float32)):
+        v = rng.normal(size=shape)
+        # A sum of 300 products rounds to 300 eps of the sum of their sizes.
+        bound = 300 * np.finfo(float).eps * np.max(K @ np.abs(v))
+        exact = matrix.astype(float) @ v
+        np.testing.assert_allclose(Dense(matrix).matvec(v), exact, rtol=0, atol=bound)

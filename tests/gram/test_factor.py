@@ -192,3 +192,35 @@ def test_no_columns_have_a_basis_too():
     U, back = orthonormal(np.zeros((5, 2)))
     assert U.shape == (5, 0)
     assert back.shape == (2, 0)
+
+
+@pytest.mark.parametrize("n", [1, 39, 40, 41, 97])
+def test_cholesky_by_blocks(n, monkeypatch):
+    """Blocks of 20 make the factor that LAPACK makes at once."""
+    monkeypatch.setattr(factor, "PANEL", 20)
+    rng = np.random.default_rng(n)
+    A = rng.normal(size=(n, n + 1))
+    A = A @ A.T + np.eye(n)
+    M = np.array(A, order="F")
+    assert factor._cholesky(M)
+    # Backward stable: n eps of the diagonal (Higham 2002, theorem 10.3).
+    L = np.tril(M)
+    bound = 4 * n * np.finfo(float).eps * np.max(np.diag(A))
+    np.testing.assert_allclose(L @ L.T, A, rtol=0, atol=bound)
+    M = np.array(A - 2.0 * np.linalg.eigvalsh(A)[0] * np.eye(n), order="F")
+    assert not factor._cholesky(M)
+
+
+@pytest.mark.parametrize("q", [0, 2])
+@pytest.mark.parametrize("k", [None, 3])
+def test_borders_of_several_right_hand_sides(q, k):
+    rng = np.random.default_rng(3)
+    M = np.diag(rng.uniform(1.0, 2.0, 6))
+    B = rng.normal(size=(6, q))
+    shape = () if k is None else (k,)
+    r, d = rng.normal(size=(6, *shape)), rng.normal(size=(q, *shape))
+    x, b = factor.bordered(lambda v: np.linalg.solve(M, v), B)(r, d)
+    whole = np.block([[M, B], [B.T, np.zeros((q, q))]])
+    np.testing.assert_allclose(
+        np.concatenate([x, b]), np.linalg.solve(whole, np.concatenate([r, d])), atol=1e-12
+    )

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg.blas import dsymv
 
-from mercer.gram.base import Gram, Index, submatrix
+from mercer.gram.base import Gram, Index, nonzero_rows, submatrix
 from mercer.kernels._pairwise import Array, Data
 from mercer.kernels.base import Kernel
+
+# From so many rows on reading half of the matrix is worth it, for so many columns.
+WORTH, FEW = 256, 4
 
 
 class Dense(Gram):
@@ -59,6 +63,16 @@ class Dense(Gram):
 
     def diag(self) -> Array:
         return self.K.diagonal().copy()
+
+    def matvec(self, v: Array) -> Array:
+        v = self._vector(v)
+        K = self.K
+        whole = len(v) >= WORTH and K.dtype == np.float64 and K.flags.c_contiguous
+        if not whole or v[0].size > FEW or 3 * len(nonzero_rows(v)) < len(v):
+            return super().matvec(v)
+        # Half of a symmetric matrix is read for each column, where a product reads all of it.
+        columns = [dsymv(1.0, K.T, u, lower=1) for u in np.atleast_2d(v.T)]
+        return np.asarray(columns[0] if v.ndim == 1 else np.stack(columns, axis=1))
 
 
 def as_square(K: Any) -> Array:

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg.blas import dsyrk, dtrsm
 from scipy.linalg.lapack import dpotrf
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "lacking",
     "orthonormal",
     "refined",
+    "schur",
     "shifted",
 ]
 
@@ -33,8 +35,9 @@ Solve = Callable[[Array], Array]
 
 # Memory that one dense factorization may take unless the caller says otherwise.
 MAX_BYTES = 4e9
-# Side of the blocks of a large factorization: the longest uninterruptible piece is about a second.
-PANEL = 1024
+# Side of the blocks of a large factorization: the longest uninterruptible piece is about a second,
+# and a block, 32 MB, is still memory that the next one finds warm.
+PANEL = 2000
 # A jitter of a few times the rounding error of the matrix itself changes nothing that was known.
 JITTERS = (0.0, 1.0, 10.0, 100.0)
 EPS = float(np.finfo(np.float64).eps)
@@ -237,20 +240,43 @@ def bordered(solve: Solve, B: Array) -> Callable[[Array, Array], tuple[Array, Ar
     >>> both(np.array([1.0, 3.0]), np.array([0.0]))
     (array([-1.,  1.]), array([2.]))
     """
-    q = B.shape[1]
-    if not q:
-        return lambda r, d: (solve(r), np.zeros(0))
-    MB = solve(B)
+    correct = schur(B, solve(B) if B.shape[1] else B)
+    return lambda r, d: correct(solve(r), d)
+
+
+def schur(B: Array, MB: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
+    """Move a solution without a border to the border's constraint.
+
+    Parameters
+    ----------
+    B, MB : ndarray of shape (n, q)
+        The border, and the solutions with its columns on the right.
+
+    Returns
+    -------
+    callable
+        Maps the solution ``x`` with r on the right, (n,) or (n, k), and ``d``, (q,) or (q, k), to
+        ``(x, b)`` of the bordered system.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram.factor import schur
+    >>> schur(np.ones((2, 1)), np.ones((2, 1)))(np.array([1.0, 3.0]), np.array([0.0]))
+    (array([-1.,  1.]), array([2.]))
+    """
+    if not B.shape[1]:
+        return lambda x, d: (x, np.zeros_like(d))
     inverse = _pseudo_inverse(B.T @ MB)
 
-    def both(r: Array, d: Array) -> tuple[Array, Array]:
-        x, b = solve(r), np.zeros(q)
+    def correct(x: Array, d: Array) -> tuple[Array, Array]:
+        b = np.zeros_like(d)
         for _ in range(2):  # the second pass removes the rounding of the first from B'x = d
             step = inverse @ (B.T @ x - d)
             x, b = x - MB @ step, b + step
         return x, b
 
-    return both
+    return correct
 
 
 def orthonormal(B: Array) -> tuple[Array, Array]:
@@ -316,6 +342,11 @@ def refined(inverses: list[Callable[[], Solve]], matvec: Solve, diagonal: Array,
         left = r - matvec(x) - (x.T * e).T
         return left, norm(left)
 
+    def terms(x: Array, r: Array) -> Array:
+        # |K_ij| is at most the product of the roots of the diagonal entries.
+        outer: Array = np.multiply.outer(root, root @ np.abs(x))
+        return np.abs(r) + (e * np.abs(x).T).T + outer
+
     @np.errstate(over="ignore", invalid="ignore")
     def solve(r: Array) -> Array:
         x = built[0](r)
@@ -324,16 +355,16 @@ def refined(inverses: list[Callable[[], Solve]], matvec: Solve, diagonal: Array,
             if k == len(built):
                 built.append(inverses[k]())
             slow = False
-            while not (slow or np.all(size <= 4 * EPS * norm(r))):
+            while not (
+                slow or np.all(size <= np.maximum(4 * EPS * norm(r), EPS * norm(terms(x, r))))
+            ):
                 trial = x + built[k](left)
                 new_left, new_size = residual(trial, r)
                 better = new_size < size
                 slow = not np.any(new_size < 0.5 * size)
                 x, left = np.where(better, trial, x), np.where(better, new_left, left)
                 size = np.where(better, new_size, size)
-            # |K_ij| is at most the product of the roots of the diagonal entries.
-            terms = np.abs(r) + (e * np.abs(x).T).T + np.multiply.outer(root, root @ np.abs(x))
-            if np.all(size <= BACKWARD * norm(terms)):
+            if np.all(size <= BACKWARD * norm(terms(x, r))):
                 break
         if not np.all(np.isfinite(x)):
             raise np.linalg.LinAlgError("the solution of a linear system is not finite")
@@ -357,20 +388,23 @@ def _cholesky(M: Array) -> bool:
 
     Large matrices are taken block column by block column, so that an interruption is heard.
     """
-    n = len(M)
-    step = PANEL if n > 3 * PANEL else max(n, 1)
+    n, step = len(M), PANEL
+    if 0 < n <= 2 * step:
+        return not dpotrf(M, lower=1, clean=0, overwrite_a=1)[1]
     for j in range(0, n, step):
         k = min(j + step, n)
-        for i in range(j, n if j else 0, step):
-            M[i : i + step, j:k] -= M[i : i + step, :j] @ M[j:k, :j].T
+        if j:
+            # Half of the corner is not needed: a product of matrices would compute all of it.
+            M[j:k, j:k] += dsyrk(-1.0, M[j:k, :j], lower=1)
         block, info = dpotrf(M[j:k, j:k], lower=1, clean=0, overwrite_a=1)
         if info:
             return False
         M[j:k, j:k] = block
         for i in range(k, n, step):
-            M[i : i + step, j:k] = solve_triangular(
-                block, M[i : i + step, j:k].T, lower=True, check_finite=False
-            ).T
+            rows = M[i : i + step, j:k]
+            if j:
+                rows -= M[i : i + step, :j] @ M[j:k, :j].T
+            rows[...] = dtrsm(1.0, block, rows, side=1, lower=1, trans_a=1)
     return True
 
 

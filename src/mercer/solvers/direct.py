@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.gram.factor import INDEFINITE, MAX_BYTES, Indefinite, bordered, lacking, orthonormal
+from mercer.gram.factor import INDEFINITE, MAX_BYTES, Indefinite, lacking, orthonormal, schur
 from mercer.losses.base import Array
 from mercer.problems.reductions import copies, infeasible, linear_system, resident
 from mercer.problems.risk import RegularizedRisk
@@ -71,9 +71,11 @@ class Direct(Solver):
                 a, b = self._solve(risk, project=True)
             except Indefinite:
                 raise ValueError(INDEFINITE) from None
-        certificate = risk.certificate(a, b)
+        # The one product that is left: minimize believes it, and nobody multiplies again.
+        Ka = risk.K.matvec(a)
+        certificate = risk.certificate(a, b, Ka)
         monitor.report(1, certificate.primal, certificate.gap, certificate.violation)
-        return Answer(a, b, 1)
+        return Answer(a, b, 1, Ka)
 
     def _solve(self, risk: RegularizedRisk, project: bool) -> tuple[Array, Array]:
         system = linear_system(risk, project=project)
@@ -81,5 +83,7 @@ class Direct(Solver):
         p = system.problem
         U, back = orthonormal(np.where(np.isfinite(p.e)[:, None], p.B, 0.0))
         H = copies(p.K, np.arange(risk.n), np.ones(risk.n))
-        a, t = bordered(H.shifted(p.e, self.max_bytes), U)(p.r, back.T @ p.d)
+        # Border and targets pass through the factor, and its residual through K, together.
+        X = H.shifted(p.e, self.max_bytes)(np.column_stack([p.r, U]))
+        a, t = schur(U, X[:, 1:])(X[:, 0], back.T @ p.d)
         return system.back(a, back @ t)
