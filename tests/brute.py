@@ -44,6 +44,7 @@ FORMULAS: dict[str, Callable[[Any, Any], Any]] = {
     "EpsilonInsensitive": lambda loss, r: excess(r, loss.epsilon),
     "SquaredEpsilonInsensitive": lambda loss, r: excess(r, loss.epsilon) ** 2 / 2,
     "Huber": lambda loss, r: loss.delta * straightened(np.abs(r), loss.delta),
+    "LogCosh": lambda loss, r: loss.delta**2 * np.log(np.cosh(r / loss.delta)),
     "Pinball": lambda loss, r: np.maximum(loss.quantile * r, (loss.quantile - 1) * r),
     "Expectile": lambda loss, r: np.where(r > 0, loss.expectile, 1 - loss.expectile) * r**2 / 2,
     "Polynomial": lambda loss, r: excess(r, loss.epsilon) ** loss.power / loss.power,

@@ -17,6 +17,7 @@ from mercer.losses import (
     Hinge,
     Huber,
     HuberHinge,
+    LogCosh,
     Logistic,
     PiecewisePolynomial,
     Pinball,
@@ -50,6 +51,9 @@ def expression(loss, y, f):
         return cp.square(cp.pos(cp.abs(r) - loss.epsilon)) / 2, []
     if isinstance(loss, Huber):
         return cp.huber(r, loss.delta) / 2, []
+    if isinstance(loss, LogCosh):
+        u = r / loss.delta
+        return loss.delta**2 * (cp.logistic(2 * u) - u - np.log(2)), []
     if isinstance(loss, Pinball):
         return loss.quantile * cp.pos(r) + (1 - loss.quantile) * cp.pos(-r), []
     if isinstance(loss, Expectile):

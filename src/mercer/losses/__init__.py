@@ -10,6 +10,7 @@ from mercer.losses.base import (
     WeightedLosses,
 )
 from mercer.losses.classification import Hinge, HuberHinge, Logistic, SquaredHinge
+from mercer.losses.log_cosh import LogCosh
 from mercer.losses.power import PiecewisePolynomial, Polynomial
 from mercer.losses.regression import (
     Absolute,
@@ -30,6 +31,7 @@ __all__ = [
     "Hinge",
     "Huber",
     "HuberHinge",
+    "LogCosh",
     "Logistic",
     "Loss",
     "MarginLoss",

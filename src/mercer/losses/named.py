@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge, HuberHinge, Logistic, SquaredHinge
+from mercer.losses.log_cosh import LogCosh
 from mercer.losses.power import PiecewisePolynomial, Polynomial
 from mercer.losses.regression import (
     Absolute,
@@ -22,6 +23,7 @@ REGRESSION: dict[str, type[Loss]] = {
     "epsilon_insensitive": EpsilonInsensitive,
     "expectile": Expectile,
     "huber": Huber,
+    "log_cosh": LogCosh,
     "piecewise_polynomial": PiecewisePolynomial,
     "pinball": Pinball,
     "polynomial": Polynomial,
