@@ -28,6 +28,14 @@ from mercer.linear.orthonormal import (
     shrink,
     soft_threshold,
 )
+from mercer.linear.plausible import (
+    PlausibleSet,
+    covariance_draws,
+    covariance_quantiles,
+    plausible_set,
+)
+from mercer.linear.plausible_fit import PlausibleLeastSquares
+from mercer.linear.validated_selection import ValidatedSelection, selection_penalty
 
 __all__ = [
     "AlternativesRelaxation",
@@ -45,18 +53,25 @@ __all__ = [
     "Optimum",
     "OrthonormalFusion",
     "PiecewiseLinearPath",
+    "PlausibleLeastSquares",
+    "PlausibleSet",
     "RidgeFusion",
     "Split",
     "ValidatedLasso",
+    "ValidatedSelection",
     "ValidationCurve",
     "clustered_ridge",
+    "covariance_draws",
+    "covariance_quantiles",
     "fuse_orthonormal",
     "hard_threshold",
     "lasso_homotopy",
     "least_squares",
     "location",
+    "plausible_set",
     "relax_alternatives",
     "robust_scale",
+    "selection_penalty",
     "shrink",
     "soft_threshold",
 ]

@@ -98,7 +98,10 @@ def constrained_least_squares(E: Array, f: Array, G: Array, h: Array) -> Constra
     length = np.linalg.norm(A, axis=1)
     length[length == 0] = 1.0
     A, b = A / length[:, None], b / length
-    u, _ = nnls(np.vstack([A.T, b]), np.append(np.zeros(A.shape[1]), 1.0), maxiter=50 * A.shape[0])
+    u = np.zeros(0)
+    if len(b):  # the compiled loop does not survive a matrix without columns
+        target = np.append(np.zeros(A.shape[1]), 1.0)
+        u, _ = nnls(np.vstack([A.T, b]), target, maxiter=50 * len(b))
     rho = 1.0 - float(b @ u)
     if rho < EMPTY:
         return ConstrainedFit(np.full(E.shape[1], np.nan), np.inf, np.inf, u)

@@ -24,55 +24,54 @@ STEPS = 500
 class Bridge(LinearModel):
     r"""Least squares with a penalty on the p-th powers of the coefficients.
 
-        .. math:: \min_{w, b} \sum_d |w_d|^p + \frac{\psi}{2} \sum_i s_i (y_i - w'x_i - b)^2
+    .. math:: \min_{w, b} \sum_d |w_d|^p + \frac{\psi}{2} \sum_i s_i (y_i - w'x_i - b)^2
 
-        Ridge regression for p = 2, the lasso for p = 1; below that the problem is not convex, and a
-        stationary point is found that is sparser still. For :math:`p \le 2` by re-weighted ridge
-        regressions
+    Ridge regression for p = 2, the lasso for p = 1; below that the problem is not convex, and a
+    stationary point is found that is sparser still. For :math:`p \le 2` by re-weighted ridge
+    regressions
 
-        .. math:: (\psi X'X + 2 \operatorname{diag}(g))\, w = \psi X'y, \qquad
-                  g_d = \tfrac{p}{2} (w_d^2 + \delta)^{(p-2)/2}
+    .. math:: (\psi X'X + 2 \operatorname{diag}(g))\, w = \psi X'y, \qquad
+              g_d = \tfrac{p}{2} (w_d^2 + \delta)^{(p-2)/2}
 
-        each of which lowers the cost with :math:`\delta`, while :math:`\delta \to 0`; then, and for
-        p > 2 from the start, by Newton steps on the coefficients that are not zero.
+    each of which lowers the cost with :math:`\delta`, while :math:`\delta \to 0`; then, and for
+    p > 2 from the start, by Newton steps on the coefficients that are not zero.
 
-        Parameters
-        ----------
-        p : float, default=1.5
-            The power, positive.
-        psi : float, default=1.0
-            Weight of the errors against the penalty.
-        fit_intercept : bool, default=True
-            Fit the constant b.
+    Parameters
+    ----------
+    p : float, default=1.5
+        The power, positive.
+    psi : float, default=1.0
+        Weight of the errors against the penalty.
+    fit_intercept : bool, default=True
+        Fit the constant b.
 
-        Attributes
-        ----------
-        coef_, intercept_ :
-            The hyperplane.
-        stationarity_ : float
-            Largest violation of the optimality conditions, relative to the largest of the forces
-            :math:`\psi |X'y|`.
-        convex_ : bool
-            Whether the problem is convex, so that a stationary point is the minimum.
-        solution_ : Optimum
-            The cost with its lower bound by duality, which is minus infinity if the problem is not
-            convex.
+    Attributes
+    ----------
+    coef_, intercept_ :
+        The hyperplane.
+    stationarity_ : float
+        Largest violation of the optimality conditions, relative to the largest of the forces
+        :math:`\psi |X'y|`.
+    convex_ : bool
+        Whether the problem is convex, so that a stationary point is the minimum.
+    solution_ : Optimum
+        The cost with its lower bound by duality, which is minus infinity if the problem is not
+        convex.
 
-        References
-        ----------
-        K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, eq. (6.15) to (6.17), with the
-        absolute values and the factor p/2 that are missing there.
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, eq. (6.15) to (6.17), with the
+    absolute values and the factor p/2 that are missing there.
 
-        Examples
-        --------
-        >>> import numpy as np
-    from numpy.typing import NDArray
-        >>> from mercer.linear import Bridge
-        >>> X, y = np.vstack([np.eye(2), -np.eye(2)]), np.array([3.0, 1.0, -3.0, -1.0])
-        >>> Bridge(p=2.0, psi=1.0).fit(X, y).coef_
-        array([1.5, 0.5])
-        >>> Bridge(p=1.0, psi=0.5).fit(X, y).coef_.round(12)
-        array([2., 0.])
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.linear import Bridge
+    >>> X, y = np.vstack([np.eye(2), -np.eye(2)]), np.array([3.0, 1.0, -3.0, -1.0])
+    >>> Bridge(p=2.0, psi=1.0).fit(X, y).coef_
+    array([1.5, 0.5])
+    >>> Bridge(p=1.0, psi=0.5).fit(X, y).coef_.round(12)
+    array([2., 0.])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
