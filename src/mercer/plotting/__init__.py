@@ -4,6 +4,7 @@ from mercer.plotting.filters import ComparisonDisplay, FilterDisplay, PenaltyDis
 from mercer.plotting.gram import GramDisplay
 from mercer.plotting.kernels import KernelDisplay, PriorDisplay
 from mercer.plotting.machine import MachineFilterDisplay
+from mercer.plotting.path import PathDisplay
 
 __all__ = [
     "ComparisonDisplay",
@@ -11,6 +12,7 @@ __all__ = [
     "GramDisplay",
     "KernelDisplay",
     "MachineFilterDisplay",
+    "PathDisplay",
     "PenaltyDisplay",
     "PriorDisplay",
 ]
