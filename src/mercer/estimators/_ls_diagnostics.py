@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators._expansion import Array
-from mercer.estimators._ls_report import Report, UnavailableError
+from mercer.estimators._ls_report import Discreet, Report, UnavailableError
 from mercer.estimators._outputs import Outputs
 
 __all__ = ["Diagnostics", "Path"]
-
-# A listing of attributes reads them all; for larger samples it leaves out what costs seconds.
-LISTED = 1000
-LAZY = {
-    "cost_sensitivity_",
-    "degrees_of_freedom_",
-    "leverages_",
-    "loo_predictions_",
-    "loo_residuals_",
-    "noise_variance_",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,19 +60,22 @@ class Path:
         )
 
 
-class Diagnostics(Outputs):
+class Diagnostics(Discreet, Outputs):
     """Leverage, influence, errors of samples left out, likelihood: from the sample that is kept."""
 
+    _lazy: ClassVar[frozenset[str]] = frozenset(
+        {
+            "cost_sensitivity_",
+            "degrees_of_freedom_",
+            "leverages_",
+            "loo_predictions_",
+            "loo_residuals_",
+            "noise_variance_",
+        }
+    )
     C_: Any
     _report: Report | None
     _noise_known: float | None
-
-    def __dir__(self) -> Iterable[str]:
-        # scikit-learn's listing, and the page that shows an estimator, read every attribute.
-        report = vars(self).get("_report")
-        quick = report is None or report.n <= LISTED or "factors" in vars(report)
-        names = [name for name in object.__dir__(self) if quick or name not in LAZY]
-        return [name for name in names if hasattr(self, name)]
 
     def _told(self) -> Report:
         check_is_fitted(self)

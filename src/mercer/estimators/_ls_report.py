@@ -10,9 +10,11 @@ the bordered matrix,
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,10 +26,12 @@ from mercer.kernels.base import Kernel
 from mercer.regularizers.errors import ErrorModel
 from mercer.smoothing.spectral import Spectral
 
-__all__ = ["Report", "UnavailableError"]
+__all__ = ["Discreet", "Report", "UnavailableError", "kept"]
 
 # Matrices of the size of K that are alive at once: K, V, its factor, Q and a copy.
 MATRICES = 5
+# A listing of attributes reads them all; for larger samples it leaves out what costs seconds.
+LISTED = 1000
 
 
 class UnavailableError(ValueError, AttributeError):
@@ -76,6 +80,11 @@ class Report:
     @property
     def n(self) -> int:
         return len(self.c)
+
+    @property
+    def known(self) -> bool:
+        """Whether the factorization is there."""
+        return "factors" in vars(self)
 
     @cached_property
     def live(self) -> Any:
@@ -281,3 +290,32 @@ class Report:
             for best, share in zip(self.factors, self.shares, strict=True)
         ]
         return np.column_stack(V) @ (self.turn.T**2)
+
+
+def kept(X: Any, vectors: Any) -> Any:
+    """Return a sample in memory of the machine's own, which often has it already.
+
+    Parameters
+    ----------
+    X : array, sparse array or objects
+        The sample.
+    vectors : array or sparse array
+        What the machine keeps of it.
+    """
+    same = isinstance(vectors, np.ndarray) and isinstance(X, np.ndarray)
+    if same and vectors.shape == X.shape and np.array_equal(vectors, X):
+        return vectors
+    return copy.copy(X)
+
+
+class Discreet:
+    """A machine whose listing leaves out what is not known yet and takes long to find out."""
+
+    _lazy: ClassVar[frozenset[str]]
+
+    def __dir__(self) -> Iterable[str]:
+        # scikit-learn's listing, and the page that shows an estimator, read every attribute.
+        report = vars(self).get("_report")
+        quick = report is None or report.n <= LISTED or report.known
+        names = [name for name in object.__dir__(self) if quick or name not in self._lazy]
+        return [name for name in names if hasattr(self, name)]
