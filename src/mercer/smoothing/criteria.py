@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from mercer.losses.regression import Squared
 from mercer.smoothing._off import Array
 from mercer.smoothing.factored import Factored
 from mercer.smoothing.fit import Fit
+from mercer.smoothing.spectral import Spectral
 
 __all__ = [
     "AIC",
@@ -42,6 +43,33 @@ __all__ = [
 
 class Criterion(Params, ABC):
     """A number that says how well a least-squares machine will do; smaller is better."""
+
+    positive: ClassVar[bool] = True
+    """Whether it is a mean of squares or losses, best compared by ratios."""
+
+    def restricted(self, rows: NDArray[np.intp]) -> Criterion:
+        """Return the criterion for some of the samples.
+
+        Parameters
+        ----------
+        rows : array of int
+            Which.
+        """
+        return self
+
+    def curve(self, spectral: Spectral, y: Any, C: Any) -> Array:
+        """Return the criterion for several weights of the loss.
+
+        Parameters
+        ----------
+        spectral : Spectral
+            The machine for every C.
+        y : (n,) or (n, d) array
+            Targets.
+        C : (k,) array
+            Weights of the loss.
+        """
+        return np.array([self.value(spectral.at(y, float(one))) for one in np.ravel(C)])
 
     @abstractmethod
     def value(self, fit: Fit) -> float:
@@ -137,6 +165,15 @@ class LeaveOneOut(Criterion):
         f = fit.y - fit.left_out_one / fit.root[:, None]
         return _losses(self.loss, fit.y, f, fit.weights)[0]
 
+    def curve(self, spectral: Spectral, y: Any, C: Any) -> Array:
+        Y = np.asarray(y, dtype=np.float64).reshape(spectral.n, -1)
+        s = spectral.weights
+        live = s > 0
+        left = spectral.leave_one_out(Y, np.ravel(C))[:, live]
+        return np.array(
+            [_losses(self.loss, Y[live], Y[live] - r, s[live] / s.sum())[0] for r in left]
+        )
+
     def _slopes(self, fit: Fit, Q: Array) -> tuple[float, Array, float]:
         left = fit.left_out_one
         f = fit.y - left / fit.root[:, None]
@@ -178,6 +215,9 @@ class CrossValidation(Criterion):
     def __post_init__(self) -> None:
         if self.labels is None:
             raise ValueError("labels must say which fold each sample belongs to.")
+
+    def restricted(self, rows: NDArray[np.intp]) -> CrossValidation:
+        return CrossValidation(np.asarray(self.labels)[rows], self.loss)
 
     def _folds(self, fit: Fit) -> list[NDArray[np.intp]]:
         labels = np.asarray(self.labels)
@@ -296,6 +336,7 @@ class AIC(_Penalized):
         which does not interpolate small samples (Hurvich, Simonoff and Tsai 1998).
     """
 
+    positive: ClassVar[bool] = False
     corrected: bool = True
 
     def _of(self, error: float, freedom: float, n: int) -> tuple[float, float, float]:
@@ -313,6 +354,8 @@ class AIC(_Penalized):
 @dataclass(eq=False)
 class BIC(_Penalized):
     r"""Schwarz's criterion, :math:`\log(\|(1 - S)y\|^2/n) + \log(n) \operatorname{tr} S / n`."""
+
+    positive: ClassVar[bool] = False
 
     def _of(self, error: float, freedom: float, n: int) -> tuple[float, float, float]:
         log = float(np.log(error)) if error > 0 else -np.inf
@@ -336,6 +379,8 @@ class Evidence(Criterion):
     ----------
     K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, sec. 5.2.
     """
+
+    positive: ClassVar[bool] = False
 
     def _parts(self, fit: Fit) -> tuple[float, int, int]:
         m, d = len(fit.q) - fit.rank, fit.a.shape[1]

@@ -1,0 +1,114 @@
+"""What tuning asks of a machine before it is fitted: points, targets, weights and kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+
+from mercer.estimators.base import KernelMachine
+from mercer.kernels._pairwise import take
+from mercer.kernels.base import Kernel
+
+__all__ = ["Array", "Statement", "state"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A machine's problem as least squares sees it."""
+
+    X: Any
+    """Points, as the machine validated them."""
+
+    Y: Array
+    """Targets, (n, d): numbers, or ±1 for each class against the others."""
+
+    B: Array
+    """Unpenalized columns, (n, q)."""
+
+    weights: Array
+    """Weights of the samples, (n,)."""
+
+    kernel: Kernel
+    """The kernel with the parameters it starts from."""
+
+    classification: bool
+    """Whether targets are classes."""
+
+    rows: NDArray[np.intp]
+    """Which rows of the sample these are."""
+
+    plain: bool = True
+    """Whether nothing but a constant is unpenalized."""
+
+    @property
+    def n(self) -> int:
+        """The number of samples."""
+        return len(self.Y)
+
+    def of(self, rows: NDArray[np.intp]) -> Statement:
+        """Return the problem of some of the samples."""
+        return replace(
+            self,
+            X=take(self.X, rows),
+            Y=self.Y[rows],
+            B=self.B[rows],
+            weights=self.weights[rows],
+            rows=self.rows[rows],
+        )
+
+
+def state(estimator: KernelMachine, X: Any, y: Any, sample_weight: Any = None) -> Statement:
+    """Return what a machine would fit, with its kernel settled on the sample.
+
+    Parameters
+    ----------
+    estimator : KernelMachine
+        A machine with a kernel.
+    X, y, sample_weight
+        As for its ``fit``.
+    """
+    if not isinstance(estimator, KernelMachine):
+        raise TypeError(
+            f"tuning needs a kernel machine of this library, got {type(estimator).__name__}; for "
+            "other estimators use scikit-learn's GridSearchCV or HalvingGridSearchCV."
+        )
+    machine = clone(estimator)
+    if getattr(machine, "errors", None) is not None:
+        raise ValueError(
+            "tuning with a model of the errors is not available: estimate the errors first "
+            "(estimate_errors), whiten, and tune the rest."
+        )
+    given = machine.get_params(deep=False)
+    machine.set_params(
+        **{name: value for name, value in {"gram": "tiled", "C": 1.0}.items() if name in given}
+    )
+    machine._validate_params()
+    X, y = machine._check_X(X, y)
+    targets, factors = machine._encode(y)
+    weights = factors * machine._check_weights(sample_weight, len(targets))
+    weights = np.broadcast_to(np.asarray(weights, dtype=np.float64), len(targets)).copy()
+    Y = machine._targets(targets)
+    machine._sample = (Y, weights)
+    machine._make_gram(X)
+    if machine._function or machine.kernel_.precomputed:
+        raise ValueError(
+            "a kernel that is a matrix or a plain function has no parameters that could be tuned; "
+            "give a mercer.kernels.Kernel, or choose C along a path (LSSVR.path, svm_path)."
+        )
+    B = machine._free_columns(X, machine._null_space())
+    return Statement(
+        X=X,
+        Y=Y,
+        B=B,
+        weights=weights,
+        kernel=machine.kernel_,
+        classification=bool(is_classifier(machine)),
+        rows=np.arange(len(targets)),
+        plain=set(machine.null_space_names_) <= {"1"},
+    )

@@ -1,0 +1,356 @@
+"""Tune a machine in one call: theory for a start, gradients for the rest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from sklearn.base import clone
+
+from mercer.estimators.base import KernelMachine
+from mercer.gram.dense import Dense
+from mercer.problems.reductions import linear_system
+from mercer.problems.risk import RegularizedRisk
+from mercer.selection._statement import Statement, state
+from mercer.selection.held_out import choose_weight
+from mercer.selection.objective import Objective, Stop, Trial, criterion_of
+from mercer.selection.space import Space
+from mercer.smoothing import Criterion
+
+__all__ = ["Tuning", "tune"]
+
+Array = NDArray[np.float64]
+
+# Rows of the sample on which a start is looked for.
+FEW = 200
+# Correlations of the median pair of points that widths are tried for: from every point for itself
+# to almost a line.
+CORRELATIONS = (0.02, 0.3, 0.8, 0.97)
+PAIRS = 60
+# Weights of the loss that are tried, in units of the inverse kernel value.
+WEIGHTS = np.geomspace(1e-2, 1e6, 25)
+# Logarithms beyond which C and length scales, relative to their start, say nothing new.
+FAR = 25.0
+# A step that changes the criterion by less than this share is the last.
+ENOUGH = 1e-5
+# Criteria feel a change of the width about as much as of the weight to this power.
+STEEP = 4.0
+
+
+@dataclass(eq=False)
+class Tuning:
+    """What tuning found and how."""
+
+    best_estimator_: Any
+    """The machine with the chosen parameters, fitted to the whole sample unless told not to."""
+
+    best_params_: dict[str, Any]
+    """The chosen parameters, for ``set_params`` of the machine that was given."""
+
+    best_value_: float
+    """The criterion there; smaller is better."""
+
+    criterion: Any
+    """The criterion."""
+
+    trials_: list[Trial]
+    """Everything that was tried, in the order of time."""
+
+    status_: str
+    """``"converged"``, or what ended the search before."""
+
+    seconds_: float
+    """Time that it took, without the last fit."""
+
+    notes_: list[str] = field(default_factory=list)
+    """What deserves a second look, such as an optimum at the edge of what was searched."""
+
+    def report(self) -> str:
+        """Return a table of what was tried and of what came out.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import LSSVR
+        >>> from mercer.selection import tune
+        >>> X = np.linspace(-3, 3, 40)[:, None]
+        >>> print(tune(LSSVR(), X, np.sinc(X[:, 0])).report().splitlines()[0])
+        stage               rows     seconds       value  parameters
+        """
+        lines = [f"{'stage':18s}{'rows':>6s}{'seconds':>12s}{'value':>12s}  parameters"]
+        for trial in self.trials_:
+            shown = ", ".join(f"{name}={_short(v)}" for name, v in trial.parameters.items())
+            lines.append(
+                f"{trial.stage:18s}{trial.rows:6d}{trial.seconds:12.3f}{trial.value:12.5g}  {shown}"
+            )
+        chosen = ", ".join(f"{name}={_short(v)}" for name, v in self.best_params_.items())
+        lines.append(f"chosen: {chosen} ({self.status_}, {self.seconds_:.2f} s)")
+        return "\n".join([*lines, *self.notes_])
+
+
+def tune(
+    estimator: KernelMachine,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    criterion: Criterion | str = "loo",
+    parameters: Sequence[str] | None = None,
+    ard: bool = False,
+    budget: int = 20,
+    max_time: float | None = None,
+    max_rows: int = 2000,
+    starts: int = 1,
+    prior: float = 5.0,
+    refit: bool = True,
+    random_state: Any = 0,
+    callback: Callable[[Trial], object] | None = None,
+) -> Tuning:
+    r"""Choose C and the parameters of the kernel, and fit the machine.
+
+    A least-squares machine is tuned by the gradient of the criterion itself, which costs a few
+    factorizations in all, however many parameters there are. It starts where a few widths, for each
+    of which one eigendecomposition tells all weights C, do best on some of the rows. Other machines
+    take their kernel from the least-squares machine of the same targets, ±1 for classes, and their
+    own C (and the widths next to the one found) by cross-validation along a path.
+
+    Parameters
+    ----------
+    estimator : KernelMachine
+        What to tune: any regressor or classifier of this library with a kernel that can be
+        differentiated. It is not changed.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Inputs.
+    y : array-like
+        Targets, or class labels.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the samples.
+    criterion : Criterion or {"loo", "gcv", "aic", "bic", "evidence"}, default="loo"
+        What is minimized for the least-squares machine: the exact leave-one-out error by default;
+        see :mod:`mercer.smoothing`.
+    parameters : sequence of str, optional
+        Parameters of the kernel to tune, as in its ``get_params``; all by default.
+    ard : bool, default=False
+        Give every feature a length scale of its own.
+    budget : int, default=20
+        Largest number of evaluations on all rows; it takes five or so, more with `ard`.
+    max_time : float, optional
+        Seconds after which the best so far is taken.
+    max_rows : int, default=2000
+        Largest sample that hyperparameters are chosen from; a larger one is drawn from at random.
+    starts : int, default=1
+        From how many of the widths to descend.
+    prior : float, default=5.0
+        How much length scales of features are drawn together, with `ard`; 0 for not at all. A
+        factor e between one feature and the others costs as much as half of this in likelihood.
+    refit : bool, default=True
+        Fit the machine to all rows at the end.
+    random_state : int, Generator or None, default=0
+        Which rows a start is looked for on.
+    callback : callable, optional
+        Sees every :class:`Trial`; a true answer ends the search.
+
+    Returns
+    -------
+    Tuning
+        With ``best_estimator_``, ``best_params_``, ``trials_`` and a ``report()``.
+
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, ch. 7; A. J. Smola, *Learning with
+    Kernels*, TU Berlin 1998, sec. 7.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import LSSVR
+    >>> from mercer.selection import tune
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(100, 2))
+    >>> y = np.sinc(X[:, 0]) + 0.1 * rng.normal(size=100)
+    >>> found = tune(LSSVR(), X, y, ard=True)
+    >>> width = found.best_estimator_.kernel_.length_scale
+    >>> bool(width[1] > 2 * width[0])  # the second feature does not matter
+    True
+    """
+    began = time.perf_counter()
+    whole = state(estimator, X, y, sample_weight)
+    rng = np.random.default_rng(random_state)
+    some = _drawn(whole, max_rows, rng)
+    space = Space.of(whole.kernel, _features(whole.X), parameters, ard)
+    objective = Objective(
+        some,
+        space,
+        criterion_of(criterion),
+        prior,
+        np.inf if max_time is None else began + max_time,
+        callback,
+        began=began,
+    )
+    best, status = _descend(objective, budget, starts, rng)
+    value = best.value
+    kernel, C = space.at(best.theta)
+    params: dict[str, Any] = {"kernel": kernel, "C": C}
+    if not is_least_squares(estimator):
+        chosen, value, status = choose_weight(estimator, X, y, sample_weight, params, objective)
+        params = {"kernel": kernel} | chosen
+    if getattr(estimator, "standardize", False):
+        params["standardize"] = False  # the kernel's length scales have it in them now
+    machine = clone(estimator).set_params(**params)
+    seconds = time.perf_counter() - began
+    if refit:
+        machine.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))
+    return Tuning(
+        machine,
+        params,
+        value,
+        objective.criterion,
+        objective.trials,
+        status,
+        seconds,
+        _notes(space, best.theta, whole.n, some.n),
+    )
+
+
+def is_least_squares(estimator: KernelMachine) -> bool:
+    """Return whether a machine minimizes squared errors, so that criteria are its own."""
+    try:
+        loss = clone(estimator)._loss()
+    except (AttributeError, NotImplementedError):
+        return False
+    two = RegularizedRisk(loss, Dense(np.eye(2)), np.array([1.0, -1.0]), 1.0)
+    return linear_system(two) is not None
+
+
+@dataclass(frozen=True, eq=False)
+class _Best:
+    value: float
+    theta: Array
+
+
+def _drawn(statement: Statement, rows: int, rng: np.random.Generator) -> Statement:
+    """Return the problem of as many rows at most, drawn at random and in their order."""
+    if statement.n <= rows:
+        return statement
+    return statement.of(np.sort(rng.permutation(statement.n)[:rows]))
+
+
+def _features(X: Any) -> int:
+    return int(X.shape[1]) if getattr(X, "ndim", 1) == 2 else 1
+
+
+def _descend(
+    objective: Objective, budget: int, starts: int, rng: np.random.Generator
+) -> tuple[_Best, str]:
+    """Return the best hyperparameters found, and why the search ended."""
+    whole = objective.statement
+    few = _drawn(whole, FEW, rng)
+    try:
+        begun = sorted(_starts(objective, few), key=lambda one: one.value)[: max(starts, 1)]
+        ends = []
+        for one in begun:
+            theta = one.theta
+            # Far from the optimum a part of the sample shows the way as well as all of it.
+            if 2 * few.n < whole.n:
+                theta = _minimized(objective, few, theta, budget, "part")
+            ends.append(theta)
+        for theta in ends:
+            _minimized(objective, whole, theta, budget, "descent")
+    except Stop:
+        return _best(objective, whole.n), "stopped"
+    return _best(objective, whole.n), "converged"
+
+
+def _best(objective: Objective, rows: int) -> _Best:
+    """Return the best trial on most rows."""
+    pairs = list(zip(objective.trials, objective.thetas, strict=True))
+    most = [pair for pair in pairs if pair[0].rows == rows] or pairs
+    trial, theta = min(most, key=lambda pair: pair[0].value)
+    return _Best(trial.value, theta)
+
+
+def _starts(objective: Objective, few: Statement) -> list[_Best]:
+    """Return a start for each of some widths, with the best C for it."""
+    space = objective.space
+    rest = space.start(1.0)
+    found = []
+    for theta in _widths(space, few, rest):
+        kernel, _ = space.at(theta)
+        size = float(np.mean(kernel.diag(few.X))) or 1.0
+        values = objective.curve(few, theta, WEIGHTS / size, "start")
+        best = int(np.argmin(values))
+        theta = theta.copy()
+        theta[-1] = np.log(WEIGHTS[best] / size)
+        found.append(_Best(float(values[best]), theta))
+    return found
+
+
+def _widths(space: Space, few: Statement, rest: Array) -> list[Array]:
+    """Return the start with length scales for which the median pair is so much correlated."""
+    if not space.widths:
+        return [rest]
+    some = few.of(np.arange(min(few.n, PAIRS)))
+
+    def correlation(log_factor: float) -> float:
+        kernel, _ = space.at(space.wider(rest, log_factor))
+        K, root = kernel(some.X), np.sqrt(np.abs(kernel.diag(some.X)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            R = K / np.outer(root, root)
+        return float(np.nanmedian(R[np.triu_indices(len(R), 1)]))
+
+    # For a Gaussian log(-log correlation) is a line in the logarithm of the width.
+    factors = np.linspace(-FAR / 2, FAR / 2, 16)
+    tiny = 1e-12
+    found = np.clip([correlation(factor) for factor in factors], tiny, 1 - tiny)
+    falling = np.minimum.accumulate(np.log(-np.log(found)))
+    wanted = np.log(-np.log(CORRELATIONS))
+    at = np.interp(-wanted, -falling, factors)
+    return [space.wider(rest, float(factor)) for factor in at]
+
+
+def _minimized(
+    objective: Objective, statement: Statement, theta: Array, budget: int, stage: str
+) -> Array:
+    """Descend from a start, in logarithms, until the criterion hardly changes."""
+    scale = np.ones_like(theta)
+    scale[-1] = STEEP
+    # One side stays open: with both closed the first step would be as short as the gradient.
+    bounds = [(t - FAR, t + FAR) for t in theta[:-1]] + [(None, (theta[-1] + FAR) / STEEP)]
+
+    def value_and_gradient(z: Array) -> tuple[float, Array]:
+        value, gradient = objective.value_and_gradient(statement, z * scale, stage)
+        return value, gradient * scale
+
+    options: Any = {"maxfun": budget, "ftol": ENOUGH, "maxls": 8}
+    answer = minimize(
+        value_and_gradient,
+        theta / scale,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options=options,
+    )
+    return np.asarray(answer.x * scale)
+
+
+def _notes(space: Space, theta: Array, n: int, used: int) -> list[str]:
+    notes = []
+    if used < n:
+        notes.append(f"Chosen from {used} of {n} rows; raise max_rows to use more.")
+    if np.any(np.abs(theta[:-1] - space.start(1.0)[:-1]) > FAR - 0.1):
+        notes.append(
+            "A parameter of the kernel went as far as it may: the data do not determine it."
+        )
+    return notes
+
+
+def _short(value: Any) -> str:
+    value = np.asarray(value, dtype=object)
+    if value.ndim == 0:
+        return f"{value.item():.4g}" if isinstance(value.item(), float) else repr(value.item())
+    return "[" + " ".join(f"{float(v):.3g}" for v in value) + "]"
