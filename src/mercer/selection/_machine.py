@@ -41,10 +41,7 @@ class Found(RegressorMixin, Expansion):  # type: ignore[misc]
         weights = _check_sample_weight(
             sample_weight, np.empty((n, 0)), dtype=np.float64, ensure_non_negative=True
         )
-        live = np.flatnonzero(weights)
-        if not len(live):
-            raise ValueError("all samples have weight zero; leave sample_weight out.")
-        return np.asarray(weights), live
+        return np.asarray(weights), np.flatnonzero(weights)
 
     def _cross(self, X_new: Any, X: Any) -> Array:
         """Return the kernel between points that were checked and the sample, (n_new, n)."""

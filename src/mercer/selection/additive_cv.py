@@ -34,6 +34,9 @@ __all__ = ["FastFusion", "FoldedSubstrate", "fast_fusion"]
 
 Array = NDArray[np.float64]
 
+# Condition of a block of the inverse beyond which no four digits of a left-out residual are right.
+SINGULAR = 1e12
+
 
 class FoldedSubstrate:
     r"""A substrate whose folds share the additive constants of their samples.
@@ -72,9 +75,8 @@ class FoldedSubstrate:
         for fold in range(folds.n_folds):
             V = folds.inside(fold)
             block = Q[np.ix_(V, V)]
-            scale = np.sqrt(np.maximum(np.diag(block), 0.0))
-            # A sample that alone determines an unpenalized function leaves no row of Q.
-            if np.any(scale <= 0) or np.linalg.cond(block) > 1.0 / np.finfo(np.float64).eps:
+            # Where a fold alone determines an unpenalized function, nothing of Q is left for it.
+            if np.linalg.cond(block) > SINGULAR:
                 raise ValueError(
                     f"without fold {fold} the unpenalized functions are not determined; take more "
                     "folds, or fewer functions."
