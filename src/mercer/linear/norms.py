@@ -118,11 +118,15 @@ class NormRegression(LinearModel):
         """
         X, y, s = self._data(X, y, sample_weight)
         A = np.column_stack([np.ones(len(X)), X]) if self.fit_intercept else X
-        c = None
+        c = start = None
         if self.loss == "huber":
-            self.scale_ = robust_scale(A, y, s) if self.scale == "auto" else float(self.scale)
+            if self.scale == "auto":
+                start = _absolute(A, y, s)
+                self.scale_ = _middle(y - A @ start[0], s, A.shape[1])
+            else:
+                self.scale_ = float(self.scale)
             c = self.threshold * self.scale_
-        w, self.solution_, fit = solve_norm(A, y, self.loss, s, c)
+        w, self.solution_, fit = solve_norm(A, y, self.loss, s, c, start)
         self.rank_ = fit.rank
         if self.loss == "squared":
             self.covariance_, self.noise_variance_ = fit.covariance(), fit.noise_variance
@@ -133,7 +137,12 @@ class NormRegression(LinearModel):
 
 
 def solve_norm(
-    A: Array, y: Array, loss: str, s: Array, c: float | None = None
+    A: Array,
+    y: Array,
+    loss: str,
+    s: Array,
+    c: float | None = None,
+    start: tuple[Array, Optimum] | None = None,
 ) -> tuple[Array, Optimum, LeastSquaresFit]:
     """Return the coefficients of a design under a norm, their certificate and the design's fit.
 
@@ -144,6 +153,8 @@ def solve_norm(
     loss : {"absolute", "huber", "squared", "maximum"}
     c : float, optional
         Threshold of Huber's loss; with zero it is the absolute loss, to which it tends.
+    start : tuple, optional
+        The answer of the absolute loss, if it is known already.
     """
     fit = least_squares(A, y, s)
     if loss == "squared":
@@ -154,7 +165,7 @@ def solve_norm(
         return fit.coef, Optimum(value, bound, u, _off(A, u, s * np.abs(y))), fit
     if loss == "maximum":
         return *_maximum(A, y), fit
-    w, optimum = _absolute(A, y, s)
+    w, optimum = _absolute(A, y, s) if start is None else start
     if loss == "absolute" or not c:
         return w, optimum, fit
     return *_huber(A, y, s, c, w), fit
@@ -253,10 +264,14 @@ def robust_scale(A: Array, y: Array, sample_weight: Array | None = None) -> floa
     True
     """
     s = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    w, _ = _absolute(A, y, s)
-    r = np.abs(y - A @ w)
+    return _middle(y - A @ _absolute(A, y, s)[0], s, A.shape[1])
+
+
+def _middle(r: Array, s: Array, p: int) -> float:
+    """Return the robust scale of residuals of which p vanish by construction."""
+    r = np.abs(r)
     order = np.argsort(r)
     mass = np.cumsum(s[order])
-    spent = min(float(A.shape[1]), mass[-1])
+    spent = min(float(p), mass[-1])
     half = spent + 0.5 * (mass[-1] - spent)
     return float(r[order][min(int(np.searchsorted(mass, half)), len(r) - 1)]) / NORMAL_MEDIAN

@@ -15,7 +15,14 @@ from mercer.linear._model import Array
 from mercer.linear._programs import PRECISE, linear_program
 from mercer.linear.least_squares import least_squares
 
-__all__ = ["METHODS", "PlausibleSet", "covariance_draws", "covariance_quantiles", "plausible_set"]
+__all__ = [
+    "METHODS",
+    "PlausibleSet",
+    "covariance_draws",
+    "covariance_quantiles",
+    "plausible_set",
+    "plausible_sets",
+]
 
 METHODS = ("t", "normal", "wishart", "bootstrap-pairs", "bootstrap-residual")
 
@@ -356,26 +363,56 @@ def plausible_set(
     >>> S.sparsest().round(2) + 0.0
     array([0.7, 0. ])
     """
-    if not 0 < alpha_s < 1:
-        raise ValueError(f"alpha_s must lie between 0 and 1, got {alpha_s!r}.")
-    X, y = _checked(X, y, method), np.asarray(y, dtype=np.float64)
-    settings: dict[str, Any] = {
-        "method": method,
-        "noise_variance": noise_variance,
-        "n_draws": n_draws,
-        "n_constants": n_constants,
-        "random_state": random_state,
-    }
-    G = X.T @ X
+    (found,) = plausible_sets(
+        X,
+        y,
+        [alpha_s],
+        simultaneous=simultaneous,
+        radius=radius,
+        method=method,
+        noise_variance=noise_variance,
+        n_draws=n_draws,
+        n_constants=n_constants,
+        random_state=random_state,
+    )
+    return found
+
+
+def plausible_sets(
+    X: Array,
+    y: Array,
+    levels: ArrayLike,
+    *,
+    simultaneous: str | None = None,
+    radius: float = np.inf,
+    **settings: Any,
+) -> list[PlausibleSet]:
+    """Return the sets of several levels for the price of one law.
+
+    Parameters
+    ----------
+    X, y, simultaneous, radius, **settings
+        As in :func:`plausible_set`.
+    levels : array-like of shape (k,)
+        The levels.
+    """
+    alphas = np.asarray(levels, dtype=np.float64)
+    if not np.all((alphas > 0) & (alphas < 1)):
+        raise ValueError(f"alpha_s must lie between 0 and 1, got {levels!r}.")
+    if simultaneous not in (None, "bonferroni", "max"):
+        raise ValueError(f"simultaneous must be 'bonferroni' or 'max', got {simultaneous!r}.")
+    X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if simultaneous == "max":
         draws = covariance_draws(X, y, **settings)
-        c, middle = X.T @ y, np.median(draws, axis=0)
+        far = draws - np.median(draws, axis=0)
         sd = draws.std(axis=0)
         sd[sd == 0] = 1.0
-        reach = np.quantile(np.max(np.abs(draws - middle) / sd, axis=1), 1.0 - alpha_s)
-        return PlausibleSet(G, c - reach * sd, c + reach * sd, radius)
-    if simultaneous not in (None, "bonferroni"):
-        raise ValueError(f"simultaneous must be 'bonferroni' or 'max', got {simultaneous!r}.")
-    level = alpha_s / X.shape[1] if simultaneous else alpha_s
-    lower, upper = covariance_quantiles(X, y, [0.5 * level, 1.0 - 0.5 * level], **settings)
-    return PlausibleSet(G, lower, upper, radius)
+        reach = np.quantile(np.max(np.abs(far) / sd, axis=1), 1.0 - alphas)
+        c = X.T @ y
+        lower, upper = c - np.outer(reach, sd), c + np.outer(reach, sd)
+    else:
+        half = 0.5 * alphas / (X.shape[1] if simultaneous else 1)
+        bounds = covariance_quantiles(X, y, np.concatenate([half, 1.0 - half]), **settings)
+        lower, upper = bounds[: len(half)], bounds[len(half) :]
+    G = X.T @ X
+    return [PlausibleSet(G, low, high, radius) for low, high in zip(lower, upper, strict=True)]

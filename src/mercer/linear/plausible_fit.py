@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.linear._model import Array, Centred, centre
 from mercer.linear._validation import Validated
-from mercer.linear.plausible import METHODS, PlausibleSet, plausible_set
+from mercer.linear.plausible import METHODS, PlausibleSet, plausible_sets
 
 __all__ = ["PlausibleLeastSquares"]
 
@@ -140,27 +140,28 @@ class PlausibleLeastSquares(Validated):
         if self.alpha_s == "auto":
             train, splits = self._splits(X, y, X_val, y_val)
             chosen = [
-                [split.cost(self._coefs(split.train, a)[int(self.refit)]) for split in splits]
-                for a in LEVELS
+                [split.cost(self._coefs(split.train, S)[int(self.refit)]) for S in sets]
+                for split in splits
+                for sets in [self._sets(split.train, LEVELS)]
             ]
-            self.levels_, self.validation_costs_ = LEVELS, np.sum(chosen, axis=1)
+            self.levels_, self.validation_costs_ = LEVELS, np.sum(chosen, axis=0)
             self.alpha_s_ = float(LEVELS[np.argmin(self.validation_costs_)])
         else:
             self.alpha_s_ = float(self.alpha_s)
             X, y, _ = self._data(X, y, least=2)
             train = centre(X, y, self.fit_intercept)
-        self.plausible_set_ = self._set(train, self.alpha_s_)
-        self.sparse_coef_, self.refit_coef_ = self._coefs(train, self.alpha_s_)
+        (self.plausible_set_,) = self._sets(train, np.array([self.alpha_s_]))
+        self.sparse_coef_, self.refit_coef_ = self._coefs(train, self.plausible_set_)
         self.support_ = self.sparse_coef_ != 0
         self._keep(train, self.refit_coef_ if self.refit else self.sparse_coef_)
         del self._seed
         return self
 
-    def _set(self, train: Centred, alpha_s: float) -> PlausibleSet:
-        return plausible_set(
+    def _sets(self, train: Centred, levels: Array) -> list[PlausibleSet]:
+        return plausible_sets(
             train.X,
             train.y,
-            alpha_s,
+            levels,
             method=self.method,
             simultaneous=self.simultaneous,
             noise_variance=self.noise_variance,
@@ -169,11 +170,11 @@ class PlausibleLeastSquares(Validated):
             random_state=self._seed,
         )
 
-    def _coefs(self, train: Centred, alpha_s: float) -> tuple[Array, Array]:
+    def _coefs(self, train: Centred, plausible: PlausibleSet) -> tuple[Array, Array]:
         """Return the solution of the program, and least squares on what it keeps."""
         length = np.linalg.norm(train.X, axis=0)
         length = np.where(length > 0, length, 1.0)
-        w = self._set(train, alpha_s).sparsest(length)
+        w = plausible.sparsest(length)
         size = np.abs(w) * length
         w[size <= ZERO * size.max(initial=0.0)] = 0.0
         refit, kept = np.zeros_like(w), w != 0
