@@ -8,6 +8,7 @@ from mercer.estimators.least_squares import GeneralizedLeastSquares
 from mercer.estimators.ls_svm import LSSVR
 from mercer.estimators.network import RegularizationNetwork
 from mercer.estimators.one_class import OneClassSVM
+from mercer.estimators.robust import RobustLSSVR
 from mercer.estimators.spline import SmoothingSpline, ThinPlateSpline
 from mercer.estimators.svc import SVC, NuSVC
 from mercer.estimators.svr import SVR, HuberSVR, NuSVR, QuantileSVR
@@ -28,6 +29,7 @@ __all__ = [
     "OneClassSVM",
     "QuantileSVR",
     "RegularizationNetwork",
+    "RobustLSSVR",
     "SmoothingSpline",
     "TermSelector",
     "ThinPlateSpline",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.estimators._expansion import Array, Function
-from mercer.estimators._ls_diagnostics import Diagnostics
+from mercer.estimators._intervals import Intervals
 from mercer.estimators._ls_report import Report
 from mercer.estimators.base import HARD, KernelMachine
 from mercer.gram.base import Gram
@@ -27,7 +27,7 @@ from mercer.solvers import Solution, Solver
 __all__ = ["LSSVR"]
 
 
-class LSSVR(Diagnostics):
+class LSSVR(Intervals):
     r"""Least-squares support vector regression, also known as kernel ridge with an intercept.
 
     .. math:: \min_{f, b} \tfrac12 \|f\|^2 + \tfrac{C}{2} \sum_i s_i (y_i - f(x_i) - b' p(x_i))^2

@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._params import Params
-from mercer.losses.base import check_positive
+from mercer.losses.base import Loss, check_positive
+from mercer.losses.log_cosh import LogCosh
+from mercer.losses.regression import Huber
 
 __all__ = [
     "WEIGHTS",
@@ -63,6 +65,10 @@ class WeightFunction(Params, ABC):
     def value(self, r: Array) -> Array:
         r"""Return the loss :math:`\rho(r)`, half a square near zero."""
 
+    def loss(self) -> Loss | None:
+        """Return the loss for solvers, if it is convex and they know it."""
+        return None
+
     def slope(self, r: Array) -> Array:
         r"""Return :math:`\rho'(r) = r\,w(r)`, the pull of an error."""
         return np.asarray(r * self.weight(r))
@@ -95,6 +101,9 @@ class HuberWeights(WeightFunction):
         inside = np.minimum(np.abs(r), self.c)
         return np.asarray(inside * (np.abs(r) - 0.5 * inside))
 
+    def loss(self) -> Huber:
+        return Huber(self.c)
+
 
 @dataclass(eq=False)
 class LogisticWeights(WeightFunction):
@@ -122,11 +131,10 @@ class LogisticWeights(WeightFunction):
         return np.where(small, 1.0, np.tanh(u) / np.where(small, 1.0, u))
 
     def value(self, r: Array) -> Array:
-        u = np.abs(r) / self.c
-        # log cosh u = u + log((1 + exp(-2u))/2) cancels near zero, where sinh does not.
-        near = 0.5 * np.log1p(np.sinh(np.minimum(u, 1.0)) ** 2)
-        far = u + np.log1p(np.exp(-2.0 * u)) - np.log(2.0)
-        return np.asarray(self.c**2 * np.where(u < 1.0, near, far))
+        return self.loss().value(r, np.zeros_like(r))
+
+    def loss(self) -> LogCosh:
+        return LogCosh(self.c)
 
 
 @dataclass(eq=False)

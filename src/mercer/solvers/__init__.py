@@ -15,6 +15,7 @@ from mercer.solvers.conjugate_gradient import ConjugateGradient
 from mercer.solvers.direct import Direct
 from mercer.solvers.interior_point import InteriorPoint
 from mercer.solvers.newton import Newton
+from mercer.solvers.reweighting import Reweighting
 from mercer.solvers.smo import SMO
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Monitor",
     "Newton",
     "Progress",
+    "Reweighting",
     "Solution",
     "Solver",
     "Status",

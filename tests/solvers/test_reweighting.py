@@ -1,0 +1,151 @@
+"""Reweighted least squares: the minimum of other solvers, falling objectives, honest gaps."""
+
+import numpy as np
+import pytest
+
+from cases import random_risk
+from mercer.gram import Dense, LowRank
+from mercer.kernels import ThinPlate
+from mercer.losses import Absolute, Huber, LogCosh, Squared
+from mercer.problems import RegularizedRisk
+from mercer.solvers import (
+    ConvergenceWarning,
+    Direct,
+    InteriorPoint,
+    Newton,
+    Reweighting,
+    Status,
+    minimize,
+)
+from mercer.solvers import reweighting as module
+
+LOSSES = [Huber(0.1345), Huber(np.linspace(0.05, 0.5, 80)), LogCosh(0.12), Squared()]
+
+
+def sinc(n=80, outliers=8, seed=0):
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(-3, 3, n))
+    y = np.sinc(x) + 0.1 * rng.normal(size=n)
+    y[rng.permutation(n)[:outliers]] += rng.uniform(-10, 10, outliers)
+    return x, y
+
+
+def problem(loss, n=80, c=10.0, **options):
+    x, y = sinc(n, **options)
+    K = Dense(np.exp(-0.5 * (x[:, None] - x) ** 2))
+    return RegularizedRisk(loss, K, y, c, np.c_[np.ones(n), x])
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_is_the_minimum(loss, weighted):
+    c = np.random.default_rng(1).integers(0, 4, size=80) * 5.0 if weighted else 10.0
+    risk = problem(loss, c=c)
+    ours = minimize(risk, Reweighting(tol=1e-9))
+    other = minimize(risk, Newton(tol=1e-10))
+    # Both are within their tolerances of one function, in units of y.
+    np.testing.assert_allclose(ours.f, other.f, atol=1e-8)
+    assert ours.status is Status.CONVERGED
+    assert ours.gap <= 1e-8 * (1 + ours.objective)
+
+
+def test_is_the_quadratic_program():
+    risk = problem(Huber(0.1345))
+    ours, qp = minimize(risk, Reweighting(tol=1e-9)), minimize(risk, InteriorPoint(tol=1e-9))
+    np.testing.assert_allclose(ours.a, qp.a, atol=1e-7)  # ten times the function, which C scales
+    assert np.max(np.abs(ours.a)) == 10.0 * 0.1345
+
+
+@pytest.mark.parametrize("loss", LOSSES[:3], ids=repr)
+@pytest.mark.parametrize("damping", [0.0, 0.5])
+def test_objectives_fall_and_gaps_bound_what_is_left(loss, damping):
+    risk = problem(loss)
+    solution = minimize(risk, Reweighting(tol=1e-8, damping=damping))
+    objectives = np.array([progress.objective for progress in solution.history])
+    gaps = np.array([progress.gap for progress in solution.history])
+    rounding = 1e-13 * solution.objective
+    assert np.all(np.diff(objectives) <= rounding)
+    assert np.all(gaps >= objectives - solution.objective - rounding)
+    assert len(objectives) > 4
+
+
+def test_damping_does_not_change_the_limit():
+    risk = problem(Huber(0.1345))
+    one, other = (minimize(risk, Reweighting(tol=1e-9, damping=rho)) for rho in (0.0, 0.7))
+    np.testing.assert_allclose(one.f, other.f, atol=1e-8)
+    assert other.n_iter > one.n_iter
+
+
+def test_printed_weights_have_another_limit():
+    """Matching the value of the loss, as eq. (3.65) does, is another estimator (C-40)."""
+    risk = problem(Huber(0.1345))
+    huber = minimize(risk, Reweighting(tol=1e-9))
+
+    def printed(r):
+        value = np.where(np.abs(r) <= 0.1345, r**2 / 2, 0.1345 * np.abs(r) - 0.1345**2 / 2)
+        return 2 * value / r**2
+
+    fit = module.reweigh(
+        risk.K, risk.B, risk.y, np.asarray(risk.c), printed, lambda fit: fit.violation < 1e-9
+    )
+    assert np.max(np.abs(risk.y - fit.r - huber.f)) > 1e-3
+
+
+def test_two_machines_are_the_weighted_one_of_practice():
+    risk = problem(Huber(0.1345))
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        two = minimize(risk, Reweighting(max_iter=2))
+    first = minimize(RegularizedRisk(Squared(), risk.K, risk.y, risk.c, risk.B), Direct())
+    w = np.minimum(1.0, 0.1345 / np.abs(risk.y - first.f))
+    second = minimize(RegularizedRisk(Squared(), risk.K, risk.y, risk.c * w, risk.B), Direct())
+    inside = np.abs(second.a) < 1.345
+    np.testing.assert_allclose(two.a[inside], second.a[inside], atol=0.05)
+    assert [p.iteration for p in two.history] == [1, 2]
+
+
+def test_conjugate_gradients_give_what_factors_give(monkeypatch):
+    risk = problem(Huber(0.1345), n=120, outliers=6)
+    factors = []
+    original = module._Systems._factorize
+    monkeypatch.setattr(
+        module._Systems, "_factorize", lambda self, e: factors.append(1) or original(self, e)
+    )
+    monkeypatch.setattr(module, "SAMPLES_AN_ITERATION", 1)
+    by_products = minimize(risk, Reweighting(tol=1e-9))
+    few = len(factors)
+    monkeypatch.setattr(module, "SAMPLES_AN_ITERATION", 10**9)
+    by_factors = minimize(risk, Reweighting(tol=1e-9))
+    np.testing.assert_allclose(by_products.f, by_factors.f, atol=1e-8)
+    assert few == 1
+    assert len(factors) - few > 3
+
+
+def test_starts_from_another_solution():
+    risk = problem(Huber(0.1345))
+    cold = minimize(risk, Reweighting(tol=1e-9))
+    warm = minimize(risk, Reweighting(tol=1e-9), cold)
+    assert warm.n_iter < cold.n_iter
+    np.testing.assert_allclose(warm.f, cold.f, atol=1e-8)
+
+
+def test_a_kernel_that_is_definite_off_the_columns_only():
+    x, y = sinc(40, 4)
+    X = x[:, None]
+    risk = RegularizedRisk(Huber(0.1345), Dense(ThinPlate(2)(X)), y, 10.0, np.c_[np.ones(40), x])
+    ours, other = minimize(risk, Reweighting(tol=1e-8)), minimize(risk, Newton(tol=1e-8))
+    np.testing.assert_allclose(ours.f, other.f, atol=1e-6)
+
+
+def test_low_rank():
+    x, y = sinc(60, 5)
+    G = np.vander(x, 6)
+    risk = RegularizedRisk(Huber(0.1), LowRank(G), y, 1.0)
+    dense = RegularizedRisk(Huber(0.1), Dense(G @ G.T), y, 1.0)
+    ours, other = minimize(risk, Reweighting(tol=1e-8)), minimize(dense, Newton(tol=1e-8))
+    np.testing.assert_allclose(ours.f, other.f, atol=1e-6)
+
+
+def test_refusals():
+    assert "not concave in the square" in Reweighting().refuses(random_risk(Absolute()))
+    with pytest.raises(ValueError, match="damping must be at least 0"):
+        Reweighting(damping=1.0)
