@@ -30,7 +30,7 @@ def test_no_grid_is_much_better_than_the_descent():
         for width in np.geomspace(0.1, 10, 25)
         for C in np.geomspace(0.1, 1e4, 25)
     )
-    # It ends when a step changes the criterion by less than 1e-5 of itself.
+    # It ends when a step changes the criterion by less than 3e-5 of itself.
     assert found.best_value_ <= grid * 1.0001
     assert_allclose(
         found.best_value_,

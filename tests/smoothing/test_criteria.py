@@ -80,6 +80,16 @@ def test_slopes_are_differences(name, problem):
     assert_allclose(slope, (up - down) / (2 * h), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("name", CRITERIA)
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_a_curve_is_its_values(name, problem):
+    criterion, y = CRITERIA[name]
+    kernel, B, s = PROBLEMS[problem]
+    spectral, Cs = Spectral(kernel(X), B, s), np.array([0.5, 2.0, 30.0])
+    values = [criterion.value(spectral.at(y, C)) for C in Cs]
+    assert_allclose(criterion.curve(spectral, y, Cs), values, rtol=1e-12)
+
+
 def test_leave_one_out_is_the_mean_loss_of_refits():
     K, loss = Gaussian(0.8)(X), Huber(0.3)
     total = 0.0

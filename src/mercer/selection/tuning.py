@@ -37,7 +37,7 @@ WEIGHTS = np.geomspace(1e-2, 1e6, 25)
 # Logarithms beyond which C and length scales, relative to their start, say nothing new.
 FAR = 25.0
 # A step that changes the criterion by less than this share is the last.
-ENOUGH = 1e-5
+ENOUGH = 3e-5
 # Criteria feel a change of the width about as much as of the weight to this power.
 STEEP = 4.0
 

@@ -166,13 +166,15 @@ class LeaveOneOut(Criterion):
         return _losses(self.loss, fit.y, f, fit.weights)[0]
 
     def curve(self, spectral: Spectral, y: Any, C: Any) -> Array:
-        Y = np.asarray(y, dtype=np.float64).reshape(spectral.n, -1)
-        s = spectral.weights
+        Y, s = np.asarray(y, dtype=np.float64).reshape(spectral.n, -1), spectral.weights
         live = s > 0
         left = spectral.leave_one_out(Y, np.ravel(C))[:, live]
-        return np.array(
-            [_losses(self.loss, Y[live], Y[live] - r, s[live] / s.sum())[0] for r in left]
-        )
+        Y, s = Y[live], s[live] / s.sum()
+        total = np.zeros(len(left))
+        for k in range(Y.shape[1]):
+            targets = np.broadcast_to(Y[:, k], left.shape[:2])
+            total += self.loss.value(targets, targets - left[:, :, k]) @ s
+        return total
 
     def _slopes(self, fit: Fit, Q: Array) -> tuple[float, Array, float]:
         left = fit.left_out_one
