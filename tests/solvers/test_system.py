@@ -5,7 +5,8 @@ import pytest
 
 from mercer.gram import Dense, LowRank, Tiled
 from mercer.kernels import Gaussian
-from mercer.solvers._system import approximately, factorized, iterated, pivoted_cholesky
+from mercer.solvers._preconditioner import approximately, pivoted_cholesky
+from mercer.solvers._system import factorized, iterated
 
 N = 40
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._threads import map_blocks, usable_cores
 from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
 from mercer.kernels._pairwise import Array, Data, as_single, count, float_dtype, row_slices, take
 from mercer.kernels._single import Either
@@ -15,6 +16,8 @@ from mercer.kernels.base import Evaluator, Kernel, into
 
 # Points whose float32 copy takes more than this are read as they are.
 SINGLE_BYTES = 2**30
+# Largest number of groups of rows that cores share in a product, and memory for their sums.
+GROUPS, SUMS_BYTES = 16, 2**27
 
 
 class Tiled(Gram):
@@ -136,25 +139,50 @@ class Tiled(Gram):
     def matvec(self, v: Array) -> Array:
         v = self._vector(v)
         support = nonzero_rows(v)
-        out = np.zeros_like(v)
         if 2 * len(support) < len(v):
+            out = np.zeros_like(v)
             for part in self._parts(len(support)):
                 s = support[part]
                 evaluate = self.kernel.against(take(self.X, s))
                 for rows in self._parts(len(v)):
                     out[rows] += _double(evaluate(take(self.X, rows))) @ v[s]
             return out
-        # Every tile above the diagonal is used twice, once for its mirror image.
-        for part in self._parts(len(v)):
-            Z = take(self.X, part)
-            evaluate = self.kernel.against(Z)
-            out[part] += _double(self.kernel(Z)) @ v[part]
-            for rows in self._parts(part.start):
-                tile = _double(evaluate(take(self.X, rows)))
-                out[rows] += tile @ v[part]
-                out[part] += tile.T @ v[rows]
-                del tile
-        return out
+        flat = v.reshape(len(v), -1)
+        known = self._evaluate
+        if isinstance(known, Either) and known.tiles is not None:
+            return known.tiles.mirrored(self.X, flat, self._groups(flat)).reshape(v.shape)
+        return self._mirrored(flat, isinstance(known, Either)).reshape(v.shape)
+
+    def _groups(self, v: Array) -> int:
+        """Return the number of groups with sums of their own, so that these take little memory."""
+        return int(np.clip(min(self.max_bytes, SUMS_BYTES) // max(1, 2 * v.nbytes), 1, GROUPS))
+
+    def _mirrored(self, v: Array, threads: bool) -> Array:
+        """Return ``K v``; every tile below the diagonal is used twice, once for its mirror image.
+
+        Cores share groups of row blocks, each with sums of its own that are added in one order.
+        """
+        # Each core has tiles of its own, and together they take what one may take.
+        cores = usable_cores() if threads else 1
+        parts = list(row_slices(len(v), 1, max(1, int(self._tile / np.sqrt(cores)))))
+        groups = min(self._groups(v), len(parts)) if cores > 1 else 1
+
+        def group(first: int) -> Array:
+            out = np.zeros_like(v)
+            for i in range(first, len(parts), groups):
+                part = parts[i]
+                Z = take(self.X, part)
+                evaluate = self.kernel.against(Z)
+                out[part] += _double(self.kernel(Z)) @ v[part]
+                for rows in parts[:i]:
+                    tile = _double(evaluate(take(self.X, rows)))
+                    out[rows] += tile @ v[part]
+                    out[part] += tile.T @ v[rows]
+                    del tile
+            return out
+
+        sums = map_blocks(group, range(groups)) if cores > 1 else [group(0)]
+        return np.asarray(sum(sums[1:], start=sums[0]))
 
 
 def _double(tile: Array) -> Array:

@@ -36,6 +36,7 @@ from mercer.kernels._single_numba import (
     powers_of_two,
     repair,
     weigh,
+    weigh_both,
 )
 
 ERROR = 5e-6
@@ -193,14 +194,65 @@ class Tiles(ABC):
             start = 0
             for product, end in zip(result, ends, strict=True):
                 for columns in pieces(start, end, self._width(part)):
-                    K = _scratch.tile(1, part.stop - part.start, columns.stop - columns.start)
-                    self._tile(rows, columns, K, K.reshape(-1))
+                    K = self._fresh(rows, columns)
                     if q == 1:
                         weigh(K, weights[columns, 0], product[part, 0])
                     else:
                         product[part] += K @ weights[columns]
                 start = end
         return result
+
+    def mirrored(self, X: Array, coef: Array, groups: int) -> Array:
+        r"""Return the product :math:`K A` of the points Z, given as X, with themselves.
+
+        Every tile off the diagonal serves twice, once for its mirror image. Cores share
+        groups of row blocks, each with sums of its own that are added in one order: the
+        result does not depend on the number of cores.
+
+        Parameters
+        ----------
+        X : (m, p) array of float32
+            The points Z.
+        coef : (m, q) array
+        groups : int
+            Number of groups; each takes (m, q) numbers.
+
+        Returns
+        -------
+        (m, q) array of float64
+        """
+        q = coef.shape[1]
+        weights = np.ascontiguousarray(coef, dtype=np.float64 if q == 1 else np.float32)
+        parts = list(pieces(0, self.m, self.height))
+
+        def group(first: int) -> Array:
+            out = np.zeros(coef.shape)
+            for part in parts[first::groups]:
+                rows, width = self._rows(X[part]), self._width(part)
+                for columns in pieces(0, part.start, width):
+                    K = self._fresh(rows, columns)
+                    if q == 1:
+                        weigh_both(
+                            K, weights[columns, 0], out[part, 0], weights[part, 0], out[columns, 0]
+                        )
+                    else:
+                        out[part] += K @ weights[columns]
+                        out[columns] += K.T @ weights[part]
+                for columns in pieces(part.start, part.stop, width):
+                    K = self._fresh(rows, columns)
+                    if q == 1:
+                        weigh(K, weights[columns, 0], out[part, 0])
+                    else:
+                        out[part] += K @ weights[columns]
+            return out
+
+        return np.asarray(sum(map_blocks(group, range(min(groups, len(parts))))))
+
+    def _fresh(self, rows: Rows, columns: slice) -> Array:
+        """Return the kernel values of a tile, valid until the next one of this thread."""
+        K = _scratch.tile(1, len(rows.units), columns.stop - columns.start)
+        self._tile(rows, columns, K, K.reshape(-1))
+        return K
 
     def _width(self, part: slice) -> int:
         return max(256, TILE // int(part.stop - part.start))

@@ -7,7 +7,16 @@ The products ``d = <x, z>`` and half the squared norms ``hx``, ``hz`` make the e
 import numpy as np
 from numba import njit
 
-__all__ = ["LOWEST", "add_rows", "exponents", "in_units", "powers_of_two", "repair", "weigh"]
+__all__ = [
+    "LOWEST",
+    "add_rows",
+    "exponents",
+    "in_units",
+    "powers_of_two",
+    "repair",
+    "weigh",
+    "weigh_both",
+]
 
 # Columns summed at once.
 COLUMNS = 2048
@@ -115,6 +124,20 @@ def weigh(K, a, f):
         total = 0.0
         for j in range(m):
             total += np.float64(row[j]) * a[j]
+        f[i] += total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def weigh_both(K, a, f, b, g):
+    """Add ``K a`` to f and ``K' b`` to g, in float64, reading K once."""
+    n, m = K.shape
+    for i in range(n):
+        row, weight = K[i], b[i]
+        total = 0.0
+        for j in range(m):
+            value = np.float64(row[j])
+            total += value * a[j]
+            g[j] += value * weight
         f[i] += total
 
 

@@ -8,8 +8,10 @@ from mercer.solvers.base import (
     Solution,
     Solver,
     Status,
+    alike,
     join,
     minimize,
+    minimize_together,
 )
 from mercer.solvers.conjugate_gradient import ConjugateGradient
 from mercer.solvers.direct import Direct
@@ -33,6 +35,8 @@ __all__ = [
     "Solution",
     "Solver",
     "Status",
+    "alike",
     "join",
     "minimize",
+    "minimize_together",
 ]

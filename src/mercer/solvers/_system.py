@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 from mercer.gram.base import Gram
 from mercer.gram.factor import INDEFINITE, Indefinite, Solve, bordered, shifted
 from mercer.gram.indexed import Indexed
-from mercer.gram.low_rank import LowRank
 from mercer.gram.projected import Projected
 from mercer.losses.base import Array
 
-__all__ = ["Bordered", "approximately", "factorized", "iterated", "pivoted_cholesky"]
+__all__ = ["Bordered", "factorized", "iterated"]
 
 EPS = float(np.finfo(np.float64).eps)
 HALF = float(np.sqrt(EPS))
+# Squared sine of the angle between directions below which they are one.
+ALIKE = 1e-10
 
 Bordered = Callable[[Array, Array], tuple[Array, Array]]
 
@@ -106,7 +107,8 @@ def iterated(
     Returns
     -------
     callable
-        Maps ``(r, d)`` to ``(x, t)``.
+        Maps ``(r, d)`` to ``(x, t)``. Several right-hand sides, (n, k) and (q, k), are solved over
+        one space: each product with K, of k columns, serves all of them.
 
     Raises
     ------
@@ -117,109 +119,67 @@ def iterated(
     ----------
     N. Gould, M. Hribar and J. Nocedal (2001), On the solution of equality constrained quadratic
     programming problems arising in optimization, SIAM J. Scientific Computing 23, algorithm 2.1.
+    H. Ji and Y. Li (2017), A breakdown-free block conjugate gradient method, BIT Numerical
+    Mathematics 57, algorithm 2, for several right-hand sides.
     """
     live = np.flatnonzero(np.isfinite(e))
     n, e, U = len(e), e[live], U[live]
     if len(live) < n:
         K = (K.restrict(live) if K.sparse else None) or Indexed(K, live)
     precondition = bordered(inverse, U)
-    zero = np.zeros(U.shape[1])
+    off = np.linalg.pinv(U)
 
     def solve(r: Array, d: Array) -> tuple[Array, Array]:
-        x, t = precondition(r[live], d)
-        left = r[live] - K.matvec(x) - e * x - U @ t
-        p, size = np.zeros(len(live)), np.inf
+        one = r.ndim == 1
+        left, d = (r[live, None], d[:, None]) if one else (r[live], d)
+        x, t = precondition(left, d)
+        left = left - _product(K, e, x) - U @ t
+        P = MP = np.zeros((len(live), 0))
+        PMP = np.zeros((0, 0))
         # In exact arithmetic one round is enough for each coefficient.
         for _ in range(2 * len(live)):
-            z, dt = precondition(left, zero)
+            Z, dt = precondition(left, np.zeros_like(t))
             # What the border explains is taken out of the residual before it can drown the rest.
             left, t = left - U @ dt, t + dt
-            previous, size = size, float(left @ z)
-            if size <= 0 or enough(left, x, t):
+            size = float(np.max(np.sum(left * Z, axis=0)))
+            state = (left[:, 0], x[:, 0], t[:, 0]) if one else (left, x, t)
+            if size <= 0 or enough(*state):
                 break
-            p = z + (size / previous) * p
-            Mp = K.matvec(p) + e * p
-            curvature = float(p @ Mp)
+            P = _directions(Z - P @ np.linalg.solve(PMP, MP.T @ Z))
+            P -= U @ (off @ P)
+            MP = _product(K, e, P)
+            PMP = 0.5 * (P.T @ MP + MP.T @ P)
+            curvature = float(np.linalg.eigvalsh(PMP)[0])
             if curvature <= 0:
-                if curvature < -HALF * float(np.linalg.norm(p) * np.linalg.norm(Mp)):
+                if curvature < -HALF * float(np.linalg.norm(MP)):
                     raise Indefinite(INDEFINITE)
                 break
-            length = size / curvature
-            x, left = x + length * p, left - length * Mp
-        return _spread(x, live, n), t
+            length = np.linalg.solve(PMP, P.T @ left)
+            x, left = x + P @ length, left - MP @ length
+        return _spread(x[:, 0] if one else x, live, n), t[:, 0] if one else t
 
     return solve
 
 
-def approximately(e: Array, L: Array) -> Solve:
-    """Return the inverse of ``LL' + diag(e)`` over the entries where ``e`` is finite.
+def _product(K: Gram, e: Array, x: Array) -> Array:
+    return np.asarray(K.matvec(x) + e[:, None] * x)
 
-    Parameters
-    ----------
-    e : ndarray of shape (n,)
-        Positive, possibly infinite.
-    L : ndarray of shape (n, m)
-        A factor of an approximation of K; without columns the inverse is diagonal.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> approximately(np.array([2.0, np.inf, 4.0]), np.empty((3, 0)))(np.ones(2))
-    array([0.5 , 0.25])
+def _directions(Z: Array) -> Array:
+    """Return orthonormal columns that span those of Z, except where these hardly differ.
+
+    Residuals of several right-hand sides come to depend on each other, and those of classes against
+    their rest do from the start: what is dropped comes back with the next residuals.
     """
-    live = np.isfinite(e)
-    e = e[live]
-    if L.shape[1]:
-        return shifted(LowRank(L[live]), e)
-    return lambda r: np.asarray((r.T / e).T)
-
-
-def pivoted_cholesky(K: Gram, rank: int, U: Array | None = None) -> Array:
-    r"""Return a thin factor of :math:`K \approx LL'`, largest remaining diagonal first.
-
-    Parameters
-    ----------
-    K : Gram
-        A matrix of which at most ``rank`` rows are read.
-    rank : int
-        Largest number of columns; fewer if nothing but rounding is left.
-    U : ndarray of shape (n, q), optional
-        Orthonormal columns: then L is a factor of :math:`(1 - UU')K(1 - UU')`, for kernels that are
-        positive definite there only.
-
-    Returns
-    -------
-    ndarray of shape (n, rank)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.gram import Dense
-    >>> pivoted_cholesky(Dense(np.array([[4.0, 2.0], [2.0, 1.0]])), 2)
-    array([[2.],
-           [1.]])
-    """
-    rest = K.diag().astype(np.float64)
-    U = np.zeros((len(rest), 0)) if U is None else U
-    # (1 - UU')K(1 - UU') = K - UV' - VU' takes one product with K.
-    V = K.matvec(U) if U.shape[1] else U
-    V = V - 0.5 * U @ (U.T @ V)
-    scale = np.max(rest, initial=0.0) + 2.0 * np.max(np.abs(np.sum(U * V, axis=1)), initial=0.0)
-    rest = rest - 2.0 * np.sum(U * V, axis=1)
-    floor = len(rest) * EPS * scale
-    rows = np.empty((max(0, min(rank, len(rest) - U.shape[1])), len(rest)))
-    for j in range(len(rows)):
-        i = int(np.argmax(rest))
-        if rest[i] <= floor:
-            return rows[:j].T
-        row = K.rows([i])[0] - U @ V[i] - V @ U[i]
-        rows[j] = (row - rows[:j, i] @ rows[:j]) / np.sqrt(rest[i])
-        rest = rest - rows[j] ** 2
-        rest[i] = 0.0
-    return rows.T
+    Z = Z / np.sqrt(np.sum(Z**2, axis=0))
+    if Z.shape[1] == 1:
+        return Z
+    values, vectors = np.linalg.eigh(Z.T @ Z)
+    keep = values > ALIKE * values[-1]
+    return np.asarray(Z @ (vectors[:, keep] / np.sqrt(values[keep])))
 
 
 def _spread(x: Array, live: NDArray[np.intp], n: int) -> Array:
-    out = np.zeros(n)
+    out = np.zeros((n, *x.shape[1:]))
     out[live] = x
     return out

@@ -24,8 +24,10 @@ __all__ = [
     "Solution",
     "Solver",
     "Status",
+    "alike",
     "join",
     "minimize",
+    "minimize_together",
 ]
 
 # The one support-vector threshold: a coefficient smaller than this fraction of its box (of the
@@ -268,6 +270,20 @@ class Solver(Params, ABC):
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
         """Minimize; called by :func:`minimize` only."""
 
+    def solve_together(
+        self,
+        risks: Sequence[RegularizedRisk],
+        starts: Sequence[Solution | None],
+        monitors: Sequence[Monitor],
+    ) -> list[Answer]:
+        """Minimize problems that differ in their targets only; here one after the other."""
+        return [self.solve(*problem) for problem in zip(risks, starts, monitors, strict=True)]
+
+    @property
+    def joint(self) -> bool:
+        """Whether problems that differ in their targets only are better solved together."""
+        return False
+
     def polish(self, risk: RegularizedRisk, answer: Answer, monitor: Monitor) -> Answer:
         """Improve an answer whose product ``Ka`` did not stand up to the check; here, drop that."""
         return replace(answer, Ka=None)
@@ -323,11 +339,95 @@ def minimize(
     >>> solution.b, solution.a, solution.gap < 1e-12
     (array([2.]), array([-0.5,  0.5]), True)
     """
-    chosen, reason = solver.choose(risk)
-    if missing := chosen.refuses(risk):
-        raise ValueError(f"{type(chosen).__name__} cannot take this problem: {missing}")
-    monitor = Monitor(chosen.max_iter, chosen.max_time, listener)
-    answer = chosen.solve(risk, start, monitor)
+    return minimize_together([risk], solver, [start], listeners=[listener], warning=warning)[0]
+
+
+def minimize_together(
+    risks: Sequence[RegularizedRisk],
+    solver: Solver,
+    starts: Sequence[Solution | None] | None = None,
+    *,
+    listeners: Sequence[Callable[[Progress], object] | None] | None = None,
+    warning: type[Warning] = ConvergenceWarning,
+) -> list[Solution]:
+    """Minimize problems that differ in their targets only, and certify each answer.
+
+    A squared loss is one factorization for all of them, or one space of conjugate gradients in
+    which every product with K serves all.
+
+    Parameters
+    ----------
+    risks : sequence of RegularizedRisk
+        The problems; see :func:`alike`.
+    solver : Solver
+        How to minimize them.
+    starts : sequence of Solution or None, optional
+        As in :func:`minimize`, one for each.
+    listeners : sequence of callables or None, optional
+        As in :func:`minimize`, one for each; a true answer of one stops all.
+    warning : type of Warning, default=ConvergenceWarning
+        Category of the warning when the tolerance was not reached.
+
+    Returns
+    -------
+    list of Solution
+        Seconds are divided among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram import Dense
+    >>> from mercer.losses import Squared
+    >>> from mercer.problems import RegularizedRisk
+    >>> from mercer.solvers import ConjugateGradient, minimize_together
+    >>> K, Y = Dense(np.eye(2)), np.array([[2.0, 4.0], [6.0, 8.0]])
+    >>> risks = [RegularizedRisk(Squared(), K, y, 1.0) for y in Y]
+    >>> [solution.a for solution in minimize_together(risks, ConjugateGradient(tol=1e-9))]
+    [array([1., 2.]), array([3., 4.])]
+    """
+    starts = [None] * len(risks) if starts is None else starts
+    listeners = [None] * len(risks) if listeners is None else listeners
+    chosen, reason = solver.choose(risks[0])
+    for risk in risks:
+        if missing := chosen.refuses(risk):
+            raise ValueError(f"{type(chosen).__name__} cannot take this problem: {missing}")
+    monitors = [Monitor(chosen.max_iter, chosen.max_time, listener) for listener in listeners]
+    answers = chosen.solve_together(risks, starts, monitors)
+    share = 1.0 / len(risks)
+    return [
+        _judged(risk, chosen, reason, monitor, answer, warning, share)
+        for risk, monitor, answer in zip(risks, monitors, answers, strict=True)
+    ]
+
+
+def alike(risks: Sequence[RegularizedRisk]) -> bool:
+    """Answer whether problems differ in their targets only.
+
+    Parameters
+    ----------
+    risks : sequence of RegularizedRisk
+    """
+    first = risks[0]
+    return all(
+        risk.K is first.K
+        and (risk.loss is first.loss or risk.loss == first.loss)
+        and np.array_equal(risk.c, first.c)
+        and np.array_equal(risk.B, first.B)
+        and np.array_equal(risk.d, first.d)
+        for risk in risks[1:]
+    )
+
+
+def _judged(
+    risk: RegularizedRisk,
+    chosen: Solver,
+    reason: str,
+    monitor: Monitor,
+    answer: Answer,
+    warning: type[Warning],
+    share: float,
+) -> Solution:
+    """Certify an answer and say how it ended."""
     sound = believed(risk, answer, chosen.tol)
     if not sound and monitor.status is None:
         answer = chosen.polish(risk, answer, monitor)
@@ -356,11 +456,11 @@ def minimize(
         solver=type(chosen).__name__,
         reason=reason,
         f=certificate.f,
-        times={"solve": solved, "certify": monitor.elapsed - solved},
+        times={"solve": share * solved, "certify": monitor.elapsed - solved},
         history=tuple(monitor.history),
     )
     if status not in (Status.CONVERGED, Status.STOPPED):
-        warnings.warn(_advice(solution, chosen), warning, stacklevel=2)
+        warnings.warn(_advice(solution, chosen), warning, stacklevel=5)
     return solution
 
 

@@ -11,16 +11,24 @@ The bordered matrix is indefinite, and K perhaps too; on the vectors with :math:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.gram.base import Gram
 from mercer.gram.factor import Indefinite, Solve, orthonormal
 from mercer.losses.base import Array
 from mercer.problems.reductions import LinearSystem, infeasible, linear_system
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers._system import approximately, iterated, pivoted_cholesky
+from mercer.solvers._preconditioner import (
+    approximately,
+    nystrom,
+    pivoted_cholesky,
+    random_cholesky,
+    thin_rank,
+)
+from mercer.solvers._system import iterated
 from mercer.solvers.base import Answer, Monitor, Solution, Solver
 
 __all__ = ["ConjugateGradient"]
@@ -28,16 +36,22 @@ __all__ = ["ConjugateGradient"]
 # A residual is carried along for half of the tolerance; what rounding has made of the true one is
 # measured then, and is the right-hand side of another round if it is too much.
 SAFE, EPS = 0.5, float(np.finfo(np.float64).eps)
-PRECONDITIONERS = ("auto", "low_rank", "jacobi", None)
+# The error of a product with kernel values in float32, in units of the length of the vector and of
+# the largest value: three roundings, with no common sign. A round does not go below it.
+SINGLE = 3 * 2.0**-24
+PRECONDITIONERS = ("auto", "random", "low_rank", "nystrom", "jacobi", None)
 
 
 @dataclass(eq=False)
 class ConjugateGradient(Solver):
-    """Solve the linear system of a squared loss by preconditioned conjugate gradients.
+    r"""Solve the linear system of a squared loss by preconditioned conjugate gradients.
 
     One product with K per iteration, whatever the number of unpenalized columns: Grams that
     are tiled or sparse are never held or factorized. Weights may differ and vanish, K may be only
-    conditionally positive definite with respect to the columns of B.
+    conditionally positive definite with respect to the columns of B. Where K is computed as it is
+    read, the products of a round have kernel values in float32; what they leave is
+    measured in float64, and is the right-hand side of the next round, so that the residual is that
+    of the matrix in float64. Several targets share every product.
 
     Parameters
     ----------
@@ -47,11 +61,20 @@ class ConjugateGradient(Solver):
         Largest number of iterations, -1 for no limit.
     max_time : float, optional
         Largest number of seconds.
-    preconditioner : {"auto", "low_rank", "jacobi"} or None, default="auto"
+    preconditioner : {"auto", "random", "low_rank", "nystrom", "jacobi"} or None, default="auto"
         The system with a thin factor ``LL'`` in the place of K, with its diagonal in the place of
-        it, or the identity. ``auto`` is the diagonal for a sparse Gram and else the thin factor.
-    rank : int, default=256
-        Largest number of columns of the thin factor, a pivoted Cholesky factor.
+        it, or the identity. The factor is a Cholesky factor whose rows are drawn at random
+        (``random``) or are those with the largest remainder (``low_rank``), or it is made by
+        products with random vectors (``nystrom``, for matrices in memory). ``auto`` is the diagonal
+        for a sparse Gram and else ``random``.
+    rank : int, optional
+        Largest number of columns of the thin factor; by default :math:`4 \sqrt n`, at which the
+        factor costs about as much as a product with K, at least 256, and no more than fit.
+    max_bytes : float, default=5e8
+        Memory for the thin factor, which is kept in single precision if it would not fit in
+        double.
+    random_state : int, default=0
+        Seed of ``random`` and ``nystrom``.
 
     References
     ----------
@@ -73,16 +96,22 @@ class ConjugateGradient(Solver):
     """
 
     preconditioner: str | None = "auto"
-    rank: int = 256
+    rank: int | None = None
+    max_bytes: float = 5e8
+    random_state: int = 0
 
     def __post_init__(self) -> None:
         if self.preconditioner not in PRECONDITIONERS:
             raise ValueError(
-                "preconditioner must be 'auto', 'low_rank', 'jacobi' or None, "
+                "preconditioner must be 'auto', 'random', 'low_rank', 'nystrom', 'jacobi' or None, "
                 f"got {self.preconditioner!r}"
             )
-        if not self.rank >= 1:
-            raise ValueError(f"rank must be at least 1, got {self.rank!r}")
+        if self.rank is not None and not self.rank >= 1:
+            raise ValueError(f"rank must be at least 1, or None, got {self.rank!r}")
+
+    @property
+    def joint(self) -> bool:
+        return True
 
     def refuses(self, risk: RegularizedRisk) -> str:
         if linear_system(risk) is None:
@@ -90,63 +119,107 @@ class ConjugateGradient(Solver):
         return infeasible(risk)
 
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
-        reduction = linear_system(risk)
-        assert reduction is not None
-        p = reduction.problem
+        return self.solve_together([risk], [start], [monitor])[0]
+
+    def solve_together(
+        self,
+        risks: Sequence[RegularizedRisk],
+        starts: Sequence[Solution | None],
+        monitors: Sequence[Monitor],
+    ) -> list[Answer]:
+        systems = [system.problem for system in map(linear_system, risks) if system is not None]
+        p, k = systems[0], len(systems)
+        if p.K.held:
+            p.K.dense()  # a matrix that may be kept is computed once
         live = np.isfinite(p.e)
         U, back = orthonormal(np.where(live[:, None], p.B, 0.0))
-        e, delta = np.where(live, p.e, 0.0), back.T @ p.d
+        R, e = np.column_stack([system.r for system in systems]), np.where(live, p.e, 0.0)[:, None]
+        delta = np.repeat((back.T @ p.d)[:, None], k, axis=1)
         inverse = self._inverse(p, U)
-        a, t = np.zeros(risk.n), np.zeros(U.shape[1])
-        if start is not None:
-            a, t = np.where(live, start.a, 0.0), U.T @ (p.B @ start.b)
-        done, size, best = 0, np.inf, (np.inf, a, t)
+        fast: Gram | None = p.K.single()
+        if fast is None or fast is p.K or fast.dtype == p.K.dtype:
+            fast = None
+        scale = SINGLE * float(np.max(np.abs(p.K.diag()), initial=0.0))
+        A, T = np.zeros((len(R), k)), np.zeros((U.shape[1], k))
+        for j, start in enumerate(starts):
+            if start is not None:
+                A[:, j], T[:, j] = np.where(live, start.a, 0.0), U.T @ (p.B @ start.b)
+        done, size, best = 0, np.inf, (np.inf, A, T)
 
         def enough(left: Array, x: Array, s: Array) -> bool:
             nonlocal done, best
             done += 1
-            value, gap = _values(p, a[live] + x, t + s, delta, left, live)
-            if gap < best[0]:
-                best = (gap, x, s)
-            violation = float(np.max(np.abs(left)))
-            small = max(SAFE * self.tol, EPS * size)
-            return monitor.report(done, value, gap, violation) or violation <= small
+            values, gaps = _values(p.e[live], R[live], A[live] + x, T + s, delta, left)
+            if np.sum(gaps) < best[0]:
+                best = (float(np.sum(gaps)), x, s)
+            violations = np.max(np.abs(left), axis=0)
+            stop = [
+                monitor.report(done, float(value), float(gap), float(violation))
+                for monitor, value, gap, violation in zip(
+                    monitors, values, gaps, violations, strict=True
+                )
+            ]
+            noise = 0.0 if fast is None else scale * np.sqrt(np.sum(x**2, axis=0))
+            small = np.maximum(max(SAFE * self.tol, EPS * size), noise)
+            return any(stop) or bool(np.all(violations <= small))
 
         while True:
-            Ka = p.K.matvec(a)
-            left = np.where(live, p.r - Ka - e * a - U @ t, 0.0)
+            KA = p.K.matvec(A)
+            left = np.where(live[:, None], R - KA - e * A - U @ T, 0.0)
             previous, size = size, float(np.max(np.abs(left), initial=0.0))
             idle = not size < 0.5 * previous
-            if size <= self.tol or idle or monitor.spent(done):
-                return Answer(a, back @ t, done, Ka)
-            best = (np.inf, a[live], t)
+            if idle and fast is not None and size > self.tol:
+                fast, idle = None, False
+            if size <= self.tol or idle or monitors[0].spent(done):
+                return [
+                    Answer(a, back @ t, done, Ka)
+                    for a, t, Ka in zip(A.T.copy(), T.T, KA.T.copy(), strict=True)
+                ]
+            best = (np.inf, A[live], T)
             try:
-                x, s = iterated(p.K, p.e, U, inverse, enough)(left, delta - U.T @ a)
+                solve = iterated(fast or p.K, p.e, U, inverse, enough)
+                X, S = solve(left, delta - U.T @ A)
             except Indefinite as error:
-                raise ValueError(str(error)) from None
-            if monitor.status is not None:
+                if fast is None:
+                    raise ValueError(str(error)) from None
+                # Rounding to float32 may have cost the matrix its smallest eigenvalues.
+                fast, size = None, np.inf
+                continue
+            if ended := next((m.status for m in monitors if m.status is not None), None):
+                for monitor in monitors:
+                    monitor.status = monitor.status or ended
                 # Residuals rise and fall: stopped early, what is proved to be nearest is best.
-                _, x[live], s = best
-                return Answer(a + x, back @ (t + s), done)
-            a, t = a + x, t + s
+                _, X[live], S = best
+                return [
+                    Answer(a, back @ t, done)
+                    for a, t in zip((A + X).T.copy(), (T + S).T, strict=True)
+                ]
+            A, T = A + X, T + S
 
     def _inverse(self, p: LinearSystem, U: Array) -> Solve:
         """Return the preconditioner over the samples with weight."""
-        kind, nothing = self.preconditioner, np.empty((len(p.e), 0))
+        kind, n = self.preconditioner, len(p.e)
         if kind is None:
             return np.copy
         if kind == "jacobi" or (kind == "auto" and p.K.sparse):
-            return approximately(p.e + np.maximum(p.K.diag(), 0.0), nothing)
-        return approximately(p.e, pivoted_cholesky(p.K, self.rank, U))
+            return approximately(p.e + np.maximum(p.K.diag(), 0.0), np.empty((n, 0)))
+        rank = thin_rank(n, self.max_bytes) if self.rank is None else self.rank
+        if kind == "low_rank":
+            return approximately(p.e, pivoted_cholesky(p.K, rank, U))
+        if kind == "nystrom":
+            return approximately(p.e, nystrom(p.K, rank, U, self.random_state))
+        dtype = np.float64 if 8.0 * n * rank <= self.max_bytes else np.float32
+        return approximately(p.e, random_cholesky(p.K, rank, U, self.random_state, dtype))
 
 
 def _values(
-    p: LinearSystem, a: Array, t: Array, delta: Array, left: Array, live: NDArray[np.bool_]
-) -> tuple[float, float]:
-    r"""Return objective and gap from the residual :math:`\rho = r - Ka - ea - Ut`, without K.
+    e: Array, R: Array, A: Array, T: Array, delta: Array, left: Array
+) -> tuple[Array, Array]:
+    r"""Return objectives and gaps from residuals :math:`\rho = r - Ka - ea - Ut`, without K.
 
     The terms of Fenchel and Young are :math:`\rho_i^2 / 2 e_i`; the dual value is
     :math:`\tfrac12 (a'(r + \rho) + \delta't)` where :math:`U'a = \delta`.
     """
-    gap = 0.5 * float(np.sum(left**2 / p.e[live]))
-    return gap + 0.5 * float(a @ (p.r[live] + left) + delta @ t), gap
+    gaps = 0.5 * np.sum(left**2 / e[:, None], axis=0)
+    values = gaps + 0.5 * (np.sum(A * (R + left), axis=0) + np.sum(delta * T, axis=0))
+    return np.asarray(values), np.asarray(gaps)

@@ -8,6 +8,7 @@ r"""Squared loss is a linear system: one Cholesky factorization.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,32 +59,54 @@ class Direct(Solver):
             return "its loss is not squared, so its solution is not a linear system"
         return lacking(risk.K.origin()[0], self.max_bytes) or infeasible(risk)
 
+    @property
+    def joint(self) -> bool:
+        return True
+
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
-        risk = resident(risk)
+        return self.solve_together([risk], [start], [monitor])[0]
+
+    def solve_together(
+        self,
+        risks: Sequence[RegularizedRisk],
+        starts: Sequence[Solution | None],
+        monitors: Sequence[Monitor],
+    ) -> list[Answer]:
+        first = resident(risks[0])
+        risks = [RegularizedRisk(r.loss, first.K, r.y, r.c, r.B, r.d) for r in risks]
         try:
-            a, b = self._solve(risk, project=False)
+            pairs = self._solve(risks, project=False)
         except Indefinite:
             # A matrix that is not positive definite may be so where B'a = d leaves room to move.
             # The projected one is dense.
-            if 8.0 * risk.n**2 > self.max_bytes:
+            if 8.0 * first.n**2 > self.max_bytes:
                 raise ValueError(INDEFINITE) from None
             try:
-                a, b = self._solve(risk, project=True)
+                pairs = self._solve(risks, project=True)
             except Indefinite:
                 raise ValueError(INDEFINITE) from None
         # The one product that is left: minimize believes it, and nobody multiplies again.
-        Ka = risk.K.matvec(a)
-        certificate = risk.certificate(a, b, Ka)
-        monitor.report(1, certificate.primal, certificate.gap, certificate.violation)
-        return Answer(a, b, 1, Ka)
+        KA = first.K.matvec(np.column_stack([a for a, _ in pairs]))
+        answers = []
+        for risk, monitor, (a, b), Ka in zip(risks, monitors, pairs, KA.T, strict=True):
+            certificate = risk.certificate(a, b, Ka)
+            monitor.report(1, certificate.primal, certificate.gap, certificate.violation)
+            answers.append(Answer(a, b, 1, Ka))
+        return answers
 
-    def _solve(self, risk: RegularizedRisk, project: bool) -> tuple[Array, Array]:
-        system = linear_system(risk, project=project)
-        assert system is not None
-        p = system.problem
+    def _solve(self, risks: Sequence[RegularizedRisk], project: bool) -> list[tuple[Array, Array]]:
+        systems = [linear_system(risk, project=project) for risk in risks]
+        assert systems[0] is not None
+        p = systems[0].problem
+        R = np.column_stack([system.problem.r for system in systems if system is not None])
         U, back = orthonormal(np.where(np.isfinite(p.e)[:, None], p.B, 0.0))
-        H = copies(p.K, np.arange(risk.n), np.ones(risk.n))
+        H = copies(p.K, np.arange(len(R)), np.ones(len(R)))
         # Border and targets pass through the factor, and its residual through K, together.
-        X = H.shifted(p.e, self.max_bytes)(np.column_stack([p.r, U]))
-        a, t = schur(U, X[:, 1:])(X[:, 0], back.T @ p.d)
-        return system.back(a, back @ t)
+        k = R.shape[1]
+        X = H.shifted(p.e, self.max_bytes)(np.column_stack([R, U]))
+        A, T = schur(U, X[:, k:])(X[:, :k], np.repeat((back.T @ p.d)[:, None], k, axis=1))
+        return [
+            system.back(a, back @ t)
+            for system, a, t in zip(systems, A.T, T.T, strict=True)
+            if system is not None
+        ]

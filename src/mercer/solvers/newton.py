@@ -26,13 +26,8 @@ from mercer.gram.factor import orthonormal
 from mercer.losses.base import Array
 from mercer.problems.reductions import infeasible, resident
 from mercer.problems.risk import Certificate, RegularizedRisk
-from mercer.solvers._system import (
-    Bordered,
-    approximately,
-    factorized,
-    iterated,
-    pivoted_cholesky,
-)
+from mercer.solvers._preconditioner import approximately, pivoted_cholesky
+from mercer.solvers._system import Bordered, factorized, iterated
 from mercer.solvers.base import Answer, Monitor, Solution, Solver, settle
 
 __all__ = ["Newton"]
