@@ -15,6 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from mercer.estimators._expansion import Array
 from mercer.estimators.base import KernelMachine
+from mercer.smoothing.widths import margin_error
 
 __all__ = ["Classifier"]
 
@@ -44,6 +45,15 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             self.class_weight, classes=self.classes_, y=labels
         )
         return codes, self.class_weight_[codes]
+
+    def _targets(self, y: Any) -> Array:
+        """Return labels plus and minus one, of every class against the rest, (n, d)."""
+        n_classes = len(self.classes_)
+        classes = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
+        return np.where(y[:, None] == classes, 1.0, -1.0)
+
+    def _cost(self, y: Array, f: Array) -> Array:
+        return margin_error(y, f)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> Array:

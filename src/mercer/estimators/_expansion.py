@@ -22,12 +22,13 @@ from sklearn.utils.validation import (
 
 from mercer import gram as grams
 from mercer.gram.base import Gram
-from mercer.kernels._pairwise import take
+from mercer.kernels._pairwise import scale_features, take
 from mercer.kernels._products import products
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.named import resolve
 from mercer.kernels.precomputed import Precomputed
+from mercer.kernels.stretched import Stretched
 from mercer.regularizers.null_space import NullSpace, complete
 from mercer.solvers.base import CHECK
 
@@ -140,13 +141,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
                     "The dual coefficients or intercepts are not finite: the squares of X "
                     "overflow. Scale the inputs (StandardScaler, MinMaxScaler)."
                 )
-            # A copy: parameters set after the fit must not reach into the fitted machine.
-            kernel = copy.deepcopy(self.kernel)
-            self.kernel_ = resolve(
-                kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
-            )
-            if hasattr(self, "feature_names_in_"):
-                self.kernel_ = self.kernel_.bind(list(self.feature_names_in_))
+            self.kernel_ = self._resolved(X)
             if not self.kernel_.positive_definite:
                 self._warn_if_indefinite(X)
             kind, n = self.gram, self.shape_fit_[0]
@@ -159,6 +154,19 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
                     "Scale the inputs (StandardScaler, MinMaxScaler), or lower gamma or degree."
                 )
         return K
+
+    def _resolved(self, X: Any) -> Kernel:
+        """Return the kernel that is meant, on the training data."""
+        # A copy: parameters set after the fit must not reach into the fitted machine.
+        kernel = copy.deepcopy(self.kernel)
+        return self._bound(
+            resolve(kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        )
+
+    def _bound(self, kernel: Kernel) -> Kernel:
+        """Return the kernel with names of features replaced by their positions."""
+        names = getattr(self, "feature_names_in_", None)
+        return kernel if names is None else kernel.bind(list(names))
 
     def _warn_if_indefinite(self, X: Any) -> None:
         """Say so where some points show that a kernel is none on this sample."""
@@ -280,11 +288,17 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         there are more of them than the intercept.
         """
         check_is_fitted(self)
-        if not isinstance(getattr(self, "kernel_", None), Linear):
+        kernel, units = getattr(self, "kernel_", None), np.ones(())
+        if isinstance(kernel, Stretched):
+            units, kernel = np.asarray(kernel.scale, dtype=float), kernel.kernel
+        if not isinstance(kernel, Linear):
             if set(self.null_space_names_) <= {"1"}:
                 raise AttributeError("coef_ is only available when using a linear kernel")
             return self.null_space_coef_
         coef = self._linear_coef()
+        if units.ndim:
+            # <x/s, z/s> has the weights of the features divided by their scales twice.
+            coef = scale_features(coef.tocsr() if hasattr(coef, "tocsr") else coef, units**-2.0)
         (coef if isinstance(coef, np.ndarray) else coef.data).flags.writeable = False
         return coef
 

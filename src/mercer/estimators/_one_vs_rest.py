@@ -35,6 +35,9 @@ class OneVsRest(Classifier):
     def _loss(self) -> Loss:
         """Return the loss that defines the machine."""
 
+    def _compared(self) -> Loss:
+        return self._loss()
+
     def _positives(self) -> range:
         """Return the classes that have a problem of their own."""
         n_classes = len(self.classes_)

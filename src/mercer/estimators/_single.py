@@ -113,6 +113,9 @@ class Regression(RegressorMixin, SingleProblem):  # type: ignore[misc]
         """Return the loss that defines the machine."""
         raise NotImplementedError
 
+    def _compared(self) -> Loss:
+        return self._loss()
+
     def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
         loss = self._check_loss(self._loss(), len(y))
         return RegularizedRisk(loss, K, y, c, B)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -21,15 +22,29 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer.estimators._auto import choose_kernel, guess, stretched
 from mercer.estimators._expansion import Array, Expansion, Function
 from mercer.estimators._progress import watched
 from mercer.gram.base import Gram
 from mercer.gram.make import KINDS
+from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
+from mercer.losses.regression import Squared
 from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.null_space import Constant, NullSpace
-from mercer.solvers import SOLVERS, ConvergenceWarning, Solution, Solver, Status, join, minimize
+from mercer.smoothing.widths import Guess, squared_error
+from mercer.solvers import (
+    SOLVERS,
+    ConvergenceWarning,
+    Solution,
+    Solver,
+    Status,
+    alike,
+    join,
+    minimize,
+    minimize_together,
+)
 
 __all__ = ["EarlyStop", "KernelMachine"]
 
@@ -62,13 +77,19 @@ def all_or_nothing(fit: Function) -> Function:
 class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     """What every machine has: a kernel, a Gram, a solver, and the expansion they lead to."""
 
+    standardize: Any = False
+    """Whether features are divided by their standard deviations."""
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({*FREE, *NAMES}), callable],
         "null_space": [NullSpace, None],
         "degree": [Interval(Integral, 0, None, closed="left")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "gamma": [
+            StrOptions({"scale", "auto", "median", "tuned"}),
+            Interval(Real, 0.0, None, closed="left"),
+        ],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "C": [Interval(Real, 0.0, None, closed="right")],
+        "C": [Interval(Real, 0.0, None, closed="right"), StrOptions({"auto"})],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
@@ -109,7 +130,44 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
 
     def _weight(self) -> float:
         """Return the weight of the summed loss, ``C``; a high wall stands for infinity."""
-        return float(min(self.C, HARD))
+        return float(min(self.C_ if isinstance(self.C, str) else self.C, HARD))
+
+    # What the sample decides ----------------------------------------------------------------------
+
+    def _targets(self, y: Any) -> Array:
+        """Return the targets of a least-squares machine, (n, d)."""
+        return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+
+    def _cost(self, y: Array, f: Array) -> Array:
+        """Return what a prediction of these targets costs."""
+        return squared_error(y, f)
+
+    def _white(self, values: Array) -> Array:
+        """Return what the loss sees of values of the sample."""
+        return values
+
+    def _compared(self) -> Loss:
+        """Return the loss whose weight is to do what that of the squared loss does."""
+        return Squared()
+
+    def _automatic(self) -> bool:
+        """Return whether a parameter beside the kernel is left to the sample."""
+        return isinstance(getattr(self, "C", None), str)
+
+    def _settle(self, found: Guess | None) -> None:
+        """Set the parameters that are used, from a least-squares machine if it is asked for."""
+        C = getattr(self, "C", None)
+        if found is not None and isinstance(C, str):
+            self.C_ = min(found.weight_of(self._compared()), HARD)
+        elif isinstance(C, Real):
+            self.C_ = float(C)
+
+    def _resolved(self, X: Any) -> Kernel:
+        self.__dict__.pop("feature_scales_", None)
+        kernel, scales = choose_kernel(self, X, *self._sample)
+        if scales is not None:
+            self.feature_scales_ = scales
+        return stretched(self._bound(kernel), scales)
 
     def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit what a machine has beside its expansion; by default nothing."""
@@ -139,16 +197,20 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         given = (X, y, sample_weight)
         X, y = self._check_X(X, y)
         y, factors = self._encode(y)
-        c = self._weight() * factors * self._check_weights(sample_weight, len(y))
+        s = factors * self._check_weights(sample_weight, len(y))
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         task = {"estimator": self, "X": given[0], "y": given[1], "metadata": metadata}
         context = self._init_callback_context(max_subtasks=self._n_problems())
         context.call_on_fit_task_begin(**task)
         order = self._order(y)
         if order is not None:
-            X, y, c = X[order], y[order], c[order]
+            X, y, s = X[order], y[order], s[order]
+        self._sample = (self._targets(y), s)
         K = self._make_gram(X)
-        problems = self._problems(self._free_columns(X, self._null_space()), K, y, c)
+        B = self._free_columns(X, self._null_space())
+        targets, columns = self._white(self._targets(y)), self._white(B)
+        self._settle(guess(self, K, columns, targets, s) if self._automatic() else None)
+        problems = self._problems(B, K, y, self._weight() * s)
         solutions = self._minimize(problems, context)
         self._last = (self._weight(), solutions)
         self.solution_ = join(solutions)
@@ -157,6 +219,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         if order is not None:
             self.support_ = order[self.support_].astype(np.int32)
         self._complete(*given)
+        del self._sample
         context.call_on_fit_task_end(**task, reconstruction_attributes={})
         return self
 
@@ -210,6 +273,9 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         because a machine needs all of them.
         """
         solver, stop, solutions = self._make_solver(), False, []
+        risks = [risk for _, risk in problems]
+        if len(risks) > 1 and alike(risks) and solver.choose(risks[0])[0].joint:
+            return self._minimize_together(problems, solver, context)
         for k, (title, risk) in enumerate(problems):
             task = context.subcontext(task_name=title or "problem", max_subtasks=None)
             task.call_on_fit_task_begin(estimator=self)
@@ -228,6 +294,33 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
                     ) from error
             solutions.append(solution)
             stop |= bool(task.call_on_fit_task_end(estimator=self))
+        return solutions
+
+    def _minimize_together(
+        self, problems: Sequence[tuple[str, RegularizedRisk]], solver: Solver, context: Any
+    ) -> list[Solution]:
+        """Solve problems that differ in their targets only at the price of one, or little more."""
+        titles, risks = zip(*problems, strict=True)
+        tasks = [context.subcontext(task_name=title, max_subtasks=None) for title in titles]
+        with ExitStack() as stack:
+            listeners = []
+            for title, task in zip(titles, tasks, strict=True):
+                task.call_on_fit_task_begin(estimator=self)
+                listeners.append(stack.enter_context(watched(self, title, task, False)))
+            try:
+                solutions = minimize_together(
+                    risks,
+                    solver,
+                    [self._start(k, len(risks), risk) for k, risk in enumerate(risks)],
+                    listeners=listeners,
+                    warning=EarlyStop,
+                )
+            except FloatingPointError as error:
+                raise ValueError(
+                    f"The dual coefficients or intercepts are not finite: {error}"
+                ) from error
+        for task in tasks:
+            task.call_on_fit_task_end(estimator=self)
         return solutions
 
     def _start(self, k: int, n_problems: int, risk: RegularizedRisk) -> Solution | None:

@@ -46,11 +46,11 @@ class KernelRegressor(Outputs):
         errors are as they come.
     output_covariance : array-like of shape (n_outputs, n_outputs), optional
         The covariance S of the outputs, for the squared loss; the identity by default.
-    C : float, default=1.0
-        Weight of the summed loss against the penalty.
+    C : float or "auto", default=1.0
+        Weight of the summed loss against the penalty; "auto" as in :class:`SVR`.
     degree, gamma, coef0, tol, cache_size, verbose, max_iter :
         As in :class:`SVR`.
-    max_time, gram, solver, warm_start :
+    max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
 
     Attributes
@@ -85,6 +85,7 @@ class KernelRegressor(Outputs):
         "loss": [Loss, StrOptions(set(REGRESSION))],
         "errors": [ErrorModel, None],
         "output_covariance": ["array-like", None],
+        "standardize": ["boolean"],
     }
 
     def __init__(
@@ -95,7 +96,7 @@ class KernelRegressor(Outputs):
         null_space: NullSpace | None = None,
         errors: ErrorModel | None = None,
         output_covariance: Any = None,
-        C: float = 1.0,
+        C: float | str = 1.0,
         degree: int = 3,
         gamma: float | str = "scale",
         coef0: float = 0.0,
@@ -107,6 +108,7 @@ class KernelRegressor(Outputs):
         gram: str | Function = "auto",
         solver: Solver | str = "auto",
         warm_start: bool = False,
+        standardize: bool = False,
     ) -> None:
         self.loss = loss
         self.kernel = kernel
@@ -125,6 +127,7 @@ class KernelRegressor(Outputs):
         self.gram = gram
         self.solver = solver
         self.warm_start = warm_start
+        self.standardize = standardize
 
     def _loss(self) -> Loss:
         return resolve(self.loss, REGRESSION)
@@ -145,13 +148,13 @@ class KernelClassifier(OneVsRest):
         Reproducing kernel of the penalty.
     null_space : NullSpace, optional
         Unpenalized functions :math:`p`; an intercept by default.
-    C : float, default=1.0
-        Weight of the summed loss against the penalty.
+    C : float or "auto", default=1.0
+        Weight of the summed loss against the penalty; "auto" as in :class:`SVR`.
     class_weight : dict or "balanced", optional
         Factors of ``C`` by class.
     degree, gamma, coef0, tol, cache_size, verbose, max_iter :
         As in :class:`SVC`.
-    max_time, gram, solver, warm_start :
+    max_time, gram, solver, warm_start, standardize :
         As in :class:`SVC`.
 
     Attributes
@@ -177,6 +180,7 @@ class KernelClassifier(OneVsRest):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OneVsRest._parameter_constraints,
         "loss": [Loss, StrOptions(set(CLASSIFICATION))],
+        "standardize": ["boolean"],
     }
 
     def __init__(
@@ -185,7 +189,7 @@ class KernelClassifier(OneVsRest):
         kernel: Kernel | str | Function = "rbf",
         *,
         null_space: NullSpace | None = None,
-        C: float = 1.0,
+        C: float | str = 1.0,
         class_weight: dict[Any, float] | str | None = None,
         degree: int = 3,
         gamma: float | str = "scale",
@@ -198,6 +202,7 @@ class KernelClassifier(OneVsRest):
         gram: str | Function = "auto",
         solver: Solver | str = "auto",
         warm_start: bool = False,
+        standardize: bool = False,
     ) -> None:
         self.loss = loss
         self.kernel = kernel
@@ -215,6 +220,7 @@ class KernelClassifier(OneVsRest):
         self.gram = gram
         self.solver = solver
         self.warm_start = warm_start
+        self.standardize = standardize
 
     def _loss(self) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
@@ -232,13 +238,13 @@ class KernelLogisticRegression(OneVsRest):
     ----------
     kernel : Kernel, str or callable, default="rbf"
         Reproducing kernel of the penalty.
-    C : float, default=1.0
-        Weight of the summed loss against the penalty.
+    C : float or "auto", default=1.0
+        Weight of the summed loss against the penalty; "auto" as in :class:`SVR`.
     class_weight : dict or "balanced", optional
         Factors of ``C`` by class.
     degree, gamma, coef0, tol, cache_size, verbose, max_iter :
         As in :class:`SVC`.
-    null_space, max_time, gram, solver, warm_start :
+    null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVC`.
 
     Attributes
@@ -256,11 +262,16 @@ class KernelLogisticRegression(OneVsRest):
     np.int64(0)
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **OneVsRest._parameter_constraints,
+        "standardize": ["boolean"],
+    }
+
     def __init__(
         self,
         kernel: Kernel | str | Function = "rbf",
         *,
-        C: float = 1.0,
+        C: float | str = 1.0,
         class_weight: dict[Any, float] | str | None = None,
         degree: int = 3,
         gamma: float | str = "scale",
@@ -274,6 +285,7 @@ class KernelLogisticRegression(OneVsRest):
         gram: str | Function = "auto",
         solver: Solver | str = "auto",
         warm_start: bool = False,
+        standardize: bool = False,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -290,6 +302,7 @@ class KernelLogisticRegression(OneVsRest):
         self.gram = gram
         self.solver = solver
         self.warm_start = warm_start
+        self.standardize = standardize
 
     def _loss(self) -> Loss:
         return Logistic()

@@ -39,7 +39,7 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
         support vectors, in (0, 1].
     shrinking, cache_size, verbose, max_iter :
         As in :class:`SVR`.
-    null_space, max_time, gram, solver, warm_start :
+    null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
 
     Attributes
@@ -61,6 +61,7 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
         **KernelMachine._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
         "shrinking": ["boolean"],
+        "standardize": ["boolean"],
     }
     _parameter_constraints.pop("C")
 
@@ -82,6 +83,7 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
         gram: str | Function = "auto",
         solver: Solver | str = "auto",
         warm_start: bool = False,
+        standardize: bool = False,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -98,9 +100,15 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
         self.gram = gram
         self.solver = solver
         self.warm_start = warm_start
+        self.standardize = standardize
 
     def _weight(self) -> float:
         return 1.0
+
+    def _targets(self, y: Any) -> Array:
+        if isinstance(self.gamma, str) and self.gamma == "tuned":
+            raise ValueError("gamma='tuned' needs targets; use 'median' or a number.")
+        return super()._targets(y)
 
     def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
         return one_class(K, c, self.nu, B, self._one)

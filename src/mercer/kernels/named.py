@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import pdist
 
 from mercer.kernels import callable as _callable
 from mercer.kernels._pairwise import BLOCK_BYTES, Data, as_points, is_sparse, row_slices
@@ -84,8 +85,9 @@ def resolve(
         and ``precomputed``.
     X : (n, p) points
         The training points.
-    gamma : {"scale", "auto"} or float, default="scale"
-        :math:`1/(p \operatorname{var} X)`, :math:`1/p`, or the number itself: the factor of the
+    gamma : {"scale", "auto", "median"} or float, default="scale"
+        :math:`1/(p \operatorname{var} X)`, :math:`1/p`, that whose width is the median distance of
+        two points, or the number itself: the factor of the
         inner product, of the squared distance (all widths are those of the Gaussian with the same
         gamma; compact kernels reach as far as makes them nearly that Gaussian) or of the absolute
         distance (``laplacian``).
@@ -109,6 +111,8 @@ def resolve(
         if kernel in FREE:
             return FREE[kernel]()
         if kernel in NAMES:
+            if isinstance(gamma, str) and gamma == "median":
+                gamma = gamma_of_width(kernel, median_distance(X))
             return NAMES[kernel](resolve_gamma(gamma, X), degree, coef0)
     elif callable(kernel):
         return _callable.Callable(kernel)
@@ -120,7 +124,10 @@ def resolve(
 
 
 def resolve_gamma(gamma: float | str, X: Data) -> float:
-    r"""Return the number meant by `gamma`: ``"scale"``, ``"auto"`` or a number at least 0.
+    r"""Return the number meant by `gamma`: a name or a number at least 0.
+
+    ``"scale"`` is :math:`1/(p \operatorname{var} X)`, ``"auto"`` is :math:`1/p`, and ``"median"``
+    is :math:`1/(2 m^2)` with the median distance m of two points.
 
     Examples
     --------
@@ -135,9 +142,42 @@ def resolve_gamma(gamma: float | str, X: Data) -> float:
             return 1.0 / (X.shape[1] * variance) if variance != 0.0 else 1.0
         if gamma == "auto":
             return 1.0 / int(X.shape[1])
+        if gamma == "median":
+            return gamma_of_width("rbf", median_distance(X))
     elif np.ndim(gamma) == 0 and 0.0 <= gamma < np.inf:
         return float(gamma)
-    raise ValueError(f"gamma must be 'scale', 'auto' or a number, at least 0, got {gamma!r}.")
+    raise ValueError(
+        f"gamma must be 'scale', 'auto', 'median' or a number, at least 0, got {gamma!r}."
+    )
+
+
+def gamma_of_width(name: str, width: float) -> float:
+    """Return the gamma with which a kernel of this name has a width.
+
+    Examples
+    --------
+    >>> gamma_of_width("rbf", 2.0), gamma_of_width("laplacian", 2.0)
+    (0.125, 0.5)
+    """
+    return 1.0 / width if name == "laplacian" else 0.5 / width**2
+
+
+def median_distance(X: Data, max_rows: int = 500) -> float:
+    """Return the median distance of two different points; 1 if there are none.
+
+    Of a larger sample so many rows are used, always the same.
+
+    Examples
+    --------
+    >>> median_distance(np.array([[0.0], [1.0], [3.0]]))
+    2.0
+    """
+    X = as_points(X)
+    n = X.shape[0]
+    rows = np.sort(np.random.default_rng(0).permutation(n)[:max_rows])
+    distances = pdist(np.asarray(X[rows].toarray() if is_sparse(X) else X[rows], dtype=float))
+    distances = distances[distances > 0.0]
+    return float(np.median(distances)) if len(distances) else 1.0
 
 
 def _variance(X: Data) -> float:

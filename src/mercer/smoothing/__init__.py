@@ -11,8 +11,17 @@ from mercer.smoothing.criteria import (
     LeaveOneOut,
     MallowsCp,
 )
+from mercer.smoothing.differogram import DifferogramBins, DifferogramCloud, DifferogramFit
 from mercer.smoothing.factored import Factored
 from mercer.smoothing.fit import Fit
+from mercer.smoothing.guesses import (
+    cherkassky_C,
+    guess_epsilon,
+    plug_in_bandwidth,
+    ridge_C,
+    signal_to_noise,
+)
+from mercer.smoothing.noise import NoiseVariance, noise_variance, smoother_noise
 from mercer.smoothing.scale import ScaleWarning, robust_scale
 from mercer.smoothing.secular import (
     Averaged,
@@ -26,6 +35,7 @@ from mercer.smoothing.secular import (
     squared_norm,
 )
 from mercer.smoothing.spectral import Spectral
+from mercer.smoothing.tube import optimal_epsilon, optimal_nu, tube_efficiency
 from mercer.smoothing.weights import (
     BisquareWeights,
     HampelWeights,
@@ -34,6 +44,7 @@ from mercer.smoothing.weights import (
     MyriadWeights,
     WeightFunction,
 )
+from mercer.smoothing.widths import Guess, guess_C, guess_width, search_width
 
 __all__ = [
     "AIC",
@@ -44,9 +55,13 @@ __all__ = [
     "BisquareWeights",
     "Criterion",
     "CrossValidation",
+    "DifferogramBins",
+    "DifferogramCloud",
+    "DifferogramFit",
     "Evidence",
     "Factored",
     "Fit",
+    "Guess",
     "HampelWeights",
     "HuberWeights",
     "Ivanov",
@@ -55,16 +70,30 @@ __all__ = [
     "MallowsCp",
     "Morozov",
     "MyriadWeights",
+    "NoiseVariance",
     "ScaleWarning",
     "Spectral",
     "WeightFunction",
     "WeightRule",
     "average",
     "bias_variance",
+    "cherkassky_C",
+    "guess_C",
+    "guess_epsilon",
+    "guess_width",
     "ivanov",
     "mean_square",
     "morozov",
+    "noise_variance",
+    "optimal_epsilon",
+    "optimal_nu",
     "plug_in",
+    "plug_in_bandwidth",
+    "ridge_C",
     "robust_scale",
+    "search_width",
+    "signal_to_noise",
+    "smoother_noise",
     "squared_norm",
+    "tube_efficiency",
 ]

@@ -1,0 +1,316 @@
+r"""Differences of outputs against differences of inputs, and the noise where these vanish.
+
+.. math:: \Upsilon(\delta) = \tfrac12 E[(y_i - y_j)^2 \mid |x_i - x_j|^2 = \delta], \qquad
+          \sigma_e^2 \le \Upsilon(\delta) \le \sigma_e^2 + \tfrac12 M \delta
+
+if the squared slope of the function is at most M, so that the noise is what remains at distance
+zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import nnls
+
+from mercer.smoothing._off import Array
+from mercer.smoothing._pairs import Index, all_pairs, as_sample, in_units, nearest_pairs
+
+__all__ = ["DifferogramBins", "DifferogramCloud", "DifferogramFit"]
+
+# Pairs that are looked at, at most.
+MAX_PAIRS = 2_000_000
+# Steps of reweighting, and the relative change at which they end.
+STEPS, CHANGE = 100, 1e-8
+# No pair weighs more than if the curve there were this share of its mean.
+FLOOR = 1e-6
+# Widths of the saturating curve that are tried, in units of the mean squared distance.
+WIDTHS = np.geomspace(1e-3, 1e1, 41)
+
+
+@dataclass(frozen=True, eq=False)
+class DifferogramBins:
+    """Pairs in groups of nearly the same distance."""
+
+    edges: Array
+    """Squared distances between the groups, (b + 1,)."""
+
+    count: Array
+    """Pairs in each group, (b,)."""
+
+    squares: Array
+    """Mean squared distances, (b,)."""
+
+    halves: Array
+    """Means of half the squared differences, (b,)."""
+
+    quartiles: Array
+    """Their quartiles, (b, 3)."""
+
+
+@dataclass(frozen=True, eq=False)
+class DifferogramFit:
+    r"""A curve through a differogram cloud, and its value at distance zero.
+
+    The value is a weighted sum of half the squared differences,
+    :math:`\hat\sigma^2 = \sum_k l_k \tfrac12 \Delta_{y,k}^2`, with weights that add up to one:
+    a U-statistic, whose standard deviation is that of leaving one sample out at a time.
+    """
+
+    model: str
+    coef: Array
+    r"""Of ``1, delta, delta^2, ...``, or of ``1, 1 - exp(-delta / h)`` for "gaussian"."""
+
+    width: float
+    """The unit of squared distance: their mean, or h for "gaussian"."""
+
+    weights: Array
+    """Weights of the pairs in the last step, adding up to one, (m,)."""
+
+    functional: Array
+    """The weights l of half the squared differences in the value at zero, (m,)."""
+
+    n_iter: int
+    """Steps of reweighting."""
+
+    std: float
+    """Standard deviation of the value at zero, by the jackknife."""
+
+    @property
+    def nugget(self) -> float:
+        """The value at distance zero: the variance of the noise."""
+        return float(self.coef[0])
+
+    @property
+    def slope(self) -> float:
+        """The derivative with respect to the squared distance at zero."""
+        return float(self.coef[1] / self.width) if len(self.coef) > 1 else 0.0
+
+    def __call__(self, squares: ArrayLike) -> Array:
+        """Return the curve at squared distances."""
+        delta = np.asarray(squares, dtype=float)
+        columns = _columns(delta.ravel() / self.width, self.model, len(self.coef))
+        return np.asarray(columns @ self.coef).reshape(delta.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class DifferogramCloud:
+    r"""Pairs of samples: squared distances and half the squared differences of the outputs.
+
+    Make one with :meth:`of`.
+
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, definition A.2 and eq. (A.8), with
+    half the squared differences throughout; fig. 6.4b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.smoothing import DifferogramCloud
+    >>> x = np.linspace(0, 1, 50)
+    >>> cloud = DifferogramCloud.of(x, 2.0 * x)
+    >>> cloud.halves.shape, abs(cloud.fit().nugget) < 1e-12
+    ((1225,), True)
+    """
+
+    first: Index
+    second: Index
+    """The samples of each pair, (m,)."""
+
+    squares: Array
+    """Squared distances, in units of the features' standard deviations, (m,)."""
+
+    halves: Array
+    """Half the squared differences of the outputs, (m,)."""
+
+    n: int
+    """Number of samples."""
+
+    @classmethod
+    def of(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        neighbours: int | None = None,
+        standardize: bool = True,
+        max_pairs: int = MAX_PAIRS,
+    ) -> Self:
+        """Make the cloud of a sample.
+
+        Parameters
+        ----------
+        X : (n, p) or (n,) array
+            Inputs.
+        y : (n,) array
+            Outputs.
+        neighbours : int, optional
+            Only pairs of a sample with so many nearest others, found by a tree; all by default.
+        standardize : bool, default=True
+            Divide the features by their standard deviations.
+        max_pairs : int, default=2000000
+            So many pairs are drawn evenly, always the same, where there are more.
+
+        Returns
+        -------
+        DifferogramCloud
+        """
+        points, targets = as_sample(X, y)
+        points = in_units(points) if standardize else points
+        if len(targets) < 3:
+            raise ValueError("A differogram needs at least three samples.")
+        pairs = (
+            all_pairs(points, max_pairs)
+            if neighbours is None
+            else nearest_pairs(points, neighbours, max_pairs)
+        )
+        halves = 0.5 * np.square(targets[pairs.first] - targets[pairs.second])
+        return cls(pairs.first, pairs.second, pairs.squares, halves, len(targets))
+
+    def near(self, share: float) -> DifferogramCloud:
+        """Return the cloud of a share of the pairs, the closest.
+
+        Parameters
+        ----------
+        share : float
+            In (0, 1].
+        """
+        if not 0.0 < share <= 1.0:
+            raise ValueError(f"share must be in (0, 1], got {share}.")
+        count = max(3, int(np.ceil(share * len(self.squares))))
+        closest = np.sort(np.argsort(self.squares, kind="stable")[:count])
+        return DifferogramCloud(
+            self.first[closest],
+            self.second[closest],
+            self.squares[closest],
+            self.halves[closest],
+            self.n,
+        )
+
+    def binned(self, n_bins: int = 20) -> DifferogramBins:
+        """Return the pairs in groups, whose edges are spaced evenly in the logarithm of distance.
+
+        Parameters
+        ----------
+        n_bins : int, default=20
+            Groups; those without a pair are left out, pairs at one place join the first.
+        """
+        positive = self.squares[self.squares > 0]
+        if not len(positive):
+            raise ValueError("All pairs are at one place.")
+        edges = np.geomspace(positive.min(), positive.max(), n_bins + 1)
+        group = np.clip(np.searchsorted(edges, self.squares, side="right") - 1, 0, n_bins - 1)
+        kept = np.unique(group)
+        members = [np.flatnonzero(group == g) for g in kept]
+        return DifferogramBins(
+            np.append(edges[kept], edges[-1]),
+            np.array([len(m) for m in members], dtype=float),
+            np.array([self.squares[m].mean() for m in members]),
+            np.array([self.halves[m].mean() for m in members]),
+            np.array([np.quantile(self.halves[m], [0.25, 0.5, 0.75]) for m in members]),
+        )
+
+    def fit(self, degree: int = 1, model: str = "polynomial") -> DifferogramFit:
+        r"""Fit a rising curve to the cloud by reweighted least squares.
+
+        .. math:: \Upsilon(\delta) = a_0 + \sum_{l=1}^r a_l \delta^l, \quad a \ge 0, \qquad
+                  \min_a \sum_k \bigl(\Upsilon(\delta_k) - \tfrac12 \Delta_{y,k}^2\bigr)^2
+                  / \Upsilon(\delta_k)
+
+        Parameters
+        ----------
+        degree : int, default=1
+            The degree r of the polynomial.
+        model : {"polynomial", "gaussian"}, default="polynomial"
+            "gaussian" is the curve :math:`a_0 + a_1 (1 - e^{-\delta/h})`, which saturates: for
+            clouds of all pairs of a function that is bounded.
+
+        Returns
+        -------
+        DifferogramFit
+
+        References
+        ----------
+        K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, eq. (A.10) to (A.13), for half
+        the squared differences; lemma A.2 for the U-statistic.
+        """
+        if model not in ("polynomial", "gaussian"):
+            raise ValueError(f"model must be 'polynomial' or 'gaussian', got {model!r}.")
+        if degree < 0:
+            raise ValueError(f"degree must be at least 0, got {degree}.")
+        unit = float(self.squares.mean()) or 1.0
+        size = degree + 1 if model == "polynomial" else 2
+        level = float(self.halves.mean())
+        if not level > 0:
+            flat = np.full(len(self.halves), 1.0 / len(self.halves))
+            return DifferogramFit(model, np.zeros(size), unit, flat, flat, 0, 0.0)
+        width, coef = unit, np.eye(size)[0] * level
+        w, n_iter = np.ones_like(self.halves), 0
+        for n_iter in range(1, STEPS + 1):
+            before = coef
+            if model == "gaussian" and n_iter <= 3:
+                # The width settles with the first weights; then it is one more linear problem.
+                tried = [
+                    (_fit(_columns(self.squares / (unit * t), model, size), w, self.halves), t)
+                    for t in WIDTHS
+                ]
+                width = unit * min(tried, key=lambda pair: pair[0][1])[1]
+            columns = _columns(self.squares / width, model, size)
+            coef, _ = _fit(columns, w, self.halves)
+            w = 1.0 / np.maximum(columns @ coef, FLOOR * level)
+            if n_iter > 3 and np.abs(coef - before).max() <= CHANGE * np.abs(coef).max():
+                break
+        functional = _functional(columns, w, coef)
+        std = _jackknife(self, functional)
+        return DifferogramFit(model, coef, width, w / w.sum(), functional, n_iter, std)
+
+
+def _columns(delta: Array, model: str, size: int) -> Array:
+    if model == "gaussian":
+        return np.column_stack([np.ones_like(delta), -np.expm1(-delta)])
+    return np.vander(delta, size, increasing=True)
+
+
+def _fit(columns: Array, w: Array, halves: Array) -> tuple[Array, float]:
+    """Return the nonnegative least-squares coefficients and their squared error."""
+    root = np.sqrt(w)
+    # Nonnegative least squares of a triangle, which many pairs fold into.
+    both: Array = np.linalg.qr(np.column_stack([columns, halves]) * root[:, None], mode="r")  # type: ignore[assignment]
+    coef, norm = nnls(both[:, :-1], both[:, -1])
+    return coef, float(norm) ** 2
+
+
+def _functional(columns: Array, w: Array, coef: Array) -> Array:
+    """Return the weights of the values in the first coefficient, the others that are zero fixed."""
+    live = np.flatnonzero((coef > 0) | (np.arange(len(coef)) == 0))
+    D = columns[:, live]
+    normal = D.T @ (w[:, None] * D)
+    return np.asarray(w * (D @ np.linalg.lstsq(normal, np.eye(len(live))[0], rcond=None)[0]))
+
+
+def _jackknife(cloud: DifferogramCloud, weights: Array) -> float:
+    """Return the standard deviation of a weighted sum over pairs, leaving out one sample each."""
+    return jackknife(cloud.first, cloud.second, cloud.halves, weights, cloud.n)
+
+
+def jackknife(first: Index, second: Index, halves: Array, weights: Array, n: int) -> float:
+    r"""Return the jackknife's standard deviation of :math:`\sum_k w_k h_k`, k over pairs.
+
+    Parameters
+    ----------
+    first, second : (m,) arrays of int
+        The samples of the pairs.
+    halves, weights : (m,) arrays
+        Values and their weights, which add up to one.
+    n : int
+        Number of samples.
+    """
+    both = np.concatenate([first, second])
+    terms = np.tile(weights * halves, 2)
+    part, mass = (np.bincount(both, v, n) for v in (terms, np.tile(weights, 2)))
+    without = (weights @ halves - part) / (1.0 - mass)
+    return float(np.sqrt((n - 1) * np.var(without)))
