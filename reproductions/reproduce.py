@@ -30,10 +30,22 @@ EXPERIMENTS = (
     "coloured_noise",
     "jumps",
     "haar",
+    "fourier_machine",
+    "bias_variance",
+    "secular",
     "realization",
     "meuse",
     "mauna_loa",
     "motorcycle",
+    "robustness",
+    "coverage",
+    "norms",
+    "alternatives",
+    "ridge_fusion",
+    "plausible",
+    "fusion",
+    "nodes",
+    "table_8_1",
 )
 """The modules, in the order of the page."""
 

@@ -7,6 +7,7 @@ from sklearn.utils._test_common.instance_generator import PER_ESTIMATOR_XFAIL_CH
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import (
+    LSSVC,
     LSSVR,
     SVC,
     SVR,
@@ -18,6 +19,19 @@ from mercer import (
     NuSVR,
     OneClassSVM,
     QuantileSVR,
+    RobustLSSVR,
+)
+from mercer.linear import (
+    Bridge,
+    FusedRidge,
+    LassoConstrained,
+    LeastSquaresAmongstAlternatives,
+    NadarayaWatson,
+    NormRegression,
+    OneNormSVC,
+    PlausibleLeastSquares,
+    ValidatedLasso,
+    ValidatedSelection,
 )
 from mercer.losses.named import CLASSIFICATION, REGRESSION
 
@@ -26,7 +40,8 @@ DEFAULT = [
     *REPLACEMENTS,
     *(SVC(kernel="precomputed"), SVR(kernel="precomputed")),
     *(HuberSVR(), QuantileSVR(), KernelLogisticRegression(), KernelRegressor(), KernelClassifier()),
-    LSSVR(),
+    *(RobustLSSVR(), RobustLSSVR(method="bisquare")),
+    *(LSSVR(), LSSVC(), LSSVC(codes="one-vs-one", decoding="hamming")),
 ]
 
 # A kernel whose width does not depend on the sample, and three digits beyond the seven that the
@@ -35,6 +50,7 @@ GIVEN = {"gamma": "auto", "tol": 1e-10}
 OWN = [
     LSSVR(**GIVEN),
     *(HuberSVR(**GIVEN), QuantileSVR(**GIVEN), KernelLogisticRegression(**GIVEN)),
+    *(RobustLSSVR(**GIVEN), RobustLSSVR(method="bisquare", c=1.0, **GIVEN)),
     *(KernelRegressor(loss, **GIVEN) for loss in sorted(REGRESSION)),
     *(KernelClassifier(loss, **GIVEN) for loss in sorted(CLASSIFICATION)),
 ]
@@ -51,10 +67,28 @@ WEIGHTS = {
 # scikit-learn's NuSVC ignores class_weight and is expected to fail as well.
 INFEASIBLE = {"check_class_weight_classifiers": "specified nu is infeasible"}
 
+# Probabilities are calibrated on samples left out; to leave out one of two copies is not to leave
+# out a sample of weight two.
+COPIES = dict.fromkeys(WEIGHTS, "one of two copies left out leaves the other")
+
 
 def expected(machine):
     failures = {} if machine.kernel == "precomputed" else WEIGHTS
+    failures = COPIES if isinstance(machine, LSSVC) else failures
     return failures | (INFEASIBLE if isinstance(machine, NuSVC) else {})
+
+
+LINEAR = [
+    *(NormRegression(loss) for loss in ("absolute", "huber", "squared", "maximum")),
+    *(LassoConstrained(), LassoConstrained(1.0), Bridge(), Bridge(1.0), OneNormSVC()),
+    *(FusedRidge(cv=3), ValidatedLasso(cv=3), ValidatedSelection("local")),
+    *(LeastSquaresAmongstAlternatives(), PlausibleLeastSquares(0.05), NadarayaWatson()),
+]
+
+
+@parametrize_with_checks(LINEAR)
+def test_linear_models(estimator, check):
+    check(estimator)
 
 
 @parametrize_with_checks(DEFAULT, expected_failed_checks=expected)

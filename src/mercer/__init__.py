@@ -10,6 +10,7 @@ from mercer._version import __version__
 
 if TYPE_CHECKING:
     from mercer.estimators import (
+        LSSVC,
         LSSVR,
         SVC,
         SVR,
@@ -30,8 +31,11 @@ if TYPE_CHECKING:
         UniversalKriging,
         estimate_errors,
     )
+    from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, tune
 
+_TUNED = ["LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV", "tune"]
 _ESTIMATORS = [
+    "LSSVC",
     "LSSVR",
     "SVC",
     "SVR",
@@ -69,9 +73,14 @@ _ROOMS = [
 ]
 
 __all__ = [
+    "LSSVC",
+    "LSSVCCV",
     "LSSVR",
+    "LSSVRCV",
     "SVC",
+    "SVCCV",
     "SVR",
+    "SVRCV",
     "GeneralizedLeastSquares",
     "HuberSVR",
     "KernelClassifier",
@@ -82,12 +91,14 @@ __all__ = [
     "OneClassSVM",
     "QuantileSVR",
     "RegularizationNetwork",
+    "RobustLSSVR",
     "SmoothingSpline",
     "TermSelector",
     "ThinPlateSpline",
     "UniversalKriging",
     "__version__",
     "estimate_errors",
+    "tune",
 ]
 
 
@@ -95,6 +106,8 @@ def __getattr__(name: str) -> Any:
     """Import an estimator or a room on first use."""
     if name in _ESTIMATORS:
         return getattr(import_module("mercer.estimators"), name)
+    if name in _TUNED:
+        return getattr(import_module("mercer.selection"), name)
     if name in _ROOMS:
         return import_module(f"mercer.{name}")
     raise AttributeError(f"module 'mercer' has no attribute {name!r}")

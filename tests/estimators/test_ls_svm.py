@@ -63,3 +63,18 @@ def test_primal_dual_and_half_the_inner_product_agree(sample):
     a, r = machine.dual_coef_[0], y - machine.predict(X)
     primal = 0.5 * a @ Gaussian(0.8)(X) @ a + 5.0 * r @ r
     np.testing.assert_allclose([primal, machine.solution_.objective], 0.5 * y @ a, rtol=1e-10)
+
+
+def test_weights_are_repetitions_and_infinity_interpolates(sample):
+    """PD-LSSVM-05: weight k is the row k times, 0 leaves it out, a huge one passes through it."""
+    X, y = sample
+    s = np.random.default_rng(2).integers(0, 4, 40)
+    weighted = LSSVR(Gaussian(0.8), C=7.0).fit(X, y, sample_weight=s)
+    repeated = LSSVR(Gaussian(0.8), C=7.0).fit(np.repeat(X, s, axis=0), np.repeat(y, s))
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), **CLOSE)
+    assert not set(weighted.support_) & set(np.flatnonzero(s == 0))
+    s = np.ones(40)
+    s[11] = 1e9
+    nailed = LSSVR(Gaussian(0.8), C=7.0).fit(X, y, sample_weight=s)
+    # a_i / c_i with a of the size of 10.
+    np.testing.assert_allclose(nailed.predict(X[[11]]), y[11], atol=1e-8)

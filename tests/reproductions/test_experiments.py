@@ -7,7 +7,20 @@ from reproductions.outcome import MissingDataError
 from reproductions.reproduce import EXPERIMENTS
 
 # Where nothing is drawn at random another seed is the same run; of the others one more is drawn.
-RANDOM = ("dirichlet", "haar", "jumps", "realization", "symmetry")
+RANDOM = (
+    "alternatives",
+    "bias_variance",
+    "dirichlet",
+    "fourier_machine",
+    "haar",
+    "jumps",
+    "norms",
+    "plausible",
+    "realization",
+    "ridge_fusion",
+    "secular",
+    "symmetry",
+)
 RUNS = [(name, 0) for name in EXPERIMENTS] + [(name, 100) for name in RANDOM]
 
 

@@ -5,6 +5,7 @@ from mercer.estimators.errors import estimate_errors
 from mercer.estimators.general import KernelClassifier, KernelLogisticRegression, KernelRegressor
 from mercer.estimators.kriging import UniversalKriging
 from mercer.estimators.least_squares import GeneralizedLeastSquares
+from mercer.estimators.ls_svc import LSSVC
 from mercer.estimators.ls_svm import LSSVR
 from mercer.estimators.network import RegularizationNetwork
 from mercer.estimators.one_class import OneClassSVM
@@ -15,6 +16,7 @@ from mercer.estimators.svr import SVR, HuberSVR, NuSVR, QuantileSVR
 from mercer.estimators.terms import TermSelector
 
 __all__ = [
+    "LSSVC",
     "LSSVR",
     "SVC",
     "SVR",

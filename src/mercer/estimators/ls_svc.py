@@ -20,6 +20,7 @@ from mercer.gram.base import Gram
 from mercer.gram.indexed import Indexed
 from mercer.gram.remembered import Remembered
 from mercer.kernels.base import Kernel
+from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.null_space import NullSpace
@@ -161,6 +162,9 @@ class LSSVC(Discreet, Classifier):
         self._decoding_fit = self.decoding
         return labels, factors
 
+    def _loss(self) -> Loss:
+        return Squared()
+
     def _n_problems(self) -> int:
         return int(self.code_book_.shape[1])
 
@@ -178,7 +182,7 @@ class LSSVC(Discreet, Classifier):
             rows = np.flatnonzero(t)
             part = whole if len(rows) == len(t) else K.restrict(rows) or Indexed(K, rows)
             title = f"column {k}" if len(targets.T) > 1 else ""
-            problems.append((title, RegularizedRisk(Squared(), part, t[rows], c[rows], B[rows])))
+            problems.append((title, RegularizedRisk(self._loss(), part, t[rows], c[rows], B[rows])))
         return problems
 
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:

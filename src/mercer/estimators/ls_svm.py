@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from mercer.estimators._expansion import Array, Function
 from mercer.estimators._intervals import Intervals
-from mercer.estimators._ls_report import Report
+from mercer.estimators._ls_report import Report, kept
 from mercer.estimators.base import HARD, KernelMachine
 from mercer.gram.base import Gram
 from mercer.gram.factor import MAX_BYTES
@@ -47,8 +46,9 @@ class LSSVR(Intervals):
     ----------
     kernel : Kernel, str or callable, default="rbf"
         Reproducing kernel of the penalty.
-    C : float or WeightRule, default=1.0
-        Weight of the summed loss against the penalty (Tikhonov), or what is known instead:
+    C : float, "auto" or WeightRule, default=1.0
+        Weight of the summed loss against the penalty (Tikhonov), "auto" as in :class:`SVR`; or what
+        is known instead:
         ``Morozov(variance)`` leaves residuals of the variance of the noise, ``Ivanov(norm)`` bounds
         the norm; of :mod:`mercer.smoothing`. ``Morozov(variance, std)`` is the mean of machines
         over an interval of variances, one expansion, which has no diagnostics.
@@ -60,7 +60,7 @@ class LSSVR(Intervals):
         The covariance of the outputs, as in :class:`KernelRegressor`.
     degree, gamma, coef0, tol, cache_size, verbose, max_iter :
         As in :class:`SVR`.
-    max_time, gram, solver, warm_start :
+    max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
 
     Attributes
@@ -106,13 +106,14 @@ class LSSVR(Intervals):
         "C": [*KernelMachine._parameter_constraints["C"], WeightRule],
         "errors": [ErrorModel, None],
         "output_covariance": ["array-like", None],
+        "standardize": ["boolean"],
     }
 
     def __init__(
         self,
         kernel: Kernel | str | Function = "rbf",
         *,
-        C: float | WeightRule = 1.0,
+        C: float | str | WeightRule = 1.0,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
@@ -127,6 +128,7 @@ class LSSVR(Intervals):
         gram: str | Function = "auto",
         solver: Solver | str = "auto",
         warm_start: bool = False,
+        standardize: bool = False,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -144,6 +146,7 @@ class LSSVR(Intervals):
         self.gram = gram
         self.solver = solver
         self.warm_start = warm_start
+        self.standardize = standardize
 
     def _loss(self) -> Loss:
         return Squared()
@@ -195,7 +198,7 @@ class LSSVR(Intervals):
         if mean is None:
             self._report = Report(
                 kernel=self._kernel_fit if self._function else self.kernel_,
-                X=self._keep(X),
+                X=X if self._function or self._precomputed else kept(X, self.support_vectors_),
                 B=B,
                 y=np.array(y).reshape(len(c), -1),
                 c=c,
@@ -204,11 +207,3 @@ class LSSVR(Intervals):
                 shares=shares,
                 kind=self.gram,
             )
-
-    def _keep(self, X: Any) -> Any:
-        """Return the sample in memory of the machine's own, which it often has already."""
-        if self._function or self._precomputed:
-            return X
-        V = self.support_vectors_
-        same = isinstance(V, np.ndarray) and isinstance(X, np.ndarray) and V.shape == X.shape
-        return V if same and np.array_equal(V, X) else copy.copy(X)

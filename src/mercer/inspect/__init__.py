@@ -13,21 +13,31 @@ from mercer.inspect.gram import (
     gram_report,
     repair,
 )
+from mercer.inspect.influence import jackknife, sensitivity_curve
 from mercer.inspect.machine import MachineReport, machine_report
 from mercer.inspect.norms import Consistency, Penalty, inner_product, penalty, self_consistency
 from mercer.inspect.prior import default_width, sample_paths
 from mercer.inspect.projection import MercerMap, column_space, complement, project, project_new
+from mercer.inspect.robustness import (
+    ContaminationCurve,
+    OutlierCurve,
+    contamination_curve,
+    efficiency,
+    outlier_curve,
+)
 
 __all__ = [
     "Bandwidth",
     "Comparison",
     "Consistency",
+    "ContaminationCurve",
     "Decay",
     "Equivalence",
     "FilterCurve",
     "GramReport",
     "MachineReport",
     "MercerMap",
+    "OutlierCurve",
     "PSDCheck",
     "Penalty",
     "Verdict",
@@ -39,20 +49,25 @@ __all__ = [
     "compare",
     "complement",
     "conditional_order",
+    "contamination_curve",
     "default_width",
     "effective_dimension",
+    "efficiency",
     "equivalent_width",
     "filter_curve",
     "gram_report",
     "inner_product",
     "is_kernel",
+    "jackknife",
     "machine_report",
+    "outlier_curve",
     "penalty",
     "project",
     "project_new",
     "repair",
     "sample_paths",
     "self_consistency",
+    "sensitivity_curve",
     "spectral_decay",
     "widen",
 ]
