@@ -4,6 +4,8 @@ VENV ?= .venv
 EXTRAS ?= dev,docs,plot,cluster,bench
 JOBS ?= 2
 BIN := $(VENV)/bin
+# An interpreter that has lightgbm, xrfm and neo-ls-svm; it need not have this library.
+PEERS ?= $(BIN)/python
 READY := $(VENV)/.mercer-installed
 
 # The tests run in several processes: each one keeps to a single thread of BLAS and of compiled code.
@@ -12,6 +14,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 .DEFAULT_GOAL := help
 .PHONY: help install check test docs bench bench-exact bench-exact-short bench-path bench-growth \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns \
+	bench-tune bench-tune-short \
 	reproduce reproduce-short
 
 help:     ## list the targets
@@ -63,6 +66,16 @@ bench-columns: $(READY)  ## machines with a free plane against the interior poin
 
 bench-compact-short: $(READY)  ## a minute: does memory follow the neighbours, do objectives agree
 	$(BIN)/python benchmarks/compact.py short
+
+bench-tune: $(READY)  ## one call against grids on 35 real tables, resumable, about an hour
+	$(BIN)/python benchmarks/tuning.py run sklearn
+	$(BIN)/python benchmarks/tuning.py run mercer
+	$(BIN)/python benchmarks/tuning.py run timing --splits 0
+	$(PEERS) benchmarks/tuning.py run peers
+	$(BIN)/python benchmarks/tuning.py gather
+
+bench-tune-short: $(READY)  ## a minute: is one call as good as a grid, and faster
+	$(BIN)/python benchmarks/tuning.py short
 
 bench-report: $(READY)  ## the page of the last benchmarks, without measuring
 	$(BIN)/python benchmarks/bench.py report

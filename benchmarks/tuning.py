@@ -124,7 +124,7 @@ def complaints(results: list[dict[str, Any]]) -> list[str]:
         # benchmark are 20 and 5; a machine that does other things as well is granted half.
         if worse > 1.1:
             found.append(f"{method} is worse than {grid}")
-        if faster < (2.5 if "SV" in method and "LS" not in method else 10.0):
+        if faster < (10.0 if "LSSV" in method else 2.5):
             found.append(f"{method} is slow beside {grid}")
     return found
 

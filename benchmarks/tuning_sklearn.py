@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
-from tuning_data import Split
+from tuning_data import EPSILON, Split
 
 # Ten values of each: gamma from 1/64 to 8 times 1 / features, which is scikit-learn's own choice
 # for standardized features, five decades of C, seven of alpha. LIBSVM's time grows with C: a pilot
@@ -18,7 +18,6 @@ from tuning_data import Split
 WIDTHS = 2.0 ** np.arange(-6, 4)
 COSTS = np.geomspace(1e-2, 1e3, 10)
 RIDGES = np.geomspace(1e-6, 1e1, 10)
-EPSILON = 0.1
 
 
 def grid(machine: Any, **values: NDArray[np.float64]) -> Any:
