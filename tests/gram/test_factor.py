@@ -202,13 +202,13 @@ def test_cholesky_by_blocks(n, monkeypatch):
     A = rng.normal(size=(n, n + 1))
     A = A @ A.T + np.eye(n)
     M = np.array(A, order="F")
-    assert factor._cholesky(M)
+    assert factor.cholesky(M)
     # Backward stable: n eps of the diagonal (Higham 2002, theorem 10.3).
     L = np.tril(M)
     bound = 4 * n * np.finfo(float).eps * np.max(np.diag(A))
     np.testing.assert_allclose(L @ L.T, A, rtol=0, atol=bound)
     M = np.array(A - 2.0 * np.linalg.eigvalsh(A)[0] * np.eye(n), order="F")
-    assert not factor._cholesky(M)
+    assert not factor.cholesky(M)
 
 
 @pytest.mark.parametrize("q", [0, 2])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer.gram import Dense
+from mercer.gram import Dense, Tiled
+from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Expectile, Hinge, Huber, Logistic, Polynomial, Squared
 from mercer.problems import RegularizedRisk
 from mercer.solvers import SOLVERS, Auto, minimize
@@ -39,6 +40,21 @@ def test_large_samples_go_where_memory_is_bounded():
     assert type(small.choose(risk(Squared()))[0]).__name__ == "ConjugateGradient"
     assert type(small.choose(risk(Huber()))[0]).__name__ == "SMO"
     assert type(small.choose(risk(Logistic()))[0]).__name__ == "Newton"
+
+
+def test_large_weights_are_factorized_while_a_factor_fits():
+    """A thin factor does not help where no direction of K is small beside the shift."""
+
+    def choice(n, C):
+        X = np.linspace(0.0, 1.0, n)[:, None]
+        problem = RegularizedRisk(Squared(), Tiled(Gaussian(1.0), X), X[:, 0], C)
+        solver, reason = Auto().choose(problem)
+        return type(solver).__name__, getattr(solver, "preconditioner", ""), str(n) in reason
+
+    assert choice(8_000, 1.0) == ("ConjugateGradient", "auto", True)
+    assert choice(8_000, 100.0) == ("Direct", "", True)
+    assert choice(20_000, 100.0) == ("ConjugateGradient", "cholesky", True)
+    assert choice(40_000, 1e4) == ("ConjugateGradient", "auto", True)
 
 
 def test_weights_that_make_pairs_creep_go_to_the_interior_point():

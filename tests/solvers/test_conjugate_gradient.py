@@ -20,12 +20,14 @@ from mercer.solvers import (
     Direct,
     Newton,
     Status,
+    alike,
     minimize,
+    minimize_together,
 )
 
 EPS = np.finfo(float).eps
 N = 60
-PRECONDITIONERS = ["auto", "low_rank", "jacobi", None]
+PRECONDITIONERS = ["auto", "low_rank", "nystrom", "cholesky", "jacobi", None]
 every_preconditioner = pytest.mark.parametrize("kind", PRECONDITIONERS)
 
 
@@ -125,7 +127,7 @@ def test_a_thin_factor_saves_iterations(rng):
     assert counts[0] > 2 * counts[1] > 2 * counts[2]
 
 
-@pytest.mark.parametrize("kind", ["auto", "jacobi"])
+@every_preconditioner
 @pytest.mark.parametrize("smoothing", [0.01, 1.0])
 def test_thin_plate_splines(kind, smoothing, rng):
     """A kernel that is positive definite only where B'a = 0."""
@@ -291,3 +293,99 @@ def test_what_is_refused(rng):
         ConjugateGradient(preconditioner="ilu")
     with pytest.raises(ValueError, match="rank must be"):
         ConjugateGradient(rank=0)
+
+
+class Counted(Tiled):
+    """Tiles that count their products, and those of their copy in float32."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.products = []
+
+    def matvec(self, v):
+        self.products.append((self.dtype, np.shape(v)[1]))
+        return super().matvec(v)
+
+    def single(self):
+        copy = Counted(self.kernel, self.X.astype(np.float32), 2**26)
+        copy.products = self.products
+        return copy
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_rounds_in_float32_end_at_the_residual_of_float64(C, rng):
+    X, y = sample(rng, 700)
+    gram = Counted(Gaussian(1.0), X)
+    risk = RegularizedRisk(Squared(), gram, y, C, np.ones((700, 1)))
+    found = minimize(risk, ConjugateGradient(tol=1e-9, rank=15))
+    assert found.converged
+    K = Gaussian(1.0)(X)
+    left = y - K @ found.a - found.a / C - found.b
+    # The product of the certificate is that of an independent matrix, to rounding.
+    assert np.max(np.abs(left)) <= 1e-9 + 700 * EPS * np.sum(np.abs(found.a))
+    dear = sum(dtype == np.float64 for dtype, _ in gram.products)
+    # Each round gains five digits or more: at zero, after two rounds, and the border's.
+    assert dear <= 5
+    assert found.n_iter > 3 * dear
+    assert len(gram.products) <= found.n_iter + 2 * dear
+
+
+def test_float32_is_given_up_where_it_cannot_help(rng):
+    """A shift below the rounding of K: the matrix in float32 is not positive definite."""
+    X, _ = sample(rng, 600)
+    gram = Counted(Gaussian(3.0), X)
+    risk = RegularizedRisk(Squared(), gram, np.sin(X[:, 0]), 1e9, np.ones((600, 1)))
+    found = minimize(risk, ConjugateGradient(tol=1e-6))
+    assert found.converged
+    exact = minimize(risk, Direct())
+    np.testing.assert_allclose(found.f, exact.f, atol=1e-5)
+
+
+@every_preconditioner
+@pytest.mark.parametrize("q", [0, 2])
+def test_several_targets_share_every_product(kind, q, rng):
+    X, y = sample(rng, 400)
+    K, B = Gaussian(0.7)(X), np.column_stack([np.ones(400), X])[:, :q]
+    Y = np.column_stack([y, rng.normal(size=(400, 3))])
+    Y = np.column_stack([Y, np.ones(400), Y[:, 0] - Y[:, 1]])  # a constant, and one that depends
+    c = rng.uniform(1.0, 9.0, 400)
+    c[:3] = 0.0
+    gram = Spy(K)
+    risks = [RegularizedRisk(Squared(), gram, target, c, B) for target in Y.T]
+    assert alike(risks)
+    solver = ConjugateGradient(tol=1e-8, preconditioner=kind, rank=30)
+    together = minimize_together(risks, solver)
+    products = sum(isinstance(rows, slice) for rows, _ in gram.asked)
+    alone = [minimize(risk, solver) for risk in risks]
+    for one, risk in zip(together, risks, strict=True):
+        exact = minimize(risk, Direct())
+        assert one.converged
+        assert one.residual <= 1e-12
+        # a = c (r - left): both residuals are at most the tolerance.
+        np.testing.assert_allclose(one.a, exact.a, atol=9 * np.sqrt(400) * 1e-8 * 2)
+        assert not np.any(one.a[:3])
+    # One space for all has the space of each: never more steps, up to what rounding costs.
+    assert together[0].n_iter <= max(s.n_iter for s in alone) + 2
+    assert products <= together[0].n_iter + 8
+    assert together[0].n_iter < sum(s.n_iter for s in alone) / 2
+
+
+def test_direct_factorizes_once_for_all_targets(rng):
+    X, y = sample(rng, 50)
+    Y = np.column_stack([y, rng.normal(size=(50, 2))])
+    gram = Spy(Gaussian(1.0)(X))
+    risks = [RegularizedRisk(Squared(), gram, t, 3.0, np.ones((50, 1))) for t in Y.T]
+    for one, risk in zip(minimize_together(risks, Direct()), risks, strict=True):
+        np.testing.assert_allclose(one.a, minimize(risk, Direct()).a, atol=1e-12)
+    other = RegularizedRisk(Squared(), gram, y, 2.0, np.ones((50, 1)))
+    assert not alike([risks[0], other])
+
+
+def test_one_listener_stops_all(rng):
+    X, y = sample(rng, 300)
+    K = Dense(Gaussian(0.5)(X))
+    risks = [RegularizedRisk(Squared(), K, t, 1e4) for t in (y, X[:, 0])]
+    stop = [lambda line: line.iteration == 4, None]
+    solver = ConjugateGradient(tol=1e-8, preconditioner=None)
+    for solution in minimize_together(risks, solver, listeners=stop):
+        assert (solution.status, solution.n_iter) == (Status.STOPPED, 4)

@@ -12,9 +12,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, solve_triangular
-from scipy.linalg.blas import dsyrk, dtrsm
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg import cho_solve, get_blas_funcs, get_lapack_funcs, solve_triangular
 
 __all__ = [
     "MAX_BYTES",
@@ -23,6 +21,7 @@ __all__ = [
     "bordered",
     "by_cholesky",
     "by_woodbury",
+    "cholesky",
     "lacking",
     "orthonormal",
     "refined",
@@ -378,25 +377,32 @@ def _positive(fill: Callable[[], Array], diagonal: Array, eps: float) -> Array:
     for jitter in JITTERS:
         M = np.asfortranarray(fill())
         np.fill_diagonal(M, diagonal * (1.0 + jitter * eps))
-        if _cholesky(M):
+        if cholesky(M):
             return M
     raise Indefinite("the shifted kernel matrix is not positive definite")
 
 
-def _cholesky(M: Array) -> bool:
+def cholesky(M: NDArray[np.floating]) -> bool:
     """Overwrite the lower triangle by its Cholesky factor; False if there is none.
 
     Large matrices are taken block column by block column, so that an interruption is heard.
+
+    Parameters
+    ----------
+    M : ndarray of shape (n, n)
+        Contiguous by columns, in single or double precision.
     """
     n, step = len(M), PANEL
+    syrk, trsm = get_blas_funcs(("syrk", "trsm"), (M,))
+    potrf = get_lapack_funcs("potrf", (M,))
     if 0 < n <= 2 * step:
-        return not dpotrf(M, lower=1, clean=0, overwrite_a=1)[1]
+        return not potrf(M, lower=1, clean=0, overwrite_a=1)[1]
     for j in range(0, n, step):
         k = min(j + step, n)
         if j:
             # Half of the corner is not needed: a product of matrices would compute all of it.
-            M[j:k, j:k] += dsyrk(-1.0, M[j:k, :j], lower=1)
-        block, info = dpotrf(M[j:k, j:k], lower=1, clean=0, overwrite_a=1)
+            M[j:k, j:k] += syrk(-1.0, M[j:k, :j], lower=1)
+        block, info = potrf(M[j:k, j:k], lower=1, clean=0, overwrite_a=1)
         if info:
             return False
         M[j:k, j:k] = block
@@ -404,7 +410,7 @@ def _cholesky(M: Array) -> bool:
             rows = M[i : i + step, j:k]
             if j:
                 rows -= M[i : i + step, :j] @ M[j:k, :j].T
-            rows[...] = dtrsm(1.0, block, rows, side=1, lower=1, trans_a=1)
+            rows[...] = trsm(1.0, block, rows, side=1, lower=1, trans_a=1)
     return True
 
 

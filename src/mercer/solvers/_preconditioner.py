@@ -1,10 +1,10 @@
-r"""Thin factors :math:`K \approx LL'`, and the inverse of :math:`LL' + \operatorname{diag}(e)`.
+r"""Approximate inverses of a kernel matrix and a shift, positive definite exactly.
 
-A preconditioner has to be near in the directions in which K is large, to be positive definite
-exactly, and to be cheap. Three ways to a factor read K by rows, largest remaining diagonal
-first; by rows drawn in proportion to the remaining diagonal, many at a time; and by products with
-random vectors. The border, if there is one, is taken out of K before: a kernel need be positive
-definite only off it.
+A preconditioner has to be near in the directions in which K is large, and cheap. Three ways to
+a thin factor :math:`K \approx LL'` read K by rows, largest remaining diagonal first; by rows drawn
+in proportion to the remaining diagonal, many at a time; and by products with random vectors.
+The border, if there is one, is taken out of K before: a kernel need be positive definite only off
+it. A whole factor in single precision is the fourth way, where memory allows.
 """
 
 from __future__ import annotations
@@ -15,11 +15,18 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from mercer._threads import map_blocks
 from mercer.gram.base import Gram
-from mercer.gram.factor import Solve
-from mercer.kernels._pairwise import row_slices
+from mercer.gram.factor import Indefinite, Solve, cholesky
+from mercer.kernels._pairwise import BLOCK_BYTES, row_slices
 from mercer.losses.base import Array
 
-__all__ = ["approximately", "nystrom", "pivoted_cholesky", "random_cholesky", "thin_rank"]
+__all__ = [
+    "approximately",
+    "nystrom",
+    "pivoted_cholesky",
+    "random_cholesky",
+    "rounded",
+    "thin_rank",
+]
 
 EPS = float(np.finfo(np.float64).eps)
 # Rows drawn together, and rows of the factor that are brought to float64 together.
@@ -105,24 +112,75 @@ def approximately(e: Array, L: NDArray[np.floating]) -> Solve:
     return solve
 
 
+def rounded(K: Gram, e: Array) -> Solve:
+    """Return the inverse of ``K + diag(e)`` in single precision, over entries with finite ``e``.
+
+    Where a factor in double precision does not fit, or nearly every direction of K is larger than
+    the shift, this one leaves a few steps: its error is that of rounding K.
+
+    Parameters
+    ----------
+    K : Gram
+        Positive definite.
+    e : ndarray of shape (n,)
+        Positive, possibly infinite; raised to the rounding of K.
+
+    Raises
+    ------
+    Indefinite
+        If the rounded matrix has no factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram import Dense
+    >>> rounded(Dense(np.eye(2)), np.ones(2))(np.array([1.0, 4.0])).round(6)
+    array([0.5, 2. ])
+    """
+    live = np.flatnonzero(np.isfinite(e))
+    n, single = len(live), K.single()
+    diagonal = K.diag().astype(np.float64)[live]
+    M = np.empty((n, n), dtype=np.float32, order="F")
+    for part in row_slices(n, 4 * n, BLOCK_BYTES):
+        M[:, part] = single.block(live[part], live).T
+    floor = float(np.finfo(np.float32).eps) * np.sqrt(n) * np.max(diagonal, initial=0.0)
+    np.fill_diagonal(M, diagonal + np.maximum(e[live], floor))
+    if not cholesky(M):
+        raise Indefinite("the kernel matrix in single precision is not positive definite")
+
+    def solve(r: Array) -> Array:
+        # A residual may be smaller than single precision reaches.
+        size = max(float(np.max(np.abs(r), initial=0.0)), np.finfo(np.float64).tiny)
+        x = cho_solve((M, True), (r / size).astype(np.float32), check_finite=False)
+        return np.asarray(size * x.astype(np.float64))
+
+    return solve
+
+
 def _trace(X: NDArray[np.floating]) -> float:
     return float(np.einsum("ij,ij->", X, X, dtype=np.float64))
 
 
 class Projected:
-    """Rows and diagonal of ``(1 - UU')K(1 - UU') = K - UV' - VU'``, at one product with K."""
+    """Rows and diagonal of ``(1 - UU')K(1 - UU') = K - UV' - VU'``, at one product with K.
 
-    def __init__(self, K: Gram, U: Array | None) -> None:
-        n = K.shape[0]
+    For a factor in single precision the product is one in single precision too.
+    """
+
+    def __init__(self, K: Gram, U: Array | None, dtype: DTypeLike = np.float64) -> None:
+        n, eps = K.shape[0], float(np.finfo(dtype).eps)
         self.K = K
         self.U = np.zeros((n, 0)) if U is None else U
-        V = K.matvec(self.U) if self.U.shape[1] else self.U
+        exact = np.dtype(dtype) == np.float64
+        V = (K if exact else K.single()).matvec(self.U) if self.U.shape[1] else self.U
         self.V = V - 0.5 * self.U @ (self.U.T @ V)
         diagonal = K.diag().astype(np.float64)
         border = 2.0 * np.sum(self.U * self.V, axis=1)
         self.diagonal = diagonal - border
         scale = np.max(diagonal, initial=0.0) + np.max(np.abs(border), initial=0.0)
-        self.floor = n * EPS * float(scale)
+        # Errors of a factorization in double precision add up; those of values in single have no
+        # common sign, and those of a product of n of them neither.
+        self.floor = float(scale) * (n * EPS if exact else 8.0 * eps)
 
     def columns(self, rank: int) -> int:
         """Return how many columns a factor has at most."""
@@ -215,11 +273,9 @@ def random_cholesky(
            [1.]])
     """
     rng = np.random.default_rng(random_state)
-    M = Projected(K, U)
-    n, rest = len(M.diagonal), np.maximum(M.diagonal, 0.0)
+    M = Projected(K, U, dtype)
+    n, rest, floor = len(M.diagonal), np.maximum(M.diagonal, 0.0), M.floor
     L = np.zeros((n, M.columns(rank)), dtype=dtype)
-    # A factor in single precision leaves its own rounding behind.
-    floor = M.floor * max(1.0, float(np.finfo(L.dtype).eps) / (EPS * np.sqrt(max(n, 1))))
     parts, k = list(row_slices(n, 1, ROWS)), 0
     while k < L.shape[1] and np.max(rest) > floor:
         index = rng.choice(n, DRAWN, p=rest / np.sum(rest))

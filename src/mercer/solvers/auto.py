@@ -22,6 +22,10 @@ __all__ = ["SOLVERS", "Auto"]
 STIFF = 1e5
 # Pair steps over so few samples are over before a factorization has begun.
 FEW = 50
+# Conjugate gradients take about 17 sqrt(weight times kernel value) products with n^2 / 2 kernel
+# values of 2 ns, a factorization n^3 / 3 multiplications at 50 a ns: it takes less time up to 2500
+# samples times that square root, this part of the largest sample that is factorized in any case.
+BREAK_EVEN = 2500 / 6000
 # A thin or banded factor of n m numbers takes n m^2 multiplications: so many take about a second.
 SECOND = 1e10
 
@@ -30,7 +34,9 @@ SECOND = 1e10
 class Auto(Solver):
     """Pick the first solver that suits the problem.
 
-    A linear system is solved directly while its factor fits, and by conjugate gradients beyond;
+    A linear system is solved directly while its factor fits and takes less time than conjugate
+    gradients would, and by these beyond: with a factor in single precision where the weights are
+    large and that one fits, with a thin one otherwise;
     other smooth losses go to Newton's method while it does, or while products are cheap because
     the matrix is sparse; everything with a quadratic dual goes to
     decomposition, which needs no more memory than it is given; the rest, and small
@@ -79,9 +85,17 @@ class Auto(Solver):
         fits = risk.n <= self.max_dense or risk.K.factor_bytes <= room
         direct, iterative = Direct(**budget), ConjugateGradient(**budget)
         newton = Newton(**budget, max_bytes=room) if risk.K.sparse else Newton(**budget)
-        if fits and direct.accepts(risk):
-            return direct, f"squared loss: one linear system of {risk.n} samples"
         if iterative.accepts(risk):
+            even = BREAK_EVEN * self.max_dense * np.sqrt(_stiffness(risk))
+            slow = not risk.K.sparse and risk.n <= even
+            if (fits or slow) and direct.accepts(risk):
+                return direct, f"squared loss: one linear system of {risk.n} samples"
+            if slow and 4.0 * risk.n**2 <= direct.max_bytes:
+                return (
+                    ConjugateGradient(**budget, preconditioner="cholesky"),
+                    f"squared loss, {risk.n} samples, weights up to {np.max(risk.c):.0e}: a factor "
+                    "in single precision",
+                )
             return iterative, f"squared loss, {risk.n} samples: products with the kernel matrix"
         smo = SMO(**budget, cache_bytes=self.cache_bytes)
         takes = smo.accepts(risk)

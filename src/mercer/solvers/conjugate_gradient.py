@@ -26,6 +26,7 @@ from mercer.solvers._preconditioner import (
     nystrom,
     pivoted_cholesky,
     random_cholesky,
+    rounded,
     thin_rank,
 )
 from mercer.solvers._system import iterated
@@ -39,7 +40,10 @@ SAFE, EPS = 0.5, float(np.finfo(np.float64).eps)
 # The error of a product with kernel values in float32, in units of the length of the vector and of
 # the largest value: three roundings, with no common sign. A round does not go below it.
 SINGLE = 3 * 2.0**-24
-PRECONDITIONERS = ("auto", "random", "low_rank", "nystrom", "jacobi", None)
+# Shift, in units of the largest kernel value, beside which a factor in float32 is as good as exact:
+# the rounding of 10,000 rows of ones adds up to 2^-24 * 1e4 = 6e-4 at most.
+COARSE = 1e-3
+PRECONDITIONERS = ("auto", "random", "low_rank", "nystrom", "cholesky", "jacobi", None)
 
 
 @dataclass(eq=False)
@@ -61,12 +65,13 @@ class ConjugateGradient(Solver):
         Largest number of iterations, -1 for no limit.
     max_time : float, optional
         Largest number of seconds.
-    preconditioner : {"auto", "random", "low_rank", "nystrom", "jacobi"} or None, default="auto"
-        The system with a thin factor ``LL'`` in the place of K, with its diagonal in the place of
-        it, or the identity. The factor is a Cholesky factor whose rows are drawn at random
-        (``random``) or are those with the largest remainder (``low_rank``), or it is made by
-        products with random vectors (``nystrom``, for matrices in memory). ``auto`` is the diagonal
-        for a sparse Gram and else ``random``.
+    preconditioner : str or None, default="auto"
+        The system with a thin factor ``LL'`` in the place of K: a Cholesky factor of rows that are
+        drawn at random (``random``) or have the largest remainder (``low_rank``), or one made by
+        products with random vectors (``nystrom``, for matrices in memory). Or with a whole
+        Cholesky factor in single precision (``cholesky``, half as large as the matrix, for weights
+        so large that no thin one helps), or with the diagonal of K (``jacobi``), or None. ``auto``
+        is ``jacobi`` for a sparse Gram and else ``random``.
     rank : int, optional
         Largest number of columns of the thin factor; by default :math:`4 \sqrt n`, at which the
         factor costs about as much as a product with K, at least 256, and no more than fit.
@@ -103,8 +108,8 @@ class ConjugateGradient(Solver):
     def __post_init__(self) -> None:
         if self.preconditioner not in PRECONDITIONERS:
             raise ValueError(
-                "preconditioner must be 'auto', 'random', 'low_rank', 'nystrom', 'jacobi' or None, "
-                f"got {self.preconditioner!r}"
+                "preconditioner must be 'auto', 'random', 'low_rank', 'nystrom', 'cholesky', "
+                f"'jacobi' or None, got {self.preconditioner!r}"
             )
         if self.rank is not None and not self.rank >= 1:
             raise ValueError(f"rank must be at least 1, or None, got {self.rank!r}")
@@ -203,12 +208,21 @@ class ConjugateGradient(Solver):
             return np.copy
         if kind == "jacobi" or (kind == "auto" and p.K.sparse):
             return approximately(p.e + np.maximum(p.K.diag(), 0.0), np.empty((n, 0)))
+        if kind == "cholesky":
+            try:
+                return rounded(p.K, p.e)
+            except Indefinite:
+                # Positive definite only off the border, or not beyond rounding: a thin one is.
+                kind = "random"
         rank = thin_rank(n, self.max_bytes) if self.rank is None else self.rank
         if kind == "low_rank":
             return approximately(p.e, pivoted_cholesky(p.K, rank, U))
         if kind == "nystrom":
             return approximately(p.e, nystrom(p.K, rank, U, self.random_state))
-        dtype = np.float64 if 8.0 * n * rank <= self.max_bytes else np.float32
+        # In single precision where the shift hides its rounding, or where double does not fit.
+        hides = np.min(p.e) >= COARSE * np.max(np.abs(p.K.diag()), initial=0.0)
+        fits = 8.0 * n * rank <= self.max_bytes
+        dtype = np.float64 if fits and not hides else np.float32
         return approximately(p.e, random_cholesky(p.K, rank, U, self.random_state, dtype))
 
 
