@@ -7,7 +7,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelRegressor
-from mercer.kernels import Gaussian, Linear
+from mercer.kernels import Gaussian
 from mercer.losses import Absolute, Huber, Squared
 from mercer.regularizers import Empty, Polynomial
 from mercer.selection import (
@@ -381,13 +381,17 @@ def test_outputs_weights_groups_and_rows(mode):
     assert all(len(set(grouped.folds_[groups == g])) == 1 for g in range(10))
 
 
-def test_a_linear_machine_and_an_outlier_that_its_constant_names():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(50, 2))
-    y = X @ [1.0, -2.0] + 0.1 * rng.normal(size=50)
-    y[7] += 5.0
-    machine = AdditiveRegularization(Linear(), C0=10.0).fit(X, y)
-    assert np.argmax(np.abs(machine.shifts_)) == 7
+def test_penalized_constants_are_those_of_their_equations_and_tame():
+    machine, _ = folded()
+    N, g = machine.normal_equations
+    c = machine.best_shifts(0.5)
+    np.testing.assert_allclose(N @ c + 0.5 * machine.system.weights * c, g, atol=1e-9)
+    assert np.linalg.norm(c) < np.linalg.norm(machine.best_shifts())
+    X, y = sinc(40)
+    size = [
+        np.abs(AdditiveRegularization(KERNEL, penalty=p).fit(X, y).shifts_).max() for p in (0, 1)
+    ]
+    assert size[1] < size[0]
 
 
 def test_settings_that_do_not_belong_together_are_refused():
@@ -396,6 +400,8 @@ def test_settings_that_do_not_belong_together_are_refused():
         AdditiveRegularization(final="sum").fit(X, y)
     with pytest.raises(ValueError, match="squared residuals only"):
         AdditiveRegularization(loss="absolute").fit(X, y)
+    with pytest.raises(ValueError, match="no constants to penalize"):
+        AdditiveRegularization(mode="fast", penalty=1.0).fit(X, y)
 
 
 @parametrize_with_checks(

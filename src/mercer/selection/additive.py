@@ -55,6 +55,9 @@ class AdditiveRegularization(Found):
         sample with the c found, ``"average"`` (the default of ``"fast"``) that of the folds, and
         ``"sum"``, for ``"fast"``, the whole sum of kernels as printed, which counts every
         coefficient L / (L - 1) times.
+    penalty : float, default=0.0
+        For ``"full"``: the weight of :math:`\sum_i s_i c_i^2` beside the residuals. Without it
+        samples that the kernel hardly tells apart have large constants of opposite signs.
     loss : Loss or str, default="squared"
         For ``"fast"``: what a residual costs.
     null_space : NullSpace, optional
@@ -67,8 +70,9 @@ class AdditiveRegularization(Found):
     Attributes
     ----------
     shifts_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        The additive constants c of the machine that predicts. A sample whose constant is large is
-        believed less than the others: its residual is expected to be near c.
+        The additive constants c of the machine that predicts. Where :math:`c_i = (1/C_i - 1/C_0)
+        a_i`, sample i is believed as by a machine of :math:`C_i`: more than by that of ``C0``
+        if c and a have opposite signs.
     left_out_residuals_ : ndarray like ``shifts_``
         Residuals of the samples by the machine without their fold.
     mean_residuals_ : ndarray like ``shifts_``
@@ -107,6 +111,7 @@ class AdditiveRegularization(Found):
         "C0": [Interval(Real, 0.0, None, closed="neither")],
         "cv": ["cv_object"],
         "final": [StrOptions({"auto", "refit", "average", "sum"})],
+        "penalty": [Interval(Real, 0.0, None, closed="left")],
         "loss": [Loss, StrOptions(set(REGRESSION))],
         "null_space": [NullSpace, None],
         "random_state": ["random_state"],
@@ -123,6 +128,7 @@ class AdditiveRegularization(Found):
         C0: float = 1.0,
         cv: Any = 10,
         final: str = "auto",
+        penalty: float = 0.0,
         loss: Loss | str = "squared",
         null_space: NullSpace | None = None,
         random_state: Any = 0,
@@ -135,6 +141,7 @@ class AdditiveRegularization(Found):
         self.C0 = C0
         self.cv = cv
         self.final = final
+        self.penalty = penalty
         self.loss = loss
         self.null_space = null_space
         self.random_state = random_state
@@ -166,6 +173,8 @@ class AdditiveRegularization(Found):
         loss = resolve(self.loss, REGRESSION)
         if self.mode == "full" and loss != Squared():
             raise ValueError("mode='full' has squared residuals only; use mode='fast'.")
+        if self.mode == "fast" and self.penalty > 0:
+            raise ValueError("mode='fast' has no constants to penalize; use mode='full'.")
         X, y = self._check_X(X, y)
         Y = self._targets(y)
         weights, live = self._weights(sample_weight, len(Y))
@@ -201,6 +210,6 @@ class AdditiveRegularization(Found):
     def _full(self, system: System, folds: Folds, final: str) -> tuple[Array, Array, Array, Array]:
         """Return coefficients and residuals of the machine with the best constants."""
         folded = FoldedSubstrate(system, folds)
-        c = folded.best_shifts()
+        c = folded.best_shifts(self.penalty)
         a, b = system.coefficients(c) if final == "refit" else folded.average(c)
         return a, b, folded.left_out(c), folded.mean_residuals(c)

@@ -140,10 +140,16 @@ class FoldedSubstrate:
         g = M.T @ (s * (DQ @ y).T).T + (self._sum_P @ y - sum_PZP @ y) / C0
         return 0.5 * (N + N.T), -g
 
-    def best_shifts(self) -> Array:
-        """Return the shortest c with the least cost, like y."""
+    def best_shifts(self, penalty: float = 0.0) -> Array:
+        r"""Return the c with the least cost, like y; the shortest if there are several.
+
+        Parameters
+        ----------
+        penalty : float, default=0.0
+            The weight of :math:`\sum_i s_i c_i^2` beside the cost.
+        """
         N, g = self.normal_equations
-        values, vectors = eigh(N)
+        values, vectors = eigh(N + penalty * np.diag(self.system.weights))
         # The rounding of the products: smaller eigenvalues are known to no digit.
         keep = values > len(N) * np.finfo(np.float64).eps * values[-1]
         V = vectors[:, keep]
@@ -241,7 +247,7 @@ def _least_squares(A: Array, move: Array, B: Array, Y: Array, root: Array) -> tu
     """Return the shortest minimum of squared residuals and squared changes."""
     rows = np.block([[root[:, None] * A, root[:, None] * B], [move, np.zeros_like(B)]])
     right = np.concatenate([root[:, None] * Y, np.zeros_like(Y)])
-    found: Any = lstsq(rows, right, lapack_driver="gelsd", check_finite=False)[0]
+    found: Any = lstsq(rows, right, lapack_driver="gelsy", check_finite=False)[0]
     return found[: A.shape[1]], found[A.shape[1] :]
 
 
