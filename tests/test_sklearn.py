@@ -8,7 +8,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import (
     LSSVC,
+    LSSVCCV,
     LSSVR,
+    LSSVRCV,
     SVC,
     SVR,
     HuberSVR,
@@ -42,6 +44,7 @@ DEFAULT = [
     *(HuberSVR(), QuantileSVR(), KernelLogisticRegression(), KernelRegressor(), KernelClassifier()),
     *(RobustLSSVR(), RobustLSSVR(method="bisquare")),
     *(LSSVR(), LSSVC(), LSSVC(codes="one-vs-one", decoding="hamming")),
+    *(LSSVRCV(budget=2), LSSVCCV(budget=2)),
 ]
 
 # A kernel whose width does not depend on the sample, and three digits beyond the seven that the

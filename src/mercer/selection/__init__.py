@@ -22,10 +22,16 @@ from mercer.selection.modified_loss import (
 from mercer.selection.objective import Trial
 from mercer.selection.paths import SolutionPath, SVMPath, solution_path, svm_path
 from mercer.selection.relaxation import Relaxed, relax
+from mercer.selection.search import Surface, criterion_surface, halve
+from mercer.selection.self_tuned import LSSVCCV, LSSVRCV, SVCCV, SVRCV
 from mercer.selection.substrate import Affine, EffectiveC, Substrate, System
 from mercer.selection.tuning import Tuning, tune
 
 __all__ = [
+    "LSSVCCV",
+    "LSSVRCV",
+    "SVCCV",
+    "SVRCV",
     "AdditiveRegularization",
     "Affine",
     "Decomposition",
@@ -42,14 +48,17 @@ __all__ = [
     "SVMPath",
     "SolutionPath",
     "Substrate",
+    "Surface",
     "System",
     "Trial",
     "Tuning",
     "ValidationPath",
     "additive_ridge",
     "as_splitter",
+    "criterion_surface",
     "equivalent_shifts",
     "fast_fusion",
+    "halve",
     "mean_shift",
     "minimize_over_hull",
     "modified_loss",

@@ -90,6 +90,8 @@ def state(estimator: KernelMachine, X: Any, y: Any, sample_weight: Any = None) -
     )
     machine._validate_params()
     X, y = machine._check_X(X, y)
+    if len(y) < 2:
+        raise ValueError("tuning needs at least two samples, got n_samples=1.")
     targets, factors = machine._encode(y)
     weights = factors * machine._check_weights(sample_weight, len(targets))
     weights = np.broadcast_to(np.asarray(weights, dtype=np.float64), len(targets)).copy()

@@ -117,7 +117,7 @@ def tune(
     factorizations in all, however many parameters there are. It starts where a few widths, for each
     of which one eigendecomposition tells all weights C, do best on some of the rows. Other machines
     take their kernel from the least-squares machine of the same targets, ±1 for classes, and their
-    own C (and the widths next to the one found) by cross-validation along a path.
+    own C, or nu, by cross-validation along a path.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def tune(
     kernel, C = space.at(best.theta)
     params: dict[str, Any] = {"kernel": kernel, "C": C}
     if not is_least_squares(estimator):
-        chosen, value, status = choose_weight(estimator, X, y, sample_weight, params, objective)
+        chosen, value, status = choose_weight(estimator, X, y, sample_weight, kernel, objective)
         params = {"kernel": kernel} | chosen
     if getattr(estimator, "standardize", False):
         params["standardize"] = False  # the kernel's length scales have it in them now

@@ -1,0 +1,439 @@
+"""Machines that tune themselves when they are fitted, named as scikit-learn names such."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.estimators._expansion import Function
+from mercer.estimators.base import KernelMachine
+from mercer.estimators.ls_svc import LSSVC
+from mercer.estimators.ls_svm import LSSVR
+from mercer.estimators.svc import SVC
+from mercer.estimators.svr import SVR
+from mercer.kernels.base import Kernel
+from mercer.regularizers.null_space import NullSpace
+from mercer.selection.objective import CRITERIA
+from mercer.selection.tuning import tune
+from mercer.smoothing import Criterion
+
+__all__ = ["LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV"]
+
+TUNING = ("criterion", "ard", "budget", "max_time", "max_rows", "starts", "prior", "random_state")
+
+
+def _machine_has(name: str) -> Function:
+    """Return whether the machine inside can do something."""
+
+    def check(self: Any) -> bool:
+        machine = getattr(self, "machine_", None)
+        return hasattr(self._machine() if machine is None else machine, name)
+
+    return check
+
+
+class SelfTuned(BaseEstimator, ABC):  # type: ignore[misc]
+    """A machine behind :func:`tune`: declare which."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "criterion": [StrOptions(set(CRITERIA)), Criterion],
+        "ard": ["boolean"],
+        "budget": [Interval(Integral, 1, None, closed="left")],
+        "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
+        "max_rows": [Interval(Integral, 2, None, closed="left")],
+        "starts": [Interval(Integral, 1, None, closed="left")],
+        "prior": [Interval(Real, 0.0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    @abstractmethod
+    def _machine(self) -> KernelMachine:
+        """Return the machine that is tuned."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), self._machine().__sklearn_tags__()
+        tags.input_tags = inner.input_tags
+        tags.target_tags = inner.target_tags
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "machine_")
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose the hyperparameters from the sample, and fit the machine to it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Inputs.
+        y : array-like
+            Targets, or class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        self
+        """
+        how = {name: getattr(self, name) for name in TUNING if hasattr(self, name)}
+        found = tune(self._machine(), X, y, sample_weight=sample_weight, **how)
+        self.tuning_, self.machine_ = found, found.best_estimator_
+        self.kernel_ = self.machine_.kernel_
+        self.C_ = float(found.best_params_["C"])
+        self.solution_ = self.machine_.solution_
+        self.n_iter_ = len(found.trials_)
+        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.machine_, name):
+                setattr(self, name, getattr(self.machine_, name))
+        return self
+
+    def predict(self, X: Any, **how: Any) -> NDArray[Any]:
+        """Predict with the tuned machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+        **how
+            What the machine's own ``predict`` takes, such as ``return_std``.
+
+        Returns
+        -------
+        ndarray
+            Values, or class labels.
+        """
+        check_is_fitted(self)
+        predicted: NDArray[Any] = self.machine_.predict(X, **how)
+        return predicted
+
+    @available_if(_machine_has("predict_interval"))
+    def predict_interval(self, X: Any, *args: Any, **how: Any) -> Any:
+        """Return intervals of the tuned machine; see :meth:`LSSVR.predict_interval`."""
+        check_is_fitted(self)
+        return self.machine_.predict_interval(X, *args, **how)
+
+    @available_if(_machine_has("decision_function"))
+    def decision_function(self, X: Any) -> Any:
+        """Evaluate the decision function of the tuned machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+        """
+        check_is_fitted(self)
+        return self.machine_.decision_function(X)
+
+    @available_if(_machine_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Any:
+        """Predict class probabilities with the tuned machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+        """
+        check_is_fitted(self)
+        return self.machine_.predict_proba(X)
+
+
+class LSSVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
+    r"""Least-squares support vector regression that tunes itself.
+
+    The weight C and the kernel's length scales minimize the exact leave-one-out error, or another
+    criterion, by its gradient; see :func:`tune`.
+
+    Parameters
+    ----------
+    kernel : Kernel or str, default="rbf"
+        Reproducing kernel of the penalty; its positive parameters are tuned.
+    criterion : Criterion or {"loo", "gcv", "aic", "bic", "evidence"}, default="loo"
+        What is minimized.
+    ard : bool, default=False
+        Give every feature a length scale of its own.
+    standardize : bool, default=True
+        Start from length scales in units of the features' standard deviations.
+    null_space : NullSpace, optional
+        Unpenalized functions; an intercept by default.
+    budget, max_time, max_rows, starts, prior, random_state :
+        As in :func:`tune`.
+
+    Attributes
+    ----------
+    machine_ : LSSVR
+        The tuned and fitted machine.
+    C_, kernel_ : float and Kernel
+        What was chosen.
+    tuning_ : Tuning
+        What was tried, with a ``report()``.
+    solution_ : Solution
+        Objective, duality gap and timings of the last fit.
+
+    See Also
+    --------
+    sklearn.linear_model.RidgeCV : the same for the linear kernel and a grid of penalties.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import LSSVRCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(80, 1))
+    >>> y = np.sinc(X[:, 0]) + 0.05 * rng.normal(size=80)
+    >>> machine = LSSVRCV().fit(X, y)
+    >>> machine.score(X, y) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | str = "rbf",
+        *,
+        criterion: Criterion | str = "loo",
+        ard: bool = False,
+        standardize: bool = True,
+        null_space: NullSpace | None = None,
+        budget: int = 20,
+        max_time: float | None = None,
+        max_rows: int = 2000,
+        starts: int = 1,
+        prior: float = 5.0,
+        random_state: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.criterion = criterion
+        self.ard = ard
+        self.standardize = standardize
+        self.null_space = null_space
+        self.budget = budget
+        self.max_time = max_time
+        self.max_rows = max_rows
+        self.starts = starts
+        self.prior = prior
+        self.random_state = random_state
+
+    def _machine(self) -> KernelMachine:
+        return LSSVR(self.kernel, null_space=self.null_space, standardize=self.standardize)
+
+
+class LSSVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
+    r"""Least-squares support vector classification that tunes itself.
+
+    Parameters
+    ----------
+    kernel, criterion, ard, standardize, null_space :
+        As in :class:`LSSVRCV`; the criterion scores the targets ±1 of each class against the rest.
+    codes : str or array-like, default="one-vs-rest"
+        How several classes are told apart, as in :class:`LSSVC`.
+    class_weight : dict or "balanced", optional
+        Factors of ``C`` by class.
+    budget, max_time, max_rows, starts, prior, random_state :
+        As in :func:`tune`.
+
+    Attributes
+    ----------
+    machine_ : LSSVC
+        The tuned and fitted machine.
+    classes_ : ndarray
+        The labels.
+    C_, kernel_, tuning_, solution_ :
+        As in :class:`LSSVRCV`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import LSSVCCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LSSVCCV().fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | str = "rbf",
+        *,
+        criterion: Criterion | str = "loo",
+        ard: bool = False,
+        standardize: bool = True,
+        null_space: NullSpace | None = None,
+        codes: Any = "one-vs-rest",
+        class_weight: dict[Any, float] | str | None = None,
+        budget: int = 20,
+        max_time: float | None = None,
+        max_rows: int = 2000,
+        starts: int = 1,
+        prior: float = 5.0,
+        random_state: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.criterion = criterion
+        self.ard = ard
+        self.standardize = standardize
+        self.null_space = null_space
+        self.codes = codes
+        self.class_weight = class_weight
+        self.budget = budget
+        self.max_time = max_time
+        self.max_rows = max_rows
+        self.starts = starts
+        self.prior = prior
+        self.random_state = random_state
+
+    def _machine(self) -> KernelMachine:
+        return LSSVC(
+            self.kernel,
+            null_space=self.null_space,
+            standardize=self.standardize,
+            codes=self.codes,
+            class_weight=self.class_weight,
+            random_state=self.random_state,
+        )
+
+
+class SVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
+    r"""Support vector regression that tunes itself.
+
+    Kernel and widths are those of the least-squares machine, C is chosen by cross-validation along
+    a path; see :func:`tune`.
+
+    Parameters
+    ----------
+    kernel, criterion, ard, standardize, null_space :
+        As in :class:`LSSVRCV`.
+    epsilon : float or "auto", default="auto"
+        Half-width of the tube, as in :class:`SVR`; by the noise if automatic.
+    budget, max_time, max_rows, starts, prior, random_state :
+        As in :func:`tune`.
+
+    Attributes
+    ----------
+    machine_ : SVR
+        The tuned and fitted machine.
+    C_, kernel_, tuning_, solution_ :
+        As in :class:`LSSVRCV`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import SVRCV
+    >>> X = np.random.default_rng(0).uniform(-3, 3, size=(60, 1))
+    >>> SVRCV(epsilon=0.05).fit(X, np.sinc(X[:, 0])).score(X, np.sinc(X[:, 0])) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | str = "rbf",
+        *,
+        epsilon: float | str = "auto",
+        criterion: Criterion | str = "loo",
+        ard: bool = False,
+        standardize: bool = True,
+        null_space: NullSpace | None = None,
+        budget: int = 20,
+        max_time: float | None = None,
+        max_rows: int = 2000,
+        starts: int = 1,
+        prior: float = 5.0,
+        random_state: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.epsilon = epsilon
+        self.criterion = criterion
+        self.ard = ard
+        self.standardize = standardize
+        self.null_space = null_space
+        self.budget = budget
+        self.max_time = max_time
+        self.max_rows = max_rows
+        self.starts = starts
+        self.prior = prior
+        self.random_state = random_state
+
+    def _machine(self) -> KernelMachine:
+        return SVR(
+            kernel=self.kernel,
+            epsilon=self.epsilon,
+            null_space=self.null_space,
+            standardize=self.standardize,
+        )
+
+
+class SVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
+    r"""Support vector classification that tunes itself.
+
+    Kernel and widths are those of the least-squares machine of the targets ±1, C is chosen by
+    cross-validation along a path; see :func:`tune`.
+
+    Parameters
+    ----------
+    kernel, criterion, ard, standardize, null_space :
+        As in :class:`LSSVRCV`.
+    class_weight : dict or "balanced", optional
+        Factors of ``C`` by class.
+    budget, max_time, max_rows, starts, prior, random_state :
+        As in :func:`tune`.
+
+    Attributes
+    ----------
+    machine_ : SVC
+        The tuned and fitted machine.
+    classes_ : ndarray
+        The labels.
+    C_, kernel_, tuning_, solution_ :
+        As in :class:`LSSVRCV`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import SVCCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> SVCCV().fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | str = "rbf",
+        *,
+        criterion: Criterion | str = "loo",
+        ard: bool = False,
+        standardize: bool = True,
+        null_space: NullSpace | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        budget: int = 20,
+        max_time: float | None = None,
+        max_rows: int = 2000,
+        starts: int = 1,
+        prior: float = 5.0,
+        random_state: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.criterion = criterion
+        self.ard = ard
+        self.standardize = standardize
+        self.null_space = null_space
+        self.class_weight = class_weight
+        self.budget = budget
+        self.max_time = max_time
+        self.max_rows = max_rows
+        self.starts = starts
+        self.prior = prior
+        self.random_state = random_state
+
+    def _machine(self) -> KernelMachine:
+        return SVC(
+            kernel=self.kernel,
+            class_weight=self.class_weight,
+            null_space=self.null_space,
+            standardize=self.standardize,
+        )
