@@ -116,10 +116,11 @@ def ridge_C(X: ArrayLike, y: ArrayLike, noise: float | NoiseVariance) -> float:
 def plug_in_bandwidth(x: ArrayLike, y: ArrayLike, noise: float | NoiseVariance) -> float:
     r"""Return the bandwidth of Nadaraya and Watson's Gaussian average of one feature.
 
-    .. math:: h = \Bigl[\frac{R(K) \sigma^2 |X|}{n \mu_2^2 \int f''^2}\Bigr]^{1/5}, \qquad
+    .. math:: h = \Bigl[\frac{R(K) \sigma^2 |X|}{n \mu_2^2 E[f''(x)^2]}\Bigr]^{1/5}, \qquad
               R(K) = \frac{1}{2\sqrt\pi}, \quad \mu_2 = 1
 
-    which minimizes the asymptotic mean integrated squared error over the range :math:`|X|` of x;
+    which minimizes the asymptotic mean squared error :math:`\tfrac14 h^4 \mu_2^2 E[f''^2] +
+    R(K) \sigma^2 |X| / (nh)` over points spread evenly over a range of length :math:`|X|`;
     :math:`f''` is that of a polynomial of degree four.
 
     Parameters
@@ -146,7 +147,7 @@ def plug_in_bandwidth(x: ArrayLike, y: ArrayLike, noise: float | NoiseVariance) 
     low, high = float(points.min()), float(points.max())
     quartic = np.polynomial.Polynomial.fit(points[:, 0], targets, 4, domain=[low, high])
     squared = (quartic.deriv(2) ** 2).integ()
-    roughness = float(squared(high) - squared(low))
+    roughness = float(squared(high) - squared(low)) / (high - low) if high > low else 0.0
     if not roughness > 0:
         return high - low
     top = _variance(noise) * (high - low) / (2.0 * np.sqrt(np.pi))
