@@ -41,7 +41,7 @@ plt.rcParams.update(
 rng = np.random.default_rng(0)
 x = np.sort(rng.uniform(-3, 3, 60))
 y = np.sinc(x) + 0.3 * rng.standard_normal(60)
-kernel, K = Gaussian(0.7), Gaussian(0.7)(x[:, None])
+kernel, K = Gaussian(0.4), Gaussian(0.4)(x[:, None])
 
 fused = AdditiveRegularization(kernel, mode="fast", cv=10).fit(x[:, None], y)
 spectral = Spectral(K, np.ones((60, 1)))
@@ -71,12 +71,12 @@ for name, (f, e, ev) in machines.items():
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), width_ratios=[1.4, 1])
 left.plot(x, y, "o", color="0.7", ms=4)
 left.plot(grid, np.sinc(grid), color="0.3", ls="--", lw=1)
-left.text(-0.95, 0.62, "truth", color="0.3", ha="right")
+left.text(-1.75, -0.3, "truth", color="0.3", ha="right")
 for k, (name, (f, e, ev)) in enumerate(reversed(machines.items())):
     left.plot(grid, f, color=f"C{k}", lw=1.8, label=name)
     right.plot(e, ev, "o", color=f"C{k}", ms=5, mec="white", mew=0.5, label=name)
 right.axline((0, 0), slope=1, color="0.6", lw=0.8)
 left.legend(frameon=False)
 left.set(xlabel="$x$", ylabel="$y$", ylim=(-1.2, 1.8))
-right.set(xlabel="residual $e$", ylabel="residual when left out $e^v$", ylim=(-1.5, 1.5))
+right.set(xlabel="residual $e$", ylabel="residual when left out $e^v$", ylim=(-1.6, 1.6))
 plt.show()
