@@ -371,3 +371,14 @@ def test_a_pickled_machine_tells_the_same():
     machine = LSSVC().fit(X, y)
     again = pickle.loads(pickle.dumps(machine))
     np.testing.assert_array_equal(again.loo_decision_, machine.loo_decision_)
+
+
+def test_weights_and_scales_that_the_sample_chose_are_kept():
+    X, y = blobs(3)
+    X = X * [1e-3, 1e3]
+    machine = LSSVC(C="auto", gamma="median", standardize=True, codes="one-vs-one").fit(X, y)
+    others = np.arange(40) != 3
+    refit = LSSVC(machine.kernel_, C=machine.C_, codes="one-vs-one").fit(X[others], y[others])
+    np.testing.assert_allclose(
+        machine.loo_decision_[3], refit.decision_function(X[[3]])[0], rtol=1e-7
+    )

@@ -438,3 +438,16 @@ def test_no_sample_beyond_the_last():
     X, y = sample()
     with pytest.raises(ValueError, match="no sample 25"):
         LSSVR().fit(X, y).sensitivity_curve(25, [1.0])
+
+
+def test_weights_and_scales_that_the_sample_chose_are_kept():
+    """What is left out is the sample, not its part in choosing C, the width and the scales."""
+    X, y = sample()
+    X = X * [1e-3, 1e3]
+    machine = LSSVR(C="auto", gamma="tuned", standardize=True).fit(X, y)
+    assert np.isfinite(machine.C_)
+    others = np.arange(n) != 3
+    refit = LSSVR(machine.kernel_, C=machine.C_).fit(X[others], y[others])
+    np.testing.assert_allclose(machine.loo_predictions_[3], refit.predict(X[[3]])[0], rtol=1e-7)
+    path = machine.path([machine.C_])
+    np.testing.assert_allclose(path.loo_residuals[0], machine.loo_residuals_, rtol=1e-7)

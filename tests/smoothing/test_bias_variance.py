@@ -68,6 +68,12 @@ def test_the_plug_in_finds_the_minimum_of_its_pilot():
     assert total <= totals.min() * (1 + 1e-9)
 
 
+def test_interpolation_has_no_bias_and_all_of_the_noise():
+    spectral = Spectral(Gaussian(0.1)(np.arange(8.0)[:, None]))
+    at = bias_variance(spectral, np.ones(8), 0.5, np.inf)
+    np.testing.assert_array_equal([at.squared_bias, at.variance], [0.0, 4.0])
+
+
 def test_a_kernel_that_vanishes_is_refused():
     with pytest.raises(ValueError, match="no C differs"):
         plug_in(Spectral(np.zeros((3, 3))), np.arange(3.0))

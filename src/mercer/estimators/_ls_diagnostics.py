@@ -286,9 +286,11 @@ class Diagnostics(Discreet, Outputs):
             y, weights = report.y @ report.turn[:, of], C * share * scale
             dof[:, of] = spectral.degrees_of_freedom(weights)[:, None]
             loo[:, :, of] = spectral.leave_one_out(y, weights)
-            for k, weight in enumerate(weights):
-                a[k][:, of], b[k][:, of] = spectral.coefficients(y, weight)
-                r[k][:, of] = spectral.residuals(y, weight)
+            a[:, :, of], b[:, :, of] = spectral.coefficients(y, weights)
+            if len(report.dead):
+                r[:, :, of] = spectral.residuals(y, weights)
+            c = np.multiply.outer(weights / scale, report.c[report.live] / self.C_)
+            r[:, report.live[:, None], of] = a[:, report.live[:, None], of] / c[..., None]
         parts = [v @ report.turn.T for v in (a, b, r, loo)]
         a, b, r, loo = parts if self._n_outputs else [v[..., 0] for v in parts]
         return Path(C, a, b, np.mean(dof, axis=1), r, loo, report.c / self.C_)

@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 # Range of C in units of the largest eigenvalue in which minima are looked for, and how finely: no
 # term of the sums changes by more than a third between neighbours.
 LOW, HIGH, STEPS = 1e-4, 1e12, 200
+LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +78,13 @@ def bias_variance(
     (array([2.5, 0.4]), array([0.5 , 1.28]))
     """
     C = np.asarray(C, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        # Infinity is a number here: what K does not see, an eigenvalue of zero, is never fitted.
+        left = 1.0 / (1.0 + np.multiply.outer(np.minimum(C, LARGEST), spectral.values))
     components = spectral.components(truth)
     d = components.shape[1]
-    shrunk = 1.0 + np.multiply.outer(C, spectral.values)
-    bias = np.sum(np.sum(components**2, axis=1) / shrunk**2, axis=-1)
-    kept = spectral.rank + np.sum((1.0 - 1.0 / shrunk) ** 2, axis=-1)
+    bias = np.sum(np.sum(components**2, axis=1) * left**2, axis=-1)
+    kept = spectral.rank + np.sum((1.0 - left) ** 2, axis=-1)
     return BiasVariance(C, np.asarray(bias), np.asarray(noise_variance * d * kept))
 
 

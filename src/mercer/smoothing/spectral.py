@@ -94,40 +94,42 @@ class Spectral:
 
     # The machine ---------------------------------------------------------------------------------
 
-    def coefficients(self, y: ArrayLike, C: float) -> tuple[Array, Array]:
+    def coefficients(self, y: ArrayLike, C: ArrayLike) -> tuple[Array, Array]:
         """Return the expansion and the unpenalized coefficients.
 
         Parameters
         ----------
         y : (n,) or (n, d) array
             Targets.
-        C : float
-            Weight of the loss; infinity interpolates as far as K can.
+        C : float or (k,) array
+            Weights of the loss; infinity interpolates as far as K can.
 
         Returns
         -------
         a : (n,) or (n, d) array
+            With a first axis of k if there are several C.
         b : (q,) or (q, d) array
+            Likewise.
         """
-        Y = np.asarray(y, dtype=np.float64)
-        weighted = self._weighted(Y, C)
-        a, b = self._off.coefficients(Y.reshape(self.n, -1), weighted)
-        return a.reshape(Y.shape), b.reshape(b.shape[:1] + Y.shape[1:])
-
-    def residuals(self, y: ArrayLike, C: float) -> Array:
-        """Return what the machine leaves of the targets, ``y - f``."""
-        Y = np.asarray(y, dtype=np.float64)
+        Y, C = np.asarray(y, dtype=np.float64), np.asarray(C, dtype=np.float64)
         W = self._weighted(Y, C)
-        Y2 = Y.reshape(self.n, -1)
+        a, b = self._off.coefficients(self._repeated(Y, C), W)
+        return self._apart(a, Y, C), self._apart(b, Y, C)
+
+    def residuals(self, y: ArrayLike, C: ArrayLike) -> Array:
+        """Return what the machine leaves of the targets, ``y - f``, for one C or for several."""
+        Y, C = np.asarray(y, dtype=np.float64), np.asarray(C, dtype=np.float64)
+        W, Y2 = self._weighted(Y, C), self._repeated(Y, C)
         out = np.empty_like(Y2)
-        out[self._off.live] = self._shift(C) * W / self._off.root[:, None]
+        shift = np.repeat(self._shift(C).reshape(-1), W.shape[1] // C.size)
+        out[self._off.live] = W * shift / self._off.root[:, None]
         if len(self._off.dead):
             a, b = self._off.coefficients(Y2, W)
             out[self._off.dead] = Y2[self._off.dead] - self._off.outside(a, b)
-        return out.reshape(Y.shape)
+        return self._apart(out, Y, C)
 
-    def fitted(self, y: ArrayLike, C: float) -> Array:
-        """Return the values of the machine at the sample."""
+    def fitted(self, y: ArrayLike, C: ArrayLike) -> Array:
+        """Return the values of the machine at the sample, for one C or for several."""
         return np.asarray(np.asarray(y, dtype=np.float64) - self.residuals(y, C))
 
     # What it tells -------------------------------------------------------------------------------
@@ -272,6 +274,19 @@ class Spectral:
     def _targets(self, Y: Array) -> Array:
         return self._off.targets(Y)
 
-    def _weighted(self, Y: Array, C: float) -> Array:
-        """Return weighted coefficients of live samples, (m, d)."""
-        return np.asarray(self.vectors @ (self._inverse(C)[:, None] * self.components(Y)))
+    # Targets of several outputs and several C are columns, those of one C together.
+
+    def _weighted(self, Y: Array, C: Array) -> Array:
+        """Return weighted coefficients of live samples, (m, k d)."""
+        p, inverse = self.components(Y), self._inverse(C.reshape(-1))
+        return np.asarray(self.vectors @ (inverse.T[:, :, None] * p[:, None]).reshape(len(p), -1))
+
+    def _repeated(self, Y: Array, C: Array) -> Array:
+        """Return the targets for every C, (n, k d)."""
+        return np.tile(Y.reshape(self.n, -1), (1, C.size))
+
+    def _apart(self, columns: Array, Y: Array, C: Array) -> Array:
+        """Return columns with an axis of C, if there are several, and one of outputs, if any."""
+        d = columns.shape[1] // C.size
+        values = columns.reshape(len(columns), C.size, d).transpose(1, 0, 2)
+        return np.ascontiguousarray(values.reshape(*C.shape, len(columns), *Y.shape[1:]))
