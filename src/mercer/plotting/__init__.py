@@ -1,5 +1,7 @@
 """Figures of kernels and machines, built as scikit-learn's displays are; they need matplotlib."""
 
+from mercer.plotting.criterion import CriterionDisplay
+from mercer.plotting.differogram import DifferogramDisplay
 from mercer.plotting.filters import ComparisonDisplay, FilterDisplay, PenaltyDisplay
 from mercer.plotting.gram import GramDisplay
 from mercer.plotting.kernels import KernelDisplay, PriorDisplay
@@ -8,6 +10,8 @@ from mercer.plotting.path import PathDisplay
 
 __all__ = [
     "ComparisonDisplay",
+    "CriterionDisplay",
+    "DifferogramDisplay",
     "FilterDisplay",
     "GramDisplay",
     "KernelDisplay",

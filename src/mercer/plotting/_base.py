@@ -10,11 +10,12 @@ import numpy as np
 try:
     import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
+    from matplotlib.colors import BoundaryNorm
     from matplotlib.figure import Figure
 except ImportError as error:
     raise ImportError("Plots need matplotlib: python -m pip install 'mercer[plot]'.") from error
 
-__all__ = ["Axes", "Figure", "axes_of", "figure_of"]
+__all__ = ["Axes", "BoundaryNorm", "Figure", "axes_of", "figure_of"]
 
 
 def axes_of(ax: Any, count: int = 1) -> list[Axes]:
