@@ -12,7 +12,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import GridSearchCV
 
-from mercer import KernelRegressor
+from mercer import KernelClassifier, KernelRegressor
 from mercer.gram import Dense, Sparse
 from mercer.gram.remembered import Remembered
 from mercer.kernels import BSpline, Gaussian, Laplacian
@@ -392,3 +392,25 @@ def test_a_remembered_matrix_is_the_matrix():
     assert gram.resident
     assert not gram.sparse
     assert gram.factor_bytes == 8.0 * N**2
+
+
+@pytest.mark.parametrize("solver", ["direct", "conjugate_gradient"])
+def test_outputs_and_classes_are_solved_together(solver):
+    """One factorization or one Krylov space serves all, with the answers of one at a time."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2, rng.normal(size=150)])
+    settings = {"kernel": "rbf", "C": 3.0, "tol": 1e-8, "solver": solver}
+    both = KernelRegressor(**settings).fit(X, Y)
+    for k in range(3):
+        one = KernelRegressor(**settings).fit(X, Y[:, k])
+        # Residuals of at most the tolerance on both sides.
+        np.testing.assert_allclose(both.predict(X)[:, k], one.predict(X), atol=2e-8 * 150)
+    y = rng.integers(0, 3, 150)
+    machine = KernelClassifier(loss="squared", **settings).fit(X, y)
+    for k in range(3):
+        one = KernelRegressor(**settings).fit(X, np.where(y == k, 1.0, -1.0))
+        np.testing.assert_allclose(
+            machine.decision_function(X)[:, k], one.predict(X), atol=2e-8 * 150
+        )
+    assert machine.solution_.converged

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mercer.gram import Tiled, make
+from mercer import _threads
+from mercer.gram import Tiled, make, tiled
 from mercer.gram.dense import Dense
 from mercer.gram.precomputed import Precomputed
 from mercer.kernels import Callable, Gaussian, Laplacian, Linear, Matern
@@ -131,3 +132,39 @@ def test_make_chooses_by_memory():
         np.testing.assert_allclose(gram.dense(), K, atol=1e-15)
     with pytest.raises(ValueError, match="kind must be one of auto"):
         make(Gaussian(), X, kind="banded")
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(3.0), Matern(3.0, 1.5), Linear()], ids=repr)
+@pytest.mark.parametrize("shape", [(1100,), (1100, 1), (1100, 3)])
+def test_mirrored_products_in_single_precision(kernel, shape):
+    """Three row blocks, the last one short: each tile off the diagonal serves twice."""
+    X = rng.normal(size=(1100, 6))
+    v = rng.normal(size=shape)
+    gram = Tiled(kernel, X)
+    single = gram.single()
+    assert single.dtype == np.float32
+    K = kernel(X)
+    # Values are off by a few units of 2^-24 of the largest, sums of one sign in float32 by as many
+    # as they have terms within a tile, 256.
+    bound = (8 + 256) * 2.0**-24 * np.max(np.abs(K)) * np.sqrt(1100) * 4
+    np.testing.assert_allclose(single.matvec(v), K @ v, rtol=0, atol=bound)
+    np.testing.assert_allclose(gram.matvec(v), K @ v, rtol=0, atol=1e-11 * np.max(np.abs(K)))
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_products_do_not_depend_on_the_cores(precision, monkeypatch):
+    X, v = rng.normal(size=(2500, 4)), rng.normal(size=(2500, 2))
+    gram = Tiled(Gaussian(1.0), X)
+    gram = gram.single() if precision == "single" else gram
+    results = []
+    for cores in (1, 2, 3):
+        for module in (_threads, tiled):
+            monkeypatch.setattr(module, "usable_cores", lambda cores=cores: cores)
+        results.append(gram.matvec(v))
+    if precision == "single":
+        np.testing.assert_array_equal(results[0], results[1])
+        np.testing.assert_array_equal(results[0], results[2])
+    # Sums of 2500 products in another order.
+    bound = 2500 * np.finfo(float).eps * np.max(Gaussian(1.0)(X) @ np.abs(v))
+    for other in results[1:]:
+        np.testing.assert_allclose(results[0], other, rtol=0, atol=bound)

@@ -12,7 +12,8 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, get_blas_funcs, get_lapack_funcs, solve_triangular
+from scipy.linalg import cho_solve, get_blas_funcs, solve_triangular
+from scipy.linalg.lapack import dpotrf, spotrf
 
 __all__ = [
     "MAX_BYTES",
@@ -394,7 +395,7 @@ def cholesky(M: NDArray[np.floating]) -> bool:
     """
     n, step = len(M), PANEL
     syrk, trsm = get_blas_funcs(("syrk", "trsm"), (M,))
-    potrf = get_lapack_funcs("potrf", (M,))
+    potrf = dpotrf if M.dtype == np.float64 else spotrf
     if 0 < n <= 2 * step:
         return not potrf(M, lower=1, clean=0, overwrite_a=1)[1]
     for j in range(0, n, step):
