@@ -37,6 +37,7 @@ EXPERIMENTS = (
     "meuse",
     "mauna_loa",
     "motorcycle",
+    "differogram",
     "robustness",
     "coverage",
     "norms",

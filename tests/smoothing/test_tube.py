@@ -131,5 +131,10 @@ def test_the_bandwidth_minimizes_its_error():
     assert error(h) <= min(error(1.01 * h), error(0.99 * h))
     np.testing.assert_allclose(plug_in_bandwidth(10 * x, y, sigma**2), 10 * h, rtol=1e-9)
     np.testing.assert_allclose(plug_in_bandwidth(x, 5 * y, 25 * sigma**2), h, rtol=1e-9)
+    np.testing.assert_allclose(
+        plug_in_bandwidth(x, y, 1.0, "printed"), 0.4254 / 400**0.2, rtol=1e-4
+    )
+    with pytest.raises(ValueError, match="rule must be"):
+        plug_in_bandwidth(x, y, 1.0, "magic")
     with pytest.raises(ValueError, match="one feature"):
         plug_in_bandwidth(np.ones((9, 2)), np.ones(9), 1.0)

@@ -113,7 +113,9 @@ def ridge_C(X: ArrayLike, y: ArrayLike, noise: float | NoiseVariance) -> float:
     return float(np.round(w @ w / (len(w) * _variance(noise, positive=True)), 12))
 
 
-def plug_in_bandwidth(x: ArrayLike, y: ArrayLike, noise: float | NoiseVariance) -> float:
+def plug_in_bandwidth(
+    x: ArrayLike, y: ArrayLike, noise: float | NoiseVariance, rule: str = "amise"
+) -> float:
     r"""Return the bandwidth of Nadaraya and Watson's Gaussian average of one feature.
 
     .. math:: h = \Bigl[\frac{R(K) \sigma^2 |X|}{n \mu_2^2 E[f''(x)^2]}\Bigr]^{1/5}, \qquad
@@ -129,11 +131,13 @@ def plug_in_bandwidth(x: ArrayLike, y: ArrayLike, noise: float | NoiseVariance) 
     y : (n,) array
     noise : float or NoiseVariance
         The variance of the noise.
+    rule : {"amise", "printed"}, default="amise"
+        "printed" is :math:`\tfrac{6\sqrt\pi}{25} \sigma^2 n^{-1/5}`, which does not have the unit
+        of x and is there to compare with.
 
     References
     ----------
-    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, eq. (A.24), whose rule
-    :math:`h \propto \sigma^2 n^{-1/5}` does not have the unit of x and is replaced.
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, eq. (A.24).
 
     Examples
     --------
@@ -144,6 +148,10 @@ def plug_in_bandwidth(x: ArrayLike, y: ArrayLike, noise: float | NoiseVariance) 
     points, targets = as_sample(x, y)
     if points.shape[1] != 1 or len(targets) < 6:
         raise ValueError("A bandwidth by plugging in needs one feature and at least six samples.")
+    if rule == "printed":
+        return float(6.0 * np.sqrt(np.pi) / 25.0 * _variance(noise) * len(targets) ** -0.2)
+    if rule != "amise":
+        raise ValueError(f"rule must be 'amise' or 'printed', got {rule!r}.")
     low, high = float(points.min()), float(points.max())
     quartic = np.polynomial.Polynomial.fit(points[:, 0], targets, 4, domain=[low, high])
     squared = (quartic.deriv(2) ** 2).integ()
