@@ -164,6 +164,18 @@ def test_the_machine_is_that_of_its_C():
     assert len(Cs) == len(costs)
 
 
+def test_a_machine_forgets_another_strategy_and_survives_a_failure():
+    X, y = sinc()
+    machine = FusedLSSVR(Gaussian(0.5), strategy="hull").fit(X, y)
+    assert len(machine.nodes_)
+    machine.set_params(strategy="path").fit(X, y)
+    assert not hasattr(machine, "nodes_")
+    before = machine.predict(X)
+    with pytest.raises(ValueError, match="n_splits"):
+        machine.set_params(cv=100).fit(X, y)
+    np.testing.assert_array_equal(machine.predict(X), before)
+
+
 def test_folds_add_up():
     X, y = sinc(60)
     splits = [(np.arange(0, 40), np.arange(40, 60)), (np.arange(20, 60), np.arange(0, 20))]
@@ -231,6 +243,6 @@ def test_what_cannot_be_done_is_refused():
         Decomposition(None, np.ones((3, 1)))
 
 
-@parametrize_with_checks([FusedLSSVR(gamma="auto")])
+@parametrize_with_checks([FusedLSSVR(gamma="auto", cv=2)])
 def test_estimator_checks(estimator, check):
     check(estimator)

@@ -5,7 +5,9 @@ import itertools
 import cvxpy as cp
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold
 
+from mercer import KernelRegressor
 from mercer.kernels import Gaussian
 from mercer.selection import (
     Decomposition,
@@ -91,6 +93,22 @@ def test_one_combined_machine_predicts_like_its_nodes():
         for C in machine.nodes_
     ]
     np.testing.assert_allclose(machine.predict(X), machine.node_weights_ @ single, atol=1e-10)
+
+
+def test_folds_stack_what_their_machines_predict():
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-3, 3, (45, 1))
+    y = np.sinc(X[:, 0]) + 0.3 * rng.standard_normal(45)
+    nodes, splits = np.array([0.03, 0.3, 30.0, 3000.0]), list(KFold(3).split(X))
+    machine = FusedLSSVR(Gaussian(0.6), strategy="hull", nodes=nodes, cv=splits).fit(X, y)
+    P = np.empty((45, 4))
+    for rest, fold in splits:
+        for k, C in enumerate(nodes):
+            one = KernelRegressor(kernel=Gaussian(0.6), C=C, tol=1e-8).fit(X[rest], y[rest])
+            P[fold, k] = one.predict(X[fold])
+    # The machines are fitted to a relative gap of 1e-8, their functions to its root at worst.
+    assert machine.cost_ == pytest.approx(conic(P, y), rel=1e-4)
+    assert machine.node_weights_.sum() == pytest.approx(1.0)
 
 
 def test_nodes_must_be_positive():

@@ -12,6 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from mercer.estimators._expansion import Array, Function
+from mercer.estimators.base import all_or_nothing
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.regularizers.null_space import Constant, NullSpace
@@ -156,6 +157,7 @@ class FusedLSSVR(Found):
         self.gamma = gamma
         self.coef0 = coef0
 
+    @all_or_nothing
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
@@ -196,6 +198,8 @@ class FusedLSSVR(Found):
             else list(self._held_out(sample, live, y))
         )
         self._path = ValidationPath([split.part(sample) for split in splits])
+        for name in ("boundary_", "lower_bound_", "nodes_", "node_weights_"):
+            self.__dict__.pop(name, None)  # what another strategy said
         choose = getattr(self, f"_by_{self.strategy}")
         mu = choose(whole.values, given, [split.start for split in splits], sample)
         self.upper_bound_ = float(self._path.cost(self.C_))
