@@ -7,8 +7,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1, make_moons
 
-import mercer
 from mercer import (
+    LSSVC,
+    LSSVR,
     SVC,
     SVR,
     HuberSVR,
@@ -19,6 +20,7 @@ from mercer import (
     NuSVR,
     OneClassSVM,
     QuantileSVR,
+    RobustLSSVR,
 )
 from mercer.estimators._auto import choose_nu
 from mercer.kernels import Gaussian, Linear, Polynomial, Stretched
@@ -218,5 +220,17 @@ def test_automatic_machines_beat_the_defaults_on_features_of_all_scales():
     )
 
 
-def test_least_squares_machines_choose_too():
-    assert np.isfinite(mercer.LSSVR(C="auto", gamma="tuned").fit(X / SCALES, Y).C_)
+@pytest.mark.parametrize("machine", [LSSVR(), LSSVC(), RobustLSSVR()], ids=name)
+def test_least_squares_machines_choose_too(machine):
+    y = LABELS if isinstance(machine, LSSVC) else Y
+    auto = clone(machine).set_params(C="auto", gamma="tuned", standardize=True).fit(X, y)
+    by_hand = clone(machine).set_params(C=auto.C_, gamma=auto.kernel_.gamma[0] * X[:, 0].var())
+    by_hand.fit(X / X.std(axis=0), y)
+    # One system solved twice, to the tolerance of the machines.
+    np.testing.assert_allclose(
+        auto.predict(NEW) if y is Y else auto.decision_function(NEW),
+        by_hand.predict(NEW / X.std(axis=0))
+        if y is Y
+        else by_hand.decision_function(NEW / X.std(axis=0)),
+        atol=5e-3,
+    )

@@ -50,7 +50,7 @@ class RobustLSSVR(Outputs):
             default="huber"
         The weights; the first two are convex. A :class:`~mercer.smoothing.WeightFunction` has its
         own size c.
-    C : float, default=1.0
+    C : float or "auto", default=1.0
         Weight of the summed loss against the penalty.
     c : float, optional
         The size from which errors count less, in units of y. By default that which keeps 95 per
@@ -70,7 +70,7 @@ class RobustLSSVR(Outputs):
     max_iter : int, default=-1
         Largest number of machines, -1 for no limit; 2 is the least-squares machine and one
         reweighting.
-    degree, gamma, coef0, cache_size, verbose, max_time, gram, warm_start :
+    degree, gamma, coef0, cache_size, verbose, max_time, gram, warm_start, standardize :
         As in :class:`SVR`.
 
     Attributes
@@ -110,6 +110,7 @@ class RobustLSSVR(Outputs):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **{k: v for k, v in KernelMachine._parameter_constraints.items() if k != "solver"},
+        "standardize": ["boolean"],
         "method": [StrOptions(set(WEIGHTS)), WeightFunction],
         "c": [Interval(Real, 0.0, None, closed="neither"), None],
         "scale": [StrOptions(set(SCALES))],
@@ -126,7 +127,7 @@ class RobustLSSVR(Outputs):
         kernel: Kernel | str | Function = "rbf",
         *,
         method: str | WeightFunction = "huber",
-        C: float = 1.0,
+        C: float | str = 1.0,
         c: float | None = None,
         scale: str = "mad",
         exact: bool = False,
@@ -142,6 +143,7 @@ class RobustLSSVR(Outputs):
         max_time: float | None = None,
         gram: str | Function = "auto",
         warm_start: bool = False,
+        standardize: bool = False,
     ) -> None:
         self.kernel = kernel
         self.method = method
@@ -161,6 +163,7 @@ class RobustLSSVR(Outputs):
         self.max_time = max_time
         self.gram = gram
         self.warm_start = warm_start
+        self.standardize = standardize
 
     def _loss(self) -> Loss:
         return Squared()
