@@ -20,6 +20,17 @@ def test_the_curve_starts_at_the_noise():
     plt.close(display.figure_)
 
 
+def test_weights_fall_where_the_curve_rises():
+    display = DifferogramDisplay.from_data(X, Y, weights=True)
+    squares, weights = display.weights_.get_data()
+    assert np.all(np.diff(squares) >= 0)
+    assert np.all(np.diff(weights) <= 1e-12)
+    # One over the curve, up to a factor.
+    product = weights * display.fit(squares)
+    np.testing.assert_allclose(product, product[0], rtol=1e-6)
+    plt.close(display.figure_)
+
+
 def test_parts_can_be_left_out_and_points_thinned():
     figure, ax = plt.subplots()
     cloud = DifferogramCloud.of(X, Y)

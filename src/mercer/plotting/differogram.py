@@ -33,8 +33,8 @@ class DifferogramDisplay:
         Quartiles of the groups.
     medians_ : matplotlib Line2D or None
         Means of the groups.
-    line_ : matplotlib Line2D or None
-        The curve.
+    line_, weights_ : matplotlib Line2D or None
+        The curve, and the weights of pairs.
 
     References
     ----------
@@ -61,6 +61,7 @@ class DifferogramDisplay:
         n_bins: int = 12,
         points: bool = True,
         max_points: int = 5000,
+        weights: bool = False,
         name: str | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -75,6 +76,8 @@ class DifferogramDisplay:
             Draw the pairs.
         max_points : int, default=5000
             Draw no more than so many, every so many-th.
+        weights : bool, default=False
+            Draw what a pair weighs in the fit, on an axis of its own.
         name : str, optional
             Label of the curve.
         **kwargs
@@ -86,7 +89,7 @@ class DifferogramDisplay:
         """
         (ax,) = axes_of(ax)
         cloud = self.cloud
-        self.points_ = self.boxes_ = self.medians_ = self.line_ = None
+        self.points_ = self.boxes_ = self.medians_ = self.line_ = self.weights_ = None
         if points:
             some = slice(None, None, max(1, int(np.ceil(len(cloud.squares) / max_points))))
             (self.points_,) = ax.plot(
@@ -103,6 +106,13 @@ class DifferogramDisplay:
             grid = np.linspace(0.0, float(cloud.squares.max()), 200)
             label = f"noise variance {self.fit.nugget:.3g}" if name is None else name
             (self.line_,) = ax.plot(grid, self.fit(grid), label=label, **kwargs)
+            if weights:
+                other = ax.twinx()
+                order = np.argsort(cloud.squares)
+                (self.weights_,) = other.plot(
+                    cloud.squares[order], self.fit.weights[order], ":", color="0.4"
+                )
+                other.set(ylabel="weight of a pair", ylim=(0.0, None))
         ax.set(
             xlabel=r"squared distance $\Delta_x^2$",
             ylabel=r"half the squared difference $\frac{1}{2}\Delta_y^2$",
