@@ -100,6 +100,8 @@ def _prepared(machine: Any, X: Any, y: Any) -> tuple[Array, Array, Any]:
         return np.zeros((X.shape[0],) * 2), machine._settled()[1](X), X
     if not isinstance(machine._loss(), Squared):
         raise ValueError("likelihoods are those of the squared loss; set another loss afterwards.")
-    X, _ = machine._check_X(X, y)
+    X, y = machine._check_X(X, y)
+    machine._sample = (machine._targets(y), np.ones(len(y)))  # what a width is chosen by
     K = Expansion._make_gram(machine, X).dense().astype(np.float64)
+    del machine._sample
     return K, machine._free_columns(X, machine._null_space()), X
