@@ -2,6 +2,23 @@
 
 from mercer.selection.additive import AdditiveRegularization
 from mercer.selection.additive_cv import FastFusion, FoldedSubstrate, fast_fusion
+from mercer.selection.bounds import (
+    ErrorBound,
+    RadiusMargin,
+    jaakkola_haussler,
+    radius_margin,
+    span_bound,
+    span_rule,
+    support_vector_bound,
+    xi_alpha,
+)
+from mercer.selection.complementarity import (
+    Alternatives,
+    ComplementarityProgram,
+    is_convex_penalty,
+    largest_convex_weight,
+    svm_program,
+)
 from mercer.selection.filters import (
     Decomposition,
     Filtered,
@@ -11,7 +28,11 @@ from mercer.selection.filters import (
 )
 from mercer.selection.folds import Folds, as_splitter
 from mercer.selection.fusion import FusedLSSVR
+from mercer.selection.hierarchy import Fused, FusedPath, Validation, fuse, fuse_svm
+from mercer.selection.holdout import Held, hoeffding, holdout, leave_n_out
 from mercer.selection.hull import Hull, minimize_over_hull, nearest_point, simplex_least_squares
+from mercer.selection.hypergradient import Hypergradient, hypergradient
+from mercer.selection.left_out import Influence, LeftOut, influence, leave_one_out
 from mercer.selection.modified_loss import (
     MeanShift,
     additive_ridge,
@@ -21,6 +42,12 @@ from mercer.selection.modified_loss import (
 )
 from mercer.selection.objective import Trial
 from mercer.selection.paths import SolutionPath, SVMPath, solution_path, svm_path
+from mercer.selection.protocols import (
+    MedianOfFive,
+    SelectionStatistics,
+    median_of_five,
+    selection_statistics,
+)
 from mercer.selection.relaxation import Relaxed, relax
 from mercer.selection.search import Surface, criterion_surface, halve
 from mercer.selection.self_tuned import LSSVCCV, LSSVRCV, SVCCV, SVRCV
@@ -34,39 +61,71 @@ __all__ = [
     "SVRCV",
     "AdditiveRegularization",
     "Affine",
+    "Alternatives",
+    "ComplementarityProgram",
     "Decomposition",
     "EffectiveC",
+    "ErrorBound",
     "FastFusion",
     "Filtered",
     "FoldedSubstrate",
     "Folds",
+    "Fused",
     "FusedLSSVR",
+    "FusedPath",
+    "Held",
     "Hull",
+    "Hypergradient",
+    "Influence",
+    "LeftOut",
     "MeanShift",
+    "MedianOfFive",
     "PathMinimum",
+    "RadiusMargin",
     "Relaxed",
     "SVMPath",
+    "SelectionStatistics",
     "SolutionPath",
     "Substrate",
     "Surface",
     "System",
     "Trial",
     "Tuning",
+    "Validation",
     "ValidationPath",
     "additive_ridge",
     "as_splitter",
     "criterion_surface",
     "equivalent_shifts",
     "fast_fusion",
+    "fuse",
+    "fuse_svm",
     "halve",
+    "hoeffding",
+    "holdout",
+    "hypergradient",
+    "influence",
+    "is_convex_penalty",
+    "jaakkola_haussler",
+    "largest_convex_weight",
+    "leave_n_out",
+    "leave_one_out",
     "mean_shift",
+    "median_of_five",
     "minimize_over_hull",
     "modified_loss",
     "nearest_point",
+    "radius_margin",
     "relax",
+    "selection_statistics",
     "shrinkage",
     "simplex_least_squares",
     "solution_path",
+    "span_bound",
+    "span_rule",
+    "support_vector_bound",
     "svm_path",
+    "svm_program",
     "tune",
+    "xi_alpha",
 ]

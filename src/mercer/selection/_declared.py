@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import _num_samples
 
+from mercer.estimators._auto import guess
 from mercer.estimators.base import KernelMachine
+from mercer.gram.base import Gram
+from mercer.losses.base import Array
 from mercer.problems.risk import RegularizedRisk
 
-__all__ = ["declare", "is_classifier_of_two"]
+__all__ = ["Declared", "declare"]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A clone with kernel, classes and automatic parameters settled, on a sample."""
+
+    machine: Any
+    X: Any
+    y: Any
+    weights: Array
+    K: Gram
+    B: Array
+    risks: list[RegularizedRisk]
+
+    def problems(self, weights: Array) -> list[RegularizedRisk]:
+        """Return the problems with other weights of the samples."""
+        c = self.machine._weight() * weights
+        return [risk for _, risk in self.machine._problems(self.B, self.K, self.y, c)]
 
 
 def declare(
     estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, C: float | None = None
-) -> tuple[Any, list[RegularizedRisk]]:
-    """Return a clone with kernel and classes settled, and its problems on the sample.
+) -> Declared:
+    """Take the steps of a fit up to its problems.
 
     Parameters
     ----------
@@ -37,18 +60,20 @@ def declare(
         if "C" not in machine.get_params():
             raise ValueError(f"{type(machine).__name__} has no parameter C to follow.")
         machine.set_params(C=C)
-    y = np.ones(len(X)) if y is None else y
+    y = np.ones(_num_samples(X)) if y is None else y
     X, y = machine._check_X(X, y)
     y, factors = machine._encode(y)
-    c = machine._weight() * factors * machine._check_weights(sample_weight, len(y))
+    weights = factors * machine._check_weights(sample_weight, len(y))
     order = machine._order(y)
     if order is not None:
-        X, y, c = X[order], y[order], c[order]
+        X, y, weights = X[order], y[order], weights[order]
+    machine._sample = (machine._targets(y), weights)
     K = machine._make_gram(X)
-    columns = machine._free_columns(X, machine._null_space())
-    return machine, [risk for _, risk in machine._problems(columns, K, y, c)]
-
-
-def is_classifier_of_two(risks: list[RegularizedRisk]) -> bool:
-    """Answer whether there is one problem and its targets are plus and minus one."""
-    return len(risks) == 1 and bool(np.all(np.abs(risks[0].y) == 1.0))
+    B = machine._free_columns(X, machine._null_space())
+    found = None
+    if machine._automatic():
+        targets, columns = machine._white(machine._targets(y)), machine._white(B)
+        found = guess(machine, K, columns, targets, weights)
+    machine._settle(found)
+    problems = machine._problems(B, K, y, machine._weight() * weights)
+    return Declared(machine, X, y, weights, K, B, [risk for _, risk in problems])

@@ -42,8 +42,8 @@ Kinds = NDArray[np.int8]
 RIDGE = 1e-12
 # Updates of the inverse after which it is computed afresh, and the residual that asks for it.
 FRESH, RESIDUAL = 100, 1e-13
-# A sample whose row depends on the free ones up to this part of its kernel value takes a free one's
-# place: what decision values miss is this part of C k.
+# A sample whose row depends on the free ones up to this part of the kernel values takes the place
+# of one of them: what decision values miss is this part of C k.
 DEPENDENT = 1e-12
 # Changes of kind without progress that are one tie; more are a cycle.
 TIES = 20
@@ -371,7 +371,7 @@ class _Walk:
             new = POSITIVE if kind == UPPER or flat else NEGATIVE
         if abs(new) == POSITIVE:
             _, u, schur = self._border(i)
-            if schur <= DEPENDENT * self.program.K[i, i] and self.free:
+            if schur <= DEPENDENT * self.largest and self.free:
                 inwards = 1.0 if kind == LOWER or (kind == ZERO and above) else -1.0
                 j, above = self._exchange(i, new, inwards, -inwards * u[self.program.q :], x, t)
                 if j == i:
@@ -494,7 +494,7 @@ class _Walk:
         self.rows[m - q] = p.K[i]
         self.free.append(i)
         self.size += 1
-        if abs(schur) < DEPENDENT * p.K[i, i]:
+        if abs(schur) < DEPENDENT * self.largest:
             self._rebuild()
             return
         w = np.append(-u, 1.0)

@@ -23,6 +23,7 @@ from mercer.selection._homotopy import Affine, Piece, Program
 from mercer.selection._rational import Curved, Stretch, interval
 from mercer.smoothing.spectral import Spectral
 from mercer.solvers import Auto, Solution, Solver, Status, minimize
+from mercer.solvers.base import settle
 
 __all__ = ["SVMPath", "SolutionPath", "solution_path", "svm_path"]
 
@@ -147,7 +148,8 @@ class _PiecewiseLinear(SolutionPath):
         return self._pieces[max(int(np.searchsorted(self._starts, t, side="right")) - 1, 0)]
 
     def _coef(self, t: float) -> tuple[Array, Array]:
-        return self._program.coefficients(self._piece(t), t)
+        a, b = self._program.coefficients(self._piece(t), t)
+        return settle(self.risk_at(t), a), b
 
     def _dcoef(self, t: float) -> tuple[Array, Array]:
         return self._program.slopes(self._piece(t))
@@ -390,13 +392,14 @@ def svm_path(
     values = np.logspace(-3, 3, 25) if Cs is None else np.unique(np.asarray(Cs, dtype=np.float64))
     if values.ndim != 1 or not len(values) or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError(f"Cs must be positive numbers, got {Cs!r}")
-    machine, risks = declare(estimator, X, y, sample_weight, C=1.0)
+    declared = declare(estimator, X, y, sample_weight, C=1.0)
+    risks = declared.risks
     wanted = exact if isinstance(exact, bool) else all(_easy(risk) for risk in risks)
     paths: list[SolutionPath] = []
     if wanted:
         ends = (float(values[0]), float(max(values[-1], values[0] * (1 + 1e-9))))
         paths = [solution_path(risk, ends) for risk in risks]
-    solver: Solver = machine._make_solver()
+    solver: Solver = declared.machine._make_solver()
     rows: list[list[Solution | tuple[Array, Array, Certificate]]] = []
     starts: list[Solution | None] = [None] * len(risks)
     for k, C in enumerate(values):
