@@ -51,7 +51,7 @@ def trial(rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def run(short: bool = False, random_state: int = 0) -> Result:
-    runs = 8 if short else 200
+    runs = 6 if short else 200
     rng = np.random.default_rng(random_state)
     S = np.array([spreads(rng) for _ in range(20 if short else 200)])
     trials = [trial(rng) for _ in range(runs)]

@@ -130,7 +130,7 @@ class TestOrthonormal:
 
 
 def test_many_inputs_are_searched_locally():
-    data = sample(1, p=18, n=60, m=60)
+    data = sample(1, p=22, n=60, m=60)
     model = ValidatedSelection().fit(*data)
     assert not model.certified_
     assert model.validation_cost_ <= ValidatedLasso().fit(*data).validation_cost_ * (1 + 1e-9)

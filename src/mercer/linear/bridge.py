@@ -18,7 +18,11 @@ __all__ = ["Bridge"]
 # Coefficients below this part of the largest have no influence on the others that a double could
 # hold beside their own size; they are found by their own equation.
 SMALL = 1e-7
-STEPS = 500
+# Square roots of the inverse weights below this part of the largest belong to coefficients that are
+# on their way to zero.
+FROZEN = 1e-5
+# Steps and relative change at which re-weighting goes on to the next delta, and those of the last.
+BRIEF, LONG = (20, 1e-3), (500, 1e-9)
 
 
 class Bridge(LinearModel):
@@ -131,8 +135,14 @@ class _Problem:
     def ridge(self, g: Array) -> Array:
         """Return the ridge regression with the weights g, scaled so that it cannot overflow."""
         D = 1.0 / np.sqrt(g)
-        A = D[:, None] * self.H * D + 2.0 * np.eye(len(g))
-        return np.asarray(D * np.linalg.solve(A, D * self.h))
+        # Coefficients with a huge weight do not move the others; each has its own equation then.
+        live = np.flatnonzero(FROZEN * D.max() < D)
+        A = D[live, None] * self.H[np.ix_(live, live)] * D[live] + 2.0 * np.eye(len(live))
+        w = np.zeros(len(g))
+        w[live] = D[live] * np.linalg.solve(A, D[live] * self.h[live])
+        if len(live) < len(g):
+            w = np.where(FROZEN * D.max() < D, w, 0.5 * D**2 * self.pull(w))
+        return w
 
     def solve(self) -> Array:
         w = self.ridge(np.ones(len(self.h)))
@@ -140,20 +150,24 @@ class _Problem:
         if size == 0.0:
             return w
         if self.p < 2:
-            for delta in size**2 * np.logspace(0, -26, 14):
-                w = self.reweight(w, delta)
+            for delta in size**2 * np.logspace(0, -24, 13):
+                w = self.reweight(w, delta, *BRIEF)
+            w = self.reweight(w, 1e-26 * size**2, *LONG)
+        best = self.stationarity(w)
         for _ in range(20):
-            w = self.small(self.newton(w))
-            if self.stationarity(w) < 1e-14:
+            new = self.small(self.newton(w))
+            reached = self.stationarity(new)
+            if not reached < 0.5 * best and best < 1e-9:
                 break
+            w, best = new, reached
         return w
 
-    def reweight(self, w: Array, delta: float) -> Array:
-        for _ in range(STEPS):
+    def reweight(self, w: Array, delta: float, steps: int, tol: float) -> Array:
+        for _ in range(steps):
             new = self.ridge(0.5 * self.p * (w**2 + delta) ** (0.5 * self.p - 1.0))
             moved = np.max(np.abs(new - w)) / np.max(np.abs(new), initial=1e-300)
             w = new
-            if moved < 1e-10:
+            if moved < tol:
                 break
         return w
 
@@ -174,12 +188,15 @@ class _Problem:
         if not live.any():
             return w
         p, cost = self.p, self.cost(w)
-        for _ in range(100):
+        for _ in range(50):
             v = np.abs(w[live])
             g = self.slope(w, live)
             D = p * (p - 1.0) * np.where(v > 0, v, 1.0) ** (p - 2.0) if p != 1 else np.zeros_like(v)
             D = np.where(v > 0, D, 0.0) if p > 2 else D
-            step = np.linalg.lstsq(self.H[np.ix_(live, live)] + np.diag(D), g, rcond=None)[0]
+            A = self.H[np.ix_(live, live)] + np.diag(D)
+            # Only for the lasso, with more coefficients than samples, can this be singular.
+            spare = p == 1 and len(v) >= len(self.y)
+            step = np.linalg.lstsq(A, g, rcond=None)[0] if spare else np.linalg.solve(A, g)
             t, better = 1.0, False
             while t > 1e-10 and not better:
                 new = w.copy()

@@ -27,7 +27,7 @@ __all__ = ["ValidatedSelection", "selection_penalty"]
 # coefficient below this part of the largest is not selected.
 FEASIBLE, ZERO = 1e-10, 1e-8
 # Up to so many inputs branch and bound is taken by itself.
-FEW = 15
+FEW = 20
 
 
 def selection_penalty(coef: Array, X: Array, y: Array) -> float:
@@ -89,7 +89,7 @@ class ValidatedSelection(Validated):
     Parameters
     ----------
     method : {"auto", "exact", "local", "penalty"}, default="auto"
-        "exact" up to 15 inputs, else "local".
+        "exact" up to 20 inputs, else "local".
     max_nodes : int, default=2000
         Largest number of problems that branch and bound may solve.
     validation_fraction : float, default=0.3
