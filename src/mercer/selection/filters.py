@@ -63,6 +63,8 @@ class Decomposition:
     factor : (n, m) array, optional
         G with ``K = G G'`` instead of K: a thin singular value decomposition takes the place of
         the eigendecomposition.
+    rank : float, default=1e-10
+        Components whose eigenvalue is below this share of the largest are left out.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Decomposition:
         weights: Array | None = None,
         *,
         factor: Array | None = None,
+        rank: float = RANK,
     ) -> None:
         if (K is None) == (factor is None):
             raise ValueError("give the kernel matrix K or a factor of it, one of the two.")
@@ -88,7 +91,7 @@ class Decomposition:
             spectral = Spectral(K, B, weights)
             values, vectors = spectral.values[::-1], spectral.vectors[:, ::-1]
             self.KU = self.root[:, None] * (K @ (self.root[:, None] * self.U))
-        keep = values > RANK * values[0] if len(values) and values[0] > 0 else values > 0
+        keep = values > rank * values[0] if len(values) and values[0] > 0 else values > 0
         self.values: Array = values[keep]
         self.vectors: Array = vectors[:, keep]
 

@@ -17,7 +17,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.selection._machine import Found
-from mercer.selection.filters import Decomposition, Filtered, ValidationPath, shrinkage
+from mercer.selection.filters import RANK, Decomposition, Filtered, ValidationPath, shrinkage
 from mercer.selection.folds import as_splitter
 from mercer.selection.hull import minimize_over_hull
 from mercer.selection.relaxation import relax
@@ -25,6 +25,9 @@ from mercer.selection.relaxation import relax
 __all__ = ["FusedLSSVR"]
 
 Indices = NDArray[np.intp]
+
+# A filter free to keep components this small fits the noise of validation data with them.
+RELAXED_RANK = 1e-8
 
 
 class FusedLSSVR(Found):
@@ -41,6 +44,8 @@ class FusedLSSVR(Found):
     * ``"hull"``: its convex hull, averages of machines. A few values of C are active.
     * ``"spectral"``: all filters of the eigenvalues that are ordered as those of a C are. Their
       minimum bounds that of the curve from below, and a machine with the nearest C from above.
+      Components below 1e-8 of the largest eigenvalue are left out, in the curve as well; for the
+      other sets below 1e-10.
     * ``"nw"``: a start, no minimum: with the residuals of the Nadaraya-Watson smoother in place
       of those of the machine, the coefficients are proportional to C.
 
@@ -189,7 +194,8 @@ class FusedLSSVR(Found):
         if G is not None and G.shape[1] >= len(Y):
             G = None
         K = np.asarray(gram.dense(), dtype=np.float64) if G is None else None
-        sample = _Sample(K, G, B, Y, weights)
+        rank = RELAXED_RANK if self.strategy == "spectral" else RANK
+        sample = _Sample(K, G, B, Y, weights, rank)
         whole = sample.decompose(live)
         given = X_val is not None
         splits = (
@@ -281,15 +287,17 @@ class FusedLSSVR(Found):
 class _Sample:
     """A sample whose rows are decomposed, with the kernel matrix or a factor of it."""
 
-    def __init__(self, K: Array | None, G: Array | None, B: Array, Y: Array, weights: Array):
-        self.K, self.G, self.B, self.Y, self.weights = K, G, B, Y, weights
+    def __init__(
+        self, K: Array | None, G: Array | None, B: Array, Y: Array, weights: Array, rank: float
+    ):
+        self.K, self.G, self.B, self.Y, self.weights, self.rank = K, G, B, Y, weights, rank
 
     def decompose(self, rows: Indices) -> Decomposition:
         B, weights = self.B[rows], self.weights[rows]
         if self.K is None:
             assert self.G is not None
-            return Decomposition(None, B, weights, factor=self.G[rows])
-        return Decomposition(self.K[np.ix_(rows, rows)], B, weights)
+            return Decomposition(None, B, weights, factor=self.G[rows], rank=self.rank)
+        return Decomposition(self.K[np.ix_(rows, rows)], B, weights, rank=self.rank)
 
     def cross(self, held_out: Indices, rows: Indices) -> Array:
         if self.K is None:
