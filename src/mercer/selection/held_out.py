@@ -21,8 +21,8 @@ __all__ = ["choose_weight", "held_out_loss", "splitter"]
 
 Array = NDArray[np.float64]
 
-# Weights that are tried, a decade apart, then half a decade around the best.
-DECADES = (0.1, 1.0, 10.0, 100.0, 1000.0)
+# Weights that are tried around the one given, a decade apart, then half a decade around the best.
+DECADES = (0.01, 0.1, 1.0, 10.0)
 HALF = 10**0.5
 NUS = (0.1, 0.2, 0.3, 0.45, 0.6, 0.8)
 # A path ends when so many values in a row were worse than the best by this factor.
@@ -43,6 +43,7 @@ def choose_weight(
     Parameters
     ----------
     estimator : KernelMachine
+        With the weight C to look around.
     X, y, sample_weight
         The sample.
     kernel : Kernel
@@ -64,7 +65,7 @@ def choose_weight(
         if path.name == "nu":
             path.follow(NUS)
         else:
-            path.follow(DECADES)
+            path.follow([decade * float(estimator.C) for decade in DECADES])
             best = path.best()
             path.follow((best / HALF, best * HALF))
     except Stop:

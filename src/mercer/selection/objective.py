@@ -168,7 +168,7 @@ def criterion_of(criterion: Criterion | str) -> Criterion:
         return criterion
     if criterion not in CRITERIA:
         raise ValueError(
-            f"criterion must be one of {sorted(CRITERIA)} or a Criterion of mercer.smoothing, got "
-            f"{criterion!r}."
+            f"criterion must be 'auto', one of {sorted(CRITERIA)} or a Criterion of "
+            f"mercer.smoothing, got {criterion!r}."
         )
     return CRITERIA[criterion]()

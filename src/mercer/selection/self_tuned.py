@@ -26,7 +26,17 @@ from mercer.smoothing import Criterion
 
 __all__ = ["LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV"]
 
-TUNING = ("criterion", "ard", "budget", "max_time", "max_rows", "starts", "prior", "random_state")
+TUNING = (
+    "criterion",
+    "ard",
+    "refine",
+    "budget",
+    "max_time",
+    "max_rows",
+    "starts",
+    "prior",
+    "random_state",
+)
 
 
 def _machine_has(name: str) -> Function:
@@ -43,8 +53,9 @@ class SelfTuned(BaseEstimator, ABC):  # type: ignore[misc]
     """A machine behind :func:`tune`: declare which."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "criterion": [StrOptions(set(CRITERIA)), Criterion],
+        "criterion": [StrOptions({"auto", *CRITERIA}), Criterion],
         "ard": ["boolean"],
+        "refine": ["boolean"],
         "budget": [Interval(Integral, 1, None, closed="left")],
         "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
         "max_rows": [Interval(Integral, 2, None, closed="left")],
@@ -84,6 +95,9 @@ class SelfTuned(BaseEstimator, ABC):  # type: ignore[misc]
         self
         """
         how = {name: getattr(self, name) for name in TUNING if hasattr(self, name)}
+        how["random_state"] = self.random_state
+        if not isinstance(getattr(self, "epsilon", "auto"), str):
+            how["fixed"] = ("epsilon",)
         found = tune(self._machine(), X, y, sample_weight=sample_weight, **how)
         self.tuning_, self.machine_ = found, found.best_estimator_
         self.kernel_ = self.machine_.kernel_
@@ -156,7 +170,7 @@ class LSSVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
     ----------
     kernel : Kernel or str, default="rbf"
         Reproducing kernel of the penalty; its positive parameters are tuned.
-    criterion : Criterion or {"loo", "gcv", "aic", "bic", "evidence"}, default="loo"
+    criterion : Criterion or {"auto", "loo", "gcv", "aic", "bic", "evidence"}, default="auto"
         What is minimized.
     ard : bool, default=False
         Give every feature a length scale of its own.
@@ -198,15 +212,15 @@ class LSSVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
         self,
         kernel: Kernel | str = "rbf",
         *,
-        criterion: Criterion | str = "loo",
+        criterion: Criterion | str = "auto",
         ard: bool = False,
         standardize: bool = True,
         null_space: NullSpace | None = None,
-        budget: int = 20,
+        budget: int = 30,
         max_time: float | None = None,
         max_rows: int = 2000,
         starts: int = 1,
-        prior: float = 5.0,
+        prior: float = 2.0,
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
@@ -261,17 +275,17 @@ class LSSVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
         self,
         kernel: Kernel | str = "rbf",
         *,
-        criterion: Criterion | str = "loo",
+        criterion: Criterion | str = "auto",
         ard: bool = False,
         standardize: bool = True,
         null_space: NullSpace | None = None,
         codes: Any = "one-vs-rest",
         class_weight: dict[Any, float] | str | None = None,
-        budget: int = 20,
+        budget: int = 30,
         max_time: float | None = None,
         max_rows: int = 2000,
         starts: int = 1,
-        prior: float = 5.0,
+        prior: float = 2.0,
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
@@ -302,8 +316,8 @@ class LSSVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
 class SVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
     r"""Support vector regression that tunes itself.
 
-    Kernel and widths are those of the least-squares machine, C is chosen by cross-validation along
-    a path; see :func:`tune`.
+    Kernel and widths are those of the least-squares machine, C and the tube follow from the noise
+    that it leaves; see :func:`tune`.
 
     Parameters
     ----------
@@ -311,6 +325,8 @@ class SVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
         As in :class:`LSSVRCV`.
     epsilon : float or "auto", default="auto"
         Half-width of the tube, as in :class:`SVR`; by the noise if automatic.
+    refine : bool, default=False
+        Choose C by cross-validation along a path.
     budget, max_time, max_rows, starts, prior, random_state :
         As in :func:`tune`.
 
@@ -335,15 +351,16 @@ class SVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
         kernel: Kernel | str = "rbf",
         *,
         epsilon: float | str = "auto",
-        criterion: Criterion | str = "loo",
+        criterion: Criterion | str = "auto",
         ard: bool = False,
         standardize: bool = True,
         null_space: NullSpace | None = None,
-        budget: int = 20,
+        refine: bool = False,
+        budget: int = 30,
         max_time: float | None = None,
         max_rows: int = 2000,
         starts: int = 1,
-        prior: float = 5.0,
+        prior: float = 2.0,
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
@@ -352,6 +369,7 @@ class SVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
         self.ard = ard
         self.standardize = standardize
         self.null_space = null_space
+        self.refine = refine
         self.budget = budget
         self.max_time = max_time
         self.max_rows = max_rows
@@ -371,8 +389,8 @@ class SVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
 class SVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
     r"""Support vector classification that tunes itself.
 
-    Kernel and widths are those of the least-squares machine of the targets ±1, C is chosen by
-    cross-validation along a path; see :func:`tune`.
+    Kernel and widths are those of the least-squares machine of the targets ±1, and C follows from
+    its own; see :func:`tune`.
 
     Parameters
     ----------
@@ -380,6 +398,8 @@ class SVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
         As in :class:`LSSVRCV`.
     class_weight : dict or "balanced", optional
         Factors of ``C`` by class.
+    refine : bool, default=False
+        Choose C by cross-validation along a path.
     budget, max_time, max_rows, starts, prior, random_state :
         As in :func:`tune`.
 
@@ -405,16 +425,17 @@ class SVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
         self,
         kernel: Kernel | str = "rbf",
         *,
-        criterion: Criterion | str = "loo",
+        criterion: Criterion | str = "auto",
         ard: bool = False,
         standardize: bool = True,
         null_space: NullSpace | None = None,
         class_weight: dict[Any, float] | str | None = None,
-        budget: int = 20,
+        refine: bool = False,
+        budget: int = 30,
         max_time: float | None = None,
         max_rows: int = 2000,
         starts: int = 1,
-        prior: float = 5.0,
+        prior: float = 2.0,
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
@@ -423,6 +444,7 @@ class SVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
         self.standardize = standardize
         self.null_space = null_space
         self.class_weight = class_weight
+        self.refine = refine
         self.budget = budget
         self.max_time = max_time
         self.max_rows = max_rows

@@ -14,13 +14,14 @@ from sklearn.base import clone
 
 from mercer.estimators.base import KernelMachine
 from mercer.gram.dense import Dense
+from mercer.kernels.base import Kernel
 from mercer.problems.reductions import linear_system
 from mercer.problems.risk import RegularizedRisk
 from mercer.selection._statement import Statement, state
 from mercer.selection.held_out import choose_weight
 from mercer.selection.objective import Objective, Stop, Trial, criterion_of
 from mercer.selection.space import Space
-from mercer.smoothing import Criterion
+from mercer.smoothing import Criterion, Evidence, LeaveOneOut
 
 __all__ = ["Tuning", "tune"]
 
@@ -62,7 +63,7 @@ class Tuning:
     """Everything that was tried, in the order of time."""
 
     status_: str
-    """``"converged"``, or what ended the search before."""
+    """``"converged"``, ``"stopped"``, or which budget was spent."""
 
     seconds_: float
     """Time that it took, without the last fit."""
@@ -99,14 +100,16 @@ def tune(
     y: Any,
     *,
     sample_weight: Any = None,
-    criterion: Criterion | str = "loo",
+    criterion: Criterion | str = "auto",
     parameters: Sequence[str] | None = None,
     ard: bool = False,
-    budget: int = 20,
+    fixed: Sequence[str] = (),
+    refine: bool = False,
+    budget: int = 30,
     max_time: float | None = None,
     max_rows: int = 2000,
     starts: int = 1,
-    prior: float = 5.0,
+    prior: float = 2.0,
     refit: bool = True,
     random_state: Any = 0,
     callback: Callable[[Trial], object] | None = None,
@@ -115,9 +118,12 @@ def tune(
 
     A least-squares machine is tuned by the gradient of the criterion itself, which costs a few
     factorizations in all, however many parameters there are. It starts where a few widths, for each
-    of which one eigendecomposition tells all weights C, do best on some of the rows. Other machines
-    take their kernel from the least-squares machine of the same targets, ±1 for classes, and their
-    own C, or nu, by cross-validation along a path.
+    of which one eigendecomposition tells all weights C, do best on some of the rows. With `ard` the
+    length scales of the features then part, and the criterion decides whether they should have.
+
+    Other machines take their kernel from the least-squares machine of the same targets, ±1 for
+    classes, and C, epsilon and nu from what it leaves of them, as ``C="auto"`` does; with `refine`
+    C is looked for around that by cross-validation along a path.
 
     Parameters
     ----------
@@ -130,22 +136,28 @@ def tune(
         Targets, or class labels.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the samples.
-    criterion : Criterion or {"loo", "gcv", "aic", "bic", "evidence"}, default="loo"
-        What is minimized for the least-squares machine: the exact leave-one-out error by default;
-        see :mod:`mercer.smoothing`.
+    criterion : Criterion or {"auto", "loo", "gcv", "aic", "bic", "evidence"}, default="auto"
+        What is minimized for the least-squares machine, see :mod:`mercer.smoothing`. "auto" is the
+        exact leave-one-out error; a regression's scales of single features are told apart by the
+        evidence, which is less easily fooled by many of them.
     parameters : sequence of str, optional
         Parameters of the kernel to tune, as in its ``get_params``; all by default.
     ard : bool, default=False
-        Give every feature a length scale of its own.
-    budget : int, default=20
-        Largest number of evaluations on all rows; it takes five or so, more with `ard`.
+        Give every feature a length scale of its own, if the criterion gains by it.
+    fixed : sequence of {"C", "epsilon", "nu"}
+        Parameters of a machine with another loss that stay as they are.
+    refine : bool, default=False
+        Choose C, or nu, of a machine with another loss by five folds along a path.
+    budget : int, default=30
+        Largest number of evaluations on all rows; it takes ten or so, up to twice as many as this
+        with `ard`.
     max_time : float, optional
         Seconds after which the best so far is taken.
     max_rows : int, default=2000
         Largest sample that hyperparameters are chosen from; a larger one is drawn from at random.
     starts : int, default=1
         From how many of the widths to descend.
-    prior : float, default=5.0
+    prior : float, default=2.0
         How much length scales of features are drawn together, with `ard`; 0 for not at all. A
         factor e between one feature and the others costs as much as half of this in likelihood.
     refit : bool, default=True
@@ -181,40 +193,76 @@ def tune(
     began = time.perf_counter()
     whole = state(estimator, X, y, sample_weight)
     rng = np.random.default_rng(random_state)
-    some = _drawn(whole, max_rows, rng)
-    space = Space.of(whole.kernel, _features(whole.X), parameters, ard)
-    objective = Objective(
-        some,
-        space,
-        criterion_of(criterion),
-        prior,
-        np.inf if max_time is None else began + max_time,
-        callback,
-        began=began,
-    )
-    best, status = _descend(objective, budget, starts, rng)
-    value = best.value
-    kernel, C = space.at(best.theta)
-    params: dict[str, Any] = {"kernel": kernel, "C": C}
-    if not is_least_squares(estimator):
-        chosen, value, status = choose_weight(estimator, X, y, sample_weight, kernel, objective)
-        params = {"kernel": kernel} | chosen
+    some, p = _drawn(whole, max_rows, rng), _features(whole.X)
+    main, scales = _criteria(criterion, some.classification)
+
+    def objective(kernel: Kernel, criterion: Criterion, each: bool) -> Objective:
+        return Objective(
+            some,
+            Space.of(kernel, p, parameters, each),
+            criterion,
+            prior,
+            np.inf if max_time is None else began + max_time,
+            callback,
+            began=began,
+        )
+
+    stages = [objective(whole.kernel, main, False)]
+    best, status = _descend(stages[0], budget, starts, rng)
+    if ard and status != "stopped":
+        apart = objective(best.kernel, scales, True)
+        each, status = _minimum(apart, apart.space.start(best.C), 2 * budget, "scales")
+        together = objective(each.kernel, main, False)
+        stages += [apart, together]
+        if status != "stopped":
+            other, _ = _minimum(together, together.space.start(each.C), budget, "descent")
+            best = min(best, other, key=lambda one: one.value)
+    value, params = best.value, {"kernel": best.kernel, "C": best.C}
     if getattr(estimator, "standardize", False):
         params["standardize"] = False  # the kernel's length scales have it in them now
-    machine = clone(estimator).set_params(**params)
+    machine = clone(estimator)
+    given = {} if sample_weight is None else {"sample_weight": sample_weight}
+    fitted = False
+    if not is_least_squares(estimator):
+        del params["C"]
+        auto = {
+            name: "auto"
+            for name in ("C", "epsilon", "nu")
+            if name in machine.get_params(deep=False) and name not in fixed
+        }
+        machine.set_params(**params, **auto).fit(X, y, **given)
+        params |= {name: float(getattr(machine, f"{name}_")) for name in auto}
+        machine.set_params(**params)
+        fitted = True
+        if refine and status != "stopped" and not {"C", "nu"} <= set(fixed):
+            chosen, value, status = choose_weight(
+                machine, X, y, sample_weight, best.kernel, stages[0]
+            )
+            fitted = chosen.items() <= params.items()
+            params |= chosen
+            machine = machine if fitted else clone(machine).set_params(**params)
     seconds = time.perf_counter() - began
-    if refit:
-        machine.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))
+    machine.set_params(**params)
+    if refit and not fitted:
+        machine.fit(X, y, **given)
     return Tuning(
-        machine,
+        machine if refit else clone(machine),
         params,
         value,
-        objective.criterion,
-        objective.trials,
+        main,
+        [trial for stage in stages for trial in stage.trials],
         status,
         seconds,
-        _notes(space, best.theta, whole.n, some.n),
+        _notes(whole.kernel, best.kernel, stages[0].space.names, whole.n, some.n),
     )
+
+
+def _criteria(criterion: Criterion | str, classification: bool) -> tuple[Criterion, Criterion]:
+    """Return what decides, and what tells the scales of features apart."""
+    if isinstance(criterion, str) and criterion == "auto":
+        return LeaveOneOut(), LeaveOneOut() if classification else Evidence()
+    chosen = criterion_of(criterion)
+    return chosen, chosen
 
 
 def is_least_squares(estimator: KernelMachine) -> bool:
@@ -230,7 +278,8 @@ def is_least_squares(estimator: KernelMachine) -> bool:
 @dataclass(frozen=True, eq=False)
 class _Best:
     value: float
-    theta: Array
+    kernel: Kernel
+    C: float
 
 
 def _drawn(statement: Statement, rows: int, rng: np.random.Generator) -> Statement:
@@ -247,46 +296,53 @@ def _features(X: Any) -> int:
 def _descend(
     objective: Objective, budget: int, starts: int, rng: np.random.Generator
 ) -> tuple[_Best, str]:
-    """Return the best hyperparameters found, and why the search ended."""
+    """Return the best hyperparameters found from several starts, and why the search ended."""
     whole = objective.statement
-    few = _drawn(whole, FEW, rng)
+    few, status = _drawn(whole, FEW, rng), "converged"
     try:
-        begun = sorted(_starts(objective, few), key=lambda one: one.value)[: max(starts, 1)]
-        ends = []
-        for one in begun:
-            theta = one.theta
-            # Far from the optimum a part of the sample shows the way as well as all of it.
-            if 2 * few.n < whole.n:
-                theta = _minimized(objective, few, theta, budget, "part")
-            ends.append(theta)
-        for theta in ends:
-            _minimized(objective, whole, theta, budget, "descent")
+        begun = sorted(_starts(objective, few), key=lambda one: one[0])[: max(starts, 1)]
+        thetas = [theta for _, theta in begun]
+        # Far from the optimum a part of the sample shows the way as well as all of it.
+        if 2 * few.n < whole.n:
+            thetas = [_minimized(objective, few, one, budget, "part")[0] for one in thetas]
+        for theta in thetas:
+            _, status = _minimized(objective, whole, theta, budget, "descent")
     except Stop:
-        return _best(objective, whole.n), "stopped"
-    return _best(objective, whole.n), "converged"
+        status = "stopped"
+    return _best(objective), status
 
 
-def _best(objective: Objective, rows: int) -> _Best:
+def _minimum(objective: Objective, theta: Array, budget: int, stage: str) -> tuple[_Best, str]:
+    """Return the best hyperparameters found from one start, and why the search ended."""
+    try:
+        _, status = _minimized(objective, objective.statement, theta, budget, stage)
+    except Stop:
+        status = "stopped"
+    return _best(objective), status
+
+
+def _best(objective: Objective) -> _Best:
     """Return the best trial on most rows."""
     pairs = list(zip(objective.trials, objective.thetas, strict=True))
-    most = [pair for pair in pairs if pair[0].rows == rows] or pairs
-    trial, theta = min(most, key=lambda pair: pair[0].value)
-    return _Best(trial.value, theta)
+    most = max(trial.rows for trial, _ in pairs)
+    trial, theta = min(
+        (pair for pair in pairs if pair[0].rows == most), key=lambda pair: pair[0].value
+    )
+    return _Best(trial.value, *objective.space.at(theta))
 
 
-def _starts(objective: Objective, few: Statement) -> list[_Best]:
+def _starts(objective: Objective, few: Statement) -> list[tuple[float, Array]]:
     """Return a start for each of some widths, with the best C for it."""
     space = objective.space
-    rest = space.start(1.0)
     found = []
-    for theta in _widths(space, few, rest):
+    for theta in _widths(space, few, space.start(1.0)):
         kernel, _ = space.at(theta)
         size = float(np.mean(kernel.diag(few.X))) or 1.0
         values = objective.curve(few, theta, WEIGHTS / size, "start")
         best = int(np.argmin(values))
         theta = theta.copy()
         theta[-1] = np.log(WEIGHTS[best] / size)
-        found.append(_Best(float(values[best]), theta))
+        found.append((float(values[best]), theta))
     return found
 
 
@@ -315,7 +371,7 @@ def _widths(space: Space, few: Statement, rest: Array) -> list[Array]:
 
 def _minimized(
     objective: Objective, statement: Statement, theta: Array, budget: int, stage: str
-) -> Array:
+) -> tuple[Array, str]:
     """Descend from a start, in logarithms, until the criterion hardly changes."""
     scale = np.ones_like(theta)
     scale[-1] = STEEP
@@ -335,17 +391,19 @@ def _minimized(
         bounds=bounds,
         options=options,
     )
-    return np.asarray(answer.x * scale)
+    ended = "converged" if answer.nfev < budget else f"budget of {budget} evaluations spent"
+    return np.asarray(answer.x * scale), ended
 
 
-def _notes(space: Space, theta: Array, n: int, used: int) -> list[str]:
+def _notes(start: Kernel, best: Kernel, names: Sequence[str], n: int, used: int) -> list[str]:
     notes = []
     if used < n:
         notes.append(f"Chosen from {used} of {n} rows; raise max_rows to use more.")
-    if np.any(np.abs(theta[:-1] - space.start(1.0)[:-1]) > FAR - 0.1):
-        notes.append(
-            "A parameter of the kernel went as far as it may: the data do not determine it."
-        )
+    before, after = start.get_params(), best.get_params()
+    for name in names:
+        moved = np.abs(np.log(np.asarray(after[name], dtype=float) / before[name]))
+        if np.any(moved > FAR - 0.1):
+            notes.append(f"{name} went as far as it may: the data do not determine it.")
     return notes
 
 
