@@ -4,6 +4,7 @@ from mercer.plotting.criterion import CriterionDisplay
 from mercer.plotting.differogram import DifferogramDisplay
 from mercer.plotting.filters import ComparisonDisplay, FilterDisplay, PenaltyDisplay
 from mercer.plotting.gram import GramDisplay
+from mercer.plotting.influence import InfluenceDisplay, StatisticsDisplay
 from mercer.plotting.kernels import KernelDisplay, PriorDisplay
 from mercer.plotting.machine import MachineFilterDisplay
 from mercer.plotting.path import PathDisplay
@@ -14,9 +15,11 @@ __all__ = [
     "DifferogramDisplay",
     "FilterDisplay",
     "GramDisplay",
+    "InfluenceDisplay",
     "KernelDisplay",
     "MachineFilterDisplay",
     "PathDisplay",
     "PenaltyDisplay",
     "PriorDisplay",
+    "StatisticsDisplay",
 ]
