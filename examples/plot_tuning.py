@@ -42,8 +42,8 @@ y = (
     + rng.normal(size=200)
 )
 
-one = tune(LSSVR(), X, y)
-each = tune(LSSVR(), X, y, ard=True, budget=40)
+one = tune(LSSVR(), X, y, criterion="loo")
+each = tune(LSSVR(), X, y, criterion="loo", ard=True)
 print(one.report())
 
 # %%

@@ -89,12 +89,15 @@ class Objective:
     listener: Callable[[Trial], object] | None = None
     trials: list[Trial] = field(default_factory=list)
     thetas: list[Array] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)
 
     def record(self, stage: str, theta: Array, value: float, rows: int) -> None:
         """Keep an evaluation, and stop if there should be no more."""
         kernel, C = self.space.at(theta)
         self.thetas.append(theta.copy())
+        uneven, _ = self.space.spread(theta)
+        self.scores.append(self._logarithm(value) + self._scale(rows) * uneven)
         self.note(stage, kernel, {"C": C}, value, rows)
 
     def note(
@@ -151,11 +154,19 @@ class Objective:
         gradient = self.space.gradient(kernel, slopes, by_log_C)
         self.record(stage, theta, value, statement.n)
         if self.criterion.positive:
-            value, gradient = float(np.log(value)), gradient / value
+            gradient = gradient / value
         uneven, slope = self.space.spread(theta)
+        scale = self._scale(statement.n)
+        return self._logarithm(value) + scale * uneven, gradient + scale * slope
+
+    def _logarithm(self, value: float) -> float:
+        """Return a criterion as it is minimized: means of losses by their logarithms."""
+        return float(np.log(value)) if self.criterion.positive and value > 0 else value
+
+    def _scale(self, rows: int) -> float:
+        """Return what unequal length scales cost."""
         # log J is about 2/n times a log-likelihood; a factor e between features costs prior/2.
-        scale = 2.0 * self.prior / statement.n
-        return value + scale * uneven, gradient + scale * slope
+        return 2.0 * self.prior / rows
 
     def _for(self, statement: Statement) -> Criterion:
         """Return the criterion for the samples of a statement that have weight."""

@@ -163,8 +163,8 @@ class SelfTuned(BaseEstimator, ABC):  # type: ignore[misc]
 class LSSVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
     r"""Least-squares support vector regression that tunes itself.
 
-    The weight C and the kernel's length scales minimize the exact leave-one-out error, or another
-    criterion, by its gradient; see :func:`tune`.
+    The weight C and the kernel's length scales minimize the evidence, the exact leave-one-out error
+    or another criterion by its gradient; see :func:`tune`.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class LSSVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
         max_time: float | None = None,
         max_rows: int = 2000,
         starts: int = 1,
-        prior: float = 2.0,
+        prior: float = 5.0,
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
@@ -285,7 +285,7 @@ class LSSVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
         max_time: float | None = None,
         max_rows: int = 2000,
         starts: int = 1,
-        prior: float = 2.0,
+        prior: float = 5.0,
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
@@ -360,7 +360,7 @@ class SVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
         max_time: float | None = None,
         max_rows: int = 2000,
         starts: int = 1,
-        prior: float = 2.0,
+        prior: float = 5.0,
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
@@ -435,7 +435,7 @@ class SVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
         max_time: float | None = None,
         max_rows: int = 2000,
         starts: int = 1,
-        prior: float = 2.0,
+        prior: float = 5.0,
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
