@@ -6,6 +6,8 @@ from mercer.linear import NormRegression, location
 from reproductions.outcome import Result, at_most, near
 
 N, D = 100, 5
+# What a box and its whiskers show of the runs.
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 NORMS = ("absolute", "huber", "squared", "maximum")
 NAMES = {"absolute": "L1", "huber": "Huber", "squared": "L2", "maximum": "L∞"}
 
@@ -47,7 +49,9 @@ def run(short: bool = False, random_state: int = 0) -> Result:
     for kind, reference in REFERENCE.items():
         E = errors(kind, runs, random_state)
         mean, error = E.mean(axis=0), E.std(axis=0) / np.sqrt(runs)
-        data[kind] = {NAMES[norm]: E[:, k].tolist() for k, norm in enumerate(NORMS)}
+        data[kind] = {
+            NAMES[norm]: np.quantile(E[:, k], QUANTILES).tolist() for k, norm in enumerate(NORMS)
+        }
         for k, norm in enumerate(NORMS):
             share = 0.25 if norm == "maximum" else 0.10
             claims.append(
