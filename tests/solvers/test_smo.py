@@ -3,7 +3,6 @@
 import dataclasses
 
 import numpy as np
-import pytest
 
 from mercer.gram import Dense, Indexed, Tiled
 from mercer.kernels import Gaussian, Linear
@@ -310,3 +309,16 @@ def test_repeated_samples_through_an_indexed_gram():
     double = RegularizedRisk(Hinge(), Dense(K), risk.y, 2.0 * risk.c, risk.B)
     left, right = minimize(twice, SMO(tol=1e-8)), minimize(double, SMO(tol=1e-8))
     assert left.objective == pytest.approx(right.objective, rel=1e-6)
+
+
+@pytest.mark.skipif(bool(data.MISSING), reason=data.MISSING)
+def test_weights_beyond_float32_do_not_stall():
+    """Rounding of float32 values times C is more than the tolerance: steps must go on in float64."""
+    X, y, *_ = data.table("airfoil")
+    some = np.random.default_rng(0).permutation(len(y))[:800]
+    X, y = (X[some] - X[some].mean(axis=0)) / X[some].std(axis=0), y[some]
+    risk = RegularizedRisk(
+        EpsilonInsensitive(1.397), Tiled(Gaussian(1.43), X), y, 1046.0, np.ones((800, 1))
+    )
+    solution = minimize(risk, SMO(max_iter=400_000))
+    assert solution.status is Status.CONVERGED

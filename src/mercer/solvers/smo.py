@@ -42,6 +42,9 @@ OUTSIDE, INSIDE = 0.1, 0.05
 # Kernel values are float32 down to this tolerance, above so many samples; then products are
 # measured on some points, and where they are not good enough the last steps are taken in float64.
 SINGLE, EXACT = 1e-4, 512
+# So many steps a sample are enough to find the minimum of a matrix in float32, unless its rounding
+# times large weights is more than the tolerance: then there may be none to find.
+STALL = 50
 # Relative distance from a bound that is rounding.
 SNAP = 1e-12
 # Rounds for columns that multipliers meet begin at this part of the targets, and end once decision
@@ -111,8 +114,11 @@ class SMO(Solver):
         with team():
             store = self._store(state.K.single() if single else state.K)
             store.add(state.F, *state.pending())
-            self._decompose(state, store, monitor)
-        return state.answer()
+            self._decompose(state, store, monitor, most=STALL * risk.n if single else np.inf)
+        answer = state.answer()
+        if single and state.survey()[2] > self.tol and monitor.status is None:
+            return self.polish(risk, answer, monitor)
+        return answer
 
     def polish(self, risk: RegularizedRisk, answer: Answer, monitor: Monitor) -> Answer:
         """Take the last steps over rows in the precision of the matrix itself."""
@@ -168,15 +174,24 @@ class SMO(Solver):
         return int(np.clip(np.sqrt(self.cache_bytes / 4 / K.dtype.itemsize), 4, WORKING_SET))
 
     def _decompose(
-        self, state: _State, rows: RowStore, monitor: Monitor, tol: float | None = None
+        self,
+        state: _State,
+        rows: RowStore,
+        monitor: Monitor,
+        tol: float | None = None,
+        most: float = np.inf,
     ) -> None:
-        """Solve on one working set after the other, over rows of K that are kept."""
+        """Solve on one working set after the other, over rows of K that are kept.
+
+        Ends at the tolerance, at a limit of the monitor, or after ``most`` steps.
+        """
+        most += state.steps
         size, tol = self._size(rows.K), self.tol if tol is None else tol
         watched = monitor.listener is not None
         report, idle = 0.0 if watched else PAUSE, 0
         while True:
             up, down, violation, rise, fall = state.survey()
-            if violation <= tol or idle > 2 or monitor.spent(state.steps):
+            if violation <= tol or idle > 2 or state.steps > most or monitor.spent(state.steps):
                 return
             if monitor.elapsed >= report:
                 begin = monitor.elapsed
@@ -184,7 +199,7 @@ class SMO(Solver):
                     return
                 report = monitor.elapsed + (0.0 if watched else LISTEN * (monitor.elapsed - begin))
             # Who watches sees the gap fall at doubling distances.
-            most = state.steps if watched else np.inf
+            short = state.steps if watched else np.inf
             W, looseness = state.working_set(up, down, rise, fall, size)
             inside = state.back[W]
             square = rows.square(inside)
@@ -196,7 +211,7 @@ class SMO(Solver):
                 down[W],
                 *state.restrict(W),
                 max(0.5 * tol, looseness * violation),
-                monitor.left(state.steps, int(max(100, min(WORK / len(W), most)))),
+                monitor.left(state.steps, int(max(100, min(WORK / len(W), short)))),
                 100,
             )
             state.steps += taken
