@@ -150,7 +150,7 @@ def jaakkola_haussler(machine: Any, X: Any, y: Any, *, sample_weight: Any = None
     References
     ----------
     T. Jaakkola, D. Haussler, Probabilistic kernel regression models, AISTATS 1999. The inequality
-    is reversed in eq. (1.84) of *Large margin classifiers*, and right in its (2.2), (2.3).
+    is reversed in eq. (1.84) of *Advances in Large Margin Classifiers*, and right in (2.2), (2.3).
     """
     m = _margin(machine, X, y, sample_weight)
     return _bound("Jaakkola-Haussler", m.margin <= m.alpha * m.k, certified=not m.risk.q)
@@ -209,7 +209,7 @@ def span_rule(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) -> Err
     References
     ----------
     V. Vapnik, O. Chapelle, Bounds on error expectation for support vector machines, Neural
-    Computation 12 (2000), theorem 3.
+    Computation 12 (2000).
     """
     m = _margin(machine, X, y, sample_weight)
     return _bound("span rule", m.margin <= m.alpha * _spans(m), certified=False)
@@ -260,7 +260,7 @@ def span_bound(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) -> Er
     References
     ----------
     V. Vapnik, O. Chapelle, Bounds on error expectation for support vector machines, Neural
-    Computation 12 (2000), lemma 3 and theorem 2.
+    Computation 12 (2000).
     """
     m = _margin(machine, X, y, sample_weight)
     if m.risk.q != 1 or np.ptp(m.risk.c) > 0 or np.ptp(m.risk.B) > 0:
@@ -368,7 +368,7 @@ def radius_margin(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) ->
     References
     ----------
     O. Chapelle, V. Vapnik, O. Bousquet, S. Mukherjee, Choosing multiple parameters for support
-    vector machines, Machine Learning 46 (2002), eq. (21), (22); K.-M. Chung, W.-C. Kao, C.-L. Sun,
+    vector machines, Machine Learning 46 (2002); K.-M. Chung, W.-C. Kao, C.-L. Sun,
     L.-L. Wang, C.-J. Lin, Radius margin bounds for support vector machines with the RBF kernel,
     Neural Computation 15 (2003).
     """

@@ -143,7 +143,7 @@ class ComplementarityProgram:
     A, e : (k, m) and (k,) arrays, optional
         Equality rows.
     lower, upper : (m,) array, optional
-        Bounds that hold zero; none by default.
+        Bounds; none by default.
 
     Examples
     --------
@@ -287,7 +287,13 @@ class ComplementarityProgram:
 
 
 def svm_program(
-    risk: RegularizedRisk, K: Array, y: Array, B: Array | None = None, *, C_max: float = 1e3
+    risk: RegularizedRisk,
+    K: Array,
+    y: Array,
+    B: Array | None = None,
+    *,
+    C_min: float = 1e-3,
+    C_max: float = 1e3,
 ) -> ComplementarityProgram:
     r"""Write a support vector machine fused with validation as one program in ``(alpha, ..., C)``.
 
@@ -307,8 +313,10 @@ def svm_program(
         The machine with hinge loss, its weights those of C = 1.
     K, y, B : arrays
         Kernel between m validation and the n training samples, their labels, and their columns.
-    C_max : float, default=1e3
-        Largest C.
+    C_min, C_max : float
+        Smallest and largest C; at zero the training sample would leave b to the validation sample.
+        Where it leaves an interval for b (no support vector is free) the program takes the best of
+        it, a path one end or the middle.
 
     References
     ----------
@@ -332,6 +340,6 @@ def svm_program(
     A[2 * n :, alpha] = (risk.B * labels[:, None]).T
     lower, upper = np.zeros(m), np.full(m, np.inf)
     lower[free] = -np.inf
-    upper[last] = C_max
+    lower[last], upper[last] = C_min, C_max
     pairs = [(i, n + i) for i in range(n)] + [(2 * n + i, 3 * n + i) for i in range(n)]
     return ComplementarityProgram(F.T @ F, -F.T @ np.asarray(y, float), pairs, A, e, lower, upper)

@@ -89,8 +89,8 @@ def selection_statistics(
 
     References
     ----------
-    J. Weston, R. Herbrich, Adaptive margin support vector machines, in *Large margin classifiers*,
-    figure 2.7.
+    J. Weston, R. Herbrich, Adaptive margin support vector machines, in *Advances in Large
+    Margin Classifiers*, figure 2.7.
 
     Examples
     --------
@@ -191,8 +191,8 @@ def median_of_five(
 
     References
     ----------
-    J. Weston, R. Herbrich, Adaptive margin support vector machines, in *Large margin classifiers*,
-    section 2.6.2, after G. Raetsch, T. Onoda, K.-R. Mueller (1998).
+    J. Weston, R. Herbrich, Adaptive margin support vector machines, in *Advances in Large
+    Margin Classifiers*, section 2.6.2, after G. Raetsch, T. Onoda, K.-R. Mueller (1998).
 
     Examples
     --------
