@@ -3,7 +3,9 @@
 import dataclasses
 
 import numpy as np
+import pytest
 
+import data
 from mercer.gram import Dense, Indexed, Tiled
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import (
@@ -313,7 +315,7 @@ def test_repeated_samples_through_an_indexed_gram():
 
 @pytest.mark.skipif(bool(data.MISSING), reason=data.MISSING)
 def test_weights_beyond_float32_do_not_stall():
-    """Rounding of float32 values times C is more than the tolerance: steps must go on in float64."""
+    """Rounding of float32 values times C is more than the tolerance: steps go on in float64."""
     X, y, *_ = data.table("airfoil")
     some = np.random.default_rng(0).permutation(len(y))[:800]
     X, y = (X[some] - X[some].mean(axis=0)) / X[some].std(axis=0), y[some]
