@@ -42,7 +42,7 @@ DEFAULT = [
     *REPLACEMENTS,
     *(SVC(kernel="precomputed"), SVR(kernel="precomputed")),
     *(HuberSVR(), QuantileSVR(), KernelLogisticRegression(), KernelRegressor(), KernelClassifier()),
-    *(RobustLSSVR(), RobustLSSVR(method="bisquare")),
+    *(RobustLSSVR(c=1.0), RobustLSSVR(method="bisquare", c=1.0)),
     *(LSSVR(), LSSVC(), LSSVC(codes="one-vs-one", decoding="hamming")),
     *(LSSVRCV(budget=2), LSSVCCV(budget=2)),
 ]
@@ -53,7 +53,7 @@ GIVEN = {"gamma": "auto", "tol": 1e-10}
 OWN = [
     LSSVR(**GIVEN),
     *(HuberSVR(**GIVEN), QuantileSVR(**GIVEN), KernelLogisticRegression(**GIVEN)),
-    *(RobustLSSVR(**GIVEN), RobustLSSVR(method="bisquare", c=1.0, **GIVEN)),
+    *(RobustLSSVR(c=1.0, **GIVEN), RobustLSSVR(method="bisquare", c=1.0, **GIVEN)),
     *(KernelRegressor(loss, **GIVEN) for loss in sorted(REGRESSION)),
     *(KernelClassifier(loss, **GIVEN) for loss in sorted(CLASSIFICATION)),
 ]

@@ -175,6 +175,7 @@ class Intervals(Diagnostics):
                 new=1.0 / float(self.C_),
                 weights=weights,
                 variance=variance,
+                rank=factor.U.shape[1],
             )
             for y in report.y[live].T
         ]
