@@ -12,8 +12,6 @@ from data import table
 # The same rows for every method, few enough for a grid of 500 support vector machines a split.
 SHARE, TRAIN, TEST = 0.7, 300, 2_000
 SPLITS = 10
-# Half the width of the tube where a method does not choose it, for targets of variance 1.
-EPSILON = 0.1
 
 # Measured on something, not simulated; at least 186 rows; of the literature on kernel machines.
 REGRESSION = (

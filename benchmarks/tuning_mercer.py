@@ -3,7 +3,7 @@
 from typing import Any
 
 from sklearn.base import clone
-from tuning_data import EPSILON, Split
+from tuning_data import Split
 
 from mercer import LSSVC, LSSVR, SVC, SVR
 from mercer.selection import tune
@@ -38,8 +38,7 @@ SELF: dict[str, Any] = {"standardize": True, "C": "auto", "gamma": "tuned"}
 REGRESSORS = {
     "mercer LSSVR tuned": tuned(LSSVR(standardize=True)),
     "mercer LSSVR tuned ARD": tuned(LSSVR(standardize=True), ard=True),
-    "mercer SVR tuned": tuned(SVR(standardize=True, epsilon="auto")),
-    "mercer SVR tuned, tube 0.1": tuned(SVR(standardize=True, epsilon=EPSILON)),
+    "mercer SVR tuned": tuned(SVR(standardize=True)),
     "mercer LSSVR auto": automatic(LSSVR(**SELF)),
     "mercer SVR auto": automatic(SVR(**SELF, epsilon="auto")),
 }

@@ -9,7 +9,6 @@ from tuning_sklearn import REGRESSORS as THEIR_REGRESSORS
 PAIRS = (
     ("mercer LSSVR tuned", "KernelRidge grid"),
     ("mercer SVR tuned", "SVR grid"),
-    ("mercer SVR tuned, tube 0.1", "SVR grid"),
     ("mercer LSSVC tuned", "SVC grid"),
     ("mercer SVC tuned", "SVC grid"),
 )
