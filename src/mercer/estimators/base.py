@@ -195,21 +195,13 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
             The fitted machine. If the fit fails or is interrupted it stays what it was before.
         """
         given = (X, y, sample_weight)
-        X, y = self._check_X(X, y)
-        y, factors = self._encode(y)
-        s = factors * self._check_weights(sample_weight, len(y))
+        X, y, s, order = self._admit(X, y, sample_weight)
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         task = {"estimator": self, "X": given[0], "y": given[1], "metadata": metadata}
         context = self._init_callback_context(max_subtasks=self._n_problems())
         context.call_on_fit_task_begin(**task)
-        order = self._order(y)
-        if order is not None:
-            X, y, s = X[order], y[order], s[order]
-        self._sample = (self._targets(y), s)
-        K = self._make_gram(X)
-        B = self._free_columns(X, self._null_space())
-        targets, columns = self._white(self._targets(y)), self._white(B)
-        self._settle(guess(self, K, columns, targets, s) if self._automatic() else None)
+        K, B = self._lay_out(X, y, s)
+        self._choose(K, B, y, s)
         problems = self._problems(B, K, y, self._weight() * s)
         solutions = self._minimize(problems, context)
         self._last = (self._weight(), solutions)
@@ -222,6 +214,29 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         del self._sample
         context.call_on_fit_task_end(**task, reconstruction_attributes={})
         return self
+
+    def _admit(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Any, Any, Array, NDArray[np.intp] | None]:
+        """Return checked points, encoded targets, weights, and the order they were put in."""
+        X, y = self._check_X(X, y)
+        y, factors = self._encode(y)
+        s = factors * self._check_weights(sample_weight, len(y))
+        order = self._order(y)
+        if order is not None:
+            X, y, s = X[order], y[order], s[order]
+        return X, y, s, order
+
+    def _lay_out(self, X: Any, y: Any, s: Array) -> tuple[Gram, Array]:
+        """Settle the kernel and what stays unpenalized; return both on the sample."""
+        self._sample = (self._targets(y), s)
+        K = self._make_gram(X)
+        return K, self._free_columns(X, self._null_space())
+
+    def _choose(self, K: Gram, B: Array, y: Any, s: Array) -> None:
+        """Settle the parameters that are left to the sample."""
+        targets, columns = self._white(self._targets(y)), self._white(B)
+        self._settle(guess(self, K, columns, targets, s) if self._automatic() else None)
 
     def _check_weights(self, sample_weight: Any, n: int) -> Array:
         """Return the weights, one by default; refuse a sample without any."""

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
-from mercer.estimators._auto import guess
 from mercer.estimators.base import KernelMachine
 from mercer.gram.base import Gram
 from mercer.losses.base import Array
@@ -61,19 +60,8 @@ def declare(
             raise ValueError(f"{type(machine).__name__} has no parameter C to follow.")
         machine.set_params(C=C)
     y = np.ones(_num_samples(X)) if y is None else y
-    X, y = machine._check_X(X, y)
-    y, factors = machine._encode(y)
-    weights = factors * machine._check_weights(sample_weight, len(y))
-    order = machine._order(y)
-    if order is not None:
-        X, y, weights = X[order], y[order], weights[order]
-    machine._sample = (machine._targets(y), weights)
-    K = machine._make_gram(X)
-    B = machine._free_columns(X, machine._null_space())
-    found = None
-    if machine._automatic():
-        targets, columns = machine._white(machine._targets(y)), machine._white(B)
-        found = guess(machine, K, columns, targets, weights)
-    machine._settle(found)
+    X, y, weights, _ = machine._admit(X, y, sample_weight)
+    K, B = machine._lay_out(X, y, weights)
+    machine._choose(K, B, y, weights)
     problems = machine._problems(B, K, y, machine._weight() * weights)
     return Declared(machine, X, y, weights, K, B, [risk for _, risk in problems])

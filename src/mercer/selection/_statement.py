@@ -89,28 +89,23 @@ def state(estimator: KernelMachine, X: Any, y: Any, sample_weight: Any = None) -
         **{name: value for name, value in {"gram": "tiled", "C": 1.0}.items() if name in given}
     )
     machine._validate_params()
-    X, y = machine._check_X(X, y)
-    if len(y) < 2:
+    X, targets, weights, order = machine._admit(X, y, sample_weight)
+    n = len(targets)
+    if n < 2:
         raise ValueError("tuning needs at least two samples, got n_samples=1.")
-    targets, factors = machine._encode(y)
-    weights = factors * machine._check_weights(sample_weight, len(targets))
-    weights = np.broadcast_to(np.asarray(weights, dtype=np.float64), len(targets)).copy()
-    Y = machine._targets(targets)
-    machine._sample = (Y, weights)
-    machine._make_gram(X)
+    _, B = machine._lay_out(X, targets, weights)
     if machine._function or machine.kernel_.precomputed:
         raise ValueError(
             "a kernel that is a matrix or a plain function has no parameters that could be tuned; "
             "give a mercer.kernels.Kernel, or choose C along a path (LSSVR.path, svm_path)."
         )
-    B = machine._free_columns(X, machine._null_space())
     return Statement(
         X=X,
-        Y=Y,
+        Y=machine._targets(targets),
         B=B,
         weights=weights,
         kernel=machine.kernel_,
         classification=bool(is_classifier(machine)),
-        rows=np.arange(len(targets)),
+        rows=np.arange(n) if order is None else order,
         plain=set(machine.null_space_names_) <= {"1"},
     )
