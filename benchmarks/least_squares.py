@@ -148,7 +148,7 @@ def bare_values(X: np.ndarray, rows: int = 1000) -> float:
     half = 0.5 * np.einsum("ij,ij->i", Z, Z)
     left = np.column_stack([Z, -half, np.ones_like(half)])
     right = np.ascontiguousarray(np.column_stack([Z, np.ones_like(half), -half]).T)
-    block = np.empty((50, len(Z)), np.float32)
+    block, rows = np.empty((50, len(Z)), np.float32), min(rows, len(Z) // 50 * 50)
     with threadpool_limits(1):
         cpu = time.process_time()
         for k in range(0, rows, 50):

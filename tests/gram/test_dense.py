@@ -116,3 +116,11 @@ def test_half_of_a_symmetric_matrix_is_enough(shape):
         bound = 300 * np.finfo(float).eps * np.max(K @ np.abs(v))
         exact = matrix.astype(float) @ v
         np.testing.assert_allclose(Dense(matrix).matvec(v), exact, rtol=0, atol=bound)
+
+
+def test_finite_entries_whose_sum_is_not():
+    large = np.full((2, 2), 1e308)
+    assert Precomputed(large).shape == (2, 2)
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="not finite"):
+            Precomputed(np.array([[1e308, bad], [bad, 1e308]]))
