@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, QuantileRegressor
 
-from mercer.linear import NormRegression, least_squares, location, robust_scale
+from mercer.linear import NormRegression, least_squares, location, residual_scale
 
 LOSSES = ["absolute", "huber", "squared", "maximum"]
 
@@ -111,7 +111,7 @@ def test_robust_scale_counts_weights_as_repetitions():
     A = np.column_stack([np.ones(60), X])
     s = np.random.default_rng(2).integers(1, 4, 60)
     twice = np.repeat(np.arange(60), s)
-    assert robust_scale(A, y, s) == pytest.approx(robust_scale(A[twice], y[twice]), rel=1e-9)
+    assert residual_scale(A, y, s) == pytest.approx(residual_scale(A[twice], y[twice]), rel=1e-9)
 
 
 class TestLeastSquares:

@@ -19,7 +19,7 @@ from mercer.linear.lasso import (
 from mercer.linear.least_squares import LeastSquaresFit, least_squares
 from mercer.linear.location import Location, location
 from mercer.linear.nadaraya_watson import NadarayaWatson
-from mercer.linear.norms import NormRegression, robust_scale
+from mercer.linear.norms import NormRegression, residual_scale
 from mercer.linear.one_norm import OneNormSVC
 from mercer.linear.orthonormal import (
     OrthonormalFusion,
@@ -70,7 +70,7 @@ __all__ = [
     "location",
     "plausible_set",
     "relax_alternatives",
-    "robust_scale",
+    "residual_scale",
     "selection_penalty",
     "shrink",
     "soft_threshold",

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from mercer.linear._model import Array
-from mercer.linear.norms import THRESHOLD, robust_scale, solve_norm
+from mercer.linear.norms import THRESHOLD, residual_scale, solve_norm
 
 __all__ = ["Location", "location"]
 
@@ -94,7 +94,7 @@ def location(y: Any, loss: str = "absolute", *, scale: float | str = "auto") -> 
     if loss != "huber":
         raise ValueError(f"loss must be 'absolute', 'huber', 'squared' or 'maximum', got {loss!r}.")
     ones = np.ones((len(y), 1))
-    sigma = robust_scale(ones, y) if scale == "auto" else float(scale)
+    sigma = residual_scale(ones, y) if scale == "auto" else float(scale)
     w, optimum, _ = solve_norm(ones, y, "huber", np.ones(len(y)), THRESHOLD * sigma)
     value = float(w[0])
     return _signed(value, (value, value), optimum.multipliers)

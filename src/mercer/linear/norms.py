@@ -13,7 +13,7 @@ from mercer.linear._model import Array, LinearModel, Optimum
 from mercer.linear._programs import linear_program
 from mercer.linear.least_squares import LeastSquaresFit, least_squares
 
-__all__ = ["NormRegression", "robust_scale", "solve_norm"]
+__all__ = ["NormRegression", "residual_scale", "solve_norm"]
 
 # The median of |e| for e ~ N(0, 1), and the threshold that keeps 95 % efficiency there.
 NORMAL_MEDIAN, THRESHOLD = 0.6744897501960817, 1.345
@@ -40,7 +40,7 @@ class NormRegression(LinearModel):
     scale : float or "auto", default="auto"
         Standard deviation :math:`\sigma` of the bulk of the errors, for Huber's threshold
         :math:`c = \text{threshold} \cdot \sigma`; "auto" reads it off the residuals of the
-        :math:`L_1` fit, see :func:`robust_scale`.
+        :math:`L_1` fit, see :func:`residual_scale`.
     threshold : float, default=1.345
         Threshold in units of the scale; 1.345 has efficiency 95 % under Gaussian noise.
     fit_intercept : bool, default=True
@@ -239,7 +239,7 @@ def _huber(A: Array, y: Array, s: Array, c: float, w: Array) -> tuple[Array, Opt
     return w, Optimum(value, float(y @ u) - 0.5 * float(u @ (u / s)), u, _off(A, u, s * c))
 
 
-def robust_scale(A: Array, y: Array, sample_weight: Array | None = None) -> float:
+def residual_scale(A: Array, y: Array, sample_weight: Array | None = None) -> float:
     r"""Estimate the standard deviation of most of the errors.
 
     The median of the absolute residuals of the :math:`L_1` fit over :math:`\Phi^{-1}(3/4)`. That
@@ -258,9 +258,9 @@ def robust_scale(A: Array, y: Array, sample_weight: Array | None = None) -> floa
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.linear import robust_scale
+    >>> from mercer.linear import residual_scale
     >>> y = np.random.default_rng(0).standard_normal(4000)
-    >>> bool(abs(robust_scale(np.ones((4000, 1)), y) - 1.0) < 0.05)
+    >>> bool(abs(residual_scale(np.ones((4000, 1)), y) - 1.0) < 0.05)
     True
     """
     s = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
