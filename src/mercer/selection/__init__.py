@@ -51,6 +51,17 @@ from mercer.selection.protocols import (
 from mercer.selection.relaxation import Relaxed, relax
 from mercer.selection.search import Surface, criterion_surface, halve
 from mercer.selection.self_tuned import LSSVCCV, LSSVRCV, SVCCV, SVRCV
+from mercer.selection.stability import Stability, stability
+from mercer.selection.stable import StableLSSVR, stability_curve
+from mercer.selection.stable_folds import (
+    FastStable,
+    FullStable,
+    LCurve,
+    StabilityCurve,
+    StableFolds,
+    corner,
+    l_curve,
+)
 from mercer.selection.substrate import Affine, EffectiveC, Substrate, System
 from mercer.selection.tuning import Tuning, tune
 
@@ -67,9 +78,11 @@ __all__ = [
     "EffectiveC",
     "ErrorBound",
     "FastFusion",
+    "FastStable",
     "Filtered",
     "FoldedSubstrate",
     "Folds",
+    "FullStable",
     "Fused",
     "FusedLSSVR",
     "FusedPath",
@@ -77,6 +90,7 @@ __all__ = [
     "Hull",
     "Hypergradient",
     "Influence",
+    "LCurve",
     "LeftOut",
     "MeanShift",
     "MedianOfFive",
@@ -86,6 +100,10 @@ __all__ = [
     "SVMPath",
     "SelectionStatistics",
     "SolutionPath",
+    "Stability",
+    "StabilityCurve",
+    "StableFolds",
+    "StableLSSVR",
     "Substrate",
     "Surface",
     "System",
@@ -95,6 +113,7 @@ __all__ = [
     "ValidationPath",
     "additive_ridge",
     "as_splitter",
+    "corner",
     "criterion_surface",
     "equivalent_shifts",
     "fast_fusion",
@@ -107,6 +126,7 @@ __all__ = [
     "influence",
     "is_convex_penalty",
     "jaakkola_haussler",
+    "l_curve",
     "largest_convex_weight",
     "leave_n_out",
     "leave_one_out",
@@ -123,6 +143,8 @@ __all__ = [
     "solution_path",
     "span_bound",
     "span_rule",
+    "stability",
+    "stability_curve",
     "support_vector_bound",
     "svm_path",
     "svm_program",

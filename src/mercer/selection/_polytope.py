@@ -52,7 +52,7 @@ def least_squares_in_polytope(
     ----------
     F : (n, m) array
     t : (n,) array
-    G : (k, m) sparse matrix
+    G : (k, m) array or sparse matrix
     h : (k,) array
     inside : (m,) array
         A point with ``G x < h``.
@@ -62,7 +62,7 @@ def least_squares_in_polytope(
     m, k = F.shape[1], len(h)
     if not m:
         return Bounded(np.zeros(0), float(t @ t), 0.0)
-    G = sp.csr_array(G)
+    G = G if isinstance(G, np.ndarray) else sp.csr_array(G)
     H = 2.0 * F.T @ F
     x, s = inside.copy(), h - G @ inside
     scale = float(np.sum((F @ x - t) ** 2)) or 1.0
@@ -82,7 +82,7 @@ def least_squares_in_polytope(
         if gap <= tol * scale or idle > PATIENCE or not np.isfinite(gap):
             break
         weight = np.minimum(z / s, 1e200)
-        M = H + (G.T @ sp.diags_array(weight) @ G).toarray()
+        M = H + _weighted_square(G, weight)
         # Rounding must not make the sum of two positive semidefinite matrices indefinite.
         M[np.diag_indices(m)] *= 1.0 + 1e-14
         try:
@@ -102,6 +102,12 @@ def least_squares_in_polytope(
         one, two = FRACTION * _length(s, ds), FRACTION * _length(z, dz)
         x, s, z = x + one * dx, np.maximum(s + one * ds, TINY), np.maximum(z + two * dz, TINY)
     return best
+
+
+def _weighted_square(G: Any, weight: Array) -> Array:
+    if isinstance(G, np.ndarray):
+        return np.asarray(G.T @ (weight[:, None] * G))
+    return np.asarray((G.T @ sp.diags_array(weight) @ G).toarray())
 
 
 def _direction(
