@@ -14,6 +14,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 .DEFAULT_GOAL := help
 .PHONY: help install check test docs bench bench-exact bench-exact-short bench-path bench-growth \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns \
+	bench-ls bench-ls-short \
 	bench-tune bench-tune-short \
 	reproduce reproduce-short
 
@@ -66,6 +67,12 @@ bench-columns: $(READY)  ## machines with a free plane against the interior poin
 
 bench-compact-short: $(READY)  ## a minute: does memory follow the neighbours, do objectives agree
 	$(BIN)/python benchmarks/compact.py short
+
+bench-ls: $(READY)  ## least squares beside LAPACK, and 100,000 rows without a matrix, resumable
+	$(BIN)/python benchmarks/least_squares.py full
+
+bench-ls-short: $(READY)  ## a minute: do answers agree, do fits cost little more than factors
+	$(BIN)/python benchmarks/least_squares.py short
 
 bench-tune: $(READY)  ## one call against grids on 35 real tables, resumable, about an hour
 	$(BIN)/python benchmarks/tuning.py run sklearn
