@@ -18,6 +18,7 @@ from mercer.inspect.machine import MachineReport, machine_report
 from mercer.inspect.norms import Consistency, Penalty, inner_product, penalty, self_consistency
 from mercer.inspect.prior import default_width, sample_paths
 from mercer.inspect.projection import MercerMap, column_space, complement, project, project_new
+from mercer.inspect.risk import RiskBound, risk_bound
 from mercer.inspect.robustness import (
     ContaminationCurve,
     OutlierCurve,
@@ -40,6 +41,7 @@ __all__ = [
     "OutlierCurve",
     "PSDCheck",
     "Penalty",
+    "RiskBound",
     "Verdict",
     "band_edge",
     "bandwidth",
@@ -65,6 +67,7 @@ __all__ = [
     "project",
     "project_new",
     "repair",
+    "risk_bound",
     "sample_paths",
     "self_consistency",
     "sensitivity_curve",
