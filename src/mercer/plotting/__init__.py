@@ -8,6 +8,7 @@ from mercer.plotting.influence import InfluenceDisplay, StatisticsDisplay
 from mercer.plotting.kernels import KernelDisplay, PriorDisplay
 from mercer.plotting.machine import MachineFilterDisplay
 from mercer.plotting.path import PathDisplay
+from mercer.plotting.stability import LCurveDisplay, StabilityDisplay, StabilityProfileDisplay
 
 __all__ = [
     "ComparisonDisplay",
@@ -17,9 +18,12 @@ __all__ = [
     "GramDisplay",
     "InfluenceDisplay",
     "KernelDisplay",
+    "LCurveDisplay",
     "MachineFilterDisplay",
     "PathDisplay",
     "PenaltyDisplay",
     "PriorDisplay",
+    "StabilityDisplay",
+    "StabilityProfileDisplay",
     "StatisticsDisplay",
 ]

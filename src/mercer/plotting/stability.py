@@ -1,0 +1,253 @@
+"""What a bound on stability does to residuals, beside the classical L-curve."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.plotting._base import Axes, axes_of, figure_of
+from mercer.selection.stability import Stability, stability
+from mercer.selection.stable import StableLSSVR, stability_curve
+from mercer.selection.stable_folds import LCurve, StabilityCurve
+
+__all__ = ["LCurveDisplay", "StabilityDisplay", "StabilityProfileDisplay"]
+
+
+class StabilityDisplay:
+    r"""Residuals of samples trained on and left out against the bound on their difference.
+
+    Parameters
+    ----------
+    curve : StabilityCurve
+        From :func:`mercer.selection.stability_curve`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib Line2D
+        Of samples trained on, and left out.
+    corner_ : matplotlib Line2D
+        The bound with the largest curvature.
+
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, figure 8.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.plotting import StabilityDisplay
+    >>> from mercer.selection import StableLSSVR
+    >>> x = np.linspace(-3, 3, 30)[:, None]
+    >>> y = np.sinc(x[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(30)
+    >>> display = StabilityDisplay.from_estimator(StableLSSVR(Gaussian(0.7), cv=5), x, y)
+    >>> display.ax_.get_xscale()
+    'log'
+    """
+
+    def __init__(self, *, curve: StabilityCurve) -> None:
+        self.curve = curve
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw both curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        **kwargs
+            For ``Axes.loglog``.
+
+        Returns
+        -------
+        StabilityDisplay
+        """
+        (ax,) = axes_of(ax)
+        curve = self.curve
+        self.lines_ = [
+            *ax.loglog(curve.alpha_s, curve.residuals, label="trained on", **kwargs),
+            *ax.loglog(curve.alpha_s, curve.left_out, label="left out", **kwargs),
+        ]
+        (self.corner_,) = ax.plot(curve.best, curve.left_out[curve.corner], "o", color="0.2")
+        ax.set(xlabel=r"bound $\alpha_S$", ylabel="mean squared residual")
+        ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: StableLSSVR,
+        X: Any,
+        y: Any,
+        *,
+        alphas: Any = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Compute the curve and draw it.
+
+        Parameters
+        ----------
+        estimator, X, y, alphas :
+            As in :func:`mercer.selection.stability_curve`.
+        ax : matplotlib Axes, optional
+        **kwargs
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        StabilityDisplay
+        """
+        return cls(curve=stability_curve(estimator, X, y, alphas)).plot(ax, **kwargs)
+
+
+class LCurveDisplay:
+    """Norms of functions against norms of residuals, over all weights of the loss.
+
+    Parameters
+    ----------
+    curve : LCurve
+        From :func:`mercer.selection.l_curve`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+    corner_ : matplotlib Line2D
+        The weight with the largest curvature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.plotting import LCurveDisplay
+    >>> from mercer.selection import l_curve
+    >>> x = np.linspace(-3, 3, 30)[:, None]
+    >>> curve = l_curve(Gaussian(0.7)(x), np.sinc(x[:, 0]), np.geomspace(0.1, 1e3, 9))
+    >>> LCurveDisplay(curve=curve).plot().ax_.get_ylabel()
+    'norm of the function'
+    """
+
+    def __init__(self, *, curve: LCurve) -> None:
+        self.curve = curve
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        **kwargs
+            For ``Axes.loglog``.
+
+        Returns
+        -------
+        LCurveDisplay
+        """
+        (ax,) = axes_of(ax)
+        curve, k = self.curve, self.curve.corner
+        (self.line_,) = ax.loglog(curve.residuals, curve.norms, **kwargs)
+        (self.corner_,) = ax.plot(curve.residuals[k], curve.norms[k], "o", color="0.2")
+        ax.set(xlabel="norm of the residuals", ylabel="norm of the function")
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+
+class StabilityProfileDisplay:
+    """Residuals of samples left out against those of the same samples trained on.
+
+    On the diagonal nothing changes; the samples farthest from it are numbered.
+
+    Parameters
+    ----------
+    stability : Stability
+        From :func:`mercer.selection.stability`, of one output.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    points_ : matplotlib Line2D
+    labels_ : list of matplotlib Text
+        Of the worst samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import LSSVR
+    >>> from mercer.plotting import StabilityProfileDisplay
+    >>> x = np.linspace(-3, 3, 30)[:, None]
+    >>> y = np.sinc(x[:, 0])
+    >>> display = StabilityProfileDisplay.from_estimator(LSSVR().fit(x, y), x, y, worst=2)
+    >>> len(display.labels_)
+    2
+    """
+
+    def __init__(self, *, stability: Stability) -> None:
+        if stability.residuals.ndim != 1:
+            raise ValueError("a profile is of one output; take the columns one by one.")
+        self.stability = stability
+
+    def plot(self, ax: Axes | None = None, *, worst: int = 3, **kwargs: Any) -> Self:
+        """Draw the samples.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        worst : int, default=3
+            How many samples are numbered.
+        **kwargs
+            For ``Axes.plot``.
+
+        Returns
+        -------
+        StabilityProfileDisplay
+        """
+        (ax,) = axes_of(ax)
+        e, left_out = self.stability.residuals, self.stability.left_out
+        ends = np.array([min(e.min(), left_out.min()), max(e.max(), left_out.max())])
+        alpha = self.stability.alpha
+        ax.fill_between(ends, ends - alpha, ends + alpha, color="0.93", lw=0)
+        ax.plot(ends, ends, color="0.6", lw=0.8)
+        style: dict[str, Any] = {"marker": "o", "ls": "", "ms": 4} | kwargs
+        (self.points_,) = ax.plot(e, left_out, **style)
+        self.labels_ = [
+            ax.annotate(
+                str(k), (e[k], left_out[k]), xytext=(4, 4), textcoords="offset points", size="small"
+            )
+            for k in self.stability.worst[:worst].tolist()
+        ]
+        ax.set(xlabel="residual", ylabel="residual when left out")
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        cv: Any = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Leave samples out and draw what that does.
+
+        Parameters
+        ----------
+        estimator, X, y, cv :
+            As in :func:`mercer.selection.stability`.
+        ax : matplotlib Axes, optional
+        **kwargs
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        StabilityProfileDisplay
+        """
+        return cls(stability=stability(estimator, X, y, cv=cv)).plot(ax, **kwargs)

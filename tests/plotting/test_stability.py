@@ -1,0 +1,55 @@
+"""Displays of stability draw the numbers that they are given."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from mercer import LSSVR
+from mercer.kernels import Gaussian
+from mercer.plotting import LCurveDisplay, StabilityDisplay, StabilityProfileDisplay
+from mercer.selection import Stability, StableLSSVR, l_curve, stability, stability_curve
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (30, 1))
+    return X, np.sinc(X[:, 0]) + 0.1 * rng.standard_normal(30)
+
+
+def test_bounds_and_residuals(data):
+    machine, alphas = StableLSSVR(Gaussian(0.7), cv=5), np.geomspace(1e-3, 1.0, 5)
+    _, ax = plt.subplots()
+    display = StabilityDisplay.from_estimator(machine, *data, alphas=alphas, ax=ax, lw=3)
+    curve = stability_curve(machine, *data, alphas)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+    for line, values in zip(display.lines_, (curve.residuals, curve.left_out), strict=True):
+        assert np.asarray(line.get_xdata()) == pytest.approx(alphas)
+        assert np.asarray(line.get_ydata()) == pytest.approx(values)
+        assert line.get_linewidth() == 3
+    assert np.asarray(display.corner_.get_xdata()) == pytest.approx([curve.best])
+
+
+def test_the_classical_curve(data):
+    X, y = data
+    curve = l_curve(Gaussian(0.7)(X), y, np.geomspace(0.1, 1e3, 9))
+    display = LCurveDisplay(curve=curve).plot()
+    assert np.asarray(display.line_.get_xdata()) == pytest.approx(curve.residuals)
+    assert np.asarray(display.corner_.get_ydata()) == pytest.approx([curve.norms[curve.corner]])
+
+
+def test_the_worst_samples_are_numbered(data):
+    machine = LSSVR(Gaussian(0.7)).fit(*data)
+    found = stability(machine, *data)
+    display = StabilityProfileDisplay.from_estimator(machine, *data, worst=2)
+    assert [label.get_text() for label in display.labels_] == [str(k) for k in found.worst[:2]]
+    assert np.asarray(display.points_.get_ydata()) == pytest.approx(found.left_out)
+    with pytest.raises(ValueError, match="one output"):
+        StabilityProfileDisplay(stability=Stability(np.ones((2, 2)), np.ones((2, 2))))
