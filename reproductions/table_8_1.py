@@ -81,6 +81,7 @@ def compare(draw: Callable[[int], Data], n: int, kernel: Kernel, seeds: range) -
         "Tikhonov, CV": FusedLSSVR(kernel, cv=10),
         "AReg, validation": FusedLSSVR(kernel, strategy="hull"),
         "AReg, CV": AdditiveRegularization(kernel),
+        "AReg, CV, penalty": AdditiveRegularization(kernel, penalty=0.01),
         "AReg, fast CV": AdditiveRegularization(kernel, mode="fast"),
         "AReg, fast CV, sum": AdditiveRegularization(kernel, mode="fast", final="sum"),
     }
@@ -197,7 +198,7 @@ def toys(short: bool, seed: int, data: dict[str, Any]) -> list[Claim]:
 def real(short: bool, seed: int, data: dict[str, Any]) -> list[Claim]:
     sets: dict[str, Any] = {
         "Boston": ("boston", ("chas", "b"), "medv", True, 220, 340, 1 if short else 12, 4.0),
-        "Abalone": ("abalone", ("sex",), "rings", False, 700, 1200, 0 if short else 2, 4.0),
+        "Abalone": ("abalone", ("sex",), "rings", False, 700, 1200, 0 if short else 1, 4.0),
     }
     claims = []
     for name, (stored, leave_out, target, unit, n, both, runs, width) in sets.items():
@@ -211,6 +212,15 @@ def real(short: bool, seed: int, data: dict[str, Any]) -> list[Claim]:
             range(seed, seed + runs),
         )
         data[name] = found
+        claims.append(
+            at_most(
+                f"{name}: AReg by CV with a penalty of 0.01 on the constants over that without",
+                ratio(found, "AReg, CV, penalty", "AReg, CV")[0],
+                1.0,
+                "without it the constants run away along what a smooth kernel hardly sees",
+                must=False,
+            )
+        )
         if runs == 1:  # no spread to judge by
             claims += printed(name, found)
             continue
@@ -254,7 +264,9 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         "as they are; h = 32. Constants C0 = 1, intercept, additive constants by validation as the "
         "convex hull of the path. Noise, weights, kernels, widths and columns are not printed, nor "
         "the final machine of full cross-validation (here a refit). The printed column of Tikhonov "
-        "by CV agrees with a refit on the 30 training points only; here all 50 are used.",
+        "by CV agrees with a refit on the 30 training points only; here all 50 are used. Abalone is one "
+        "split: additive constants by full cross-validation are ill posed there (they have the "
+        "length 10⁷), so that the printed 5.03 depends on where a solver stops.",
         claims,
         data,
         gallery="plot_additive",

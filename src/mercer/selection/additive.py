@@ -57,8 +57,9 @@ class AdditiveRegularization(Found):
         ``"sum"``, for ``"fast"``, the whole sum of kernels as printed, which counts every
         coefficient L / (L - 1) times.
     penalty : float, default=0.0
-        For ``"full"``: the weight of :math:`\sum_i s_i c_i^2` beside the residuals. Without it
-        samples that the kernel hardly tells apart have large constants of opposite signs.
+        For ``"full"``: the weight of :math:`\sum_i s_i c_i^2` beside the residuals. Without it the
+        problem is ill posed for smooth kernels and large samples: constants run away along what the
+        kernel hardly sees. A hundredth is a start.
     loss : Loss or str, default="squared"
         For ``"fast"``: what a residual costs.
     null_space : NullSpace, optional
