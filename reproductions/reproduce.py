@@ -47,6 +47,7 @@ EXPERIMENTS = (
     "fusion",
     "nodes",
     "table_8_1",
+    "location",
 )
 """The modules, in the order of the page."""
 

@@ -18,6 +18,7 @@ from mercer.linear.lasso import (
 )
 from mercer.linear.least_squares import LeastSquaresFit, least_squares
 from mercer.linear.location import Location, location
+from mercer.linear.matching import RobustLocation, robust_location
 from mercer.linear.nadaraya_watson import NadarayaWatson
 from mercer.linear.norms import NormRegression, residual_scale
 from mercer.linear.one_norm import OneNormSVC
@@ -56,6 +57,7 @@ __all__ = [
     "PlausibleLeastSquares",
     "PlausibleSet",
     "RidgeFusion",
+    "RobustLocation",
     "Split",
     "ValidatedLasso",
     "ValidatedSelection",
@@ -71,6 +73,7 @@ __all__ = [
     "plausible_set",
     "relax_alternatives",
     "residual_scale",
+    "robust_location",
     "selection_penalty",
     "shrink",
     "soft_threshold",

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.plotting._base import Axes, axes_of, figure_of
-from mercer.selection.stability import Stability, stability
+from mercer.selection.stability_report import Stability, stability
 from mercer.selection.stable import StableLSSVR, stability_curve
 from mercer.selection.stable_folds import LCurve, StabilityCurve
 

@@ -51,7 +51,7 @@ from mercer.selection.protocols import (
 from mercer.selection.relaxation import Relaxed, relax
 from mercer.selection.search import Surface, criterion_surface, halve
 from mercer.selection.self_tuned import LSSVCCV, LSSVRCV, SVCCV, SVRCV
-from mercer.selection.stability import Stability, stability
+from mercer.selection.stability_report import Stability, stability
 from mercer.selection.stable import StableLSSVR, stability_curve
 from mercer.selection.stable_folds import (
     FastStable,

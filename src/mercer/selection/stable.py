@@ -17,7 +17,7 @@ from mercer.kernels.named import FREE, NAMES
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.selection._machine import Found
 from mercer.selection.folds import Folds
-from mercer.selection.stability import Stability
+from mercer.selection.stability_report import Stability
 from mercer.selection.stable_folds import FastStable, FullStable, StabilityCurve, StableFolds
 from mercer.selection.substrate import System
 
