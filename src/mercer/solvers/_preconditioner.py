@@ -277,8 +277,10 @@ def random_cholesky(
     n, rest, floor = len(M.diagonal), np.maximum(M.diagonal, 0.0), M.floor
     L = np.zeros((n, M.columns(rank)), dtype=dtype)
     parts, k = list(row_slices(n, 1, ROWS)), 0
+    # Few of many rows: they and their copies should be small beside the factor.
+    drawn = int(np.clip(2 * BLOCK_BYTES // (8 * max(n, 1)), 16, DRAWN))
     while k < L.shape[1] and np.max(rest) > floor:
-        index = rng.choice(n, DRAWN, p=rest / np.sum(rest))
+        index = rng.choice(n, drawn, p=rest / np.sum(rest))
         R = M.rows(index)
         done = L[:, :k]
 
