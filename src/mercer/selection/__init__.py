@@ -51,6 +51,7 @@ from mercer.selection.protocols import (
 from mercer.selection.relaxation import Relaxed, relax
 from mercer.selection.search import Surface, criterion_surface, halve
 from mercer.selection.self_tuned import LSSVCCV, LSSVRCV, SVCCV, SVRCV
+from mercer.selection.sparse_substrate import SparseSubstrate, SparseSubstrateClassifier
 from mercer.selection.stability_report import Stability, stability
 from mercer.selection.stable import StableLSSVR, stability_curve
 from mercer.selection.stable_folds import (
@@ -100,6 +101,8 @@ __all__ = [
     "SVMPath",
     "SelectionStatistics",
     "SolutionPath",
+    "SparseSubstrate",
+    "SparseSubstrateClassifier",
     "Stability",
     "StabilityCurve",
     "StableFolds",
