@@ -32,7 +32,8 @@ def test_bayes_is_the_posterior_of_a_gaussian_process(sample):
     process = GaussianProcessRegressor(RBF(0.5), alpha=0.1, optimizer=None).fit(X, y)
     mean, std = process.predict(T, return_std=True)
     Q = np.linalg.inv(Gaussian(0.5)(X) + 0.1 * np.eye(60))
-    z = student.ppf(0.95, 60) * np.sqrt(y @ Q @ y / 60)
+    scale = np.sum((Q @ y) ** 2) / np.trace(Q)
+    z = student.ppf(0.95, np.trace(Q) ** 2 / np.sum(Q**2)) * np.sqrt(scale)
     for of, extra in (("function", 0.0), ("observation", 0.1)):
         low, high = fitted.predict_interval(T, method="bayes", of=of).T
         # Square roots of variances that cancel to 1e-2 of one, each known to 1e-12.

@@ -84,12 +84,12 @@ def test_efficiency_of_fewer_samples():
 
     drawn = DRAWN | {"function": lambda X: X[:, 0], "n_samples": 200}
     machines = {"all": LinearRegression(), "half": Half()}
-    curve = contamination_curve(machines, [0.0], n_runs=400, random_state=1, **drawn)
+    curve = contamination_curve(machines, [0.0], n_runs=150, random_state=1, **drawn)
     found = efficiency(curve, "all")
     assert found["all"] == (1.0, 0.0)
     ratio, error = found["half"]
     assert ratio == pytest.approx(0.5, abs=4 * error)
-    assert 0.01 < error < 0.06
+    assert 0.01 < error < 0.1
 
 
 @pytest.mark.parametrize(

@@ -23,14 +23,7 @@ def predictive(x, y, t, c, C=10.0):
     n, B, P = len(x), np.c_[np.ones(len(x)), x], np.c_[np.ones(len(t)), t]
     inverse, k = np.linalg.inv(bordered(x, B, c)), np.c_[kernel(t, x), P]
     W = k @ inverse
-    return Predictive(y, inverse[:n, :n], 1 / c, 1 / C, W[:, :n], 1.0 - np.sum(W * k, axis=1), 2)
-
-
-def mean_of(y):
-    """The machine without a kernel."""
-    n = len(y)
-    equal = np.full((1, n), 1 / n)
-    return Predictive(y, np.eye(n) - 1 / n, np.ones(n), 1.0, equal, np.ones(1) / n, 1)
+    return Predictive(y, inverse[:n, :n], 1 / c, 1 / C, W[:, :n], 1.0 - np.sum(W * k, axis=1))
 
 
 @pytest.fixture
@@ -92,9 +85,8 @@ def test_conformal_ranks_studentized_errors(fit):
 def test_a_mean_of_normal_values_has_the_interval_of_student():
     rng = np.random.default_rng(1)
     y, n = rng.normal(3.0, 2.0, 25), 25
-    mean = Predictive(
-        y, np.eye(n) - 1 / n, np.ones(n), 1.0, np.full((1, n), 1 / n), np.ones(1) / n, 1
-    )
+    mean = Predictive(y, np.eye(n) - 1 / n, np.ones(n), 1.0, np.full((1, n), 1 / n), np.ones(1) / n)
+    assert mean.degrees == pytest.approx(24)
     s = np.std(y, ddof=1)
     for of, factor in (("function", 1 / n), ("observation", 1 + 1 / n)):
         ends = stats.t(24, np.mean(y), s * np.sqrt(factor)).interval(0.9)
@@ -105,9 +97,7 @@ def test_bootstrap_of_a_mean_of_normal_values_is_near_student():
     rng = np.random.default_rng(2)
     n = 200
     y = stats.norm.ppf((rng.permutation(n) + 0.5) / n)
-    mean = Predictive(
-        y, np.eye(n) - 1 / n, np.ones(n), 1.0, np.full((1, n), 1 / n), np.ones(1) / n, 1
-    )
+    mean = Predictive(y, np.eye(n) - 1 / n, np.ones(n), 1.0, np.full((1, n), 1 / n), np.ones(1) / n)
     for wild in (False, True):
         ends = mean.bootstrap(0.9, "function", wild, 20_000, 0)[0]
         # A 5 per cent point of 20,000 draws has the standard error 0.015 of the standard error
@@ -127,7 +117,7 @@ def test_exchangeable_errors_are_covered_exactly(method, symmetric):
     inside = 0
     for _ in range(runs):
         *y, new = rng.exponential(size=n + 1)
-        p = Predictive(np.array(y), np.eye(n), np.ones(n), 1.0, np.zeros((1, n)), np.zeros(1), 0)
+        p = Predictive(np.array(y), np.eye(n), np.ones(n), 1.0, np.zeros((1, n)), np.zeros(1))
         low, high = p.interval(method, coverage=0.8, symmetric=symmetric)[0]
         inside += low <= new <= high
     # ceil(0.8 * 20) = 16 of 20 for magnitudes, the ranks 2 to 18 of 20 for both tails; four
@@ -201,9 +191,7 @@ def test_a_sample_that_nothing_predicts_is_left_aside():
     M = np.block([[kernel(x, x) + np.eye(21), B], [B.T, np.zeros((2, 2))]])
     inverse, k = np.linalg.inv(M), np.c_[kernel(x[:3], x), B[:3]]
     W = k @ inverse
-    fit = Predictive(
-        y, inverse[:21, :21], np.ones(21), 1.0, W[:, :21], 1 - np.sum(W * k, axis=1), 2
-    )
+    fit = Predictive(y, inverse[:21, :21], np.ones(21), 1.0, W[:, :21], 1 - np.sum(W * k, axis=1))
     assert not fit.known[-1]
     assert np.isinf(fit.left_out[-1])
     for of, method in ALL:

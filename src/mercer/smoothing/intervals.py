@@ -76,8 +76,6 @@ class Predictive:
         What targets weigh in predictions, w(x).
     variance : (m,) array
         Posterior variance of the function in units of the kernel.
-    rank : int
-        Number of independent unpenalized columns.
 
     References
     ----------
@@ -92,8 +90,7 @@ class Predictive:
     >>> from mercer.smoothing.intervals import Predictive
     >>> y, n = np.random.default_rng(0).normal(size=50), 50
     >>> center = np.eye(n) - 1 / n
-    >>> equal = np.full((1, n), 1 / n)
-    >>> mean = Predictive(y, center, np.ones(n), 1.0, equal, np.array([1 / n]), rank=1)
+    >>> mean = Predictive(y, center, np.ones(n), 1.0, np.full((1, n), 1 / n), np.array([1 / n]))
     >>> mean.bayes(0.9, "function").round(2)
     array([[-0.09,  0.35]])
     """
@@ -104,7 +101,6 @@ class Predictive:
     new: float
     weights: Array
     variance: Array
-    rank: int
 
     @property
     def mean(self) -> Array:
@@ -149,6 +145,15 @@ class Predictive:
         r"""The estimate of :math:`\tau`."""
         return float(np.sum(self.noise * self.coefficients**2)) / self.left_over
 
+    @cached_property
+    def degrees(self) -> float:
+        r"""Degrees of freedom of that estimate, by matching two moments.
+
+        .. math:: \frac{(\operatorname{tr} EQ)^2}{\operatorname{tr} EQEQ}
+        """
+        EQ = self.noise[:, None] * self.inverse
+        return self.left_over**2 / float(np.sum(EQ * EQ.T))
+
     def interval(
         self,
         method: str,
@@ -188,20 +193,16 @@ class Predictive:
     # Errors with a law ---------------------------------------------------------------------------
 
     def bayes(self, coverage: float, of: str = "observation") -> Array:
-        r"""Return the posterior of a Gaussian process whose scale is unknown.
+        r"""Return posterior mean plus and minus quantiles of Student's law.
 
-        .. math:: f(x) \pm t_m \sqrt{\tilde\tau\, (v(x) + [e])}, \qquad
-                  \tilde\tau = \frac{y'Qy}{m}, \quad m = n - \operatorname{rank} B
+        .. math:: f(x) \pm t_\nu \sqrt{\hat\tau\, (v(x) + [e])}
 
-        with quantiles of Student's law, and the most likely scale of the process. For functions the
-        coverage is that of an average over the design, for functions as rough as the kernel
-        expects: the posterior variance stands for variance and squared bias.
+        For functions the coverage is that of an average over the design, for functions as rough as
+        the kernel expects: the posterior variance stands for variance and squared bias.
         """
         spread = self.variance + (self.new if of == "observation" else 0.0)
-        m = len(self.y) - self.rank
-        scale = float(self.y @ self.coefficients) / m
-        quantile = float(student.ppf(0.5 + 0.5 * coverage, m))
-        return _around(self.mean, quantile * np.sqrt(scale * spread))
+        quantile = float(student.ppf(0.5 + 0.5 * coverage, self.degrees))
+        return _around(self.mean, quantile * np.sqrt(self.scale * spread))
 
     # Errors that are exchangeable ----------------------------------------------------------------
 
