@@ -12,7 +12,7 @@ and with that intervals for *observations* that assume no law of the errors. An 
 
 The head of a motorcyclist's dummy after an impact is a hard case: the noise is small before the
 impact and large after it. Conformal intervals contain nine of ten observations on average, but are
-too wide on the left and too narrow on the right; *local* ones follow the noise.
+far too wide before the impact; *local* ones follow the noise.
 """
 
 import os
