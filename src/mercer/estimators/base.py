@@ -77,6 +77,9 @@ def all_or_nothing(fit: Function) -> Function:
 class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     """What every machine has: a kernel, a Gram, a solver, and the expansion they lead to."""
 
+    _sample: Any = (None, None)
+    """Targets and weights that a width may be chosen by, during a fit."""
+
     standardize: Any = False
     """Whether features are divided by their standard deviations."""
 
