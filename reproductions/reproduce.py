@@ -48,6 +48,8 @@ EXPERIMENTS = (
     "nodes",
     "table_8_1",
     "location",
+    "stability",
+    "table_8_2",
 )
 """The modules, in the order of the page."""
 

@@ -21,7 +21,7 @@ from mercer.linear._programs import linear_program
 from mercer.losses.base import Loss, QuadraticDualLoss
 from mercer.losses.regression import Squared
 
-__all__ = ["Sparse", "largest_penalty", "sparse_fit"]
+__all__ = ["Sparse", "largest_penalty", "sparse_fit", "sparse_path"]
 
 Array = NDArray[np.float64]
 
@@ -72,7 +72,7 @@ def sparse_fit(
         Gap at which Newton's method ends, relative to the objective of the null function.
     """
     if isinstance(loss, Squared):
-        return _squared(K, B, y, c, zeta, None if start is None else start.a)
+        return _Squares(K, B, y, c).solve(zeta, None if start is None else start.a)
     if loss.smooth:
         return _newton(K, B, y, c, loss, zeta, start, tol)
     if isinstance(loss, QuadraticDualLoss):
@@ -82,6 +82,19 @@ def sparse_fit(
     raise ValueError(
         f"{loss!r} is neither smooth nor piecewise linear; use Huber() or EpsilonInsensitive()."
     )
+
+
+def sparse_path(K: Array, B: Array, y: Array, c: Array, loss: Loss, zetas: Array) -> list[Sparse]:
+    """Return the coefficients of descending penalties, each from those before."""
+    squares = _Squares(K, B, y, c) if isinstance(loss, Squared) else None
+    fits: list[Sparse] = []
+    for zeta in zetas.tolist():
+        last = fits[-1] if fits else None
+        if squares is None:
+            fits.append(sparse_fit(K, B, y, c, loss, zeta, last))
+        else:
+            fits.append(squares.solve(zeta, None if last is None else last.a))
+    return fits
 
 
 def largest_penalty(K: Array, B: Array, y: Array, c: Array, loss: Loss) -> float:
@@ -101,19 +114,25 @@ def _off(B: Array, root: Array) -> tuple[Array, Array]:
     return orthonormal(root[:, None] * B)
 
 
-def _squared(K: Array, B: Array, y: Array, c: Array, zeta: float, start: Array | None) -> Sparse:
-    root = np.sqrt(c)
-    U, back = _off(B, root)
-    X, t = root[:, None] * K, root * y
-    free = t - U @ (U.T @ t)
-    Z = X - U @ (U.T @ X)
-    a = _active_set(Z.T @ Z, Z.T @ free, zeta, start)
-    r = free - Z @ a
-    # The residual, scaled until its correlations are below the penalty, is a point of the dual.
-    theta = min(1.0, zeta / max(float(np.max(np.abs(Z.T @ r), initial=0.0)), 1e-300))
-    gap = 0.5 * float(r @ r) + zeta * float(np.abs(a).sum())
-    gap -= theta * float(r @ free) - 0.5 * theta**2 * float(r @ r)
-    return Sparse(a, back @ (U.T @ (t - X @ a)), gap)
+class _Squares:
+    """A weighted dictionary off the columns without penalty, with its products."""
+
+    def __init__(self, K: Array, B: Array, y: Array, c: Array) -> None:
+        root = np.sqrt(c)
+        self.U, self.back = _off(B, root)
+        self.X, self.t = root[:, None] * K, root * y
+        self.free = self.t - self.U @ (self.U.T @ self.t)
+        self.Z = self.X - self.U @ (self.U.T @ self.X)
+        self.G, self.q = self.Z.T @ self.Z, self.Z.T @ self.free
+
+    def solve(self, zeta: float, start: Array | None) -> Sparse:
+        a = _active_set(self.G, self.q, zeta, start)
+        r = self.free - self.Z @ a
+        # The residual, scaled until its correlations are below the penalty, is a point of the dual.
+        theta = min(1.0, zeta / max(float(np.max(np.abs(self.Z.T @ r), initial=0.0)), 1e-300))
+        gap = 0.5 * float(r @ r) + zeta * float(np.abs(a).sum())
+        gap -= theta * float(r @ self.free) - 0.5 * theta**2 * float(r @ r)
+        return Sparse(a, self.back @ (self.U.T @ (self.t - self.X @ a)), gap)
 
 
 def _active_set(G: Array, q: Array, zeta: float, start: Array | None) -> Array:
@@ -181,7 +200,7 @@ def _newton(
         g = c * loss.gradient(y, f)
         h = c * loss.curvature(y, f)
         h = np.maximum(h, FLAT * float(np.max(h)) or 1.0)
-        inner = _squared(K, B, f - g / h, h, zeta, a)
+        inner = _Squares(K, B, f - g / h, h).solve(zeta, a)
         gap = _gap(K, B, y, c, loss, zeta, value, inner.b, g)
         if gap <= tol * scale:
             break

@@ -21,7 +21,7 @@ from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.regularizers.null_space import Constant, NullSpace
-from mercer.selection._dictionary import Sparse, largest_penalty, sparse_fit
+from mercer.selection._dictionary import Sparse, largest_penalty, sparse_fit, sparse_path
 from mercer.selection._machine import Found
 from mercer.selection.folds import Folds
 from mercer.smoothing import Spectral
@@ -219,7 +219,7 @@ class SparseSubstrate(Found):
             shares[fold] = s[V].sum()
             # A penalty weighs against as many losses as there are.
             scaled = zetas * (s[T].sum() / s.sum())
-            paths = [_path(K[np.ix_(T, T)], B[T], t[T], s[T], loss, scaled) for t in Y.T]
+            paths = [sparse_path(K[np.ix_(T, T)], B[T], t[T], s[T], loss, scaled) for t in Y.T]
             for k in range(len(zetas)):
                 f = [K[np.ix_(V, T)] @ path[k].a + B[V] @ path[k].b for path in paths]
                 errors[fold, k] = np.average(cost(Y[V].T, np.array(f)), axis=1, weights=s[V]).mean()
@@ -231,7 +231,7 @@ class SparseSubstrate(Found):
         k = int(np.argmin(mean))
         if self.zeta == "1se":
             k = int(np.argmax(mean <= mean[k] + error[k]))
-        paths = [_path(K, B, t, s, loss, zetas) for t in Y.T]
+        paths = [sparse_path(K, B, t, s, loss, zetas) for t in Y.T]
         self.n_kernels_ = np.array(
             [np.any([path[j].a != 0 for path in paths], axis=0).sum() for j in range(len(zetas))]
         )
@@ -266,14 +266,6 @@ class SparseSubstrate(Found):
         dual, b = spectral.coefficients(Y, C)
         whole[left] = half @ (features.T @ dual)
         return whole, b
-
-
-def _path(K: Array, B: Array, y: Array, s: Array, loss: Loss, zetas: Array) -> list[Sparse]:
-    """Return the fits of descending penalties, each from the one before."""
-    fits: list[Sparse] = []
-    for zeta in zetas:
-        fits.append(sparse_fit(K, B, y, s, loss, float(zeta), fits[-1] if fits else None))
-    return fits
 
 
 def _coherence(K: Array, B: Array, s: Array) -> float:
