@@ -83,6 +83,7 @@ def compare(draw: Callable[[int], Data], n: int, kernel: Kernel, seeds: range) -
         "AReg, CV": AdditiveRegularization(kernel),
         "AReg, CV, penalty": AdditiveRegularization(kernel, penalty=0.01),
         "AReg, fast CV": AdditiveRegularization(kernel, mode="fast"),
+        "AReg, fast CV, penalty": AdditiveRegularization(kernel, mode="fast", penalty=0.01),
         "AReg, fast CV, sum": AdditiveRegularization(kernel, mode="fast", final="sum"),
     }
     if n > LARGE:
@@ -212,15 +213,16 @@ def real(short: bool, seed: int, data: dict[str, Any]) -> list[Claim]:
             range(seed, seed + runs),
         )
         data[name] = found
-        claims.append(
+        claims += [
             at_most(
-                f"{name}: AReg by CV with a penalty of 0.01 on the constants over that without",
-                ratio(found, "AReg, CV, penalty", "AReg, CV")[0],
+                f"{name}: {column} of 0.01 over none",
+                ratio(found, column, column.removesuffix(", penalty"))[0],
                 1.0,
-                "without it the constants run away along what a smooth kernel hardly sees",
+                "without it smooth kernels on large samples are ill posed",
                 must=False,
             )
-        )
+            for column in ("AReg, CV, penalty", "AReg, fast CV, penalty")
+        ]
         if runs == 1:  # no spread to judge by
             claims += printed(name, found)
             continue
@@ -264,9 +266,10 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         "as they are; h = 32. Constants C0 = 1, intercept, additive constants by validation as the "
         "convex hull of the path. Noise, weights, kernels, widths and columns are not printed, nor "
         "the final machine of full cross-validation (here a refit). The printed column of Tikhonov "
-        "by CV agrees with a refit on the 30 training points only; here all 50 are used. Abalone is one "
-        "split: additive constants by full cross-validation are ill posed there (they have the "
-        "length 10⁷), so that the printed 5.03 depends on where a solver stops.",
+        "by CV agrees with a refit on the 30 training points only; here all 50 are used. Abalone "
+        "is one split: with this kernel both kinds of cross-validated constants are ill posed "
+        "there (length 10⁷), so that numbers hang on the kernel and on where solvers stop; a "
+        "penalty of 0.01, which the source does not have, brings both to the error of Tikhonov's.",
         claims,
         data,
         gallery="plot_additive",

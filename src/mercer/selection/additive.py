@@ -57,9 +57,10 @@ class AdditiveRegularization(Found):
         ``"sum"``, for ``"fast"``, the whole sum of kernels as printed, which counts every
         coefficient L / (L - 1) times.
     penalty : float, default=0.0
-        For ``"full"``: the weight of :math:`\sum_i s_i c_i^2` beside the residuals. Without it the
-        problem is ill posed for smooth kernels and large samples: constants run away along what the
-        kernel hardly sees. A hundredth is a start.
+        The weight of :math:`\sum_i s_i c_i^2` (``"full"``) or :math:`\sum_i a_i^2 / s_i`
+        (``"fast"``) beside the residuals, which the source does not have. Without it both are ill
+        posed for smooth kernels and large samples: constants and coefficients run away along what
+        the kernel hardly sees. A hundredth is a start.
     loss : Loss or str, default="squared"
         For ``"fast"``: what a residual costs.
     null_space : NullSpace, optional
@@ -176,8 +177,6 @@ class AdditiveRegularization(Found):
         loss = resolve(self.loss, REGRESSION)
         if self.mode == "full" and loss != Squared():
             raise ValueError("mode='full' has squared residuals only; use mode='fast'.")
-        if self.mode == "fast" and self.penalty > 0:
-            raise ValueError("mode='fast' has no constants to penalize; use mode='full'.")
         X, y = self._check_X(X, y)
         Y = self._targets(y)
         weights, live = self._weights(sample_weight, len(Y))
@@ -190,7 +189,7 @@ class AdditiveRegularization(Found):
         if self.mode == "full":
             a, b, left_out, mean = self._full(system, folds, final)
         else:
-            found = fast_fusion(K, Y, folds, B, s, loss)
+            found = fast_fusion(K, Y, folds, B, s, loss, self.penalty)
             a, b, left_out, mean = found.a, found.b, found.left_out, found.residuals
             if final == "average":
                 a = (folds.n_folds - 1) / folds.n_folds * a

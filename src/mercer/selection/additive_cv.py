@@ -182,11 +182,12 @@ def fast_fusion(
     B: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     loss: Loss | None = None,
+    penalty: float = 0.0,
 ) -> FastFusion:
     r"""Fit machines of all folds at once that share their coefficients.
 
     .. math:: \min_{a, b} \sum_k s_k\, l(e_k) + \tfrac12 \sum_k s_k (e_k - e^v_k)^2
-              \quad\text{subject to}\quad B'a = 0, \qquad
+              + \tfrac{\rho}{2} \sum_k \frac{a_k^2}{s_k} \quad\text{subject to}\quad B'a = 0, \qquad
               e = y - Bb - \frac{(L-2)K + K^{cv}}{L-1} a, \quad e^v = y - Bb - (K - K^{cv}) a
 
     where e averages over the machines trained with a sample: the second term asks that leaving a
@@ -208,6 +209,9 @@ def fast_fusion(
         Weights s of the samples; ones by default.
     loss : Loss, optional
         Loss of the averaged residuals; squared by default.
+    penalty : float, default=0.0
+        The weight :math:`\rho` of the coefficients, which the source does not have. Without it a
+        smooth kernel on a large sample is fitted with coefficients of any size.
 
     References
     ----------
@@ -234,6 +238,8 @@ def fast_fusion(
     free = np.linalg.qr(basis, mode="complete")[0][:, basis.shape[1] :]
     mean, change = folds.averaged(K), folds.difference(K)
     A, move = mean @ free, np.sqrt(s)[:, None] * (change @ free)
+    if penalty > 0:
+        move = np.concatenate([move, np.sqrt(penalty / s)[:, None] * free])
     if loss is None or isinstance(loss, Squared):
         z, b = _least_squares(A, move, B, Y, np.sqrt(s))
     else:
@@ -245,8 +251,9 @@ def fast_fusion(
 
 def _least_squares(A: Array, move: Array, B: Array, Y: Array, root: Array) -> tuple[Array, Array]:
     """Return the shortest minimum of squared residuals and squared changes."""
-    rows = np.block([[root[:, None] * A, root[:, None] * B], [move, np.zeros_like(B)]])
-    right = np.concatenate([root[:, None] * Y, np.zeros_like(Y)])
+    still = np.zeros((len(move), B.shape[1]))
+    rows = np.block([[root[:, None] * A, root[:, None] * B], [move, still]])
+    right = np.concatenate([root[:, None] * Y, np.zeros((len(move), Y.shape[1]))])
     found: Any = lstsq(rows, right, lapack_driver="gelsy", check_finite=False)[0]
     return found[: A.shape[1]], found[A.shape[1] :]
 
