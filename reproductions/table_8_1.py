@@ -225,6 +225,15 @@ def real(short: bool, seed: int, data: dict[str, Any]) -> list[Claim]:
         ]
         if runs == 1:  # no spread to judge by
             claims += printed(name, found)
+            claims.append(
+                at_most(
+                    f"{name}: fast CV over Tikhonov by validation",
+                    ratio(found, "AReg, fast CV", "Tikhonov, validation")[0],
+                    1.05,
+                    "printed: the best of all; here one split",
+                    must=False,
+                )
+            )
             continue
         claims += [
             *printed(name, found),
@@ -273,4 +282,8 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         claims,
         data,
         gallery="plot_additive",
+        revised="Abalone was to have two splits and the claim of Boston that fast cross-validation "
+        "is no worse than Tikhonov by validation. The first split gave 87.8 against 4.84: the claim "
+        "does not hold there with this kernel, and is told for the record. The columns with a "
+        "penalty were added then; 12 splits of Boston instead of 20, for time.",
     )
