@@ -283,7 +283,7 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         data,
         gallery="plot_additive",
         revised="Abalone was to have two splits and the claim of Boston that fast cross-validation "
-        "is no worse than Tikhonov by validation. The first split gave 87.8 against 4.84: the claim "
+        "is no worse than Tikhonov by validation. The first split gave 87.8 against 4.84: it "
         "does not hold there with this kernel, and is told for the record. The columns with a "
         "penalty were added then; 12 splits of Boston instead of 20, for time.",
     )
