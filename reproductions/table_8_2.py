@@ -104,14 +104,17 @@ def by_svm(data: Data, grid: Grid, labels: np.ndarray, classes: bool) -> tuple[n
     return values(fitted, data.X_test), 100.0 * len(fitted.support_) / len(data.y)
 
 
-def by_ls_svm(data: Data, grid: Grid, labels: np.ndarray, classes: bool) -> np.ndarray:
+def by_ls_svm(data: Data, grid: Grid, labels: np.ndarray) -> np.ndarray:
+    """Return predictions of the machine with the least squared residuals of ten folds.
+
+    For classes too: squares are what it minimizes, and a count of 250 mistakes is rough.
+    """
     best, f = np.inf, None
     for width in grid.widths:
         kernel = Gaussian(width)
         spectral = Spectral(kernel(data.X), np.ones((len(data.y), 1)))
         for C in np.geomspace(1e-2, 1e4, 13).tolist():
-            left_out = data.y - spectral.fold_residuals(data.y, C, labels)
-            error = float(errors(data.y, left_out, classes).mean())
+            error = float(np.mean(spectral.fold_residuals(data.y, C, labels) ** 2))
             if error < best:
                 a, b = spectral.coefficients(data.y, C)
                 best, f = error, kernel(data.X_test, data.X) @ a + b[0]
@@ -149,7 +152,7 @@ def compare(draw: Any, runs: range, grid: Grid, classes: bool) -> np.ndarray:
         labels = np.random.default_rng(seed).permutation(len(data.y)) % 10
         svm, svm_support = by_svm(data, grid, labels, classes)
         few, shrunk, few_support = by_few(data, grid, labels, classes)
-        ls = by_ls_svm(data, grid, labels, classes)
+        ls = by_ls_svm(data, grid, labels)
 
         def score(f: np.ndarray, data: Data = data, m: float = middle, u: float = unit) -> float:
             error = float(errors(data.y_test, f if classes else m + u * f, classes).mean())
@@ -184,7 +187,12 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             Grid((0.2, 0.4), (1, 10), (0.1, 0.3)),
             False,
         ),
-        "Ripley": (ripley, 1, Grid((0.5, 1.0), (1, 10) if short else (0.3, 1, 3, 10, 30)), True),
+        "Ripley": (
+            ripley,
+            1 if short else 5,
+            Grid((0.5, 1.0), (1, 10) if short else (0.3, 1, 3, 10, 30)),
+            True,
+        ),
         "Pima": (pima, 0 if short else 3, Grid((3.0, 6.0), (1, 10)), True),
     }
     data: dict[str, Any] = {}
@@ -238,17 +246,20 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         "Pelckmans 2005, example 8.4 and table 8.2",
         "Ten folds choose the width of the kernel with C and the tube of the SVM, C of the LS-SVM, "
         "and the penalty of the sparse substrate (the largest within a standard error of the best; "
-        "squared loss, also for classes, whose mistakes are counted; the kernels that are left are "
-        "fitted again with a penalty of their norm, by leave-one-out). sinc: sin(πx)/(πx) on "
-        "[-3, 3], 100 points, noise of standard deviation 0.1, 500 points without noise to test. "
-        "Motorcycle: 100 of 133 points to train on. Ripley: the published 250 and 1000 points. "
-        "Pima: 468 of 768 rows to train on. Inputs are standardized. The law of sinc (N(0, 0.1) is "
-        "read as the standard deviation; the printed errors lie between both readings), "
-        "partitions and grids are not printed.",
+        "squared loss, also for classes). For classes they count mistakes, and squared residuals "
+        "of the LS-SVM. Kernels that are left are fitted again with a penalty of their norm, by "
+        "leave-one-out. sinc: sin(πx)/(πx) on [-3, 3], 100 points, noise of standard deviation "
+        "0.1, 500 points without noise to test. Motorcycle: 100 of 133 points to train on. Ripley: "
+        "the published 250 and 1000 points, several draws of folds. Pima: 468 of 768 rows to train "
+        "on. Inputs are standardized. The law of sinc (N(0, 0.1) is read as the standard "
+        "deviation; the printed errors lie between both readings), partitions and grids are not "
+        "printed.",
         claims,
         data,
         gallery="plot_sparse_substrate",
         revised="A first version did not fit the kernels that are left again: at the penalty of "
         "one standard error they are shrunk, and the error on two draws of sinc was 2.2 times that "
-        "of the LS-SVM. Both are told.",
+        "of the LS-SVM. Both are told. And it chose C of the LS-SVM for classes by counting "
+        "mistakes, which some folds of Ripley's sample (none of those of the first run) led to C = "
+        "100 and accuracies of 87 %.",
     )
