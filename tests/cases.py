@@ -27,7 +27,15 @@ from mercer.losses import (
 )
 from mercer.problems import RegularizedRisk
 from mercer.regularizers import Constant, NullSpace, complete
-from mercer.solvers import SMO, ConjugateGradient, Direct, InteriorPoint, Newton, Solver
+from mercer.solvers import (
+    SMO,
+    ConjugateGradient,
+    Direct,
+    InteriorPoint,
+    Newton,
+    Reweighting,
+    Solver,
+)
 
 __all__ = [
     "CLASSIFICATION",
@@ -67,6 +75,7 @@ SOLVERS: list[Solver] = [
     InteriorPoint(),
     Newton(),
     Newton(max_bytes=3000.0, rank=8),  # too little to factorize more than 19 samples
+    Reweighting(),
     SMO(),
 ]
 
