@@ -24,10 +24,10 @@ class Comparison:
         than 1 % or than the standard error of the mean of the paired differences of the splits.
     splits : tuple of int
         The same of single splits, where a tie is a difference of at most 1 %.
+    whole : float
+        Ratio of the errors' means over all sets and splits.
     ratio : float
         Geometric mean over sets of the ratio of mean errors (sets where either is 0 are left out).
-    difference : float
-        Mean over sets of the difference of mean errors.
     p_value : float
         Of Wilcoxon's signed ranks of the sets' mean differences, two-sided; these are relative
         where no mean is 0, so that all sets speak with one voice. Splits of one set share rows and
@@ -36,8 +36,8 @@ class Comparison:
 
     sets: tuple[int, int, int]
     splits: tuple[int, int, int]
+    whole: float
     ratio: float
-    difference: float
     p_value: float
 
 
@@ -54,8 +54,8 @@ def compare(ours: Array, theirs: Array) -> Comparison:
     return Comparison(
         _count(mean - other, tolerance),
         _count(apart, SAME * theirs),
+        float(mean.mean() / other.mean()),
         float(np.exp(relative.mean())),
-        float((mean - other).mean()),
         p_value,
     )
 
