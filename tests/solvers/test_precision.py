@@ -9,7 +9,7 @@ from mercer.gram import Tiled
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge
 from mercer.problems import RegularizedRisk
-from mercer.solvers import SMO, Status, minimize
+from mercer.solvers import SMO, Status, minimize, smo
 from mercer.solvers.base import CHECK, Answer, Monitor, believed
 
 N = 1200
@@ -55,7 +55,8 @@ def test_products_in_single_precision_are_used_and_checked(monkeypatch):
     assert not asked
 
 
-def test_double_precision_takes_over_where_single_is_not_enough():
+def test_double_precision_takes_over_where_single_is_not_enough(monkeypatch):
+    monkeypatch.setattr(smo, "STALL", 10**9)  # the steps in single precision may take their time
     risk = problem(Hinge(), 2e4)
     solver = SMO(tol=1e-3)
     rough = solver.solve(risk, None, Monitor())
@@ -64,6 +65,14 @@ def test_double_precision_takes_over_where_single_is_not_enough():
     assert solution.converged
     assert solution.n_iter >= rough.n_iter
     assert exact(risk).certificate(solution.a, solution.b).violation <= 1e-3 * (1 + 1e-6)
+
+
+def test_double_precision_takes_over_where_single_stalls():
+    risk = problem(Hinge(), 2e4)
+    answer = SMO(tol=1e-3).solve(risk, None, Monitor())
+    assert answer.n_iter > smo.STALL * risk.n
+    assert believed(risk, answer, 1e-3)
+    assert exact(risk).certificate(answer.a, answer.b).violation <= 1e-3 * (1 + 1e-6)
 
 
 def test_a_wrong_product_is_not_believed():
