@@ -90,8 +90,8 @@ bench-report: $(READY)  ## the page of the last benchmarks, without measuring
 bench-grid: $(READY)  ## the coarse grid behind the settings of the problems
 	$(BIN)/python benchmarks/bench.py grid
 
-reproduce: $(READY)  ## the experiments of the documents run again, resumable, about three minutes
+reproduce: $(READY)  ## the experiments of the documents run again, resumable, about half an hour
 	$(ONE_THREAD) $(BIN)/python reproductions/reproduce.py
 
-reproduce-short: $(READY)  ## the same with few data sets, half a minute
+reproduce-short: $(READY)  ## the same with few data sets, two minutes
 	$(ONE_THREAD) $(BIN)/python reproductions/reproduce.py --short
