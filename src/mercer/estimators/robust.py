@@ -46,10 +46,9 @@ class RobustLSSVR(Outputs):
     ----------
     kernel : Kernel, str or callable, default="rbf"
         Reproducing kernel of the penalty.
-    method : {"huber", "logistic", "hampel", "bisquare", "myriad", "cauchy"} or WeightFunction, \
-            default="huber"
-        The weights; the first two are convex. A :class:`~mercer.smoothing.WeightFunction` has its
-        own size c.
+    method : str or WeightFunction, default="huber"
+        The weights: "huber" and "logistic", which are convex, "hampel", "bisquare", "myriad" or
+        "cauchy". A :class:`~mercer.smoothing.WeightFunction` has its own size c.
     C : float or "auto", default=1.0
         Weight of the summed loss against the penalty.
     c : float, optional

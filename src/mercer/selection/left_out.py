@@ -71,8 +71,8 @@ def leave_one_out(
 
     References
     ----------
-    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, eq. (7.6); A. J. Smola, P. L. Bartlett,
-    B. Schoelkopf, D. Schuurmans, *Advances in Large Margin Classifiers*, eq. (1.83), which is
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, eq. (7.6); A. J. Smola, P. Bartlett, B.
+    Schoelkopf, D. Schuurmans, *Advances in Large Margin Classifiers*, eq. (1.83), which is
     unbiased for machines of n - 1 samples.
 
     Examples
