@@ -3,6 +3,7 @@
 import datetime
 import json
 import platform
+import re
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
@@ -99,7 +100,9 @@ def gather(lines: dict[str, list[dict[str, Any]]]) -> str:
         },
         "timing": _timing(timing),
     }
-    return json.dumps(table, indent=1) + "\n"
+    text = json.dumps(table, indent=1) + "\n"
+    # A set's splits in one line.
+    return re.sub(r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), text)
 
 
 def _splits(found: dict[Any, Any], method: str, sets: Iterable[str]) -> int:
