@@ -154,6 +154,19 @@ def test_the_tube_follows_the_noise_unless_it_is_fixed():
     assert_allclose(again.predict(X), found.best_estimator_.predict(X), atol=1e-2)
 
 
+def test_the_weight_of_the_tube_follows_that_of_the_squared_loss():
+    """C E[r^2] / E[r rho'(r)] over the errors left out by the tuned least-squares machine."""
+    squares, tube = tune(LSSVR(), X, y), tune(SVR(), X, y)
+    C, kernel = squares.best_params_["C"], squares.best_params_["kernel"]
+    left = Spectral(kernel(X), np.ones((120, 1))).leave_one_out(y, C)
+    outside = np.abs(left)[np.abs(left) > tube.best_params_["epsilon"]]
+    expected = C * np.sum(left**2) / np.sum(outside)
+    assert_allclose(tube.best_params_["C"], expected, rtol=1e-6)
+    assert not hasattr(tube.best_estimator_, "_squared_weight") or (
+        tube.best_estimator_._squared_weight is None
+    )
+
+
 def test_classifiers_take_their_weight_from_least_squares():
     found = tune(SVC(), *MOONS)
     assert {trial.stage for trial in found.trials_} == {"start", "descent"}

@@ -110,9 +110,11 @@ def guess(machine: Any, K: Gram, B: Array, Y: Array, weights: Array) -> Guess:
     rows = live[some_rows(len(live), ROWS)]
     block = np.asarray(K.block(rows, rows), dtype=np.float64)
     s = weights[rows] / np.mean(weights[rows])
-    found = guess_C(block, Y[rows], B[rows], s, cost=machine._cost)
     # The sum of losses weighs rows by their weights, not by these over their mean.
     factor = 1.0 / float(np.mean(weights[rows]))
+    given = machine._squared_weight
+    Cs = None if given is None else [given / factor]
+    found = guess_C(block, Y[rows], B[rows], s, cost=machine._cost, Cs=Cs)
     return replace(found, C=found.C * factor, index=rows[found.index])
 
 

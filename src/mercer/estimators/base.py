@@ -80,6 +80,9 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     _sample: Any = (None, None)
     """Targets and weights that a width may be chosen by, during a fit."""
 
+    _squared_weight: float | None = None
+    """The weight of the squared loss that others follow, if it is known and not to be guessed."""
+
     standardize: Any = False
     """Whether features are divided by their standard deviations."""
 

@@ -228,7 +228,10 @@ def tune(
             for name in ("C", "epsilon", "nu")
             if name in machine.get_params(deep=False) and name not in fixed
         }
+        if not some.classification:
+            machine._squared_weight = best.C
         machine.set_params(**params, **auto).fit(X, y, **given)
+        machine.__dict__.pop("_squared_weight", None)
         params |= {name: float(getattr(machine, f"{name}_")) for name in auto}
         machine.set_params(**params)
         fitted = True

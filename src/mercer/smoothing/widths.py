@@ -104,6 +104,7 @@ def guess_C(
     weights: ArrayLike | None = None,
     *,
     cost: Callable[[Array, Array], Array] = squared_error,
+    Cs: ArrayLike | None = None,
 ) -> Guess:
     r"""Choose the weight of the squared loss that leaves one out best.
 
@@ -122,6 +123,8 @@ def guess_C(
         Of the samples.
     cost : callable, default=squared error
         Of targets and predictions; classifiers charge nothing beyond the margin.
+    Cs : (k,) array, optional
+        Weights to choose among; from 1e-3 to 1e5 over the mean eigenvalue by default.
 
     Returns
     -------
@@ -142,7 +145,7 @@ def guess_C(
     live = s > 0
     share = (s / np.sum(s))[live]
     unit = float(np.mean(spectral.values)) if len(spectral.values) else 0.0
-    Cs = WEIGHTS / (unit or 1.0)
+    Cs = WEIGHTS / (unit or 1.0) if Cs is None else np.asarray(Cs, dtype=float)
     left = spectral.leave_one_out(targets, Cs).reshape(len(Cs), spectral.n, -1)[:, live]
     Y = targets.reshape(spectral.n, -1)[live]
     # A sample without which a free function is lost predicts nothing, whatever C is.
