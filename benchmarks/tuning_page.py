@@ -325,7 +325,7 @@ the first split. Ratios of means without it: {text}.
 
 The rule for C of the tuned `SVR` was changed once more, after all ten splits had been seen: one row
 of abalone, far from the others, had spoiled one split. With the rule before, its ratio of means was
-1.004 and its mean ratio 0.968 (8 / 10 / 2 sets). Read its line as that of a rule made on these sets.
+1.004 and its mean ratio 0.968 (8 / 10 / 2 sets). Its line is that of a rule made on these sets.
 """
 LIMITS = """
 ## Limits
