@@ -9,7 +9,7 @@ from mercer import kernels
 from mercer.kernels import Kernel, catalogue, resolve
 from mercer.kernels.catalogue import rows
 
-ALGEBRA = {"ActiveDims", "Power", "Product", "Scaled", "Sum"}
+ALGEBRA = {"ActiveDims", "Power", "Product", "Scaled", "Stretched", "Sum"}
 CLASSES = {
     name: getattr(kernels, name)
     for name in kernels.__all__

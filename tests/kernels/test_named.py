@@ -126,5 +126,5 @@ def test_unknown_kernels_are_refused_with_the_names(kernel):
 
 @pytest.mark.parametrize("gamma", ["scales", -1.0, np.nan, np.inf, [1.0]])
 def test_nonsense_gamma_is_refused_with_a_sentence(gamma):
-    with pytest.raises(ValueError, match="gamma must be 'scale', 'auto' or a number"):
+    with pytest.raises(ValueError, match="gamma must be 'scale', 'auto', 'median' or a number"):
         resolve("rbf", X, gamma=gamma)

@@ -39,7 +39,7 @@ KERNELS = [
     Gaussian(1.0).on([0]) * Matern(2.0, 2.5).on([1, 2]),
 ]
 NULL_SPACES = [Empty(), Constant(), Trend(1)]
-N_PROBLEMS = 200
+N_PROBLEMS = len(LOSSES) * len(KERNELS)
 
 
 def problem(seed: int) -> tuple[RegularizedRisk, np.ndarray]:
