@@ -162,9 +162,7 @@ def test_the_weight_of_the_tube_follows_that_of_the_squared_loss():
     outside = np.abs(left)[np.abs(left) > tube.best_params_["epsilon"]]
     expected = C * np.sum(left**2) / np.sum(outside)
     assert_allclose(tube.best_params_["C"], expected, rtol=1e-6)
-    assert not hasattr(tube.best_estimator_, "_squared_weight") or (
-        tube.best_estimator_._squared_weight is None
-    )
+    assert tube.best_estimator_._squared_weight is None
 
 
 def test_classifiers_take_their_weight_from_least_squares():
