@@ -64,6 +64,8 @@ ROOMS = (
     "linear",
     "selection",
     "smoothing",
+    "reduced",
+    "data",
     "losses",
     "kernels",
     "regularizers",

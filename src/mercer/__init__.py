@@ -57,6 +57,7 @@ _ESTIMATORS = [
     "estimate_errors",
 ]
 _ROOMS = [
+    "data",
     "estimators",
     "gram",
     "inspect",
@@ -65,6 +66,7 @@ _ROOMS = [
     "losses",
     "plotting",
     "problems",
+    "reduced",
     "regularizers",
     "selection",
     "series",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -140,6 +141,57 @@ def team() -> Iterator[None]:
             yield
     finally:
         _inside.cores = before
+
+
+def stream_blocks(
+    function: Callable[[T], R], blocks: Iterable[T], n_jobs: int | None = None
+) -> Iterator[R]:
+    """Yield ``function(block)`` for each block, in order, while others are being computed.
+
+    Blocks are drawn as they are needed, at most one more at a time than there are threads, so that
+    memory is bounded however many there are. Otherwise as :func:`map_blocks`.
+
+    Parameters
+    ----------
+    function : callable
+        Must be safe to call from several threads, on different blocks.
+    blocks : iterable
+    n_jobs : int, optional
+        Number of threads; one for every usable core by default.
+
+    Examples
+    --------
+    >>> list(stream_blocks(lambda i: i * i, range(4)))
+    [0, 1, 4, 9]
+    """
+    if getattr(_inside, "worker", False):
+        n_jobs = 1
+    elif n_jobs is None:
+        n_jobs = getattr(_inside, "cores", 0) or usable_cores()
+    with _shared.one_thread_of_blas():
+        if n_jobs <= 1:
+            yield from map(function, blocks)
+            return
+
+        def run(block: T) -> R:
+            _inside.worker = True
+            try:
+                return function(block)
+            finally:
+                _inside.worker = False
+
+        pending: deque[Future[R]] = deque()
+        with ThreadPoolExecutor(n_jobs, thread_name_prefix="mercer") as pool:
+            try:
+                for block in blocks:
+                    pending.append(pool.submit(copy_context().run, run, block))
+                    if len(pending) > n_jobs:
+                        yield pending.popleft().result()
+                while pending:
+                    yield pending.popleft().result()
+            finally:
+                for future in pending:
+                    future.cancel()
 
 
 def map_blocks(function: Callable[[T], R], blocks: Iterable[T]) -> list[R]:

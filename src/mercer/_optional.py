@@ -1,0 +1,46 @@
+"""What is loaded when it is first needed: modules that lean on packages of the extras.
+
+Rooms below do not import them, so the core needs none of those packages; a name leads to the module
+and, where the package is missing, to a sentence that says how to get it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+__all__ = ["plugin"]
+
+PLUGINS = {
+    "arrow": ("mercer.data.arrow", "pyarrow", "data"),
+    "parquet": ("mercer.data.parquet", "pyarrow", "data"),
+    "hdf5": ("mercer.data.hdf5", "h5py", "data"),
+    "zarr": ("mercer.data.zarr", "zarr", "data"),
+    "dask": ("mercer.distributed", "dask", "cluster"),
+    "torch": ("mercer.reduced.tensors", "torch", "torch"),
+}
+"""The module, the package it needs, and the extra of this library that brings the package."""
+
+
+def plugin(name: str) -> ModuleType:
+    """Return the module behind a name.
+
+    Parameters
+    ----------
+    name : str
+        A key of `PLUGINS`.
+
+    Examples
+    --------
+    >>> plugin("parquet").__name__
+    'mercer.data.parquet'
+    """
+    module, package, extra = PLUGINS[name]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] == "mercer":
+            raise
+        raise ImportError(
+            f"this needs {error.name or package}; install it with: pip install 'mercer[{extra}]'"
+        ) from error

@@ -1,0 +1,182 @@
+"""Rows that come in blocks, as often as one asks, and sums over them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from mercer._threads import stream_blocks
+
+__all__ = ["Block", "Mapped", "Source", "Sums", "Summand", "Work"]
+
+
+class Block(NamedTuple):
+    """Some rows of a source."""
+
+    X: Any
+    """Inputs (n, p): an array, or a CSR matrix."""
+
+    y: Any = None
+    """Targets (n,) or (n, d), or labels; None if the source has none."""
+
+    s: Any = None
+    """Weights (n,); None if all are one."""
+
+    start: int = 0
+    """Number of the first row in the source."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+
+class Summand(Protocol):
+    """What is gathered from blocks: two of them add up, in any order, to one for all their rows."""
+
+    def __add__(self, other: Any) -> Self: ...
+
+
+Work = Callable[[Block, Any, Any], Any]
+"""A function of a block, of what is the same in all passes, and of the state of this pass."""
+
+
+class Sums(dict[str, Any]):
+    """Arrays and numbers by name; adding two adds what has the same name.
+
+    Examples
+    --------
+    >>> Sums(n=2, x=np.ones(2)) + Sums(n=3, x=np.ones(2))
+    {'n': 5, 'x': array([2., 2.])}
+    """
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums({name: value + other[name] for name, value in self.items()})
+
+
+class Source(ABC):
+    """Rows in blocks, again and again.
+
+    A subclass writes :meth:`blocks`. One whose rows live elsewhere also writes :meth:`total`, which
+    is all that a fit asks of it, and so decides where the work is done.
+    """
+
+    n_features: int
+    n_rows: int | None = None
+    """Number of rows; None before they were counted."""
+
+    feature_names: list[str] | None = None
+
+    @abstractmethod
+    def blocks(self, rows: int) -> Iterator[Block]:
+        """Yield the rows in order, at most `rows` of them at once.
+
+        Parameters
+        ----------
+        rows : int
+        """
+
+    def total(
+        self,
+        work: Work,
+        shared: Any = None,
+        state: Any = None,
+        *,
+        rows: int = 4096,
+        report: Callable[[int], object] | None = None,
+        n_jobs: int | None = None,
+    ) -> Any:
+        """Return the sum of ``work(block, shared, state)`` over all blocks.
+
+        Blocks are worked on by several threads, each with one thread of BLAS, and added in their
+        order: the result does not depend on the number of threads.
+
+        Parameters
+        ----------
+        work : callable
+            A function of a module, because it may have to travel.
+        shared : object, optional
+            What is the same in many passes, sent once to where the rows are.
+        state : object, optional
+            What changes from pass to pass: small.
+        rows : int
+            Largest number of rows in a block.
+        report : callable, optional
+            Told the number of rows of every block that is done.
+        n_jobs : int, optional
+            Number of threads; those of the machine by default.
+        """
+        result: Any = None
+        sizes: deque[int] = deque()
+
+        def sized() -> Iterator[Block]:
+            for block in self.blocks(rows):
+                sizes.append(block.n)
+                yield block
+
+        for part in stream_blocks(lambda block: work(block, shared, state), sized(), n_jobs):
+            result = part if result is None else result + part
+            n = sizes.popleft()
+            if report is not None:
+                report(n)
+        if result is None:
+            raise ValueError("the source has no rows")
+        return result
+
+    def map(self, function: Callable[[Block], Block], names: list[str] | None = None) -> Source:
+        """Return a source whose blocks are those of this one, transformed as they are read.
+
+        Parameters
+        ----------
+        function : callable
+            From a block to a block with as many rows; a function of a module, or an object with
+            ``__call__``, because it may have to travel.
+        names : list of str, optional
+            Names of the features that come out; those that go in by default.
+        """
+        return Mapped(self, function, names)
+
+
+@dataclass
+class _Chained:
+    """First one function of a block, then work."""
+
+    function: Callable[[Block], Block]
+    work: Work
+
+    def __call__(self, block: Block, shared: Any, state: Any) -> Any:
+        return self.work(self.function(block), shared, state)
+
+
+class Mapped(Source):
+    """A source whose blocks are transformed as they are read.
+
+    Parameters
+    ----------
+    source : Source
+    function : callable
+    names : list of str, optional
+    """
+
+    def __init__(
+        self, source: Source, function: Callable[[Block], Block], names: list[str] | None = None
+    ) -> None:
+        self.source, self.function = source, function
+        self.feature_names = source.feature_names if names is None else names
+        self.n_features = source.n_features if names is None else len(names)
+
+    @property
+    def n_rows(self) -> int | None:  # type: ignore[override]
+        """Number of rows of the source."""
+        return self.source.n_rows
+
+    def blocks(self, rows: int) -> Iterator[Block]:
+        return map(self.function, self.source.blocks(rows))
+
+    def total(self, work: Work, shared: Any = None, state: Any = None, **how: Any) -> Any:
+        return self.source.total(_Chained(self.function, work), shared, state, **how)
