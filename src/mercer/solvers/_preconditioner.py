@@ -9,6 +9,8 @@ it. A whole factor in single precision is the fourth way, where memory allows.
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
@@ -21,9 +23,11 @@ from mercer.losses.base import Array
 
 __all__ = [
     "approximately",
+    "largest_pivots",
     "nystrom",
     "pivoted_cholesky",
     "random_cholesky",
+    "random_pivots",
     "rounded",
     "thin_rank",
 ]
@@ -219,17 +223,43 @@ def pivoted_cholesky(K: Gram, rank: int, U: Array | None = None) -> Array:
     array([[2.],
            [1.]])
     """
+    return largest_pivots(K, rank, U)[0]
+
+
+def largest_pivots(
+    K: Gram, rank: int, U: Array | None = None, first: NDArray[np.intp] | None = None
+) -> tuple[Array, NDArray[np.intp]]:
+    """Return the factor of :func:`pivoted_cholesky` and the rows that it was made of, in order.
+
+    Parameters
+    ----------
+    K, rank, U
+        As for :func:`pivoted_cholesky`.
+    first : array of int, optional
+        Rows that are taken before all others, unless nothing is left of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram import Dense
+    >>> largest_pivots(Dense(np.diag([1.0, 3.0, 2.0])), 2)[1]
+    array([1, 2])
+    """
     M = Projected(K, U)
     rest = M.diagonal
     rows = np.empty((M.columns(rank), len(rest)))
-    for j in range(len(rows)):
-        i = int(np.argmax(rest))
+    pivots: list[int] = []
+    given = deque(() if first is None else first.tolist())
+    while len(pivots) < len(rows) and np.max(rest) > M.floor:
+        i = given.popleft() if given else int(np.argmax(rest))
         if rest[i] <= M.floor:
-            return rows[:j].T
+            continue
+        j = len(pivots)
         rows[j] = (M.rows(np.array([i]))[0] - rows[:j, i] @ rows[:j]) / np.sqrt(rest[i])
         rest = rest - rows[j] ** 2
         rest[i] = 0.0
-    return rows.T
+        pivots.append(i)
+    return rows[: len(pivots)].T, np.array(pivots, dtype=np.intp)
 
 
 def random_cholesky(
@@ -272,6 +302,33 @@ def random_cholesky(
     array([[2.],
            [1.]])
     """
+    return random_pivots(K, rank, U, random_state, dtype)[0]
+
+
+def random_pivots(
+    K: Gram,
+    rank: int,
+    U: Array | None = None,
+    random_state: int = 0,
+    dtype: DTypeLike = np.float64,
+    first: NDArray[np.intp] | None = None,
+) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
+    """Return the factor of :func:`random_cholesky` and the rows that it was made of, in order.
+
+    Parameters
+    ----------
+    K, rank, U, random_state, dtype
+        As for :func:`random_cholesky`.
+    first : array of int, optional
+        Rows that are taken before any are drawn, unless next to nothing is left of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram import Dense
+    >>> random_pivots(Dense(np.eye(3)), 2, first=np.array([2]))[1][0]
+    np.int64(2)
+    """
     rng = np.random.default_rng(random_state)
     M = Projected(K, U, dtype)
     n, rest, floor = len(M.diagonal), np.maximum(M.diagonal, 0.0), M.floor
@@ -279,8 +336,15 @@ def random_cholesky(
     parts, k = list(row_slices(n, 1, ROWS)), 0
     # Few of many rows: they and their copies should be small beside the factor.
     drawn = int(np.clip(2 * BLOCK_BYTES // (8 * max(n, 1)), 16, DRAWN))
-    while k < L.shape[1] and np.max(rest) > floor:
-        index = rng.choice(n, drawn, p=rest / np.sum(rest))
+    given = np.empty(0, dtype=np.intp) if first is None else first
+    waiting = [given[part] for part in row_slices(len(given), 1, drawn)]
+    pivots = [np.empty(0, dtype=np.intp)]
+    while k < L.shape[1] and (waiting or np.max(rest) > floor):
+        chance = None if waiting else rng
+        if waiting:
+            index = waiting.pop(0)
+        else:
+            index = rng.choice(n, drawn, p=rest / np.sum(rest))
         R = M.rows(index)
         done = L[:, :k]
 
@@ -293,26 +357,34 @@ def random_cholesky(
 
         if k:
             map_blocks(reduce, parts)
-        keep = _kept(R[:, index], floor, rng)[: L.shape[1] - k]
+        keep = _kept(R[:, index], floor, chance)[: L.shape[1] - k]
+        if chance is None:
+            rest[index] = 0.0
         index, R = index[keep], R[keep]
+        pivots.append(index)
         corner = np.linalg.cholesky(0.5 * (R[:, index] + R[:, index].T))
         new = solve_triangular(corner, R, lower=True, check_finite=False)
         L[:, k : k + len(keep)] = new.T
         rest = np.maximum(rest - np.sum(L[:, k : k + len(keep)].astype(np.float64) ** 2, axis=1), 0)
         rest[index] = 0.0
         k += len(keep)
-    return L[:, :k]
+    return L[:, :k], np.concatenate(pivots)
 
 
-def _kept(H: Array, floor: float, rng: np.random.Generator) -> list[int]:
-    """Return which of the proposed rows are kept; H is what remains of K among them."""
+def _kept(H: Array, floor: float, rng: np.random.Generator | None) -> list[int]:
+    """Return which of the proposed rows are kept, all that can be without a generator.
+
+    H is what remains of K among them.
+    """
     H = H.copy()
     proposed = np.diag(H).copy()
     keep = []
     for i in range(len(H)):
         left = H[i, i]
         # A row that is nearly a combination of those before would lose all of its digits.
-        if left > max(floor, 1e-6 * proposed[i]) and rng.random() * proposed[i] <= left:
+        if left > max(floor, 1e-6 * proposed[i]) and (
+            rng is None or rng.random() * proposed[i] <= left
+        ):
             keep.append(i)
             H -= np.outer(H[:, i], H[i] / left)
     return keep
