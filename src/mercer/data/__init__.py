@@ -2,17 +2,27 @@
 
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Mapped, Source, Sums
-from mercer.data.opening import as_source
+from mercer.data.checks import Check, Places
+from mercer.data.opening import as_source, is_source
 from mercer.data.sampling import Sample, draw, fingerprints
+from mercer.data.streams import Chain, Stream
+from mercer.data.table import DataError, Table
 
 __all__ = [
     "Arrays",
     "Block",
+    "Chain",
+    "Check",
+    "DataError",
     "Mapped",
+    "Places",
     "Sample",
     "Source",
+    "Stream",
     "Sums",
+    "Table",
     "as_source",
     "draw",
     "fingerprints",
+    "is_source",
 ]

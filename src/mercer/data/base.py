@@ -8,18 +8,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
-import numpy as np
-
 from mercer._threads import stream_blocks
+from mercer.data.checks import Check, Places
 
-__all__ = ["Block", "Mapped", "Source", "Sums", "Summand", "Work"]
+__all__ = ["Block", "Mapped", "Source", "Summand", "Sums", "Work"]
 
 
 class Block(NamedTuple):
     """Some rows of a source."""
 
     X: Any
-    """Inputs (n, p): an array, or a CSR matrix."""
+    """Inputs (n, p): an array, a CSR matrix, or a table where some features are not numbers."""
 
     y: Any = None
     """Targets (n,) or (n, d), or labels; None if the source has none."""
@@ -29,6 +28,9 @@ class Block(NamedTuple):
 
     start: int = 0
     """Number of the first row in the source."""
+
+    keep: Any = None
+    """A table of columns that travel along, to be written beside predictions; or None."""
 
     @property
     def n(self) -> int:
@@ -51,6 +53,7 @@ class Sums(dict[str, Any]):
 
     Examples
     --------
+    >>> import numpy as np
     >>> Sums(n=2, x=np.ones(2)) + Sums(n=3, x=np.ones(2))
     {'n': 5, 'x': array([2., 2.])}
     """
@@ -71,6 +74,9 @@ class Source(ABC):
     """Number of rows; None before they were counted."""
 
     feature_names: list[str] | None = None
+
+    places: Places | None = None
+    """Which files rows lie in, if they lie in files."""
 
     @abstractmethod
     def blocks(self, rows: int) -> Iterator[Block]:
@@ -141,6 +147,11 @@ class Source(ABC):
         """
         return Mapped(self, function, names)
 
+    def checked(self) -> Source:
+        """Return a source of finite numbers, which refuses others where it meets them."""
+        names = None if self.feature_names is None else tuple(self.feature_names)
+        return self.map(Check(names, self.places))
+
 
 @dataclass
 class _Chained:
@@ -174,6 +185,14 @@ class Mapped(Source):
     def n_rows(self) -> int | None:  # type: ignore[override]
         """Number of rows of the source."""
         return self.source.n_rows
+
+    @property
+    def places(self) -> Places | None:  # type: ignore[override]
+        """Where the rows of the source are."""
+        return self.source.places
+
+    def checked(self) -> Source:
+        return self if isinstance(self.function, Check) else super().checked()
 
     def blocks(self, rows: int) -> Iterator[Block]:
         return map(self.function, self.source.blocks(rows))

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.data.base import Block, Source
+from mercer.data.table import Table, hashes, stack
 
 __all__ = ["Sample", "draw", "fingerprints"]
 
@@ -30,7 +31,7 @@ def fingerprints(X: Any, seed: int = 0) -> NDArray[np.uint64]:
 
     Parameters
     ----------
-    X : (n, p) array or CSR matrix
+    X : (n, p) array, CSR matrix or Table
     seed : int
 
     Returns
@@ -46,9 +47,9 @@ def fingerprints(X: Any, seed: int = 0) -> NDArray[np.uint64]:
     (True, False, True)
     """
     with np.errstate(over="ignore"):
-        start = _mixed(np.uint64([seed]) * GOLDEN + GOLDEN)[0]
+        start = _mixed(np.array([seed], dtype=np.uint64) * GOLDEN + GOLDEN)[0]
         if sp.issparse(X):
-            X = sp.csr_array(X)
+            X = sp.csr_array(X)  # type: ignore[call-overload]
             bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)
             columns = X.indices.astype(np.uint64)
             terms = _mixed(bits ^ _mixed(columns * GOLDEN + start))
@@ -56,12 +57,16 @@ def fingerprints(X: Any, seed: int = 0) -> NDArray[np.uint64]:
             ends = np.concatenate([[np.uint64(0)], np.cumsum(terms, dtype=np.uint64)])
             total = ends[X.indptr[1:]] - ends[X.indptr[:-1]]
         else:
-            values = np.ascontiguousarray(X, dtype=np.float64) + 0.0  # one zero, not two
-            total = np.zeros(len(values), dtype=np.uint64)
-            for j, column in enumerate(values.T):
-                bits = np.ascontiguousarray(column).view(np.uint64)
-                key = _mixed(np.uint64([j]) * GOLDEN + start)[0]
-                total += np.where(column == 0.0, np.uint64(0), _mixed(bits ^ key))
+            table = isinstance(X, Table)
+            total = np.zeros(len(X), dtype=np.uint64)
+            for j, column in enumerate(X.columns.values() if table else X.T):
+                key = _mixed(np.array([j], dtype=np.uint64) * GOLDEN + start)[0]
+                if column.dtype == object:
+                    total += _mixed(hashes(column) ^ key)
+                    continue
+                values = np.ascontiguousarray(column, dtype=np.float64) + 0.0  # one zero, not two
+                bits = values.view(np.uint64)
+                total += np.where(values == 0.0, np.uint64(0), _mixed(bits ^ key))
         return _mixed(total + start)
 
 
@@ -99,10 +104,7 @@ class Sample:
         order = order[np.r_[True, np.diff(both[order]) > 0][: len(order)]][: self.size]
 
         def merge(a: Any, b: Any) -> Any:
-            if a is None:
-                return None
-            joined = sp.vstack([a, b]).tocsr() if sp.issparse(a) else np.concatenate([a, b])
-            return joined[order]
+            return None if a is None else stack([a, b])[order]
 
         return Sample(
             self.size,

@@ -1,0 +1,145 @@
+"""Tables and datasets of Arrow as sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+from numpy.typing import NDArray
+
+from mercer.data.base import Block, Source
+from mercer.data.choice import OBJECT, Choice, Names
+from mercer.data.frames import Adapter, Frame
+from mercer.data.streams import rechunked
+
+__all__ = ["ArrowAdapter", "Dataset", "as_source", "column", "kinds"]
+
+
+def kinds(schema: Any) -> dict[str, Any]:
+    """Return the type of every column: of its numbers, object, or the name of one that is no use.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+
+    Examples
+    --------
+    >>> kinds(pa.schema({"x": pa.float32(), "word": pa.string(), "when": pa.date32()}))
+    {'x': dtype('float32'), 'word': dtype('O'), 'when': 'date32[day]'}
+    """
+    if len(set(schema.names)) < len(schema.names):
+        raise ValueError(f"columns have different names; these do not: {', '.join(schema.names)}")
+    return {field.name: _kind(field.type) for field in schema}
+
+
+def _kind(kind: Any) -> Any:
+    if pa.types.is_dictionary(kind):
+        return _kind(kind.value_type)
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return np.dtype(kind.to_pandas_dtype())
+    if pa.types.is_decimal(kind) or pa.types.is_null(kind):
+        return np.dtype(np.float64)
+    words = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return OBJECT if any(test(kind) for test in words) else str(kind)
+
+
+def column(batch: Any, name: str) -> NDArray[Any]:
+    """Return one column as numbers, NaN where they are missing, or as objects, None where they are.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch or pyarrow.Table
+    name : str
+
+    Examples
+    --------
+    >>> column(pa.table({"x": pa.array([1, None], pa.int8())}), "x")
+    array([ 1., nan])
+    """
+    values = batch.column(name)
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(values, pa.ChunkedArray):  # what does not fit into one array
+        return np.concatenate([_array(chunk) for chunk in values.chunks])
+    return _array(values)
+
+
+def _array(values: Any) -> NDArray[Any]:
+    if _kind(values.type) == OBJECT:
+        # A string that occurs a thousand times becomes one object, not a thousand.
+        encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        words = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)
+        return np.asarray(words[encoded.indices.fill_null(len(words) - 1).to_numpy()])
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_decimal(values.type) or pa.types.is_null(values.type):
+        values = values.cast(pa.float64())
+    array = np.asarray(values.to_numpy(zero_copy_only=False))
+    return array.astype(np.float64) if array.dtype == object else array
+
+
+class ArrowAdapter(Adapter):
+    """Tables of Arrow."""
+
+    def kinds(self, frame: Any) -> dict[str, Any]:
+        return kinds(frame.schema)
+
+    def cut(self, frame: Any, start: int, stop: int) -> Any:
+        return frame.slice(start, stop - start)
+
+    def column(self, frame: Any, name: str) -> NDArray[Any]:
+        return column(frame, name)
+
+
+class Dataset(Source):
+    """A source over a dataset of Arrow.
+
+    Parameters
+    ----------
+    dataset : pyarrow.dataset.Dataset
+    y, s : str or list of str, optional
+        Names of the columns of targets and weights.
+    """
+
+    def __init__(self, dataset: Any, y: Names = None, s: str | None = None) -> None:
+        self.dataset = dataset
+        self.choice = Choice.make(kinds(dataset.schema), y, weight=s)
+        self.n_rows = int(dataset.count_rows())
+        self.n_features = len(self.choice.features)
+        self.feature_names = list(self.choice.features)
+
+    def blocks(self, rows: int) -> Iterator[Block]:
+        # Arrow reads ahead sixteen batches of four files unless it is told not to.
+        batches = self.dataset.to_batches(
+            columns=self.choice.needed,
+            batch_size=rows,
+            batch_readahead=1,
+            fragment_readahead=1,
+            use_threads=False,
+        )
+        read = (self.choice.block(partial(column, b), b.num_rows, 0) for b in batches)
+        return rechunked(read, rows)
+
+
+def as_source(X: Any, y: Any = None, s: Any = None) -> Source:
+    """Return a table, record batch or dataset of Arrow as a source.
+
+    Parameters
+    ----------
+    X : pyarrow.Table, pyarrow.RecordBatch or pyarrow.dataset.Dataset
+    y, s : str, list of str or array-like, optional
+    """
+    if isinstance(X, ds.Dataset):
+        return Dataset(X, y, s)
+    if isinstance(X, pa.RecordBatch):
+        X = pa.Table.from_batches([X])
+    if not isinstance(X, pa.Table):
+        raise TypeError(
+            f"a {type(X).__name__} gives its batches once, but a fit reads them again and again; "
+            "pass a table, a dataset, or mercer.data.open(path)"
+        )
+    return Frame(X, ArrowAdapter(), y, s)

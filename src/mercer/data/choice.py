@@ -1,0 +1,144 @@
+"""Which columns of a table are features, targets and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.data.base import Block
+from mercer.data.table import DataError, Table, common_type
+
+__all__ = ["Choice"]
+
+Names = str | Sequence[str] | None
+OBJECT = np.dtype(object)
+
+
+def _listed(names: Names) -> tuple[str, ...]:
+    return () if names is None else (names,) if isinstance(names, str) else tuple(names)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Columns by the part they play.
+
+    Parameters
+    ----------
+    features : tuple of str
+    targets : tuple of str
+        None or one or several; one gives targets (n,), several (n, d).
+    weight : str, optional
+    keep : tuple of str
+        Columns that travel along unseen, to be written beside predictions.
+    dtype : dtype, optional
+        Type of the array of features; None if some are not numbers, and blocks hold a table.
+    matrix : bool
+        Whether targets are (n, d) although there is one.
+    """
+
+    features: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+    weight: str | None = None
+    keep: tuple[str, ...] = ()
+    dtype: np.dtype[Any] | None = None
+    matrix: bool = False
+
+    @classmethod
+    def make(
+        cls,
+        kinds: dict[str, Any],
+        target: Names = None,
+        features: Names = None,
+        weight: str | None = None,
+        keep: Names = None,
+        dtype: Any = None,
+    ) -> Choice:
+        """Return the columns that were asked for, or a sentence about those that cannot be had.
+
+        Parameters
+        ----------
+        kinds : dict from str to dtype or str
+            For every column the type of its numbers, object if they are not numbers, or the name
+            of a type that cannot be used.
+        target, features, weight, keep : str or sequence of str, optional
+            By default all columns that play no other part are features.
+        dtype : dtype, optional
+            Type of the array of features; by default the smallest that holds them.
+
+        Examples
+        --------
+        >>> kinds = {"x": np.dtype("f4"), "y": np.dtype("f8"), "when": "timestamp"}
+        >>> Choice.make(kinds, target="y", features="x").dtype
+        dtype('float32')
+        >>> Choice.make(kinds, target="yy")
+        Traceback (most recent call last):
+        mercer.data.table.DataError: there is no column 'yy'; did you mean 'y'? There are: x, ...
+        """
+        targets, kept = _listed(target), _listed(keep)
+        chosen = _listed(features)
+        for name in (*targets, *kept, *chosen, *_listed(weight)):
+            if name not in kinds:
+                close = get_close_matches(name, kinds, n=1)
+                hint = f"; did you mean {close[0]!r}?" if close else ";"
+                shown = ", ".join(list(kinds)[:20]) + (", ..." if len(kinds) > 20 else "")
+                raise DataError(f"there is no column {name!r}{hint} There are: {shown}")
+        if features is None:
+            other = {*targets, *kept, *_listed(weight)}
+            chosen = tuple(name for name in kinds if name not in other)
+        if not chosen:
+            raise DataError("no columns are left to be features")
+        if both := {*chosen} & {*targets}:
+            raise DataError(f"both feature and target: {', '.join(sorted(both))}")
+        for name in (*chosen, *targets, *_listed(weight)):
+            if isinstance(kinds[name], str):
+                raise DataError(
+                    f"column {name!r} holds {kinds[name]}, which is neither numbers nor "
+                    "categories; leave it out (features=[...]), or turn it into numbers first"
+                )
+        if weight is not None and kinds[weight] == OBJECT:
+            raise DataError(f"weights are numbers; column {weight!r} is not")
+        if len(targets) > 1 and any(kinds[name] == OBJECT for name in targets):
+            raise DataError(f"several targets are numbers; not all of {', '.join(targets)} are")
+        numeric = all(kinds[name] != OBJECT for name in chosen)
+        found = common_type([kinds[name] for name in chosen]) if numeric else None
+        if numeric and dtype is not None:
+            found = np.dtype(dtype)
+        several = target is not None and not isinstance(target, str)
+        return cls(chosen, targets, weight, kept, found, several)
+
+    @property
+    def needed(self) -> list[str]:
+        """Names of the columns to read, each once."""
+        return list(
+            dict.fromkeys((*self.features, *self.targets, *_listed(self.weight), *self.keep))
+        )
+
+    def block(self, column: Callable[[str], NDArray[Any]], n: int, start: int) -> Block:
+        """Return a block of rows.
+
+        Parameters
+        ----------
+        column : callable
+            From a name to the values (n,): numbers, or objects with None for what is missing.
+        n, start : int
+            Number of rows and of the first of them.
+        """
+        X: Any
+        if self.dtype is None:
+            X = Table({name: column(name) for name in self.features})
+        else:
+            X = np.empty((n, len(self.features)), dtype=self.dtype)
+            for j, name in enumerate(self.features):
+                X[:, j] = column(name)
+        y: Any = None
+        if self.targets:
+            values = [column(name) for name in self.targets]
+            y = np.stack(values, axis=1) if self.matrix else values[0]
+        s = None if self.weight is None else column(self.weight).astype(np.float64)
+        keep = Table({name: column(name) for name in self.keep}) if self.keep else None
+        return Block(X, y, s, start, keep)

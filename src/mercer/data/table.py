@@ -1,0 +1,163 @@
+"""Columns by name: what rows are while some of their features are not numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+__all__ = ["DataError", "Table", "common_type", "factorized", "hashes", "stack"]
+
+
+class DataError(ValueError):
+    """What is wrong with the data, and where: file, row, column."""
+
+
+class Table:
+    """Rows whose columns have names and types of their own.
+
+    A column is an array of numbers, in which NaN is missing, or of objects, in which None is. It
+    stands where an array (n, p) would, until an encoder has made numbers of everything.
+
+    Parameters
+    ----------
+    columns : mapping from str to (n,) array
+
+    Examples
+    --------
+    >>> table = Table({"x": np.array([1.0, 2.0]), "colour": np.array(["red", None], dtype=object)})
+    >>> table.shape, table.text, table[1:].columns["colour"].tolist()
+    ((2, 2), ['colour'], [None])
+    """
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        if not columns:
+            raise DataError("a table has at least one column")
+        self.columns = {str(name): _column(values) for name, values in columns.items()}
+        lengths = {name: len(values) for name, values in self.columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise DataError(f"columns of a table have one length; these have {lengths}")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and of columns."""
+        return len(next(iter(self.columns.values()))), len(self.columns)
+
+    ndim = 2
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> Table:
+        return Table({name: values[rows] for name, values in self.columns.items()})
+
+    @property
+    def text(self) -> list[str]:
+        """Names of the columns that are not numbers."""
+        return [name for name, values in self.columns.items() if values.dtype == object]
+
+    def numbers(self) -> NDArray[Any]:
+        """Return the table as an array (n, p) of floating-point numbers."""
+        if self.text:
+            raise DataError(
+                f"not numbers: {', '.join(map(repr, self.text))}; turn them into numbers with "
+                "mercer.preprocessing.Encoder, or leave them out"
+            )
+        values = list(self.columns.values())
+        kind = common_type([column.dtype for column in values])
+        return np.stack([column.astype(kind, copy=False) for column in values], axis=1)
+
+
+def _column(values: Any) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.dtype.kind in "US":
+        array = array.astype(object)
+    if array.ndim != 1 or array.dtype.kind not in "biufO":
+        raise DataError(
+            f"a column of a table is one-dimensional, of numbers or of objects; got shape "
+            f"{array.shape} of {array.dtype}"
+        )
+    return array
+
+
+def common_type(types: Sequence[Any]) -> np.dtype[Any]:
+    """Return the floating-point type that holds columns of these types: single if it can.
+
+    Parameters
+    ----------
+    types : sequence of dtypes
+
+    Examples
+    --------
+    >>> common_type([np.dtype("float32"), np.dtype("uint8")]), common_type([np.dtype("int64")])
+    (dtype('float32'), dtype('float64'))
+    """
+    return np.dtype(min(np.result_type(np.float32, *types), np.dtype(np.float64)))
+
+
+def factorized(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the different values of a column and, for each row, the number of its value.
+
+    Missing values are one value: None among objects, NaN among numbers.
+
+    Parameters
+    ----------
+    values : (n,) array
+
+    Examples
+    --------
+    >>> keys, codes = factorized(np.array(["b", None, "b", float("nan")], dtype=object))
+    >>> keys, codes.tolist()
+    (['b', None], [0, 1, 0, 1])
+    """
+    if values.dtype != object:
+        different, codes = np.unique(values, return_inverse=True)
+        return different.tolist(), codes.astype(np.intp, copy=False)
+    seen: dict[Any, int] = {}
+    items = [None if item != item else item for item in values.tolist()]
+    codes = np.fromiter((seen.setdefault(item, len(seen)) for item in items), np.intp, len(items))
+    return list(seen), codes
+
+
+def hashes(values: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return a number for every row that depends on its value only, in any process.
+
+    Parameters
+    ----------
+    values : (n,) array of objects
+
+    Examples
+    --------
+    >>> h = hashes(np.array(["a", "b", "a"], dtype=object))
+    >>> bool(h[0] == h[2]), bool(h[0] == h[1])
+    (True, False)
+    """
+    keys, codes = factorized(values)
+    digests = b"".join(blake2b(repr(key).encode(), digest_size=8).digest() for key in keys)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)[codes]
+
+
+def stack(parts: Sequence[Any]) -> Any:
+    """Return blocks of rows as one: arrays, CSR matrices, or tables; None if they are None.
+
+    Parameters
+    ----------
+    parts : sequence
+
+    Examples
+    --------
+    >>> stack([np.zeros((1, 2)), np.ones((1, 2))]).tolist()
+    [[0.0, 0.0], [1.0, 1.0]]
+    """
+    first = parts[0]
+    if len(parts) == 1 or first is None:
+        return first
+    if isinstance(first, Table):
+        return Table(
+            {name: stack([part.columns[name] for part in parts]) for name in first.columns}
+        )
+    return sp.csr_array(sp.vstack(parts)) if sp.issparse(first) else np.concatenate(parts)
