@@ -1,0 +1,421 @@
+"""Which points span the space that a machine is looked for in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+
+from mercer.data.base import Source
+from mercer.data.sampling import Sample, fingerprints
+from mercer.gram.base import Gram, Index, positions
+from mercer.gram.make import make
+from mercer.kernels._pairwise import Data, as_points, count, is_sparse, scale_features, take
+from mercer.kernels.base import Kernel
+from mercer.losses.base import Array
+from mercer.reduced.clusters import lloyd, nearest_rows, seeds, streamed, units
+from mercer.reduced.greedy import Fit, Trace, best_of_few
+from mercer.reduced.leverage import inclusion, recursive_scores
+from mercer.regularizers.null_space import Monomials
+from mercer.solvers._preconditioner import largest_pivots, random_pivots
+
+__all__ = ["Anchored", "Centres", "choose", "grow"]
+
+Indices = NDArray[np.intp]
+
+MAX_BYTES = 2.0**30
+"""Memory of the factor that some ways of choosing keep, by default."""
+
+
+@dataclass(frozen=True)
+class Centres:
+    """Points that were chosen.
+
+    Parameters
+    ----------
+    Z : (m, p) points
+    index : (m,) array of int or None
+        Which rows of the sample they are; None if they are none of them.
+    """
+
+    Z: Any
+    index: Indices | None = None
+
+    def __len__(self) -> int:
+        return count(self.Z)
+
+
+class Anchored(Gram):
+    r"""What is left of a conditionally positive definite matrix beside q of its points.
+
+    With the q polynomials :math:`L_j` that are 1 at one of these points and 0 at the others,
+
+    .. math:: k(x, z) - \sum_j L_j(x) k(x_j, z) - \sum_j k(x, x_j) L_j(z)
+              + \sum_{ij} L_i(x) k(x_i, x_j) L_j(z)
+
+    is positive definite, and spans with the polynomials the same functions as k does with
+    coefficients that are orthogonal to them.
+
+    Parameters
+    ----------
+    K : Gram
+    P : (n, q) array
+        The polynomials.
+    anchors : (q,) array of int
+        Points on which only the zero polynomial vanishes.
+
+    References
+    ----------
+    H. Wendland, *Scattered Data Approximation*, 2005, theorem 10.18.
+
+    Examples
+    --------
+    >>> from mercer.gram import Dense
+    >>> x = np.array([0.0, 1.0, 3.0])
+    >>> Anchored(Dense(-np.abs(x[:, None] - x)), np.ones((3, 1)), np.array([0])).dense() + 0.0
+    array([[0., 0., 0.],
+           [0., 2., 2.],
+           [0., 2., 6.]])
+    """
+
+    def __init__(self, K: Gram, P: Array, anchors: Indices) -> None:
+        self.K = K
+        self.L = np.linalg.solve(P[anchors].T, P.T).T
+        rows = np.array(K.rows(anchors), dtype=np.float64)
+        self.V = rows.T - 0.5 * self.L @ rows[:, anchors]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.K.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.float64)
+
+    def block(self, rows: Index, columns: Index) -> Array:
+        i, j = (positions(index, self.shape[0]) for index in (rows, columns))
+        block = np.array(self.K.block(rows, columns), dtype=np.float64)
+        block -= self.L[i] @ self.V[j].T
+        block -= self.V[i] @ self.L[j].T
+        return block
+
+    def diag(self) -> Array:
+        return np.asarray(self.K.diag() - 2.0 * np.einsum("ij,ij->i", self.L, self.V))
+
+
+@dataclass
+class _Task:
+    """What a way of choosing is told."""
+
+    K: Gram
+    m: int
+    first: Indices
+    share: float
+    """How many of all rows each row of the sample stands for."""
+    c: Array
+    """Weights of the rows' losses, each for its share."""
+    y: Any
+    max_bytes: float
+    rng: np.random.Generator
+
+
+def _uniform(task: _Task) -> Indices:
+    return np.arange(task.K.shape[0])
+
+
+def _leverage(task: _Task) -> Indices:
+    scores = recursive_scores(task.K, task.m, 1.0 / float(np.mean(task.c)), task.rng)
+    scores[task.first] = 0.0
+    chances = inclusion(scores, task.m - len(task.first))
+    # Systematic sampling: as many rows as the chances add up to, each with exactly its chance. The
+    # order of the rows is random, so neighbours in it are nothing special.
+    steps = np.floor(np.cumsum(chances) + task.rng.random())
+    return np.flatnonzero(np.diff(steps, prepend=0.0) > 0.0)
+
+
+def _random(task: _Task) -> Indices:
+    fits = 8.0 * task.K.shape[0] * task.m <= task.max_bytes
+    seed, dtype = int(task.rng.integers(2**32)), np.float64 if fits else np.float32
+    return random_pivots(task.K, task.m, None, seed, dtype, task.first)[1]
+
+
+def _pivoted(task: _Task) -> Indices:
+    return largest_pivots(task.K, task.m, None, task.first)[1]
+
+
+def _greedy(task: _Task) -> Indices:
+    return best_of_few(task.K, task.m, Trace(), task.rng, first=task.first)
+
+
+def _matching(task: _Task) -> Indices:
+    if task.y is None:
+        raise ValueError(
+            "centres by matching pursuit follow targets: pass y with one row for each row of the "
+            "sample, or choose 'greedy', which follows the kernel alone."
+        )
+    n = task.K.shape[0]
+    y = np.asarray(task.y, dtype=np.float64)
+    y = y.reshape(len(y), -1)[:n]
+    y = y - np.average(y, axis=0, weights=task.c)
+    fit = Fit(y, task.c, max(task.m, len(task.first)))
+    return best_of_few(task.K, task.m, fit, task.rng, first=task.first)
+
+
+class _Way(NamedTuple):
+    """A way of choosing rows, and the bytes that it keeps for each row and centre."""
+
+    choose: Callable[[_Task], Indices]
+    bytes: float = 0.0
+    definite: bool = True
+
+
+WAYS = {
+    "uniform": _Way(_uniform, definite=False),
+    "leverage": _Way(_leverage),
+    "rpcholesky": _Way(_random, 4.0),
+    "greedy": _Way(_greedy, 8.0),
+    "pivoted": _Way(_pivoted, 8.0),
+    "matching": _Way(_matching, 16.0),
+}
+KINDS = (*WAYS, "kmeans")
+
+
+def choose(
+    kind: Any,
+    kernel: Kernel,
+    pool: Sample,
+    m: int,
+    *,
+    C: float = 1.0,
+    seed: int = 0,
+    y: Any = None,
+    source: Source | None = None,
+    max_bytes: float = MAX_BYTES,
+) -> Centres:
+    r"""Return centres chosen from a sample of the rows.
+
+    ============== ============================================================ ================
+    kind           which                                                        multiplications
+    ============== ============================================================ ================
+    ``uniform``    the first, at random because the sample is in random order   none
+    ``leverage``   by approximate ridge leverage scores                         :math:`4 n m^2`
+    ``rpcholesky`` by what the others leave of the kernel, at random            :math:`n m^2`
+    ``pivoted``    by what the others leave of the kernel, the largest          :math:`n m^2`
+    ``greedy``     the best of 59 for the trace of what is left                 :math:`59 n m^2`
+    ``matching``   the best of 59 for the regularized squared error of y        :math:`180 n m^2`
+    ``kmeans``     means of clusters, in units of the kernel's length scales    :math:`20 n m p`
+    ============== ============================================================ ================
+
+    A conditionally positive definite kernel is looked at beside its polynomials
+    (:class:`Anchored`): the first centres determine these. No row is chosen twice, and none of
+    which the kernel says nothing new, so that fewer than m may be returned.
+
+    Parameters
+    ----------
+    kind : str or (m, p) points
+        Points are the centres themselves, each different one once.
+    kernel : Kernel
+    pool : Sample
+        Rows in random order, of which as many as `max_bytes` allows are looked at.
+    m : int
+        Number of centres.
+    C : float, default=1.0
+        Weight of a row's loss: the ridge of leverage scores is its reciprocal.
+    seed : int, default=0
+    y : (n,) or (n, k) array, optional
+        Targets of the rows of the sample, for ``matching``.
+    source : Source, optional
+        For ``kmeans``: all rows, over which the means are taken once more.
+    max_bytes : float, default=2**30
+        Memory of what is kept for each row and centre.
+
+    Returns
+    -------
+    Centres
+
+    References
+    ----------
+    K. Zhang and J. Kwok (2010), *Clustered Nystrom method for large scale manifold learning and
+    dimension reduction*, IEEE Transactions on Neural Networks 21, proposition 2; those of
+    :mod:`mercer.reduced.leverage`, :mod:`mercer.reduced.greedy` and
+    :func:`mercer.solvers._preconditioner.random_cholesky`.
+
+    Examples
+    --------
+    >>> from mercer.data import as_source, draw
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> centres = choose("rpcholesky", Gaussian(), draw(as_source(X), 100), 10)
+    >>> len(centres), centres.Z.shape
+    (10, (10, 2))
+    """
+    none = Centres(take(pool.X, slice(0)), np.empty(0, dtype=np.intp))
+    if not isinstance(kind, str):
+        return _given(kind, pool)
+    return grow(
+        kind, kernel, pool, none, m, C=C, seed=seed, y=y, source=source, max_bytes=max_bytes
+    )
+
+
+def grow(
+    kind: str,
+    kernel: Kernel,
+    pool: Sample,
+    chosen: Centres,
+    m: int,
+    *,
+    C: float = 1.0,
+    seed: int = 0,
+    y: Any = None,
+    source: Source | None = None,
+    max_bytes: float = MAX_BYTES,
+) -> Centres:
+    """Return more centres, of which the first are those that were chosen before.
+
+    Parameters
+    ----------
+    kind, kernel, pool, C, seed, y, source, max_bytes
+        As for :func:`choose`, and as when the others were chosen.
+    chosen : Centres
+    m : int
+        Number of all centres.
+
+    Examples
+    --------
+    >>> from mercer.data import as_source, draw
+    >>> from mercer.kernels import Gaussian
+    >>> pool = draw(as_source(np.linspace(0.0, 9.0, 50)[:, None]), 50)
+    >>> few = choose("pivoted", Gaussian(), pool, 3)
+    >>> bool((grow("pivoted", Gaussian(), pool, few, 8).Z[:3] == few.Z).all())
+    True
+    """
+    if kind not in KINDS:
+        raise ValueError(f"centres must be one of {sorted(KINDS)} or points, got {kind!r}.")
+    if m < 1:
+        raise ValueError(f"the number of centres must be at least 1, got {m}.")
+    if kernel.precomputed:
+        raise ValueError(
+            "a precomputed kernel has no points that could be centres: give the kernel itself."
+        )
+    rng = np.random.default_rng([seed, len(chosen)])
+    if kind == "kmeans":
+        return _clustered(kernel, pool, chosen, m, rng, source)
+    if chosen.index is None:
+        raise ValueError(f"{kind!r} continues a choice of rows, but the centres given are none.")
+    return _rows(kind, kernel, pool, chosen.index, m, rng, C, y, max_bytes)
+
+
+def _given(points: Any, pool: Sample) -> Centres:
+    Z = as_points(points)
+    if Z.shape[1] != pool.X.shape[1]:
+        raise ValueError(
+            f"the centres have {Z.shape[1]} features but the rows have {pool.X.shape[1]}."
+        )
+    if not np.isfinite(Z.data if is_sparse(Z) else Z).all():
+        raise ValueError("the centres must be finite numbers: remove those that are not.")
+    first = np.unique(fingerprints(Z), return_index=True)[1]
+    return Centres(take(Z, np.sort(first)))
+
+
+def _rows(
+    kind: str,
+    kernel: Kernel,
+    pool: Sample,
+    first: Indices,
+    m: int,
+    rng: np.random.Generator,
+    C: float,
+    y: Any,
+    max_bytes: float,
+) -> Centres:
+    way, N = WAYS[kind], count(pool.X)
+    if way.definite and not kernel.positive_definite:
+        raise ValueError(
+            f"{kernel!r} is not positive definite, so nothing can be said of what some rows leave "
+            "of it: choose centres by 'uniform' or 'kmeans'."
+        )
+    m = min(m, N)
+    if way.bytes:
+        # The first rows of a sample are a sample; those chosen before must be among them.
+        least = max(m, int(np.max(first, initial=-1)) + 1)
+        N = min(N, max(least, int(max_bytes / (way.bytes * m))))
+    X = take(pool.X, slice(N))
+    K = make(kernel, X)
+    anchors = np.empty(0, dtype=np.intp)
+    monomials = kernel.unpenalized(X.shape[1]) if kernel.numeric else []
+    if monomials:
+        if m <= len(monomials):
+            raise ValueError(
+                f"the kernel leaves {len(monomials)} polynomials free, which as many centres only "
+                f"determine: choose more than that, not {m}."
+            )
+        P = _polynomials(X, monomials)
+        anchors = first[: len(monomials)] if len(first) else _anchors(P)
+        K = Anchored(K, P, anchors)
+    share = max(pool.n, N) / N
+    s = np.ones(N) if pool.s is None else np.asarray(pool.s, dtype=np.float64)[:N]
+    free = first[~np.isin(first, anchors)]
+    task = _Task(K, m - len(anchors), free, share, C * share * s, y, max_bytes, rng)
+    index = way.choose(task) if task.m > 0 else free
+    # A factor leaves out rows that add nothing; chosen before, they stay.
+    before = first if len(first) else anchors
+    index = np.concatenate([before, index[~np.isin(index, before)]])[:m]
+    return Centres(take(pool.X, index), index)
+
+
+def _polynomials(X: Data, monomials: list[tuple[int, ...]]) -> Array:
+    """Return monomials of points in units in which their powers are of one size."""
+    X = X.toarray() if is_sparse(X) else np.asarray(X, dtype=np.float64)
+    size = np.max(np.abs(X - np.mean(X, axis=0)), axis=0)
+    return Monomials(monomials)((X - np.mean(X, axis=0)) / np.where(size > 0.0, size, 1.0))
+
+
+def _anchors(P: Array) -> Indices:
+    R, pivots = la.qr(P.T, mode="r", pivoting=True)
+    q = P.shape[1]
+    if len(P) < q or abs(R[q - 1, q - 1]) <= 1e-10 * abs(R[0, 0]):
+        raise ValueError(
+            f"the rows do not determine the {q} polynomials that the kernel leaves free: draw "
+            "more of them, or use a kernel of a lower order."
+        )
+    return np.asarray(pivots[:q], dtype=np.intp)
+
+
+def _clustered(
+    kernel: Kernel,
+    pool: Sample,
+    chosen: Centres,
+    m: int,
+    rng: np.random.Generator,
+    source: Source | None,
+) -> Centres:
+    if not kernel.numeric:
+        raise ValueError(f"{kernel!r} compares objects, which have no means: choose 'rpcholesky'.")
+    factor = units(kernel, pool.X.shape[1])
+    Y = scale_features(as_points(pool.X), factor)
+    w = np.ones(Y.shape[0]) if pool.s is None else np.asarray(pool.s, dtype=np.float64)
+    # Means of sparse rows are dense, and means on a circle or of categories are nothing.
+    as_rows = is_sparse(Y) or kernel.domain != "R^d"
+    old, k = _dense(chosen.Z) * factor, len(chosen)
+    Z = np.concatenate([old, _dense(take(Y, seeds(Y, w, m - k, rng, old)))])
+    Z = lloyd(Y, w, Z, fixed=k)
+    if as_rows:
+        index = np.empty(0, dtype=np.intp) if chosen.index is None else chosen.index
+        index = np.concatenate([index, nearest_rows(Y, Z[k:], index)])
+        return Centres(take(pool.X, index), index)
+    if source is not None:
+        Z = streamed(source, factor, Z, fixed=k)
+    Z = Z[np.sort(np.unique(fingerprints(Z), return_index=True)[1])]
+    # A feature that the kernel does not see is the same for all: its mean.
+    blind = factor == 0.0
+    Z = np.divide(Z, factor, out=np.zeros_like(Z), where=~blind)
+    Z[:, blind] = np.average(np.asarray(pool.X)[:, blind], axis=0, weights=w)
+    return Centres(Z)
+
+
+def _dense(X: Data) -> Array:
+    return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)

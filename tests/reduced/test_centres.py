@@ -1,0 +1,423 @@
+"""Centres against brute force: leverage scores, greedy steps, remainders, clusters."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.cluster import kmeans_plusplus
+
+from mercer.data import Arrays, Sample, as_source, draw
+from mercer.gram import Dense
+from mercer.kernels import (
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    Periodic,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    StringSpectrum,
+    ThinPlate,
+    Wendland,
+)
+from mercer.reduced.centres import KINDS, WAYS, Anchored, choose, grow
+from mercer.reduced.clusters import lloyd, nearest_rows, seeds, streamed, units
+from mercer.reduced.greedy import Fit, Trace, best_of_few
+from mercer.reduced.leverage import inclusion, leverage_scores, recursive_scores
+
+KERNELS = [
+    Gaussian(1.5),
+    2.0 * Matern([1.0, 2.0, 3.0], nu=0.5) + Linear().on([0]),
+    Wendland(4.0, dim=3),
+    Laplacian(2.0) * Polynomial(2, coef0=1.0),
+]
+
+
+def unbalanced(n=600, p=3, seed=0):
+    """Most rows near each other, a tenth of them far away from everything."""
+    rng = np.random.default_rng(seed)
+    far = n // 10
+    return np.concatenate([0.5 * rng.normal(size=(n - far, p)), 5.0 * rng.normal(size=(far, p))])
+
+
+def pool_of(X, size=None, y=None, s=None, seed=0):
+    return draw(Arrays(X, y, s), X.shape[0] if size is None else size, seed)
+
+
+def remainder(kernel, X, Z):
+    """Return tr(K - K_Z K_ZZ^+ K_Z') as a part of tr K, by an eigenvalue decomposition."""
+    values, vectors = np.linalg.eigh(kernel(Z))
+    keep = values > 1e-10 * values[-1]
+    F = kernel(X, Z) @ (vectors[:, keep] / np.sqrt(values[keep]))
+    return 1.0 - np.sum(F**2) / np.sum(kernel.diag(X))
+
+
+# What every kind promises.
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_are_different_rows_of_the_sample(kind, kernel):
+    X = unbalanced(200)
+    pool = pool_of(X, 150, y=X[:, 0])
+    centres = choose(kind, kernel, pool, 20, y=pool.y)
+    assert len(centres) == 20
+    assert len(np.unique(centres.Z, axis=0)) == 20
+    if centres.index is not None:
+        assert np.array_equal(centres.Z, pool.X[centres.index])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_choice_does_not_depend_on_the_order_of_rows(kind):
+    X = unbalanced(200)
+    again = np.random.default_rng(1).permutation(200)
+    a, b = (
+        choose(kind, Gaussian(), p, 10, y=p.y)
+        for p in (pool_of(X, y=X[:, 0]), pool_of(X[again], y=X[again, 0]))
+    )
+    assert np.array_equal(a.Z, b.Z)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_growth_is_nested(kind):
+    X = unbalanced(300)
+    pool = pool_of(X, y=X[:, 0])
+    few = choose(kind, Gaussian(), pool, 7, y=pool.y)
+    more = grow(kind, Gaussian(), pool, few, 30, y=pool.y)
+    assert len(more) == 30
+    assert np.array_equal(more.Z[:7], few.Z)
+    assert len(np.unique(more.Z, axis=0)) == 30
+    assert remainder(Gaussian(), X, more.Z) < remainder(Gaussian(), X, few.Z)
+
+
+@pytest.mark.parametrize("kind", ["rpcholesky", "pivoted", "greedy", "matching", "leverage"])
+def test_rows_that_say_nothing_new_are_not_chosen(kind):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    pool = pool_of(X, y=X[:, 0])
+    centres = choose(kind, Linear(), pool, 10, y=pool.y)
+    # The linear kernel of two features has rank two; leverage scores draw without looking back.
+    assert len(centres) == (10 if kind == "leverage" else 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sparse_rows_and_more_centres_than_rows(kind):
+    X = sp.random_array((50, 30), density=0.2, rng=np.random.default_rng(0), format="csr")
+    pool = pool_of(X, y=np.arange(50.0))
+    centres = choose(kind, Gaussian(3.0), pool, 80, y=pool.y)
+    assert sp.issparse(centres.Z)
+    assert len(centres) == pool.X.shape[0]
+    assert np.array_equal(np.sort(centres.index), np.arange(pool.X.shape[0]))
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"uniform", "kmeans", "pivoted", "matching"}))
+def test_better_than_uniform_where_rows_are_unbalanced(kind):
+    X, kernel = unbalanced(600), Gaussian(1.5)
+    pool = pool_of(X)
+    by_chance = remainder(kernel, X, choose("uniform", kernel, pool, 60).Z)
+    mean = np.mean([remainder(kernel, X, choose(kind, kernel, pool, 60, seed=s).Z) for s in (0, 1)])
+    # Rows drawn by volume leave at most 1 + r/(m - r + 1) times the tail of the spectrum beyond r
+    # in the mean, twice that beyond half of them (Belabbas and Wolfe 2009; Guruswami and Sinop
+    # 2012); good choices do not leave more.
+    tail = np.sort(np.linalg.eigvalsh(kernel(X)))[:-30].sum() / len(X)
+    assert mean < 0.85 * by_chance
+    assert mean < 2.0 * tail
+
+
+def test_memory_is_kept_by_looking_at_fewer_rows():
+    pool = pool_of(unbalanced(600))
+    for kind in ("rpcholesky", "greedy", "pivoted"):
+        per = WAYS[kind].bytes
+        index = choose(kind, Gaussian(), pool, 10, max_bytes=per * 10 * 100).index
+        assert np.max(index) < 100
+
+
+# Refusals.
+
+
+def test_refusals_say_what_to_do():
+    pool = pool_of(unbalanced(40))
+    with pytest.raises(ValueError, match=r"one of \['greedy'.*or points, got 'best'"):
+        choose("best", Gaussian(), pool, 3)
+    with pytest.raises(ValueError, match="at least 1, got 0"):
+        choose("uniform", Gaussian(), pool, 0)
+    with pytest.raises(ValueError, match="give the kernel itself"):
+        choose("uniform", Precomputed(), pool, 3)
+    with pytest.raises(ValueError, match="pass y"):
+        choose("matching", Gaussian(), pool, 3)
+    with pytest.raises(ValueError, match="'uniform' or 'kmeans'"):
+        choose("rpcholesky", Sigmoid(), pool, 3)
+    with pytest.raises(ValueError, match="objects, which have no means"):
+        choose("kmeans", StringSpectrum(2), pool, 3)
+    with pytest.raises(ValueError, match="have 2 features but the rows have 3"):
+        choose(np.ones((4, 2)), Gaussian(), pool, 3)
+    with pytest.raises(ValueError, match="finite"):
+        choose(np.full((4, 3), np.nan), Gaussian(), pool, 3)
+    with pytest.raises(ValueError, match="continues a choice of rows"):
+        grow("greedy", Gaussian(), pool, choose("kmeans", Gaussian(), pool, 3), 5)
+    with pytest.raises(ValueError, match="choose more than that"):
+        choose("uniform", ThinPlate(order=3), pool, 4)
+    flat = pool_of(np.column_stack([np.arange(20.0), np.zeros(20)]))
+    with pytest.raises(ValueError, match="do not determine the 3 polynomials"):
+        choose("uniform", ThinPlate(), flat, 5)
+
+
+def test_points_are_taken_as_they_are_but_once():
+    Z = np.array([[3.0, 1.0, 0.0], [0.0, 1.0, 2.0], [3.0, 1.0, 0.0]])
+    centres = choose(Z, Gaussian(), pool_of(unbalanced(40)), 1)
+    assert np.array_equal(centres.Z, Z[:2])
+    assert centres.index is None
+
+
+# Leverage scores.
+
+
+def test_scores_are_the_diagonal_of_the_smoother():
+    X = unbalanced(80)
+    K = Gaussian(1.5)(X)
+    exact = np.diag(K @ np.linalg.inv(K + 0.3 * np.eye(80)))
+    assert np.allclose(leverage_scores(Dense(K), 0.3), exact, rtol=0.0, atol=1e-9)
+    assert np.allclose(leverage_scores(Dense(K), 0.3, rows=5), exact[:5], rtol=0.0, atol=1e-9)
+
+
+def test_scores_from_rows_with_chances_are_those_of_the_weighted_rows():
+    # Row j drawn with chance pi stands for 1/pi rows: phi'(sum_j phi phi'/pi + rho)^-1 phi.
+    X = unbalanced(40)
+    K, J, chances, rho = Polynomial(2, coef0=1.0), np.arange(0, 40, 3), 0.25, 0.7
+    F = K.features(X)
+    A = F[J].T @ F[J] / chances + rho * np.eye(F.shape[1])
+    exact = np.einsum("ij,ij->i", F @ np.linalg.inv(A), F)
+    ours = leverage_scores(Dense(K(X)), rho, J, np.full(len(J), chances))
+    # Kernel values up to 1e5 are subtracted from each other and divided by rho.
+    assert np.allclose(ours, exact, rtol=0.0, atol=1e5 * 40 * np.finfo(float).eps / rho)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_recursive_scores_are_right_up_to_a_factor(seed):
+    X = unbalanced(800, seed=seed)
+    X = X[np.random.default_rng(seed).permutation(800)]
+    K, m = Gaussian(1.5)(X), 200
+    # A ridge at which about fifty directions count: the scores need no larger one.
+    ridge = float(np.sort(np.linalg.eigvalsh(K))[-50])
+    exact = np.diag(K @ np.linalg.inv(K + ridge * np.eye(800)))
+    ours = recursive_scores(Dense(K), m, ridge, np.random.default_rng(seed))
+    # A row that half of the rows are said to stand for counts twice or not at all: a factor of two
+    # either way. Directions of d rows are known from m up to 1 + sqrt(d/m), here 1.5.
+    ratio = ours / exact
+    assert np.all(ratio > 1.0 / 3.0)
+    assert np.all(ratio < 3.0)
+    assert abs(np.log(np.median(ratio))) < 0.2
+
+
+def test_chances_add_up_and_follow_the_scores():
+    scores = np.array([5.0, 0.1, 0.2, 0.3, 0.0, 9.0])
+    chances = inclusion(scores, 3)
+    assert np.isclose(chances.sum(), 3.0, rtol=1e-14)
+    assert np.allclose(chances, [1.0, 1 / 6, 2 / 6, 3 / 6, 0.0, 1.0], rtol=1e-14)
+    assert np.array_equal(inclusion(scores, 6), np.ones(6))
+    assert np.array_equal(inclusion(scores, 5), [1, 1, 1, 1, 0, 1])
+
+
+# Greedy choices.
+
+
+def brute_trace(K, chosen):
+    """Return tr(K - K_J K_JJ^-1 K_J')."""
+    J = list(chosen)
+    return np.trace(K) - np.trace(K[:, J] @ np.linalg.solve(K[np.ix_(J, J)], K[J]))
+
+
+def test_with_all_candidates_each_step_is_the_best_of_all():
+    X = unbalanced(30)
+    K = Matern(2.0, nu=1.5)(X)
+    ours = best_of_few(Dense(K), 6, Trace(), np.random.default_rng(0), candidates=30)
+    chosen = []
+    for _ in range(6):
+        left = {i: brute_trace(K, [*chosen, i]) for i in range(30) if i not in chosen}
+        chosen.append(min(left, key=left.get))
+    assert ours.tolist() == chosen
+
+
+def brute_objective(K, y, c, chosen):
+    """Return min 1/2 a'K_JJ a + 1/2 sum_i c_i |y_i - K_iJ a|^2 by its normal equations."""
+    J = list(chosen)
+    H = K[np.ix_(J, J)] + K[:, J].T @ (c[:, None] * K[:, J])
+    a = np.linalg.solve(H, K[:, J].T @ (c[:, None] * y))
+    r = y - K[:, J] @ a
+    return 0.5 * np.sum(a * (K[np.ix_(J, J)] @ a)) + 0.5 * np.sum(c[:, None] * r**2)
+
+
+def test_matching_takes_the_row_that_lowers_the_objective_most():
+    rng = np.random.default_rng(3)
+    X = unbalanced(30)
+    K, y, c = Matern(2.0, nu=1.5)(X), rng.normal(size=(30, 2)), rng.uniform(0.5, 2.0, 30)
+    ours = best_of_few(Dense(K), 6, Fit(y, c, 6), np.random.default_rng(0), candidates=30)
+    chosen = []
+    for _ in range(6):
+        left = {i: brute_objective(K, y, c, [*chosen, i]) for i in range(30) if i not in chosen}
+        chosen.append(min(left, key=left.get))
+    assert ours.tolist() == chosen
+
+
+def test_gains_are_exact_decreases_of_the_objective():
+    rng = np.random.default_rng(4)
+    L, y, c = rng.normal(size=(20, 4)), rng.normal(size=(20, 1)), rng.uniform(0.5, 2.0, 20)
+    fit, A = Fit(y, c, 4), np.diag(1.0 / c)
+    for q in L.T:
+        before = 0.5 * float((y.T @ np.linalg.solve(A, y))[0, 0])
+        A = A + np.outer(q, q)
+        after = 0.5 * float((y.T @ np.linalg.solve(A, y))[0, 0])
+        assert np.isclose(fit.gains(q[:, None])[0], before - after, rtol=1e-10)
+        fit.take(q)
+
+
+def test_matching_follows_the_targets():
+    # Targets that vary on one side only: centres are spent there.
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, (400, 1))
+    pool = pool_of(X, y=np.where(X[:, 0] > 0.0, np.sin(20.0 * X[:, 0]), 0.0))
+    index = choose("matching", Gaussian(0.05), pool, 12, C=100.0, y=pool.y).index
+    assert np.mean(pool.X[index] > -0.1) > 0.9
+
+
+def test_pivoted_takes_the_largest_remainder():
+    X = unbalanced(40)
+    K = Gaussian(2.0)(X)
+    pool = pool_of(X)
+    ours = choose("pivoted", Gaussian(2.0), pool, 5).index
+    K, chosen = Gaussian(2.0)(pool.X), [0]
+    for _ in range(4):
+        J = chosen
+        left = np.diag(K) - np.einsum("ij,ji->i", K[:, J], np.linalg.solve(K[np.ix_(J, J)], K[J]))
+        chosen = [*chosen, int(np.argmax(left))]
+    assert ours.tolist() == chosen
+
+
+# Conditionally positive definite kernels.
+
+
+def test_beside_its_anchors_a_thin_plate_is_positive_definite_and_vanishes_there():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    P = np.column_stack([np.ones(40), X])
+    anchors = np.array([3, 7, 20])
+    K = Anchored(Dense(ThinPlate()(X)), P, anchors).dense()
+    values = np.linalg.eigvalsh(K)
+    assert values[0] > -1e-12 * values[-1] * 40
+    assert np.allclose(K[anchors], 0.0, atol=1e-12 * values[-1])
+    # Coefficients orthogonal to the polynomials do not see what was taken off.
+    a = np.linalg.qr(P, mode="complete")[0][:, 3:]
+    assert np.allclose(a.T @ K @ a, a.T @ ThinPlate()(X) @ a, atol=1e-12 * values[-1])
+    assert np.allclose(np.diag(K), Anchored(Dense(ThinPlate()(X)), P, anchors).diag())
+
+
+@pytest.mark.parametrize("kind", WAYS)
+def test_the_first_centres_of_a_thin_plate_determine_its_polynomials(kind):
+    X = 100.0 + np.random.default_rng(0).normal(size=(120, 2))
+    pool = pool_of(X, y=X[:, 0])
+    few = choose(kind, ThinPlate(), pool, 10, y=pool.y)
+    more = grow(kind, ThinPlate(), pool, few, 25, y=pool.y)
+    assert np.linalg.matrix_rank(np.column_stack([np.ones(3), few.Z[:3] - 100.0])) == 3
+    assert len(more) == len(np.unique(more.Z, axis=0)) == 25
+    assert np.array_equal(more.Z[:10], few.Z)
+
+
+# Clusters.
+
+
+def test_seeds_follow_the_law_of_one_at_a_time():
+    # Rows 0, 1 and 3 on a line: from each first seed, the chances of the second are squares.
+    Y, draws = np.array([[0.0], [1.0], [3.0]]), 1500
+    rng = np.random.default_rng(0)
+    pairs = [tuple(seeds(Y, np.ones(3), 2, rng)) for _ in range(draws)]
+    for first, second, chance in [(0, 2, 9 / 10), (1, 2, 4 / 5), (2, 0, 9 / 13)]:
+        begun = [pair for pair in pairs if pair[0] == first]
+        share = np.mean([pair[1] == second for pair in begun])
+        # Four standard deviations of a share of about five hundred draws.
+        assert abs(share - chance) < 4.0 * np.sqrt(chance * (1 - chance) / len(begun))
+
+
+def test_many_seeds_are_as_good_as_those_of_scikit_learn():
+    X = unbalanced(500)
+
+    def error(Z):
+        return np.min(((X[:, None] - Z) ** 2).sum(axis=2), axis=1).sum()
+
+    ours = [error(X[seeds(X, np.ones(500), 60, np.random.default_rng(s))]) for s in range(8)]
+    theirs = [error(kmeans_plusplus(X, 60, random_state=s, n_local_trials=1)[0]) for s in range(8)]
+    # Both draw from one law; the means of eight differ by less than four standard errors.
+    bound = 4.0 * np.sqrt((np.var(ours) + np.var(theirs)) / 8)
+    assert abs(np.mean(ours) - np.mean(theirs)) < bound
+
+
+def test_lloyd_ends_at_means_of_nearest_rows():
+    X, w = unbalanced(300), np.random.default_rng(0).uniform(0.5, 2.0, 300)
+    Z = lloyd(X, w, X[:5])
+    label = np.argmin(((X[:, None] - Z) ** 2).sum(axis=2), axis=1)
+    means = np.array([np.average(X[label == k], axis=0, weights=w[label == k]) for k in range(5)])
+
+    def error(Z):
+        return w @ np.min(((X[:, None] - Z) ** 2).sum(axis=2), axis=1)
+
+    # It stops where a step gains less than a thousandth.
+    assert error(means) >= (1.0 - 2e-3) * error(Z)
+    assert error(Z) < error(X[:5])
+
+
+def test_fixed_centres_and_centres_without_rows_stay():
+    Y = np.array([[0.0], [1.0], [9.0]])
+    Z = lloyd(Y, np.ones(3), np.array([[0.2], [8.0], [99.0]]), fixed=1)
+    assert np.array_equal(Z, [[0.2], [9.0], [99.0]])
+
+
+def test_a_streamed_step_is_one_over_all_rows_whatever_the_blocks():
+    X, w = unbalanced(300), np.random.default_rng(0).uniform(0.5, 2.0, 300)
+    factor, start = np.array([1.0, 2.0, 0.5]), unbalanced(6, seed=3)
+    label = np.argmin(((X[:, None] * factor - start) ** 2).sum(axis=2), axis=1)
+    means = [
+        np.average(X[label == k] * factor, axis=0, weights=w[label == k])
+        if np.any(label == k)
+        else start[k]
+        for k in range(6)
+    ]
+    assert np.allclose(streamed(Arrays(X, s=w), factor, start), means, rtol=1e-13)
+    csr = sp.csr_array(X)
+    assert np.allclose(streamed(Arrays(csr, s=w), factor, start), means, rtol=1e-13)
+
+
+def test_clusters_are_those_of_the_features_in_units_of_the_kernel():
+    X = unbalanced(300)
+    scale = np.array([1.0, 10.0, 0.1])
+    a = choose("kmeans", Gaussian(), pool_of(X), 10)
+    pool = pool_of(X)
+    stretched = Sample(pool.size, pool.keys, pool.X * scale, None, None, pool.rows, pool.n)
+    b = choose("kmeans", Gaussian(scale), stretched, 10)
+    assert np.allclose(a.Z * scale, b.Z, rtol=1e-10)
+
+
+def test_a_source_moves_means_to_those_of_all_rows():
+    X = unbalanced(600)
+    few = pool_of(X, 60)
+    Z = [choose("kmeans", Gaussian(), few, 20, source=s).Z for s in (None, as_source(X))]
+    error = [np.min(((X[:, None] - z) ** 2).sum(axis=2), axis=1).sum() for z in Z]
+    assert error[1] < error[0]
+
+
+def test_means_on_a_circle_are_rows():
+    pool = pool_of(np.random.default_rng(0).uniform(size=(50, 1)))
+    centres = choose("kmeans", Periodic(), pool, 5)
+    assert np.array_equal(centres.Z, pool.X[centres.index])
+
+
+def test_features_that_the_kernel_does_not_see_are_their_means():
+    pool = pool_of(unbalanced(100))
+    Z = choose("kmeans", Gaussian().on([0, 1]), pool, 5).Z
+    assert np.allclose(Z[:, 2], pool.X[:, 2].mean(), rtol=1e-13)
+    assert units(Gaussian(2.0).on([0, 1]) * Linear(), 3).tolist() == [
+        np.hypot(0.5, 1.0),
+        np.hypot(0.5, 1.0),
+        1.0,
+    ]
+
+
+def test_nearest_rows_are_different():
+    Y = np.array([[0.0], [1.0], [2.0]])
+    assert nearest_rows(Y, np.array([[0.9], [0.9]])).tolist() == [1, 0]
+    assert nearest_rows(Y, np.array([[0.9]]), np.array([1])).tolist() == [0]
