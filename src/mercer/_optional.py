@@ -14,6 +14,8 @@ __all__ = ["plugin"]
 PLUGINS = {
     "arrow": ("mercer.data.arrow", "pyarrow", "data"),
     "parquet": ("mercer.data.parquet", "pyarrow", "data"),
+    "tables": ("mercer.data.tables", "pyarrow", "data"),
+    "remote": ("mercer.data.remote", "pyarrow", "data"),
     "hdf5": ("mercer.data.hdf5", "h5py", "data"),
     "zarr": ("mercer.data.zarr", "zarr", "data"),
     "dask": ("mercer.distributed", "dask", "cluster"),

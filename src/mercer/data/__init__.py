@@ -3,6 +3,7 @@
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Mapped, Source, Sums
 from mercer.data.checks import Check, Places
+from mercer.data.files import open
 from mercer.data.opening import as_source, is_source
 from mercer.data.sampling import Sample, draw, fingerprints
 from mercer.data.streams import Chain, Stream
@@ -25,4 +26,5 @@ __all__ = [
     "draw",
     "fingerprints",
     "is_source",
+    "open",
 ]

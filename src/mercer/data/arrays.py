@@ -60,10 +60,10 @@ class Arrays(Source):
         if self.n_features == 0:
             raise DataError("a source has at least one feature; X has no columns")
         for name, other, most in (("y", self.y, 2), ("weights", self.s, 1)):
-            if other is not None and len(other) != self.n_rows:
-                raise DataError(f"X has {self.n_rows} rows, {name} has {len(other)}")
             if other is not None and not 1 <= other.ndim <= most:
                 raise DataError(f"{name} has shape {other.shape}; give one number a row")
+            if other is not None and other.shape[0] != self.n_rows:
+                raise DataError(f"X has {self.n_rows} rows, {name} has {other.shape[0]}")
 
     def blocks(self, rows: int) -> Iterator[Block]:
         assert self.n_rows is not None

@@ -19,7 +19,7 @@ Names = str | Sequence[str] | None
 OBJECT = np.dtype(object)
 
 
-def _listed(names: Names) -> tuple[str, ...]:
+def listed(names: Names) -> tuple[str, ...]:
     return () if names is None else (names,) if isinstance(names, str) else tuple(names)
 
 
@@ -79,22 +79,22 @@ class Choice:
         Traceback (most recent call last):
         mercer.data.table.DataError: there is no column 'yy'; did you mean 'y'? There are: x, ...
         """
-        targets, kept = _listed(target), _listed(keep)
-        chosen = _listed(features)
-        for name in (*targets, *kept, *chosen, *_listed(weight)):
+        targets, kept = listed(target), listed(keep)
+        chosen = listed(features)
+        for name in (*targets, *kept, *chosen, *listed(weight)):
             if name not in kinds:
                 close = get_close_matches(name, kinds, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ";"
                 shown = ", ".join(list(kinds)[:20]) + (", ..." if len(kinds) > 20 else "")
                 raise DataError(f"there is no column {name!r}{hint} There are: {shown}")
         if features is None:
-            other = {*targets, *kept, *_listed(weight)}
+            other = {*targets, *kept, *listed(weight)}
             chosen = tuple(name for name in kinds if name not in other)
         if not chosen:
             raise DataError("no columns are left to be features")
         if both := {*chosen} & {*targets}:
             raise DataError(f"both feature and target: {', '.join(sorted(both))}")
-        for name in (*chosen, *targets, *_listed(weight)):
+        for name in (*chosen, *targets, *listed(weight)):
             if isinstance(kinds[name], str):
                 raise DataError(
                     f"column {name!r} holds {kinds[name]}, which is neither numbers nor "
@@ -115,7 +115,7 @@ class Choice:
     def needed(self) -> list[str]:
         """Names of the columns to read, each once."""
         return list(
-            dict.fromkeys((*self.features, *self.targets, *_listed(self.weight), *self.keep))
+            dict.fromkeys((*self.features, *self.targets, *listed(self.weight), *self.keep))
         )
 
     def block(self, column: Callable[[str], NDArray[Any]], n: int, start: int) -> Block:

@@ -1,0 +1,193 @@
+"""Files, opened as sources: one word for every format."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer._optional import plugin
+from mercer.data.arrays import Arrays
+from mercer.data.base import Source
+from mercer.data.choice import Choice, Names
+from mercer.data.streams import Chain
+from mercer.data.table import DataError, Table
+
+__all__ = ["open"]
+
+COLUMNS = {
+    "parquet": "parquet", "pq": "parquet", "parq": "parquet",
+    "csv": "csv", "tsv": "csv", "txt": "csv",
+    "arrow": "arrow", "arrows": "arrow", "feather": "arrow", "ipc": "arrow",
+}  # fmt: skip
+ARRAYS = {"npy": "npy", "h5": "hdf5", "hdf5": "hdf5", "hdf": "hdf5", "zarr": "zarr"}
+FORMATS = COLUMNS | ARRAYS
+
+
+def open(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    target: Any = None,
+    features: Names = None,
+    weight: Any = None,
+    *,
+    keep: Names = None,
+    format: str | None = None,
+    dtype: Any = None,
+    delimiter: str | None = None,
+    names: Sequence[str] | None = None,
+    types: dict[str, str] | None = None,
+    filesystem: Any = None,
+) -> Source:
+    """Open files as a source of rows that is read block by block.
+
+    Parameters
+    ----------
+    path : str, path, or list of them
+        Files, a pattern such as ``"data/*.parquet"``, or a folder. Files of columns: Parquet, CSV
+        and TSV (also compressed), Arrow and Feather; folders ``year=2013/`` give a column. Arrays:
+        ``.npy``, ``"file.h5::name"``, ``"file.zarr::name"``. A path may be a URI such as
+        ``"s3://bucket/folder"``.
+    target : str or list of str, optional
+        Column of targets, or several. Beside an array: a file or name of an array, or an array.
+    features : str or list of str, optional
+        Columns of features; by default all that play no other part.
+    weight : str, optional
+        Column of weights; beside an array as `target`.
+    keep : str or list of str, optional
+        Columns that travel along, to be written beside predictions.
+    format : {"parquet", "csv", "arrow", "npy", "hdf5", "zarr"}, optional
+        By default what the names of the files end in.
+    dtype : dtype, optional
+        Type of the features; by default single precision if that holds the columns exactly.
+    delimiter : str, optional
+        Between the values of a text file: a comma, or a tabulator in ``.tsv``.
+    names : list of str, optional
+        Names of the columns of a text file without a line of names.
+    types : dict from str to str, optional
+        Types of columns of a text file, in Arrow's words: ``{"zip": "string"}``.
+    filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
+        Where the files are; by default this machine, or what a URI says.
+
+    Returns
+    -------
+    Source
+        Its files were looked at: one that is cut short, or has other columns, was refused by name.
+
+    Examples
+    --------
+    >>> import mercer, tempfile, pandas as pd
+    >>> folder = tempfile.mkdtemp()
+    >>> for k in range(2):
+    ...     frame = pd.DataFrame({"x": [0.1, 0.2], "z": [k, k], "y": ["no", "yes"]})
+    ...     frame.to_parquet(f"{folder}/part-{k}.parquet")
+    >>> source = mercer.data.open(f"{folder}/*.parquet", target="y")
+    >>> source.n_rows, source.feature_names
+    (4, ['x', 'z'])
+    """
+    paths, filesystem = _found(path, filesystem)
+    kind = _format(paths, format)
+    if kind in ARRAYS.values():
+        if features is not None or keep is not None:
+            raise TypeError(f"arrays of {kind} have no names of columns; leave out features, keep")
+        if len(paths) > 1 and (target is not None or weight is not None):
+            raise TypeError(f"{len(paths)} arrays cannot share a target; chain sources instead")
+        sources = [_array_source(p, kind, target, weight) for p in paths]
+        return sources[0] if len(sources) == 1 else Chain(sources, paths)
+    tables = plugin("tables")
+    if kind == "csv":
+        sign = delimiter or ("\t" if re.search(r"\.tsv(\.\w+)?$", paths[0]) else ",")
+        how = tables.Delimited(sign, None if names is None else tuple(names), dict(types or {}))
+    elif delimiter or names or types:
+        raise TypeError(f"delimiter, names and types are for text files, not for {kind}")
+    else:
+        how = tables.Parquet() if kind == "parquet" else tables.Ipc()
+    files = [tables.File(p, filesystem) for p in paths]
+    source: Source = tables.Files(how, files, target, features, weight, keep, dtype)
+    return source
+
+
+def _found(path: Any, filesystem: Any) -> tuple[list[str], Any]:
+    """Return the files a path means, in order, and where they are."""
+    if not isinstance(path, str | os.PathLike):
+        if not path:
+            raise DataError("an empty list of files was given")
+        parts = [_found(item, filesystem) for item in path]
+        return [name for names, _ in parts for name in names], parts[0][1]
+    text = os.fspath(path)
+    if filesystem is not None or "://" in text:
+        found, filesystem = plugin("remote").found(text, filesystem, _looks_like_data)
+    else:
+        text = os.path.expanduser(text)
+        file, _, _ = text.partition("::")
+        if os.path.isdir(file) and not file.rstrip("/").endswith(".zarr"):
+            everything = (str(p) for p in Path(file).rglob("*") if p.is_file())
+            found = [p for p in everything if _looks_like_data(os.path.relpath(p, file))]
+        else:
+            found = [text] if os.path.exists(file) else glob.glob(text, recursive=True)
+    if not found:
+        raise DataError(f"there are no files {text}")
+    return sorted(found), filesystem
+
+
+def _looks_like_data(path: str) -> bool:
+    """Return whether a file in a folder is one of its data: not hidden, of a format we know."""
+    hidden = any(part[0] in "._" for part in path.split("/") if part and "=" not in part)
+    return not hidden and _ending(path) in COLUMNS.keys() | {"npy"}
+
+
+def _ending(path: str) -> str:
+    name = path.partition("::")[0].rstrip("/").lower()
+    parts = name.rsplit("/", 1)[-1].split(".")
+    return parts[-2] if len(parts) > 2 and parts[-1] in {"gz", "bz2", "zst", "lz4"} else parts[-1]
+
+
+def _format(paths: Sequence[str], given: str | None) -> str:
+    if given is not None:
+        if given not in FORMATS.values():
+            raise ValueError(f"format is one of {', '.join(sorted({*FORMATS.values()}))}")
+        return given
+    kinds = {FORMATS.get(_ending(p), "") for p in paths}
+    if len(kinds) > 1:
+        raise DataError(f"files of several formats: {', '.join(paths[:5])}; give one pattern each")
+    kind = kinds.pop()
+    if not kind:
+        raise DataError(f"the format of {paths[0]} is not known by its name; say format='parquet'")
+    return kind
+
+
+def _array_source(path: str, kind: str, target: Any, weight: Any) -> Source:
+    X = _array(path, kind)
+    fields = X.dtype.names
+    if fields:
+        table = {name: np.asarray(X[name]) for name in fields}
+        chosen = Choice.make({name: table[name].dtype for name in fields}, target, weight=weight)
+        block = chosen.block(lambda name: table[name], len(X), 0)
+        names = list(chosen.features)
+        return Arrays(block.X, block.y, block.s, None if isinstance(block.X, Table) else names)
+    beside: Callable[[Any], Any] = lambda other: _beside(path, kind, other)  # noqa: E731
+    return Arrays(X, beside(target), beside(weight))
+
+
+def _beside(path: str, kind: str, other: Any) -> Any:
+    """Return targets or weights: an array, a file of one, or an array in the same store."""
+    if not isinstance(other, str | os.PathLike):
+        return other
+    text = os.fspath(other)
+    if kind != "npy" and _ending(text) not in ARRAYS:
+        text = f"{path.partition('::')[0]}::{text}"
+    return _array(text, FORMATS.get(_ending(text), kind))
+
+
+def _array(path: str, kind: str) -> Any:
+    file, _, name = path.partition("::")
+    if kind == "npy":
+        try:
+            return np.load(file, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise DataError(f"{file} cannot be read as an array of NumPy: {error}") from error
+    return plugin(kind).opened(file, name)

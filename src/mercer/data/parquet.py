@@ -1,0 +1,163 @@
+"""Parquet files: what their footers promise, and their rows in batches of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as fs
+import pyarrow.parquet as pq
+
+from mercer.data.table import DataError
+
+__all__ = ["File", "Footer", "Format", "Parquet", "blamed"]
+
+BUFFER = 2**16
+"""Bytes of a column that are read at once from a local file."""
+
+
+@dataclass(frozen=True)
+class File:
+    """Where a file is.
+
+    Parameters
+    ----------
+    path : str
+    filesystem : pyarrow.fs.FileSystem, optional
+        This machine's by default.
+    """
+
+    path: str
+    filesystem: Any = None
+
+    @property
+    def local(self) -> bool:
+        """Whether the file is on this machine."""
+        return self.filesystem is None
+
+    @contextmanager
+    def open(self) -> Iterator[Any]:
+        """Give the file, open for reading in any order."""
+        system = fs.LocalFileSystem() if self.local else self.filesystem
+        # Of a relative path Arrow would say what it made of it.
+        path = str(Path(self.path).absolute()) if self.local else self.path
+        with system.open_input_file(path) as handle:
+            yield handle
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What a file tells of itself before its rows are read.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    groups : tuple of int, optional
+        Rows of each group of rows that can be read on its own; None if that is not known.
+    """
+
+    schema: Any
+    groups: tuple[int, ...] | None
+
+
+class Format:
+    """How files of one kind are read."""
+
+    def inspect(self, file: File) -> Footer:
+        """Return what a file tells of itself.
+
+        Parameters
+        ----------
+        file : File
+        """
+        raise NotImplementedError
+
+    def batches(
+        self, file: File, schema: Any, columns: Sequence[str], groups: Any, rows: int
+    ) -> Iterator[Any]:
+        """Yield record batches of at most `rows` rows.
+
+        Parameters
+        ----------
+        file : File
+        schema : pyarrow.Schema
+            Of all files together.
+        columns : sequence of str
+        groups : tuple of int, optional
+            Which groups of rows; all by default.
+        rows : int
+        """
+        raise NotImplementedError
+
+
+@contextmanager
+def blamed(where: str, hint: str) -> Iterator[None]:
+    """Turn what Arrow says into a sentence that names the file.
+
+    Parameters
+    ----------
+    where, hint : str
+    """
+    try:
+        yield
+    except DataError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        words = " ".join(str(error).split())
+        raise DataError(f"{where} cannot be read{hint}: {words[:300]}") from error
+
+
+@dataclass(frozen=True)
+class Parquet(Format):
+    """Files of Parquet.
+
+    A batch holds what was asked for, and beside it about a page of every column: memory depends on
+    neither the size of the file nor, on this machine, that of its row groups.
+    """
+
+    def inspect(self, file: File) -> Footer:
+        with blamed(file.path, " as a Parquet file"), file.open() as handle:
+            size = handle.size()
+            footer = pq.ParquetFile(handle)
+            metadata, schema = footer.metadata, footer.schema_arrow
+        groups = tuple(metadata.row_group(g).num_rows for g in range(metadata.num_row_groups))
+        if groups:
+            last = metadata.row_group(len(groups) - 1)
+            ends = (_end(last.column(j)) for j in range(last.num_columns))
+            # Behind the footer there are eight bytes that tell its length.
+            if max(ends, default=0) > size - 8 - metadata.serialized_size:
+                raise DataError(
+                    f"{file.path} is shorter than its footer says: it was cut or overwritten"
+                )
+        return Footer(schema, groups)
+
+    def batches(
+        self, file: File, schema: Any, columns: Sequence[str], groups: Any, rows: int
+    ) -> Iterator[Any]:
+        words = [name for name in columns if _is_text(schema.field(name).type)]
+        how = {"pre_buffer": False, "buffer_size": BUFFER} if file.local else {}
+        with blamed(file.path, " as a Parquet file"), file.open() as handle:
+            reader = pq.ParquetFile(
+                handle, read_dictionary=words, page_checksum_verification=True, **how
+            )
+            for g in range(reader.num_row_groups) if groups is None else groups:
+                with blamed(f"{file.path}, row group {g},", ""):
+                    yield from reader.iter_batches(
+                        rows, row_groups=[g], columns=list(columns), use_threads=False
+                    )
+
+
+def _end(chunk: Any) -> int:
+    """Return where a column of a row group ends in its file."""
+    start = chunk.data_page_offset
+    if chunk.has_dictionary_page and chunk.dictionary_page_offset:
+        start = min(start, chunk.dictionary_page_offset)
+    return int(start + chunk.total_compressed_size)
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

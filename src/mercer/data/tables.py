@@ -1,0 +1,276 @@
+"""Files of columns as one source, and the pieces it can be divided into."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from mercer.data.arrow import column, kinds
+from mercer.data.base import Block, Source
+from mercer.data.choice import OBJECT, Choice, Names, listed
+from mercer.data.delimited import Delimited
+from mercer.data.ipc import Ipc
+from mercer.data.parquet import File, Format, Parquet
+from mercer.data.streams import Chain, rechunked
+from mercer.data.table import DataError
+
+__all__ = ["Delimited", "File", "Files", "Ipc", "Parquet", "Piece"]
+
+PIECE_ROWS = 2**20
+"""Rows of a piece, unless a single row group has more."""
+
+MISSING_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+"""What others name a folder after whose rows have no value."""
+
+
+class Piece(Source):
+    """Some groups of rows of one file: a source of its own that travels by its description.
+
+    Parameters
+    ----------
+    format : Format
+    file : File
+    schema : pyarrow.Schema
+        Of the columns that are read.
+    choice : Choice
+    groups : tuple of int, optional
+        Numbers of the groups; all of the file by default.
+    n_rows : int, optional
+        Number of rows, if it is known.
+    start : int, optional
+        Number of the first row in all files, if it is known.
+    constants : dict, optional
+        Columns that have one value in the whole file.
+    """
+
+    def __init__(
+        self,
+        format: Format,
+        file: File,
+        schema: Any,
+        choice: Choice,
+        groups: tuple[int, ...] | None = None,
+        n_rows: int | None = None,
+        start: int | None = 0,
+        constants: dict[str, Any] | None = None,
+    ) -> None:
+        self.format, self.file, self.schema, self.choice = format, file, schema, choice
+        self.groups, self.n_rows, self.start = groups, n_rows, start
+        self.constants = constants or {}
+        self.n_features, self.feature_names = len(choice.features), list(choice.features)
+
+    def blocks(self, rows: int) -> Iterator[Block]:
+        offset, n = self.start or 0, 0
+        for block in rechunked(self.read(rows), rows):
+            yield block._replace(start=block.start + offset)
+            n = block.start + block.n
+        self.n_rows = n
+
+    def read(self, rows: int) -> Iterator[Block]:
+        """Yield the rows as the file gives them, at most `rows` of them at once.
+
+        Parameters
+        ----------
+        rows : int
+        """
+        names = [name for name in self.choice.needed if name not in self.constants]
+        words = {name for name, kind in kinds(self.schema).items() if kind == OBJECT}
+        for batch in self.format.batches(self.file, self.schema, names, self.groups, rows):
+            yield self.choice.block(partial(self._column, batch, words), batch.num_rows, 0)
+
+    def _column(self, batch: Any, words: set[str], name: str) -> NDArray[Any]:
+        if name in self.constants:
+            value = self.constants[name]
+            kind = OBJECT if isinstance(value, str) or value is None else None
+            return np.full(batch.num_rows, value, dtype=kind)
+        values = column(batch, name)
+        if name in words and values.dtype != object:  # a column without any value
+            values = np.full(batch.num_rows, None, dtype=object)
+        return values
+
+    def part(self, groups: tuple[int, ...], n_rows: int, start: int | None) -> Piece:
+        """Return some groups of rows as a piece.
+
+        Parameters
+        ----------
+        groups : tuple of int
+        n_rows, start : int
+            Number of rows, and of the first of them in all files.
+        """
+        twin = copy(self)
+        twin.groups, twin.n_rows, twin.start = groups, n_rows, start
+        return twin
+
+
+class Files(Chain):
+    """Files of columns, one after the other.
+
+    Each is looked at when the source is made, so that what is missing, cut short or of another
+    shape is told before any work is done.
+
+    Parameters
+    ----------
+    format : Format
+    files : sequence of File
+    target, features, weight, keep, dtype :
+        As in :func:`mercer.data.open`.
+    """
+
+    sources: list[Piece]  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        format: Format,
+        files: Sequence[File],
+        target: Names = None,
+        features: Names = None,
+        weight: str | None = None,
+        keep: Names = None,
+        dtype: Any = None,
+    ) -> None:
+        paths = [file.path for file in files]
+        with ThreadPoolExecutor(8) as pool:
+            footers = list(pool.map(format.inspect, files))
+        if all(footer.groups is not None and not sum(footer.groups) for footer in footers):
+            raise DataError(f"there are no rows in {', '.join(paths[:5])}")
+        constants = _from_folders(paths)
+        fixed = {name: _kind_of(c[name] for c in constants) for name in constants[0]}
+        named = {*listed(target), *listed(features), *listed(weight), *listed(keep)}
+        only = None if features is None else named
+        self.kinds = _merged([footer.schema for footer in footers], paths, only) | fixed
+        choice = Choice.make(self.kinds, target, features, weight, keep, dtype)
+        pieces: list[Piece] = []
+        self.groups = [footer.groups for footer in footers]
+        start: int | None = 0
+        for file, footer, constant in zip(files, footers, constants, strict=True):
+            n = None if footer.groups is None else sum(footer.groups)
+            schema = pa.schema([pa.field(f.name, _settled(f, self.kinds)) for f in footer.schema])
+            pieces.append(Piece(format, file, schema, choice, None, n, start, constant))
+            start = None if n is None or start is None else start + n
+        super().__init__(pieces, paths)
+
+    def blocks(self, rows: int) -> Iterator[Block]:
+        return rechunked(self._read(rows), rows)
+
+    def _read(self, rows: int) -> Iterator[Block]:
+        for piece in self.sources:
+            n = 0
+            for block in piece.read(rows):
+                yield block
+                n += block.n
+            piece.n_rows = n
+
+    def pieces(self, rows: int = PIECE_ROWS) -> list[Piece]:
+        """Return sources that make up this one and can be read apart, on other machines.
+
+        Parameters
+        ----------
+        rows : int
+            Neighbouring row groups of a file go into one piece as long as it has no more rows.
+        """
+        parts: list[Piece] = []
+        for whole, counts in zip(self.sources, self.groups, strict=True):
+            if counts is None:
+                parts.append(whole)
+                continue
+            start, first, n = whole.start, 0, 0
+            for g, count in enumerate(counts):
+                n += count
+                if g + 1 == len(counts) or n + counts[g + 1] > rows:
+                    if n:
+                        parts.append(whole.part(tuple(range(first, g + 1)), n, start))
+                    start, first, n = None if start is None else start + n, g + 1, 0
+        return parts
+
+    def keeping(self, columns: Names) -> Files:
+        """Return this source with columns that travel along, to be written beside predictions.
+
+        Parameters
+        ----------
+        columns : str or list of str
+        """
+        choice = replace(self.sources[0].choice, keep=listed(columns))
+        Choice.make(self.kinds, features=[*choice.features], keep=columns)
+        twin = copy(self)
+        twin.sources = [copy(piece) for piece in self.sources]
+        for piece in twin.sources:
+            piece.choice = choice
+        return twin
+
+
+def _from_folders(paths: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the columns that folders are named after, as in ``year=2013/part.parquet``."""
+    found = [dict(re.findall(r"(?<![^/\\])([^/\\=]+)=([^/\\]*)(?=[/\\])", path)) for path in paths]
+    names = found[0].keys()
+    for path, columns in zip(paths, found, strict=True):
+        if columns.keys() != names:
+            raise DataError(f"{path} is not in folders {'/'.join(f'{n}=...' for n in names)}")
+    for name in names:
+        values = [columns[name] for columns in found]
+        if all(re.fullmatch(r"-?\d{1,15}", value) for value in values):
+            for columns in found:
+                columns[name] = int(columns[name])
+    return [
+        {name: None if value == MISSING_FOLDER else value for name, value in columns.items()}
+        for columns in found
+    ]
+
+
+def _kind_of(values: Iterable[Any]) -> np.dtype[Any]:
+    return np.dtype(np.int64) if all(isinstance(v, int) for v in values) else OBJECT
+
+
+def _merged(schemas: Sequence[Any], paths: Sequence[str], only: set[str] | None) -> dict[str, Any]:
+    """Return what columns hold in all files, or a sentence about one that is not in all of them."""
+    found = [kinds(schema) for schema in schemas]
+    first, result = found[0], {}
+    wanted = {name for name in first if only is None or name in only}
+    for path, other in zip(paths, found, strict=True):
+        here = {name for name in other if only is None or name in only}
+        if missing := wanted - here:
+            raise DataError(f"{path} has no column {', '.join(sorted(missing))}; {paths[0]} has")
+        if more := here - wanted:
+            raise DataError(
+                f"{path} has columns that {paths[0]} has not: {', '.join(sorted(more))}; say which "
+                "columns are to be read with features=[...]"
+            )
+    for name in first:
+        seen = {
+            path: other[name]
+            for path, other, schema in zip(paths, found, schemas, strict=True)
+            if name in other and not pa.types.is_null(schema.field(name).type)
+        }
+        numbers = [k for k in seen.values() if not isinstance(k, str) and k != OBJECT]
+        if not seen:
+            result[name] = np.dtype(np.float64)
+        elif len(numbers) == len(seen):
+            result[name] = np.result_type(*numbers)
+        elif len({str(k) for k in seen.values()}) == 1:
+            result[name] = next(iter(seen.values()))
+        elif name in wanted:
+            a = next(iter(seen))
+            b = next(path for path in seen if str(seen[path]) != str(seen[a]))
+            raise DataError(
+                f"column {name!r} holds {_words(seen[a])} in {a} and {_words(seen[b])} in {b}"
+            )
+    return result
+
+
+def _settled(field: Any, found: dict[str, Any]) -> Any:
+    """Return the type a column is read as: that of other files if this one has no value in it."""
+    if not pa.types.is_null(field.type):
+        return field.type
+    return pa.string() if found.get(field.name) == OBJECT else pa.float64()
+
+
+def _words(kind: Any) -> str:
+    return "words" if kind == OBJECT else kind if isinstance(kind, str) else "numbers"
