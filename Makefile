@@ -16,6 +16,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns \
 	bench-ls bench-ls-short \
 	bench-tune bench-tune-short \
+	bench-quality bench-quality-short \
 	reproduce reproduce-short
 
 help:     ## list the targets
@@ -83,6 +84,15 @@ bench-tune: $(READY)  ## one call against grids on 35 real tables, resumable, ab
 
 bench-tune-short: $(READY)  ## a minute: is one call as good as a grid, and faster
 	$(BIN)/python benchmarks/tuning.py short
+
+bench-quality: $(READY)  ## few centres, exact machines and peers on six large sets, resumable, hours
+	$(BIN)/python benchmarks/scale_quality.py run mercer
+	$(BIN)/python benchmarks/scale_quality.py run sklearn
+	$(PEERS) benchmarks/scale_quality.py run peers
+	$(BIN)/python benchmarks/scale_quality.py gather
+
+bench-quality-short: $(READY)  ## half a minute: are few centres as good as scikit-learn's
+	$(BIN)/python benchmarks/scale_quality.py short
 
 bench-report: $(READY)  ## the page of the last benchmarks, without measuring
 	$(BIN)/python benchmarks/bench.py report
