@@ -1,0 +1,160 @@
+"""Different values of columns and how often they occur, in one pass."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.data.base import Block, Source
+from mercer.data.table import DataError, Table, factorized
+
+__all__ = ["Categories", "categories", "column_of", "ordered"]
+
+MOST = 1_000_000
+"""Different values of a column beyond which it is taken for a name of rows."""
+
+
+def column_of(X: Any, j: int) -> NDArray[Any]:
+    """Return a column of an array, a CSR matrix or a table.
+
+    Parameters
+    ----------
+    X : (n, p) array, CSR matrix or Table
+    j : int
+    """
+    if isinstance(X, Table):
+        return list(X.columns.values())[j]
+    column: Any = X[:, [j]].toarray()[:, 0] if sp.issparse(X) else X[:, j]  # type: ignore[index]
+    return np.asarray(column)
+
+
+def ordered(values: Iterable[Any]) -> list[Any]:
+    """Return values in order, those that are missing last; kinds that do not compare by their kind.
+
+    Parameters
+    ----------
+    values : iterable
+
+    Examples
+    --------
+    >>> ordered(["b", None, "a"]), ordered([2.0, "a", 1.0])
+    (['a', 'b', None], [1.0, 2.0, 'a'])
+    """
+    everything = list(values)
+    missing = [v for v in everything if v is None or v != v]
+    there = [v for v in everything if not (v is None or v != v)]
+    try:
+        return sorted(there) + missing
+    except TypeError:
+        return sorted(there, key=lambda v: (type(v).__name__, v)) + missing
+
+
+@dataclass(frozen=True)
+class Categories:
+    """How often every value of some columns occurs.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the columns.
+    counts : tuple of dict
+        For each column, its values with their counts; None or NaN is missing.
+    most : int
+        Number of different values that is refused.
+    """
+
+    names: tuple[str, ...]
+    counts: tuple[dict[Any, int], ...]
+    most: int = MOST
+
+    def __add__(self, other: Categories) -> Categories:
+        return Categories(
+            self.names,
+            tuple(_limited(name, _joined(a, b), self.most) for name, a, b in
+                  zip(self.names, self.counts, other.counts, strict=True)),
+            self.most,
+        )  # fmt: skip
+
+
+def _joined(a: dict[Any, int], b: dict[Any, int]) -> dict[Any, int]:
+    total = Counter(a)
+    total.update(b)
+    return dict(total)
+
+
+def _limited(name: str, counts: dict[Any, int], most: int) -> dict[Any, int]:
+    if len(counts) > most:
+        raise DataError(
+            f"column {name!r} has more than {most:,} different values, as names of rows have: "
+            "leave it out, or pass a larger limit"
+        )
+    return counts
+
+
+def counted(values: NDArray[Any]) -> dict[Any, int]:
+    """Return the different values of a column with their counts.
+
+    Parameters
+    ----------
+    values : (n,) array
+
+    Examples
+    --------
+    >>> counted(np.array(["a", "b", "a"], dtype=object))
+    {'a': 2, 'b': 1}
+    """
+    keys, codes = factorized(values)
+    # One NaN for all, so that it is found again as a key.
+    names = [np.nan if key != key else key for key in keys]
+    return dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True))
+
+
+def _work(block: Block, shared: tuple[Any, ...], state: None) -> Categories:
+    columns, names, most, with_targets = shared
+    found = [counted(column_of(block.X, j)) for j in columns]
+    if with_targets:
+        found.append(counted(np.asarray(block.y)))
+    limited = (_limited(name, counts, most) for name, counts in zip(names, found, strict=True))
+    return Categories(names, tuple(limited), most)
+
+
+def categories(
+    source: Source,
+    columns: Iterable[int] | None = None,
+    *,
+    targets: bool = False,
+    most: int = MOST,
+    **how: Any,
+) -> Categories:
+    """Return the different values of columns and how often they occur, in one pass.
+
+    Parameters
+    ----------
+    source : Source
+    columns : iterable of int, optional
+        Numbers of the columns; all by default.
+    targets : bool, default=False
+        Count the values of the target as well, as the last column.
+    most : int, default=1,000,000
+        A column with more values is refused.
+    **how
+        Passed to :meth:`Source.total`.
+
+    Examples
+    --------
+    >>> from mercer.data import as_source
+    >>> source = as_source({"colour": ["red", "blue", "red"]})
+    >>> categories(source).counts
+    ({'red': 2, 'blue': 1},)
+    """
+    chosen = tuple(range(source.n_features) if columns is None else columns)
+    known = source.feature_names or [f"x{j}" for j in range(source.n_features)]
+    names = (*(known[j] for j in chosen), *(("target",) if targets else ()))
+    result: Categories = source.total(_work, (chosen, names, most, targets), None, **how)
+    return result
