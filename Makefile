@@ -86,8 +86,7 @@ bench-tune-short: $(READY)  ## a minute: is one call as good as a grid, and fast
 	$(BIN)/python benchmarks/tuning.py short
 
 bench-quality: $(READY)  ## few centres, exact machines and peers on six large sets, resumable, hours
-	$(BIN)/python benchmarks/scale_quality.py run mercer
-	$(BIN)/python benchmarks/scale_quality.py run sklearn
+	$(BIN)/python benchmarks/scale_quality.py run mercer sklearn
 	$(PEERS) benchmarks/scale_quality.py run peers
 	$(BIN)/python benchmarks/scale_quality.py gather
 

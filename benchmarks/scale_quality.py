@@ -1,14 +1,16 @@
 """Error against time on six large real sets: few centres, exact machines, peers, boosted trees.
 
-``scale_quality.py run FAMILY`` measures what is missing, each fit in a process of its own with one
-thread, and appends a line of JSON: ``mercer``, ``sklearn`` and ``peers`` (by an interpreter that
-has LightGBM, xRFM, Neo LS-SVM and Falkon and need not have this library). A fit that takes more
-time or memory than allowed is stopped and recorded as such. ``gather`` makes the table
-``scale_quality.json`` of the lines and the page of the table, ``report`` the page alone, and
-``short`` is a test of half a minute.
+``scale_quality.py run FAMILIES`` measures what is missing, each fit in a process of its own with
+one thread, and appends a line of JSON: ``mercer`` and ``sklearn``, which take turns, and ``peers``
+(by an interpreter that has LightGBM, xRFM, Neo LS-SVM and Falkon and need not have this library).
+A fit that takes more time or memory than allowed is stopped and recorded as such. ``gather`` makes
+the table ``scale_quality.json`` of the lines and the page of the table, ``report`` the page alone,
+and ``short`` is a test of half a minute.
 """
 
 import argparse
+import ctypes
+import gc
 import importlib
 import json
 import os
@@ -118,6 +120,14 @@ def calibration() -> float:
     return time.process_time() - start
 
 
+def give_back() -> None:
+    """Return to the system what was freed, lest a fit be said to take none of it."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
 def measure(run: Run, data: Task, settings: dict[str, float]) -> dict[str, Any]:
     """Return the errors of a method, what its fit and its predictions took and what it found."""
     fit = methods(run.family)[run.method]
@@ -126,6 +136,7 @@ def measure(run: Run, data: Task, settings: dict[str, float]) -> dict[str, Any]:
     # What compiles or loads does it now.
     fit(data.first(WARM), settings, min(run.m, WARM // 4))[0].predict(data.X_test[:10])
     before = calibration()
+    give_back()
     forget_peak()
     held = memory("VmRSS")
     wall, cpu = time.perf_counter(), time.process_time()
@@ -194,19 +205,20 @@ def kept(family: str) -> dict[Run, dict[str, Any]]:
     return {Run(*line.pop("run")): line for line in lines}
 
 
-def keep(family: str, sets: list[str], options: argparse.Namespace) -> None:
-    """Measure what is missing and append it to the lines of the family."""
+def keep(options: argparse.Namespace) -> None:
+    """Measure what is missing and append it to the lines of its family; families take turns."""
     LINES.mkdir(parents=True, exist_ok=True)
-    done, able = kept(family), methods(family)
-    for name in sets:
+    done = {run for family in options.families for run in kept(family)}
+    able = {family: methods(family) for family in options.families}
+    for name in options.sets:
         settings_of(name)
         for run in plan(name):
             wanted = not options.methods or run.method in options.methods
             wanted &= not options.centres or run.m in options.centres
-            if run.family != family or run in done or not wanted or run.method not in able:
+            if run in done or not wanted or run.method not in able.get(run.family, {}):
                 continue
             result = {"run": run} | alone(run, options.seconds, options.bytes)
-            with (LINES / f"{family}.jsonl").open("a") as out:
+            with (LINES / f"{run.family}.jsonl").open("a") as out:
                 out.write(json.dumps(result) + "\n")
             print(line(run, result), flush=True)
 
@@ -264,7 +276,7 @@ def complaints(
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("action", choices=["run", "gather", "report", "short", "one"])
-    parser.add_argument("family", nargs="?")
+    parser.add_argument("families", nargs="*")
     parser.add_argument("--sets", nargs="*", default=list(SETS))
     parser.add_argument("--methods", nargs="*", default=[])
     parser.add_argument("--centres", nargs="*", type=int, default=[])
@@ -272,10 +284,10 @@ def main() -> int:
     parser.add_argument("--bytes", type=float, default=BYTES)
     options = parser.parse_args()
     if options.action == "one":
-        one(options.family)
+        one(options.families[0])
         return 0
     if options.action == "run":
-        keep(options.family, options.sets, options)
+        keep(options)
         return 0
     if options.action == "short":
         wrong = short()
