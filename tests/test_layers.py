@@ -18,7 +18,7 @@ ROWS = (
     ("solvers", "capacity", "series", "smoothing"),
     ("reduced",),
     ("estimators", "unsupervised", "linear", "preprocessing"),
-    ("selection", "inspect"),
+    ("selection", "inspect", "compression"),
     ("distributed", "plotting", "io", "datasets"),
 )
 LEVEL = {room: level for level, row in enumerate(ROWS, start=1) for room in row}

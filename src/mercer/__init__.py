@@ -57,6 +57,7 @@ _ESTIMATORS = [
     "estimate_errors",
 ]
 _ROOMS = [
+    "compression",
     "data",
     "estimators",
     "gram",
@@ -65,6 +66,7 @@ _ROOMS = [
     "linear",
     "losses",
     "plotting",
+    "preprocessing",
     "problems",
     "reduced",
     "regularizers",

@@ -81,7 +81,8 @@ class Diagnostics(Discreet, Outputs):
         check_is_fitted(self)
         if self._report is None:
             raise UnavailableError(
-                "a mean of machines has no C and no factorization of its own; fit with std=0."
+                "a mean of machines and a compressed machine have no factorization of their own; "
+                "fit with std=0, or ask the machine before compression."
             )
         return self._report
 

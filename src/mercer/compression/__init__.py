@@ -1,0 +1,24 @@
+"""Fitted machines with fewer terms: prediction made fast, with a certificate."""
+
+from mercer.compression.certificate import Compression
+from mercer.compression.compress import compress
+from mercer.compression.preimage import Preimages, preimages
+from mercer.compression.pursuit import matching_pursuit, project
+from mercer.compression.stratified import Makovoz, Strata, Stratified, makovoz, stratified_terms
+from mercer.compression.supremum import Covered, sup_terms
+
+__all__ = [
+    "Compression",
+    "Covered",
+    "Makovoz",
+    "Preimages",
+    "Strata",
+    "Stratified",
+    "compress",
+    "makovoz",
+    "matching_pursuit",
+    "preimages",
+    "project",
+    "stratified_terms",
+    "sup_terms",
+]

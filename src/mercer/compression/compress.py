@@ -1,0 +1,413 @@
+"""The door: a fitted machine in, one with fewer support vectors and a certificate out."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from mercer.compression._functions import Functions, Terms
+from mercer.compression._machines import View, rebuilt, set_free, view
+from mercer.compression.certificate import Compression
+from mercer.compression.preimage import search
+from mercer.compression.pursuit import Pursuit, projected
+from mercer.compression.stratified import Strata, draw_terms, stratify
+from mercer.compression.supremum import (
+    BATCH,
+    Worst,
+    as_rows,
+    cover,
+    cover_source,
+    term_bound,
+    worst_of,
+    worst_points,
+)
+from mercer.data.base import Source
+from mercer.data.opening import as_source
+from mercer.data.sampling import draw
+from mercer.estimators._classes import Classifier
+from mercer.kernels._pairwise import Array, count, take
+
+__all__ = ["compress"]
+
+METHODS = ("greedy", "preimage", "projection", "stratified", "sup")
+
+WATCHED = 1000
+"""Points at which a pursuit follows the difference; the others are looked at when it is done."""
+
+Machine = TypeVar("Machine")
+
+
+def compress(
+    machine: Machine,
+    X: Any = None,
+    *,
+    n_centres: int | None = None,
+    error: float | None = None,
+    method: str = "greedy",
+    centres: Any = None,
+    refit: bool | None = None,
+    refit_null_space: bool = False,
+    cells: Any = "auto",
+    draws: int = 10,
+    step: str = "exact",
+    polish: int = 100,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> Machine:
+    r"""Return a machine with fewer support vectors that predicts nearly the same.
+
+    The function :math:`f = \sum_i a_i k(x_i, \cdot)` of a fitted machine is replaced by
+    :math:`f_m` with m terms, what is unpenalized is kept, and the distance of the two is
+    measured,
+
+    .. math:: \|f - f_m\|^2 = d'Kd, \qquad |f(x) - f_m(x)| \le \sqrt{k(x, x)} \, \|f - f_m\|,
+
+    with the coefficients d of the difference. Prediction takes m kernel values a point instead of
+    one for every support vector.
+
+    Parameters
+    ----------
+    machine : fitted machine, or Pipeline that ends in one
+        Any of :mod:`mercer.estimators` whose prediction is an expansion in a kernel, also one that
+        tuned itself. It is not changed.
+    X : array-like, Source or data frame, optional
+        Points where the change of values is measured and `error` has to hold; the support
+        vectors by default. For a machine fitted on a kernel matrix, that matrix; for one of a
+        plain function nothing, the points are those of its sample.
+    n_centres : int, optional
+        Largest number of terms.
+    error : float, optional
+        Largest change of a value of the function. It holds at `X` if that is given, and else
+        everywhere, by the bound. Without `n_centres` and `error` it is the tolerance of the fit.
+    method : {"greedy", "projection", "preimage", "stratified", "sup"}, default="greedy"
+        ``"greedy"``: support vectors by orthogonal matching pursuit, see :func:`matching_pursuit`.
+        ``"preimage"``: new points, see :func:`preimages`: the fewest, and they take longest to
+        find. ``"projection"``: the points `centres`, with the nearest weights.
+        ``"stratified"``: terms by lot, see :func:`stratified_terms`: half of `n_centres` cells.
+        ``"sup"``: the rule whose number of terms for an error at `X` is known in advance, see
+        :func:`sup_terms`.
+    centres : array-like of shape (m, n_features), optional
+        For ``"projection"``.
+    refit : bool, optional
+        Whether terms of ``"stratified"`` (default) and ``"sup"`` (not default, because values at
+        `X` may then change by more than `error`) get new weights.
+    refit_null_space : bool, default=False
+        Fit what is unpenalized anew, to the values at `X` (an array) or the support vectors. The
+        bound then holds there only.
+    cells, draws :
+        As in :func:`stratified_terms`.
+    step :
+        As in :func:`sup_terms`.
+    polish :
+        As in :func:`preimages`.
+    random_state : int, default=0
+        For ``"stratified"``.
+    n_jobs : int, optional
+        Threads that read a source.
+
+    Returns
+    -------
+    machine
+        A fitted copy of the same class with other ``support_``, ``support_vectors_``,
+        ``dual_coef_`` and ``n_support_``. ``compression_`` is the certificate, a
+        :class:`Compression`. ``support_`` is -1 at new points; ``solution_`` is that of the fit.
+
+    Notes
+    -----
+    Several outputs, classes or pairs of classes share their centres. A vote of pairs of classes
+    keeps, as scikit-learn lays it out, terms of both classes of a pair. A kernel that is
+    only conditionally positive definite keeps as many support vectors as it has free
+    polynomials, so that coefficients stay orthogonal to these, and its functions agree with the
+    old ones there; the bound holds where its values were looked at.
+
+    What a least-squares machine tells of its sample (residuals left out, intervals) is not
+    carried over. An :class:`~mercer.LSSVC` whose probabilities were asked for before keeps these.
+
+    References
+    ----------
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, sec. 2.1.2 on reduced sets, and eq. (9.3)
+    and (9.4); C. J. C. Burges, *Simplified support vector decision rules*, ICML 1996.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import LSSVR
+    >>> from mercer.compression import compress
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> machine = LSSVR(C=10.0, gamma=1.0).fit(X, np.sinc(X[:, 0]))
+    >>> small = compress(machine, X, error=1e-3)
+    >>> small.n_support_ < 20, np.abs(small.predict(X) - machine.predict(X)).max() <= 1e-3
+    (array([ True]), np.True_)
+    >>> compress(machine, n_centres=8).compression_
+    200 terms became 8 (greedy)
+      distance    0.18...
+      values      changed by 0.05... at most at 200 points
+      bound       0.18... everywhere
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
+    if isinstance(machine, Pipeline):
+        return _last_of(machine, X, {**locals()})  # type: ignore[no-any-return]
+    inner = getattr(machine, "machine_", None)
+    how = {k: v for k, v in locals().items() if k not in ("machine", "X", "inner")}
+    if inner is not None:
+        outer = copy.copy(machine)
+        outer.machine_ = compress(inner, X, **how)  # type: ignore[attr-defined]
+        outer.compression_ = outer.machine_.compression_  # type: ignore[attr-defined]
+        return outer
+    seen = view(machine, X)
+    return _Compressor(seen, X, **how).run()  # type: ignore[no-any-return]
+
+
+def _last_of(pipeline: Any, X: Any, settings: dict[str, Any]) -> Any:
+    """Compress the last step of a pipeline, on points that went through the others."""
+    how = {k: v for k, v in settings.items() if k not in ("machine", "X")}
+    if X is not None and len(pipeline) > 1:
+        if isinstance(X, Source):
+            raise ValueError("a pipeline transforms arrays: pass X as one, or compress its end.")
+        X = pipeline[:-1].transform(X)
+    name, last = pipeline.steps[-1]
+    new = copy.copy(pipeline)
+    new.steps = [*pipeline.steps[:-1], (name, compress(last, X, **how))]
+    return new
+
+
+class _Found(NamedTuple):
+    """Terms, and what their method knows of them."""
+
+    terms: Terms
+    term_bound: int | None = None
+    strata: Strata | None = None
+    history: Array | None = None
+    passes: int = 0
+
+
+class _Compressor:
+    """One compression: a machine, points, settings."""
+
+    def __init__(self, seen: View, X: Any, **how: Any) -> None:
+        self.view, self.f = seen, seen.functions
+        self.how, self.method = how, how["method"]
+        self.n_centres, self.error = how["n_centres"], how["error"]
+        if self.n_centres is not None and self.n_centres < 1:
+            raise ValueError(f"n_centres must be at least 1, got {self.n_centres!r}.")
+        if self.error is not None and not self.error > 0.0:
+            raise ValueError(f"error must be positive, got {self.error!r}.")
+        if (how["centres"] is None) == (self.method == "projection"):
+            raise ValueError("method='projection', and no other, takes `centres`.")
+        if self.n_centres is None and self.error is None:
+            self.error = float(seen.machine._tol_fit)
+        self.X, self.given = X, X is not None
+        self.points: Any = None
+        self.source: Source | None = None
+        if seen.known:
+            if seen.machine._function and self.given:
+                raise ValueError("the points of a plain function are its sample: leave X out.")
+            self.points = np.arange(seen.machine.shape_fit_[0])
+        elif not self.given:
+            self.points = self.f.points
+        elif isinstance(X, Source) or hasattr(X, "__dask_graph__"):
+            self.source = as_source(X).checked()
+        else:
+            self.points = seen.machine._check_new(X)
+        self.shared = (self.f, BATCH)
+        self.how_to_read = {"n_jobs": how["n_jobs"]}
+
+    def run(self) -> Any:
+        """Return the compressed machine."""
+        found = getattr(self, f"_{self.method}")()
+        machine, kept = rebuilt(self.view, found.terms)
+        if self.how["refit_null_space"]:
+            self._fit_null_space(machine, found.terms)
+        machine.compression_ = self._certified(machine, found, kept)
+        return machine
+
+    # Methods -------------------------------------------------------------------------------------
+
+    @property
+    def _fixed(self) -> int:
+        """Number of terms that what the kernel leaves free needs."""
+        return len(self.view.anchors) * len(np.unique(np.argmax(self.f.allowed, axis=0)))
+
+    @property
+    def _limit(self) -> int:
+        """Largest number of terms beside the anchors."""
+        q = self._fixed
+        if self.n_centres is None:
+            return self.f.n
+        if self.n_centres <= q:
+            raise ValueError(
+                f"the kernel needs {q} terms for what it leaves free: n_centres must be larger."
+            )
+        return int(self.n_centres) - q
+
+    @property
+    def _radius(self) -> float:
+        points = self.f.points if self.source is not None and self.points is None else self.points
+        diag = np.asarray(self.f.kernel.diag(points), dtype=np.float64)
+        return float(np.sqrt(np.max(diag, initial=0.0)))
+
+    def _greedy(self) -> _Found:
+        pursuit, limit = Pursuit(self.f), self._limit
+        passes = 0
+        # A bound on every function by that of all together is safe, and nothing else is followed.
+        enough = 0.0
+        if self.error is not None and not self.given:
+            enough = self.error / max(self._radius, 1e-300)
+        if self.error is not None and self.given:
+            pursuit.watch(self._few())
+        while True:
+            while len(pursuit.order) < limit:
+                near = pursuit.distance <= enough
+                if self.given and self.error is not None:
+                    near = pursuit.worst <= self.error and bool(pursuit.order)
+                if near or not pursuit.step():
+                    break
+            if not self.given or self.error is None or len(pursuit.order) >= limit:
+                break
+            worst = self._worst(pursuit.terms())
+            passes += int(self.source is not None)
+            if not len(worst.values) or worst.values[0] <= self.error:
+                break
+            before = len(pursuit.order)
+            pursuit.watch(take(worst.X, worst.values > self.error))
+            if not pursuit.step() or len(pursuit.order) == before:
+                break
+        history = np.sqrt(np.maximum(pursuit.squared, 0.0))
+        return _Found(pursuit.terms(), history=history, passes=passes)
+
+    def _few(self) -> Any:
+        """Return some of the points."""
+        if self.points is None:
+            assert self.source is not None
+            return as_rows(self.f, draw(self.source, WATCHED, **self.how_to_read).X)
+        n = count(self.points)
+        some = np.unique(np.linspace(0, n - 1, min(n, WATCHED)).astype(np.intp))
+        return take(self.points, some)
+
+    def _projection(self) -> _Found:
+        if self.view.known:
+            raise ValueError("a known matrix has no other points; use method='greedy'.")
+        Z = self.view.machine._check_new(self.how["centres"])
+        m = count(Z)
+        groups = np.zeros(m, dtype=np.intp)
+        if len(self.f.allowed) > 1:
+            groups = np.searchsorted(
+                self.view.machine.classes_, self.view.machine.predict(self.how["centres"])
+            ).astype(np.intp)
+        return _Found(projected(self.f, Z, groups, np.full(m, -1, dtype=np.intp)))
+
+    def _preimage(self) -> _Found:
+        terms, history = search(self.f, self._limit, 0.0, self.error or 0.0, self.how["polish"])
+        return _Found(terms, history=history)
+
+    def _stratified(self) -> _Found:
+        limit, refit = self._limit, self.how["refit"] is not False
+        n = max(limit // 2, 1) if self.n_centres is not None else 1
+        while True:
+            strata = stratify(self.f, n, self.how["cells"], self.how["random_state"])
+            terms, distance = draw_terms(
+                self.f, strata, self.how["draws"], refit, self.how["random_state"]
+            )
+            small = self.error is None or self._radius * distance <= self.error
+            if self.n_centres is not None or small or n >= self.f.n:
+                bound = 2 * n + self._fixed
+                return _Found(terms, term_bound=bound, strata=strata)
+            n = min(2 * n, self.f.n)
+
+    def _sup(self) -> _Found:
+        if self.error is None:
+            raise ValueError("method='sup' has terms for an error: give `error`.")
+        step = self.how["step"]
+        if self.points is None:
+            assert self.source is not None
+            state = cover_source(self.shared, self.source, self.error, step, **self.how_to_read)
+        else:
+            state = cover(self.f, self.points, self._groups(), self.error, step)
+        terms = state.terms
+        if self.points is not self.f.points:
+            index = np.full(terms.n, -1, dtype=np.intp)
+            if self.view.known:
+                place = np.full(len(self.points), -1, dtype=np.intp)
+                place[self.f.points] = np.arange(self.f.n)
+                index = place[terms.index]
+            terms = Terms(terms.points, terms.coef, terms.groups, index)
+        if self.how["refit"]:
+            terms = projected(self.f, terms.points, terms.groups, terms.index)
+        bound = term_bound(self.f, self.error, state.radius) + self._fixed
+        return _Found(terms, term_bound=bound, passes=state.passes)
+
+    def _groups(self) -> NDArray[np.intp]:
+        """Return the group of a term at every point."""
+        n = count(self.points)
+        if self.points is self.f.points:
+            return self.f.groups
+        if self.view.known:
+            groups = np.zeros(n, dtype=np.intp)
+            groups[self.f.points] = self.f.groups
+            return groups
+        if len(self.f.allowed) == 1:
+            return np.zeros(n, dtype=np.intp)
+        machine = self.view.machine
+        classes = np.searchsorted(machine.classes_, machine.predict(self.X))
+        return np.asarray(classes, dtype=np.intp)
+
+    # Certificate ---------------------------------------------------------------------------------
+
+    def _worst(self, terms: Terms) -> Worst:
+        if self.source is None:
+            return worst_of(self.f, terms, self.points, BATCH)
+        return worst_points(self.shared, terms, self.source, **self.how_to_read)
+
+    def _fit_null_space(self, machine: Any, terms: Terms) -> None:
+        if self.view.known or self.source is not None:
+            raise ValueError("what is unpenalized is fitted to rows in memory; leave it as it is.")
+        B, rest = machine.null_space_(self.points), self.f.minus(terms)(self.points)
+        change = np.linalg.lstsq(B, rest)[0].T
+        b = np.asarray(machine.null_space_coef_, dtype=np.float64)
+        set_free(machine, b + change.reshape(b.shape))
+
+    def _certified(self, machine: Any, found: _Found, kept: Terms) -> Compression:
+        f, rest = self.f, self.f.minus(found.terms)
+        worst = self._worst(found.terms)
+        sup, radius = float(np.max(worst.values, initial=0.0)), float(np.sqrt(worst.diag))
+        if self.how["refit_null_space"]:
+            old, new = (np.atleast_2d(m.null_space_coef_) for m in (self.view.machine, machine))
+            change = rest(self.points) + machine.null_space_(self.points) @ (old - new).T
+            sup = float(np.max(np.abs(change), initial=0.0))
+        agreement = None
+        if isinstance(machine, Classifier) and self.given and self.source is None:
+            same = self.view.machine.predict(self.X) == machine.predict(self.X)
+            agreement = float(np.mean(same))
+        if f.kernel.stationary:
+            radius = float(np.sqrt(np.max(f.kernel.diag(take(f.points, [0])))))
+        strata = found.strata
+        return Compression(
+            method=self.method,
+            n_before=f.n,
+            n_after=kept.n,
+            norms=np.sqrt(f.squared_norms()),
+            distances=np.sqrt(rest.squared_norms()),
+            rounding=_rounding(rest),
+            radius=radius,
+            sup_error=sup,
+            n_points=worst.n,
+            everywhere=f.kernel.stationary and not self.how["refit_null_space"],
+            index=kept.index,
+            term_bound=found.term_bound,
+            distance_bound=None if strata is None else strata.bound,
+            expected_distance=None if strata is None else strata.expected,
+            agreement=agreement,
+            history=found.history,
+            passes=found.passes + int(self.source is not None),
+        )
+
+
+def _rounding(rest: Functions) -> float:
+    """Return the root of what rounding may add to a squared norm, |d|'|K||d| times its unit."""
+    sizes = np.sqrt(np.maximum(np.asarray(rest.kernel.diag(rest.points), dtype=np.float64), 0.0))
+    return float(np.sqrt(np.finfo(np.float64).eps) * np.max(sizes @ np.abs(rest.coef)))
