@@ -78,6 +78,14 @@ class Source(ABC):
     places: Places | None = None
     """Which files rows lie in, if they lie in files."""
 
+    @property
+    def given_names(self) -> list[str] | None:
+        """Names the features came with, which an estimator remembers and asks for later.
+
+        Those that a transformation made up are not among them: it would make up none for an array.
+        """
+        return self.feature_names
+
     @abstractmethod
     def blocks(self, rows: int) -> Iterator[Block]:
         """Yield the rows in order, at most `rows` of them at once.
@@ -177,7 +185,7 @@ class Mapped(Source):
     def __init__(
         self, source: Source, function: Callable[[Block], Block], names: list[str] | None = None
     ) -> None:
-        self.source, self.function = source, function
+        self.source, self.function, self.renamed = source, function, names is not None
         self.feature_names = source.feature_names if names is None else names
         self.n_features = source.n_features if names is None else len(names)
 
@@ -185,6 +193,11 @@ class Mapped(Source):
     def n_rows(self) -> int | None:  # type: ignore[override]
         """Number of rows of the source."""
         return self.source.n_rows
+
+    @property
+    def given_names(self) -> list[str] | None:
+        """Names the features came with, unless they were transformed."""
+        return None if self.renamed else self.source.given_names
 
     @property
     def places(self) -> Places | None:  # type: ignore[override]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -117,7 +117,13 @@ def counted(values: NDArray[Any]) -> dict[Any, int]:
 
 def _work(block: Block, shared: tuple[Any, ...], state: None) -> Categories:
     columns, names, most, with_targets = shared
-    found = [counted(column_of(block.X, j)) for j in columns]
+    if columns is None:
+        # Only words: a column of numbers has no categories unless it is said to have some.
+        each = block.X.columns.values() if isinstance(block.X, Table) else ()
+        found = [counted(v) if v.dtype == object else {} for v in each]
+        found = found or [{} for _ in range(block.X.shape[1])]
+    else:
+        found = [counted(column_of(block.X, j)) for j in columns]
     if with_targets:
         found.append(counted(np.asarray(block.y)))
     limited = (_limited(name, counts, most) for name, counts in zip(names, found, strict=True))
@@ -126,7 +132,7 @@ def _work(block: Block, shared: tuple[Any, ...], state: None) -> Categories:
 
 def categories(
     source: Source,
-    columns: Iterable[int] | None = None,
+    columns: Iterable[int] | Literal["words"] | None = None,
     *,
     targets: bool = False,
     most: int = MOST,
@@ -137,8 +143,9 @@ def categories(
     Parameters
     ----------
     source : Source
-    columns : iterable of int, optional
-        Numbers of the columns; all by default.
+    columns : iterable of int or "words", optional
+        Numbers of the columns; all by default. With ``"words"`` all columns are listed, and the
+        values of those that hold words are counted.
     targets : bool, default=False
         Count the values of the target as well, as the last column.
     most : int, default=1,000,000
@@ -153,8 +160,10 @@ def categories(
     >>> categories(source).counts
     ({'red': 2, 'blue': 1},)
     """
-    chosen = tuple(range(source.n_features) if columns is None else columns)
     known = source.feature_names or [f"x{j}" for j in range(source.n_features)]
+    everything = columns is None or isinstance(columns, str)
+    chosen: tuple[Any, ...] = tuple(range(source.n_features) if everything else columns)  # type: ignore[arg-type]
     names = (*(known[j] for j in chosen), *(("target",) if targets else ()))
-    result: Categories = source.total(_work, (chosen, names, most, targets), None, **how)
+    shared = (None if columns == "words" else chosen, names, most, targets)
+    result: Categories = source.total(_work, shared, None, **how)
     return result

@@ -55,8 +55,9 @@ class Moments:
     def __add__(self, other: Moments) -> Moments:
         n = self.n + other.n
         share = other.n / np.maximum(n, 1.0)
-        delta = other.mean - self.mean
-        with np.errstate(over="ignore"):  # beyond 1e154 the variance is infinite, the rest is not
+        # Beyond 1e154 the variance is infinite, and of infinite values it is NaN: both are told.
+        with np.errstate(over="ignore", invalid="ignore"):
+            delta = other.mean - self.mean
             squares = self.squares + other.squares + delta**2 * self.n * share
         return Moments(
             self.rows + other.rows,
@@ -115,11 +116,11 @@ class Moments:
         n = known.sum(axis=0, dtype=np.float64)
         whole = bool(known.all())
         filled = values if whole else np.where(known, values, 0.0)
-        mean = filled.sum(axis=0) / np.maximum(n, 1.0)
-        deviation = filled - mean
-        if not whole:
-            deviation[~known] = 0.0
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = filled.sum(axis=0) / np.maximum(n, 1.0)
+            deviation = filled - mean
+            if not whole:
+                deviation[~known] = 0.0
             squares = np.einsum("ij,ij->j", deviation, deviation)
         low = np.min(values if whole else np.where(known, values, np.inf), axis=0, initial=np.inf)
         high = np.max(

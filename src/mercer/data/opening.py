@@ -106,7 +106,9 @@ def _placed(source: Source) -> Source:
         if isinstance(source, Mapped):
             inner = _placed(source.source)
             if inner is not source.source:
-                return Mapped(inner, source.function, source.feature_names)
+                return Mapped(
+                    inner, source.function, source.feature_names if source.renamed else None
+                )
         elif hasattr(source, "pieces"):
             placed: Source = plugin("dask").as_source(source)
             return placed

@@ -1,0 +1,7 @@
+"""Scaling, encoding and filling in, learned from rows in blocks and applied as they are read."""
+
+from mercer.preprocessing.encoder import Encoder
+from mercer.preprocessing.imputer import Imputer
+from mercer.preprocessing.scaler import Scaler
+
+__all__ = ["Encoder", "Imputer", "Scaler"]

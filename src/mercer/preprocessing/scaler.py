@@ -1,0 +1,158 @@
+"""Features of one size."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from mercer.data import Source, moments, quantiles
+from mercer.preprocessing.base import Streamed
+
+__all__ = ["Scaler"]
+
+
+class Scaler(Streamed):
+    r"""Centre features and divide them by their spread, learned in one pass.
+
+    .. math:: z = (x - m) / v
+
+    with the mean and the standard deviation, or with the median and the distance between the
+    quartiles, of the values that are not missing. A feature with one value only is not divided.
+
+    Parameters
+    ----------
+    centre : bool, default=True
+        Subtract the mean or the median; not possible for sparse matrices.
+    scale : bool or "robust", default=True
+        Divide by the standard deviation, not at all, or by the distance between the quartiles,
+        which outliers do not move. Then the centre is the median, and there are two to four passes.
+    verbose : bool, default=False
+        Tell how far a pass has come.
+
+    Attributes
+    ----------
+    centre_ : ndarray of shape (n_features,)
+        What is subtracted, m.
+    scale_ : ndarray of shape (n_features,)
+        What is divided by, v.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if they have any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data import as_source
+    >>> from mercer.preprocessing import Scaler
+    >>> X = np.array([[1.0, 10.0], [3.0, 10.0]])
+    >>> scaler = Scaler().fit(as_source(X))
+    >>> scaler.transform(X)
+    array([[-1.,  0.],
+           [ 1.,  0.]])
+    """
+
+    takes_sparse = True
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Streamed._parameter_constraints,
+        "centre": ["boolean"],
+        "scale": ["boolean", StrOptions({"robust"})],
+    }
+
+    def __init__(
+        self, centre: bool = True, scale: bool | str = True, *, verbose: bool = False
+    ) -> None:
+        self.centre = centre
+        self.scale = scale
+        self.verbose = verbose
+
+    def _learn(self, source: Source) -> None:
+        if self.scale == "robust":
+            how = self._passes(source, "quartiles")
+            low, middle, high = quantiles(_dense(source, self.centre), [0.25, 0.5, 0.75], **how)
+            spread, constant = high - low, ~(high > low)
+        else:
+            found = moments(_dense(source, self.centre), **self._passes(source, "moments"))
+            if not np.isfinite(found.squares).all() or not np.isfinite(found.mean).all():
+                j = int(np.argmin(np.isfinite(found.squares) & np.isfinite(found.mean)))
+                what = f"feature {j}" if self._names is None else repr(self._names[j])
+                raise ValueError(f"Input X contains infinity, or values too large: {what}")
+            middle, spread = found.mean, np.sqrt(found.variance)
+            constant = found.constant
+        p = self.n_features_in_
+        self.centre_ = np.where(np.isnan(middle), 0.0, middle) if self.centre else np.zeros(p)
+        self.scale_ = np.where(constant, 1.0, spread) if self.scale else np.ones(p)
+
+    def _applied(self, X: Any) -> Any:
+        sparse = sp.issparse(X)
+        if sparse:
+            _refuse_sparse(self.centre)
+            scaled = sp.csr_array(X, copy=True)
+            scaled.data /= self.scale_.astype(X.dtype)[scaled.indices]
+            return scaled
+        return (X - self.centre_.astype(X.dtype)) / self.scale_.astype(X.dtype)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Return features to the size they had.
+
+        Parameters
+        ----------
+        X : array-like, or source, of shape (n_samples, n_features)
+            Scaled inputs.
+        """
+        check_is_fitted(self)
+        return self._transformed(X, "_returned")
+
+    def _returned(self, X: Any) -> Any:
+        sparse = sp.issparse(X)
+        if sparse:
+            _refuse_sparse(self.centre)
+            grown = sp.csr_array(X, copy=True)
+            grown.data *= self.scale_.astype(X.dtype)[grown.indices]
+            return grown
+        return X * self.scale_.astype(X.dtype) + self.centre_.astype(X.dtype)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self.centre
+        return tags
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the features, which stay what they are.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of those that go in.
+        """
+        check_is_fitted(self)
+        names: NDArray[Any] = _check_feature_names_in(self, input_features)
+        return names
+
+
+def _refuse_sparse(centre: bool) -> None:
+    if centre:
+        raise ValueError("a sparse matrix minus its mean is dense; use Scaler(centre=False)")
+
+
+def _dense(source: Source, centre: bool) -> Source:
+    """Return a source that refuses sparse blocks if they were to be centred."""
+    return source.map(_Dense(centre))
+
+
+class _Dense:
+    """Refuse sparse blocks, if they are to be centred; make numbers of tables."""
+
+    def __init__(self, centre: bool) -> None:
+        self.centre = centre
+
+    def __call__(self, block: Any) -> Any:
+        if sp.issparse(block.X):
+            _refuse_sparse(self.centre)
+        return block._replace(X=block.X.numbers()) if hasattr(block.X, "numbers") else block
