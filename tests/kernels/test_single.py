@@ -51,6 +51,33 @@ def test_powers_of_two_end_cleanly():
     assert np.isnan(powers(odd)).all()
 
 
+def test_powers_in_place():
+    t = -np.linspace(0.0, 125.9, 10_001)[None, :]
+    hx, hz = np.array([0.25]), np.linspace(0.0, 2.0, t.size)
+    single = t.astype(F)
+    expected = powers(single, hx.astype(F), hz.astype(F))
+    _single_numba.raise_two(single, hx.astype(F), hz.astype(F))
+    np.testing.assert_array_equal(single, expected)
+
+
+def test_powers_of_two_in_double_precision():
+    t = np.concatenate(
+        [
+            -np.linspace(0.0, 1021.9, 200_001),
+            -np.geomspace(1e-18, 2.0, 100_001),
+            *(np.arange(-1021.5, 0.0) + side * 2.0**-40 for side in (-1, 0, 1)),
+        ]
+    )
+    exact = np.exp2(t.astype(np.longdouble))
+    found = t[None, :].copy()
+    _single_numba.raise_two_double(found, np.zeros(1), np.zeros(t.size))
+    # A half for the last rounding, a half for that of r C1, and 3e-17 of the polynomial.
+    assert (np.abs(found[0] - exact) / np.spacing(exact.astype(np.float64))).max() <= 1.25
+    ends = np.array([[0.0, -0.0, -1021.95, -3e300, -np.inf, np.nan]])
+    _single_numba.raise_two_double(ends, np.zeros(1), np.zeros(6))
+    np.testing.assert_array_equal(ends, [[1.0, 1.0, 0.0, 0.0, 0.0, np.nan]])
+
+
 def test_passes_are_those_of_numpy():
     rng = np.random.default_rng(0)
     D, hx, hz = (rng.normal(size=s).astype(F) for s in ((7, 37), 7, 37))
@@ -153,6 +180,47 @@ def test_error_of_a_kernel_value_is_bounded(data, p):
     for kernel in (Matern(1.0, 1.5), RationalQuadratic(1.0, 0.7)):
         exact = kernel(X.astype(np.float64), Z.astype(np.float64))
         assert np.abs(kernel(X, Z) - exact).max() <= 2.0 * _single.DIGITS
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("p", [1, 22, 784])
+def test_error_of_a_kernel_value_in_double_precision(data, p):
+    rng = np.random.default_rng(p)
+    X = DATA[data](rng, 400, p)
+    X[300:350] = X[:50]
+    Z = X[150:]
+    s = cdist(X, Z, "sqeuclidean")
+    precision = _single.PRECISION[X.dtype]
+    tiles = Gaussian(1.0).against(Z).prepare(Z)
+    strip = np.empty(s.shape)
+    tiles.strip(X, strip)
+    for found in (tiles(X), strip):
+        # As above, and the same roundings of the squares that are taken for exact here.
+        bound = precision.error + 0.37 * (3.0 + np.sqrt(p)) * 4 * precision.roundoff
+        assert np.abs(found - np.exp(-0.5 * s)).max() <= bound
+    for kernel in (Matern(1.0, 0.5), RationalQuadratic(1.0, 0.7)):
+        exact = s.copy()
+        kernel._profile(exact)
+        found = kernel.against(Z).prepare(Z)(X)
+        assert np.abs(found - exact).max() <= 2.0 * precision.digits
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_strips_of_double_points_in_single_precision(data):
+    rng = np.random.default_rng(3)
+    X = DATA[data](rng, 400, 22)
+    Z, origin = X[150:], X.mean(axis=0)
+    tiles = Gaussian(1.0).against((Z - origin).astype(F)).tiles
+    K = np.empty((400, 250), dtype=F)
+    tiles.strip(X, K, origin)
+    rounded = [(A - origin).astype(F).astype(np.float64) for A in (X, Z)]
+    exact = np.exp(-0.5 * cdist(*rounded, "sqeuclidean"))
+    # X is rounded after it was divided by the width where all is near, else before: of points h
+    # far out, a distance is off by u sqrt(2 h), and exp(-d^2/2) by 0.61 of that, h at most 2 here.
+    assert np.abs(K - exact).max() <= 2.0 * _single.ERROR
+    X[3] = np.nan
+    tiles.strip(X, K, origin)
+    np.testing.assert_array_equal(np.isnan(K).all(axis=1), np.arange(400) == 3)
 
 
 def test_one_point_far_out_costs_one_row(monkeypatch):

@@ -1,10 +1,10 @@
-r"""Radial kernels of dense float32 points: a matrix product and one pass, tile by tile.
+r"""Kernels of dense points of one precision: a matrix product and one pass, tile by tile.
 
 A tile of the products :math:`d = \langle x, z\rangle` is still in the processor's cache when
 :math:`t = d - h_x - h_z = -\tfrac12 |x - z|^2` and the kernel value follow from it, with
 :math:`h = \tfrac12 |\cdot|^2` in units of the length scale and around the mean of the points.
 
-Rounding: with :math:`u = 2^{-24}` the error of t is at most
+Rounding: with :math:`u = 2^{-24}` in float32 the error of t is at most
 :math:`c u (\sqrt{h_x} + \sqrt{h_z})^2`. In the worst case c is the number p of features; roundings
 have no common sign, though, and :math:`c = 1 + \tfrac12 \sqrt p` is what is met. As
 :math:`-t \ge (\sqrt{h_x} - \sqrt{h_z})^2`, a pair with :math:`-t = s` has an error of at most
@@ -20,7 +20,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -30,10 +30,13 @@ from mercer._threads import map_blocks
 from mercer.kernels._pairwise import Array, Data, as_pair, chunks, mirror_corner
 from mercer.kernels._single_numba import (
     LOWEST,
+    LOWEST_DOUBLE,
     add_rows,
     exponents,
     in_units,
     powers_of_two,
+    raise_two,
+    raise_two_double,
     repair,
     weigh,
     weigh_both,
@@ -49,6 +52,30 @@ TILE = 2**17
 """Entries of a tile: with its copy it takes 1 MB, half of a core's second cache."""
 
 UNIT_ROUNDOFF = 2.0**-24
+
+
+class Precision(NamedTuple):
+    """What is to be kept of the digits of a dtype."""
+
+    roundoff: float
+    error: float
+    """Error of a Gaussian kernel value beyond which its pair is computed again."""
+
+    digits: float
+    """Relative error of t allowed to kernels with other profiles."""
+
+    lowest: float
+    """Exponent of two below which a power is zero."""
+
+    raise_two: Callable[..., None]
+    """What makes powers of the exponents, in place."""
+
+
+# In float64 there are digits to spare: far fewer points count as far.
+PRECISION = {
+    np.dtype(np.float32): Precision(UNIT_ROUNDOFF, ERROR, DIGITS, float(LOWEST), raise_two),
+    np.dtype(np.float64): Precision(2.0**-53, 1e-12, 1e-9, LOWEST_DOUBLE, raise_two_double),
+}
 LOG2_E = 1.0 / np.log(2.0)
 
 
@@ -56,21 +83,24 @@ class Scratch(threading.local):
     """Two tiles for each thread: new memory for every call would have to be met page by page."""
 
     def __init__(self) -> None:
-        self.tiles = [np.empty(0, dtype=np.float32)] * 2
+        self.tiles = [np.empty(0)] * 2
 
-    def tile(self, number: int, n: int, m: int) -> Array:
+    def tile(self, number: int, n: int, m: int, dtype: np.dtype[Any]) -> Array:
         """Return an ``(n, m)`` matrix that is valid until the next call for the same number."""
-        if self.tiles[number].size < n * m:
-            self.tiles[number] = np.empty(n * m, dtype=np.float32)
-        return self.tiles[number][: n * m].reshape(n, m)
+        if self.tiles[number].nbytes < n * m * dtype.itemsize:
+            self.tiles[number] = np.empty(-(-n * m * dtype.itemsize // 8))
+        tile: Array = self.tiles[number].view(dtype)[: n * m].reshape(n, m)
+        return tile
 
 
 _scratch = Scratch()
 
+NOWHERE = np.empty(0, dtype=np.intp)
 
-def rounding(p: int) -> float:
+
+def rounding(p: int, roundoff: float = UNIT_ROUNDOFF) -> float:
     """Return c u, the error of t in units of ``(sqrt(hx) + sqrt(hz))^2``."""
-    return UNIT_ROUNDOFF * (1.0 + 0.5 * float(np.sqrt(p)))
+    return roundoff * (1.0 + 0.5 * float(np.sqrt(p)))
 
 
 class Rows(NamedTuple):
@@ -84,16 +114,17 @@ class Rows(NamedTuple):
 
 
 class Tiles(ABC):
-    """The function ``X -> k(X, Z)`` of dense float32 points, computed tile by tile.
+    """The function ``X -> k(X, Z)`` of dense points, float32 or float64, computed tile by tile.
 
     Parameters
     ----------
-    m, p : int
-        Number of points on the right and of features.
+    Z : (m, p) array
+        Points on the right; those on the left and kernel values have their dtype.
     """
 
-    def __init__(self, m: int, p: int) -> None:
-        self.m = m
+    def __init__(self, Z: Array) -> None:
+        self.m, p = Z.shape
+        self.dtype = Z.dtype
         # More features make it dearer to lay the columns of a product out for each block of rows.
         self.height = 512 if p < 128 else 1024
 
@@ -109,8 +140,8 @@ class Tiles(ABC):
         """Return the matrix of kernel values, in `out` if given."""
         n, m = len(X), self.m
         if out is None:
-            out = np.empty((n, m), dtype=np.float32)
-        elif not _has_rows(out):
+            out = np.empty((n, m), dtype=self.dtype)
+        elif not _has_rows(out, self.dtype):
             out[...] = self(X)
             return out
         flat = _memory(out)
@@ -121,6 +152,26 @@ class Tiles(ABC):
                 self._tile(rows, columns, out[part, columns], flat[first:])
         return out
 
+    def strip(self, X: Array, out: Array, origin: Array | None = None) -> None:
+        """Write the kernel values of few points, all at once.
+
+        Parameters
+        ----------
+        X : (n, p) array
+            Of any precision.
+        out : (n, m) array
+            C-contiguous, and so small that it stays in the cache.
+        origin : (p,) array, optional
+            What was subtracted from Z before it was rounded, and must be from X.
+        """
+        self._tile(self._from(X, origin), slice(0, self.m), out, out.reshape(-1))
+
+    def _from(self, X: Array, origin: Array | None) -> Rows:
+        """Prepare points on the left of any precision."""
+        moved = X if origin is None else X - origin
+        with np.errstate(over="ignore"):
+            return self._rows(moved.astype(self.dtype, copy=False))
+
     def add(self, F: Array, X: Array, t: Array, out: Array | None = None) -> None:
         r"""Add :math:`t' k(X, Z)` to `F`, keeping the kernel values in `out` if it is given.
 
@@ -129,9 +180,9 @@ class Tiles(ABC):
         Parameters
         ----------
         F : (m,) array of float64
-        X : (n, p) array of float32
+        X : (n, p) array
         t : (n,) array of float64
-        out : (n, m) array of float32, optional
+        out : (n, m) array, optional
             With contiguous rows.
         """
         parts = [(part, self._rows(X[part])) for part in pieces(0, len(X), self.height)]
@@ -140,7 +191,7 @@ class Tiles(ABC):
             for part, rows in parts:
                 n, m = part.stop - part.start, columns.stop - columns.start
                 if out is None:
-                    K = _scratch.tile(1, n, m)
+                    K = _scratch.tile(1, n, m, self.dtype)
                     flat, step = K.reshape(-1), m
                 else:
                     K, step = out[part, columns], out.strides[0] // out.itemsize
@@ -154,7 +205,7 @@ class Tiles(ABC):
     def square(self, X: Array) -> Array:
         """Return the kernel matrix of the points with themselves, half of it computed."""
         n = len(X)
-        K = np.empty((n, n), dtype=np.float32)
+        K = np.empty((n, n), dtype=self.dtype)
         flat = K.reshape(-1)
         for part in pieces(0, n, self.height):
             rows = self._rows(X[part])
@@ -172,11 +223,11 @@ class Tiles(ABC):
         .. math:: P_g = K_g A_g
 
         The kernel values live in the cache only. A single column of coefficients is multiplied
-        and summed in float64; several are multiplied in float32, a tile at a time.
+        and summed in float64; several are multiplied in the precision of a tile, one at a time.
 
         Parameters
         ----------
-        X : (n, p) array of float32
+        X : (n, p) array
         coef : (m, q) array
             The matrices A, one below the other.
         ends : sequence of int
@@ -187,7 +238,7 @@ class Tiles(ABC):
         (number of runs, n, q) array of float64
         """
         q = coef.shape[1]
-        weights = coef.astype(np.float64 if q == 1 else np.float32)
+        weights = coef.astype(np.float64 if q == 1 else self.dtype)
         result = np.zeros((len(ends), len(X), q))
         for part in pieces(0, len(X), self.height):
             rows = self._rows(X[part])
@@ -211,7 +262,7 @@ class Tiles(ABC):
 
         Parameters
         ----------
-        X : (m, p) array of float32
+        X : (m, p) array
             The points Z.
         coef : (m, q) array
         groups : int
@@ -222,7 +273,7 @@ class Tiles(ABC):
         (m, q) array of float64
         """
         q = coef.shape[1]
-        weights = np.ascontiguousarray(coef, dtype=np.float64 if q == 1 else np.float32)
+        weights = np.ascontiguousarray(coef, dtype=np.float64 if q == 1 else self.dtype)
         parts = list(pieces(0, self.m, self.height))
 
         def group(first: int) -> Array:
@@ -250,20 +301,20 @@ class Tiles(ABC):
 
     def _fresh(self, rows: Rows, columns: slice) -> Array:
         """Return the kernel values of a tile, valid until the next one of this thread."""
-        K = _scratch.tile(1, len(rows.units), columns.stop - columns.start)
+        K = _scratch.tile(1, len(rows.units), columns.stop - columns.start, self.dtype)
         self._tile(rows, columns, K, K.reshape(-1))
         return K
 
     def _width(self, part: slice) -> int:
-        return max(256, TILE // int(part.stop - part.start))
+        return max(256, 4 * TILE // (self.dtype.itemsize * int(part.stop - part.start)))
 
 
 class RadialTiles(Tiles):
-    r"""The function ``X -> k(X, Z)`` of float32 points, for a profile of the squared distance.
+    r"""The function ``X -> k(X, Z)`` of dense points, for a profile of the squared distance.
 
     Parameters
     ----------
-    Z : (m, p) array of float32
+    Z : (m, p) array of float32 or float64
     factor : float or (p,) array
         Reciprocal length scale, one for all features or one for each.
     profile : callable, optional
@@ -286,22 +337,23 @@ class RadialTiles(Tiles):
         profile: Callable[[Array], None] | None = None,
         slope: float = 1.0,
     ) -> None:
-        super().__init__(*Z.shape)
+        super().__init__(Z)
         m, p = Z.shape
         self.Z = Z
         self.profile = profile
+        self.precision = PRECISION[Z.dtype]
         # Powers of two are cheaper than those of e: the Gaussian's t is in units of log 2.
         self.unit = LOG2_E if profile is None else 1.0
         # Not rounded before it multiplies: that would be another kernel, and its error would add up
         # over a sum of kernel values where those of the points cancel.
         scaled = np.asarray(factor * np.sqrt(self.unit), dtype=np.float64)
         self.exact = np.ascontiguousarray(np.broadcast_to(scaled, p))
-        self.factor = self.exact.astype(np.float32)
-        self.rounding = rounding(p)
-        self.limit = self.unit * ERROR / (4.0 * self.rounding * slope)
+        self.factor = self.exact.astype(Z.dtype)
+        self.rounding = rounding(p, self.precision.roundoff)
+        self.limit = self.unit * self.precision.error / (4.0 * self.rounding * slope)
         # Transposed, because that is what a product with few rows reads fastest.
-        self.columns = np.empty((p, m), dtype=np.float32)
-        self.half = np.empty(m, dtype=np.float32)
+        self.columns = np.empty((p, m), dtype=Z.dtype)
+        self.half = np.empty(m, dtype=Z.dtype)
         with np.errstate(invalid="ignore"):
             self._prepare(Z.mean(axis=0, dtype=np.float64))
         far = np.count_nonzero(self.half > self.limit)
@@ -316,78 +368,98 @@ class RadialTiles(Tiles):
         self.Z = Z if self.near else np.ascontiguousarray(Z)
 
     def _prepare(self, origin: Array) -> None:
-        self.origin = origin.astype(np.float32)
+        self.origin = origin.astype(self.dtype)
         p, m = self.columns.shape
         for part in pieces(0, m, max(1, TILE // max(1, p))):
             units, self.half[part] = self._in_units(self.Z[part])
             self.columns[:, part] = units.T
 
-    def _in_units(self, X: Array) -> tuple[Array, Array]:
+    def _in_units(self, X: Array, origin: Array | None = None) -> tuple[Array, Array]:
         """Return the points in units around the origin, and half their squared norms."""
-        units, half = np.empty(X.shape, dtype=np.float32), np.empty(len(X), dtype=np.float32)
-        in_units(np.ascontiguousarray(X), self.origin, self.exact, units, half)
+        units, half = np.empty(X.shape, dtype=self.dtype), np.empty(len(X), dtype=self.dtype)
+        origin = self.origin if origin is None else origin
+        in_units(np.ascontiguousarray(X), origin, self.exact, units, half)
         return units, half
 
     def _lowest(self, half: Array) -> Array:
         """Return the t above which pairs of a point far out are computed again."""
         h = half.astype(np.float64) / self.unit
         if self.profile is None:
-            # e^-s c u (2 sqrt(h) + sqrt(s))^2 = ERROR by iteration, which contracts.
+            # e^-s c u (2 sqrt(h) + sqrt(s))^2 = error by iteration, which contracts.
             s = np.log1p(h)
             for _ in range(4):
-                s = np.log(self.rounding / ERROR * (2.0 * np.sqrt(h) + np.sqrt(s)) ** 2)
+                s = np.log(
+                    self.rounding / self.precision.error * (2.0 * np.sqrt(h) + np.sqrt(s)) ** 2
+                )
                 s = np.maximum(s, 0.0)
         else:
-            # s is off by DIGITS of itself: s DIGITS = c u (2 sqrt(h) + sqrt(s))^2.
-            q = min(np.sqrt(self.rounding / DIGITS), 0.9)
+            # s is off by digits of itself: s digits = c u (2 sqrt(h) + sqrt(s))^2.
+            q = min(np.sqrt(self.rounding / self.precision.digits), 0.9)
             s = (2.0 * q / (1.0 - q)) ** 2 * h
         # The s that is compared is off by its own error.
         s += self.rounding * (2.0 * np.sqrt(h) + np.sqrt(s)) ** 2
-        return np.asarray((-self.unit * s).astype(np.float32))
+        return np.asarray((-self.unit * s).astype(self.dtype))
+
+    def _from(self, X: Array, origin: Array | None) -> Rows:
+        if self.near:
+            # At once, and rounded once: where all is near, only points in units are read.
+            shift = self.origin if origin is None else origin + self.origin
+            units, half = self._in_units(X, shift)
+            if np.isfinite(half).all():
+                return Rows(X, units, half, NOWHERE, half[:0])
+        return super()._from(X, origin)
 
     def _rows(self, X: Array) -> Rows:
         units, half = self._in_units(X)
-        far = np.flatnonzero([] if self.near else half > self.limit)
+        if self.near:
+            return Rows(X, units, half, NOWHERE, half[:0])
+        far = np.flatnonzero(half > self.limit)
         return Rows(np.ascontiguousarray(X), units, half, far, self._lowest(half[far]))
 
     def _tile(self, rows: Rows, columns: slice, target: Array, flat: Array) -> None:
         """Write the kernel values of a tile; `flat` is the memory from its first one on."""
         hx, hz = rows.half, self.half[columns]
         n, m = len(hx), len(hz)
-        D = _scratch.tile(0, n, m)
+        in_place = target.flags.c_contiguous
+        D = target if in_place else _scratch.tile(0, n, m, self.dtype)
         far = rows.far
         if self.finite and np.isfinite(hx).all():
             np.matmul(rows.units, self.columns[:, columns], out=D)
         else:
-            # Squares beyond float32, or points that are not numbers: exactly, and NaN if they are.
+            # Squares beyond its range, or points that are no numbers: exactly, and NaN if they are.
             P, Q = (A.astype(np.float64) * self.factor for A in (rows.points, self.Z[columns]))
             with np.errstate(over="ignore"):
                 np.multiply(cdist(P, Q, "sqeuclidean"), -0.5, out=D, casting="same_kind")
             hx, hz, far = np.zeros_like(hx), np.zeros_like(hz), far[:0]
         again = rows.points, self.Z[columns], self.factor, far
-        if far.size and (self.profile is not None or rows.lowest.min() <= LOWEST):
+        first = self.profile is not None or self.dtype == np.float64
+        if far.size and (first or rows.lowest.min() <= self.precision.lowest):
             exponents(D, hx, hz)
             repair(D.reshape(-1), m, m, *again, rows.lowest, False)
             hx, hz, far = np.zeros_like(hx), np.zeros_like(hz), far[:0]
         if self.profile is None:
             step = target.strides[0] // target.itemsize
-            powers_of_two(D, hx, hz, flat, step)
+            if self.dtype == np.float32 and not in_place:
+                powers_of_two(D, hx, hz, flat, step)
+            else:
+                self.precision.raise_two(D, hx, hz)
+                _copy(D, target)
             if far.size:
                 repair(flat, step, m, *again, np.exp2(rows.lowest), True)
             return
         exponents(D, hx, hz)
-        D *= -2.0
         for part in chunks(D):
+            D[part] *= -2.0
             self.profile(D[part])
-        target[...] = D
+        _copy(D, target)
 
 
 class DotTiles(Tiles):
-    """The function ``X -> k(X, Z)`` of float32 points, for a profile of the inner product.
+    """The function ``X -> k(X, Z)`` of dense points, for a profile of the inner product.
 
     Parameters
     ----------
-    Z : (m, p) array of float32
+    Z : (m, p) array of float32 or float64
     profile : callable
         Turns inner products into kernel values, in place.
 
@@ -400,7 +472,7 @@ class DotTiles(Tiles):
     """
 
     def __init__(self, Z: Array, profile: Callable[[Array], None]) -> None:
-        super().__init__(*Z.shape)
+        super().__init__(Z)
         self.profile = profile
         self.columns = np.ascontiguousarray(Z.T)
 
@@ -408,10 +480,12 @@ class DotTiles(Tiles):
         return Rows(X, X, *[X[:0, 0]] * 3)
 
     def _tile(self, rows: Rows, columns: slice, target: Array, flat: Array) -> None:
-        D = _scratch.tile(0, *target.shape)
+        n, m = target.shape
+        D = target if target.flags.c_contiguous else _scratch.tile(0, n, m, self.dtype)
         np.matmul(rows.units, self.columns[:, columns], out=D)
-        self.profile(D)
-        target[...] = D
+        for part in chunks(D):
+            self.profile(D[part])
+        _copy(D, target)
 
 
 class Either:
@@ -421,7 +495,7 @@ class Either:
     ----------
     Z : (m, p) points
     tiles : callable
-        Prepares dense float32 points Z.
+        Prepares dense points Z.
     general : callable
         Maps ``(X, Z)`` of one dtype to the matrix of kernel values.
     """
@@ -432,7 +506,7 @@ class Either:
         self, Z: Data, tiles: Callable[[Array], Tiles], general: Callable[[Data, Data], Array]
     ) -> None:
         self.Z = Z
-        self.general = general
+        self.prepare, self.general = tiles, general
         self.tiles = tiles(Z) if _is_single(Z) and Z.shape[0] else None
 
     def __call__(self, X: Data, out: Array | None = None) -> Array:
@@ -448,7 +522,7 @@ class Either:
 
     def add(self, F: Array, X: Data, t: Array, out: Array | None = None) -> None:
         """Add ``t' k(X, Z)`` to `F`, keeping the kernel values in `out` if it is given."""
-        if self.tiles is not None and _is_single(X) and (out is None or _has_rows(out)):
+        if self.tiles is not None and _is_single(X) and (out is None or _has_rows(out, X.dtype)):
             self.tiles.add(F, X, t, out)
             return
         F += t @ self(X, out)
@@ -458,16 +532,21 @@ def _is_single(X: Data) -> bool:
     return isinstance(X, np.ndarray) and X.dtype == np.float32
 
 
+def _copy(D: Array, target: Array) -> None:
+    if D is not target:
+        target[...] = D
+
+
 def pieces(start: int, stop: int, step: int) -> Iterator[slice]:
     """Cut a range into slices of `step` numbers."""
     for first in range(start, stop, step):
         yield slice(first, min(first + step, stop))
 
 
-def _has_rows(out: Array) -> bool:
+def _has_rows(out: Array, dtype: np.dtype[Any]) -> bool:
     """Whether rows are contiguous and follow each other, whatever lies between them."""
-    down, across = out.strides
-    return out.dtype == np.float32 and across == 4 and down >= 0 and down % 4 == 0
+    (down, across), size = out.strides, dtype.itemsize
+    return out.dtype == dtype and across == size and down >= 0 and down % size == 0
 
 
 def _memory(out: Array) -> Array:

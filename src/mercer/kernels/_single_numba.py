@@ -1,4 +1,4 @@
-"""Compiled passes over a tile of inner products of float32 points.
+"""Compiled passes over a tile of inner products of float32 points, or of float64 ones.
 
 The products ``d = <x, z>`` and half the squared norms ``hx``, ``hz`` make the exponent
 ``t = d - hx - hz = -1/2 |x - z|^2``. Every pass keeps a NaN a NaN, so that bad input is noticed.
@@ -9,10 +9,13 @@ from numba import njit
 
 __all__ = [
     "LOWEST",
+    "LOWEST_DOUBLE",
     "add_rows",
     "exponents",
     "in_units",
     "powers_of_two",
+    "raise_two",
+    "raise_two_double",
     "repair",
     "weigh",
     "weigh_both",
@@ -39,6 +42,26 @@ LOWEST = np.float32(-125.9)
 C1, C2, C3 = np.float32(6.93147203e-01), np.float32(2.40226479e-01), np.float32(5.55033247e-02)
 C4, C5, C6 = np.float32(9.61843736e-03), np.float32(1.33988744e-03), np.float32(1.53533619e-04)
 
+# The same for float64: a sum with 1.5 * 2^52 + 1023 ends in the exponent's bits.
+ROUND_DOUBLE = 6755399441055744.0 + 1023.0
+MANTISSA_DOUBLE = np.int64(52)
+LOWEST_DOUBLE = -1021.9
+
+# 2^r = 1 + D1 r + ... + D11 r^11 for |r| <= 1/2 with the smallest largest relative error, 3.5e-17.
+D1, D2, D3, D4 = (
+    6.9314718055994562e-01,
+    2.4022650695910093e-01,
+    5.5504108664794905e-02,
+    9.6181291076100635e-03,
+)
+D5, D6, D7, D8 = (
+    1.3333558152707787e-03,
+    1.5403530436684304e-04,
+    1.5252727822354072e-05,
+    1.3215445517964000e-06,
+)
+D9, D10, D11 = 1.0180558117345349e-07, 7.0720261628708018e-09, 4.0796368383853598e-10
+
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def in_units(X, origin, factor, units, half):
@@ -53,26 +76,64 @@ def in_units(X, origin, factor, units, half):
         half[i] = 0.5 * total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def powers_of_two(D, hx, hz, flat, step):
-    """Write ``2^min(D - hx - hz, HIGHEST)``; row i of the result begins at ``flat[i step]``.
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"}, inline="always")
+def _power(t):
+    """Return ``2^min(t, HIGHEST)`` in float32.
 
-    Only additions, products and bits of integers, no table and no branch, so that the loop runs
+    Only additions, products and bits of integers, no table and no branch, so that a loop runs
     on all lanes of the processor. The error is below 1 unit in the last place.
     """
+    t = HIGHEST if t > HIGHEST else t
+    shifted = np.float32(t + ROUND)
+    r = t - (shifted - ROUND)
+    fraction = ONE + r * (C1 + r * (C2 + r * (C3 + r * (C4 + r * (C5 + r * C6)))))
+    bits = np.int32(np.int32(shifted.view(np.int32) + BIAS) << MANTISSA)
+    return ZERO if t < LOWEST else fraction * bits.view(np.float32)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"}, inline="always")
+def _power_double(t):
+    """Return ``2^t`` in float64, for t that rounding makes positive by 1e-9 at most."""
+    shifted = np.float64(t + ROUND_DOUBLE)
+    r = t - (shifted - ROUND_DOUBLE)
+    high = D6 + r * (D7 + r * (D8 + r * (D9 + r * (D10 + r * D11))))
+    fraction = 1.0 + r * (D1 + r * (D2 + r * (D3 + r * (D4 + r * (D5 + r * high)))))
+    bits = np.int64(shifted.view(np.int64) << MANTISSA_DOUBLE)
+    return 0.0 if t < LOWEST_DOUBLE else fraction * bits.view(np.float64)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def powers_of_two(D, hx, hz, flat, step):
+    """Write ``2^min(D - hx - hz, HIGHEST)``; row i of the result begins at ``flat[i step]``."""
     n, m = D.shape
     for i in range(n):
         h = hx[i]
         d = D[i]
         out = flat[i * step : i * step + m]
         for j in range(m):
-            t = (d[j] - hz[j]) - h
-            t = HIGHEST if t > HIGHEST else t
-            shifted = np.float32(t + ROUND)
-            r = t - (shifted - ROUND)
-            fraction = ONE + r * (C1 + r * (C2 + r * (C3 + r * (C4 + r * (C5 + r * C6)))))
-            bits = np.int32(np.int32(shifted.view(np.int32) + BIAS) << MANTISSA)
-            out[j] = ZERO if t < LOWEST else fraction * bits.view(np.float32)
+            out[j] = _power((d[j] - hz[j]) - h)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def raise_two(D, hx, hz):
+    """Do the same in place: where memory overlaps, the loop above runs on one lane only."""
+    n, m = D.shape
+    for i in range(n):
+        h = hx[i]
+        d = D[i]
+        for j in range(m):
+            d[j] = _power((d[j] - hz[j]) - h)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def raise_two_double(D, hx, hz):
+    """Do the same in place in float64, where differences exceed zero by rounding only."""
+    n, m = D.shape
+    for i in range(n):
+        h = hx[i]
+        d = D[i]
+        for j in range(m):
+            d[j] = _power_double((d[j] - hz[j]) - h)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})

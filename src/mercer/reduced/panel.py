@@ -10,7 +10,7 @@ read twice before they leave the cache, and are never held all at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels._pairwise import Array, Data, as_points, as_single, count, is_sparse, take
-from mercer.kernels._single import pieces
-from mercer.kernels.base import Evaluator, Kernel, into
+from mercer.kernels._single import Either, Tiles, pieces
+from mercer.kernels.base import Kernel, into
 
 __all__ = ["Panel", "Slopes"]
 
@@ -70,31 +70,27 @@ class Panel:
         return {"kernel": self.kernel, "Z": self.Z, "m": self.m}
 
     @cached_property
-    def _double(self) -> Evaluator:
-        return self.kernel.against(_as_double(self.Z) if self.kernel.numeric else self.Z)
+    def _double(self) -> _Values:
+        return _Values(self.kernel, _as_double(self.Z) if self.kernel.numeric else self.Z)
 
     @cached_property
-    def _origin(self) -> Array | None:
-        """What is subtracted from all points before they are rounded to float32."""
-        return self.kernel.origin(self.Z)
+    def _single(self) -> _Values:
+        origin = self.kernel.origin(self.Z)
+        return _Values(self.kernel, as_single(self.Z, DENSE_BYTES, origin), origin)
 
-    @cached_property
-    def _single(self) -> tuple[Data, Evaluator]:
-        Z = as_single(self.Z, DENSE_BYTES, self._origin)
-        return Z, self.kernel.against(Z)
-
-    def _as_single(self, X: Data) -> Data:
-        if is_sparse(X) and not is_sparse(self._single[0]):
-            X = X.toarray()
-        return as_single(X, 0.0, self._origin)
-
-    def _evaluator(self, single: bool) -> tuple[Evaluator, Callable[[Data], Data]]:
-        """Return the function of points in one precision, and what brings points to it."""
-        if not self.kernel.numeric:
-            return self._double, lambda X: X
-        if single:
-            return self._single[1], self._as_single
-        return self._double, _as_double
+    def _strips(
+        self, X: Data, single: bool, rows: int | None
+    ) -> Iterator[tuple[slice, Data, _Values]]:
+        """Cut the points into a few at a time, and say what writes their kernel values."""
+        numbers = self.kernel.numeric
+        X = as_points(X) if numbers else X
+        write = self._single if single and numbers else self._double
+        if rows is None:
+            rows = max(16, CACHE // ((4 if single else 8) * max(1, self.m)))
+            # More features make it dearer to lay the centres out for each product.
+            rows = max(rows, 512) if numbers and X.shape[1] >= 128 else rows
+        for part in pieces(0, count(X), rows):
+            yield part, take(X, part), write
 
     def values(self, X: Data, out: Array | None = None, single: bool = False) -> Array:
         """Return the kernel values, ``(n, m)``.
@@ -108,12 +104,11 @@ class Panel:
             Compute in float32 instead of float64, around the mean of the centres where the
             kernel allows: several times faster, with errors of about 5e-6 of the largest value.
         """
-        evaluate, convert = self._evaluator(single)
-        n, dtype = count(X), np.float32 if single else np.float64
+        dtype = np.float32 if single else np.float64
         if out is None:
-            out = np.empty((n, self.m), dtype=dtype)
-        for part in pieces(0, n, self._rows(single)):
-            into(evaluate, convert(take(X, part)), out[part])
+            out = np.empty((count(X), self.m), dtype=dtype)
+        for part, x, write in self._strips(X, single, None):
+            write(x, out[part])
         return out
 
     def sweep(
@@ -143,21 +138,64 @@ class Panel:
         -------
         (m, k) array
         """
-        evaluate, convert = self._evaluator(single)
-        n, dtype = count(X), np.float32 if single else np.float64
-        step = rows or self._rows(single)
-        A = np.ascontiguousarray(A, dtype=dtype)
+        dtype = np.float32 if single else np.float64
+        # A product with one column is the faster one of a matrix and a vector.
+        one = A.shape[1] == 1
+        A = np.ascontiguousarray(A[:, 0] if one else A, dtype=dtype)
         R = np.zeros(A.shape)
-        K = np.empty((min(n, step), self.m), dtype=dtype)
-        for part in pieces(0, n, step):
-            values = into(evaluate, convert(take(X, part)), K[: part.stop - part.start])
-            F = (values @ A).astype(np.float64, copy=False)
-            G = slopes(F, part)
-            R += values.T @ G.astype(dtype, copy=False)
-        return R
+        K = np.empty((0, self.m), dtype=dtype)
+        for part, x, write in self._strips(X, single, rows):
+            n = part.stop - part.start
+            if n > len(K):
+                K = np.empty((n, self.m), dtype=dtype)
+            write(x, K[:n])
+            F = (K[:n] @ A).astype(np.float64, copy=False)
+            G = slopes(F[:, None] if one else F, part).astype(dtype, copy=False)
+            R += K[:n].T @ (G[:, 0] if one else G)
+        return R[:, None] if one else R
 
-    def _rows(self, single: bool) -> int:
-        return max(16, CACHE // ((4 if single else 8) * max(1, self.m)))
+
+class _Values:
+    """What writes kernel values against the centres, in tiles where all points are dense.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    Z : (m, p) points
+        In the precision of the values.
+    origin : (p,) array, optional
+        What was subtracted from Z, and must be from other points.
+    """
+
+    def __init__(self, kernel: Kernel, Z: Data, origin: Array | None = None) -> None:
+        self.Z, self.origin = Z, origin
+        self.evaluate = evaluate = kernel.against(Z)
+        self.numeric = kernel.numeric
+        self.tiles: Tiles | None = None
+        if isinstance(evaluate, Either) and count(Z) and not is_sparse(Z):
+            self.tiles = evaluate.tiles or evaluate.prepare(Z)
+
+    def __call__(self, X: Data, out: Array) -> None:
+        """Write the kernel values of few points."""
+        tiles = self.tiles
+        if self.numeric and is_sparse(X) and not is_sparse(self.Z) and self.Z.dtype == np.float32:
+            X = X.toarray()
+        if tiles is None or is_sparse(X):
+            into(self.evaluate, self._alike(X), out)
+        elif out.dtype == tiles.dtype and out.flags.c_contiguous:
+            tiles.strip(X, out, self.origin)
+        else:
+            K = np.empty(out.shape, dtype=tiles.dtype)
+            tiles.strip(X, K, self.origin)
+            out[...] = K
+
+    def _alike(self, X: Data) -> Data:
+        """Return points in the precision of the centres."""
+        if not self.numeric:
+            return X
+        if self.Z.dtype == np.float32:
+            return as_single(X, 0.0, self.origin)
+        return _as_double(X)
 
 
 def _as_double(X: Data) -> Data:
