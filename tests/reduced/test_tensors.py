@@ -1,0 +1,209 @@
+"""Kernels on devices against the compiled loops: NumPy, PyTorch, and a library that mixes nothing.
+
+array_api_strict refuses arrays of two devices, and arrays of devices that NumPy cannot read: what
+runs there on its second device runs on a graphics card without a change.
+"""
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from mercer import _optional
+from mercer.kernels import (
+    ANOVA,
+    Additive,
+    BSpline,
+    Cauchy,
+    DampedOscillator,
+    Gaussian,
+    InverseMultiquadric,
+    Laplacian,
+    Linear,
+    Matern,
+    Multiquadric,
+    Periodic,
+    Polyharmonic,
+    Polynomial,
+    PoweredExponential,
+    PowerSeries,
+    Precomputed,
+    RationalQuadratic,
+    Sigmoid,
+    Spline,
+    Stretched,
+    StringSpectrum,
+    Tensor,
+    ThinPlate,
+    Wendland,
+)
+from mercer.kernels._pairwise import DIGITS
+from mercer.reduced.device_kernels import known
+from mercer.reduced.devices import Device, resolve
+
+KNOWN = [
+    Gaussian([0.5, 1.0, 2.0]),
+    Matern(nu=0.5),
+    Matern([1.0, 2.0, 0.7], nu=1.5),
+    Matern(nu=2.5),
+    Matern(nu=4.5),
+    Matern(nu=np.inf),
+    RationalQuadratic(1.3, alpha=0.7),
+    Multiquadric(2.0),
+    Multiquadric(2.0, 1.5),
+    InverseMultiquadric(2.0, 0.7),
+    DampedOscillator(),
+    Cauchy([1.0, 2.0, 3.0]),
+    PoweredExponential(exponent=1.4),
+    Polyharmonic(1.0),
+    Polyharmonic(3.0),
+    Polyharmonic(1.7),
+    ThinPlate(3),
+    ThinPlate(2).on([0, 1]),
+    Wendland(3.0, dim=3),
+    Wendland(3.0, smoothness=0, dim=4),
+    Laplacian([1.0, 2.0, 3.0]),
+    Periodic([0.7, 1.0, 2.0], period=3.0),
+    Linear(),
+    Polynomial(3, 0.5, 1.0),
+    Polynomial(0),
+    Sigmoid(0.1, 0.2),
+    PowerSeries("exp", Gaussian()),
+    PowerSeries("cosh"),
+    PowerSeries("sinh"),
+    PowerSeries("geometric", 0.5 * Gaussian()),
+    PowerSeries("logarithm", 0.5 * Gaussian()),
+    PowerSeries("arcsine", 0.5 * Gaussian()),
+    PowerSeries([1.0, 0.0, 0.5], Linear()),
+    2.0 * Gaussian() * Linear() ** 2 + Laplacian().on([2, 0]) + Matern().on(slice(1, 3)),
+    Stretched(Periodic(period=2.0), [1.0, 2.0, 3.0]),
+    Stretched(Linear(), 2.0),
+    Additive(Matern(nu=0.5)),
+    Tensor(Matern(nu=1.5)),
+    ANOVA(Gaussian(), 2),
+]
+ON_HOST = [Matern(nu=0.7), BSpline(3.0, degree=3), Spline().on([0]), Gaussian() + Matern(nu=3.0)]
+
+
+def strict():
+    xp = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+    return Device(xp, xp.__array_namespace_info__().devices()[1])
+
+
+def tensors():
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+    return resolve("cpu")
+
+
+PLACES = {"numpy": lambda: Device(np), "torch": tensors, "strict": strict}
+
+
+@pytest.fixture(params=PLACES)
+def at(request):
+    return PLACES[request.param]()
+
+
+def points(n, seed, p=3):
+    # Inside the unit interval, where splines and series live.
+    return np.random.default_rng(seed).uniform(0.05, 0.95, size=(n, p))
+
+
+@pytest.mark.parametrize("kernel", [*KNOWN, *ON_HOST], ids=repr)
+def test_values_are_those_of_the_compiled_loops(kernel, at):
+    X, Z = points(7, 0), points(5, 1)
+    X[0] = Z[0]
+    assert known(kernel, 3) == (kernel in KNOWN)
+    exact = kernel(X, Z)
+    K = at.evaluator(kernel, Z)(X)
+    top = max(1.0, np.max(np.abs(exact)))
+    # A few roundings of values of this size, and of their roots where the kernel has one at zero:
+    # near pairs are computed from differences, so these have relative digits too.
+    assert np.max(np.abs(at.to_numpy(K) - exact)) < 1e-13 * top
+    single = at.to_numpy(at.evaluator(kernel, Z, single=True)(X))
+    assert single.dtype == np.float32
+    assert np.max(np.abs(single - exact)) < 1e-5 * top
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), Matern(nu=0.5), Laplacian()], ids=repr)
+def test_far_points_keep_their_digits(kernel, at):
+    near, far = points(6, 0), 1e4
+    exact = kernel(near, near[:4])
+    X, Z = near + far, near[:4] + far
+    # Adding 1e4 has rounded the points to 1e4 eps; in float32 they are rounded around the mean.
+    assert np.max(np.abs(at.to_numpy(at.evaluator(kernel, Z)(X)) - exact)) < 1e5 * 2.3e-16
+    assert np.max(np.abs(at.to_numpy(at.evaluator(kernel, Z, single=True)(X)) - exact)) < 1e-5
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_two_distant_groups_are_not_mixed_up(at, single):
+    # Norms of 1e3 length scales leave nothing of distances of one: they are computed again.
+    near = points(5, 0)
+    X = np.concatenate([near, near + 2e3])
+    K = at.to_numpy(at.evaluator(Matern(nu=0.5), X, single=single)(X))
+    # Squared distances have the relative digits asked for; in float32 points have 1e3 eps.
+    rounded = 5e-4 if single else DIGITS[np.dtype(np.float64)]
+    assert np.max(np.abs(K - Matern(nu=0.5)(X))) < rounded
+
+
+def test_sparse_points_and_no_points(at):
+    X, Z = points(7, 0), points(5, 1)
+    values = at.evaluator(Gaussian(), sp.csr_array(Z))(sp.csr_array(X))
+    assert np.allclose(at.to_numpy(values), Gaussian()(X, Z), atol=1e-14)
+    assert at.evaluator(Gaussian(), Z)(X[:0]).shape == (0, 5)
+
+
+def test_products_with_values_stay_on_the_device(at):
+    X, Z, A = points(7, 0), points(5, 1), points(5, 2, p=2)
+    K = at.evaluator(Gaussian(), Z)(X)
+    F = K @ at.to_device(A)
+    G = at.to_numpy(F)
+    assert np.allclose(G, Gaussian()(X, Z) @ A, atol=1e-13)
+    assert np.allclose(at.to_numpy(K.T @ at.to_device(G)), Gaussian()(Z, X) @ G, atol=1e-13)
+
+
+def test_arrays_come_back_as_they_were(at):
+    A = points(4, 0)
+    there = at.to_device(A)
+    A2 = at.to_numpy(there)
+    assert np.array_equal(A, A2)
+    assert at.to_numpy(at.to_device(A, single=True)).dtype == np.float32
+    there += 1.0
+    assert np.array_equal(A, points(4, 0))
+
+
+def test_refusals_say_what_to_do(at):
+    with pytest.raises(ValueError, match="leave device at None"):
+        at.evaluator(StringSpectrum(2), ["a"])
+    with pytest.raises(ValueError, match="leave device at None"):
+        at.evaluator(Precomputed(), np.eye(2))
+    with pytest.raises(ValueError, match="need the same features"):
+        at.evaluator(Gaussian(), points(3, 0))(points(3, 0, p=2))
+    with pytest.raises(ValueError, match="the points have 3"):
+        at.evaluator(Gaussian().on([5]), points(3, 0))
+    with pytest.raises(ValueError, match="3 entries but the points have 2"):
+        at.evaluator(Gaussian([1.0, 2.0, 3.0]), points(3, 0, p=2))
+
+
+def test_devices_are_named():
+    assert resolve(None) is None
+    at = resolve((np, None))
+    assert resolve(at) is at
+    at = tensors()
+    assert type(at).__name__ == "Tensors"
+    again = pickle.loads(pickle.dumps(at))
+    assert again.device == at.device
+    with pytest.raises(ValueError, match="name another, or leave device at None"):
+        resolve("abacus")
+    with pytest.raises(ValueError, match="name another, or leave device at None"):
+        resolve("meta:7:1")
+
+
+def test_without_pytorch_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "array_api_compat.torch", None)
+    monkeypatch.delitem(sys.modules, "mercer.reduced.tensors", raising=False)
+    with pytest.raises(ImportError, match=r"pip install 'mercer\[torch\]'"):
+        _optional.plugin("torch")
