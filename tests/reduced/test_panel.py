@@ -60,7 +60,7 @@ def test_a_sweep_is_two_products(
     K = by_hand(kernel, X, Z)
     expected = K.T @ np.tanh(K @ A - y)
     for single, u in ((False, EPS64), (True, EPS32)):
-        R = Panel(kernel, Z).sweep(X, A, lambda F, part: np.tanh(F - y[part]), single, rows)
+        R = Panel(kernel, Z).sweep(X, A, lambda F, part, K: np.tanh(F - y[part]), single, rows)
         # Each value is off by at most 100 u of the largest (see test_values), F by that times the
         # norms of m coefficients; slopes at most as much; R sums over n rows.
         largest = np.abs(K).max()
@@ -76,18 +76,42 @@ def test_sparse_rows(single: bool, points: tuple[np.ndarray, np.ndarray]) -> Non
     X, Z = np.where(X > 1.0, X, 0.0), np.where(Z > 0.5, Z, 0.0)
     A = np.random.default_rng(1).normal(size=(len(Z), 2))
     kernel = Gaussian(1.5)
-    dense = Panel(kernel, Z).sweep(X, A, lambda F, part: F, single)
+    dense = Panel(kernel, Z).sweep(X, A, lambda F, part, K: F, single)
     error = 1e-4 if single else 1e-12
     for centres in (Z, sparse.csr_array(Z)):
-        R = Panel(kernel, centres).sweep(sparse.csr_array(X), A, lambda F, part: F, single)
+        R = Panel(kernel, centres).sweep(sparse.csr_array(X), A, lambda F, part, K: F, single)
         np.testing.assert_allclose(R, dense, rtol=error, atol=error * np.abs(dense).max())
+
+
+def test_slopes_see_kernel_values_and_may_have_other_columns(
+    points: tuple[np.ndarray, np.ndarray],
+) -> None:
+    X, Z = points
+    A = np.random.default_rng(1).normal(size=(len(Z), 3))
+    panel = Panel(Gaussian(), Z)
+    K = panel.values(X)
+    squares = np.zeros((len(Z), len(Z)))
+
+    def slopes(F: np.ndarray, part: slice, values: np.ndarray) -> np.ndarray:
+        nonlocal squares
+        squares += values.T @ values
+        return F[:, :columns]
+
+    for columns in (0, 1, 2):
+        squares[...] = 0.0
+        # n terms, each of norm at most that of the row's values, in one order or another
+        bound = len(X) * EPS64 * len(Z)
+        R = panel.sweep(X, A, slopes)
+        assert R.shape == (len(Z), columns)
+        np.testing.assert_allclose(R, (K.T @ (K @ A))[:, :columns], rtol=0, atol=100 * bound)
+        np.testing.assert_allclose(squares, K.T @ K, rtol=0, atol=bound)
 
 
 def test_parts_cover_the_rows_in_order(points: tuple[np.ndarray, np.ndarray]) -> None:
     X, Z = points
     seen = []
 
-    def slopes(F: np.ndarray, part: slice) -> np.ndarray:
+    def slopes(F: np.ndarray, part: slice, K: np.ndarray) -> np.ndarray:
         seen.append(part)
         return F
 
@@ -114,9 +138,11 @@ def test_threads_share_a_panel(single: bool, points: tuple[np.ndarray, np.ndarra
     X, Z = points
     A = np.random.default_rng(1).normal(size=(len(Z), 2))
     panel = Panel(Gaussian(), Z)
-    one = panel.sweep(X, A, lambda F, part: F, single)
+    one = panel.sweep(X, A, lambda F, part, K: F, single)
     with ThreadPoolExecutor(4) as pool:
-        several = list(pool.map(lambda _: panel.sweep(X, A, lambda F, part: F, single), range(16)))
+        several = list(
+            pool.map(lambda _: panel.sweep(X, A, lambda F, part, K: F, single), range(16))
+        )
     for R in several:
         np.testing.assert_array_equal(R, one)
 
@@ -134,5 +160,5 @@ def test_nothing_in_nothing_out(points: tuple[np.ndarray, np.ndarray]) -> None:
     X, Z = points
     panel = Panel(Gaussian(), Z)
     assert panel.values(X[:0]).shape == (0, len(Z))
-    R = panel.sweep(X[:0], np.ones((len(Z), 2)), lambda F, part: F)
+    R = panel.sweep(X[:0], np.ones((len(Z), 2)), lambda F, part, K: F)
     np.testing.assert_array_equal(R, np.zeros((len(Z), 2)))

@@ -23,8 +23,8 @@ from mercer.kernels.base import Kernel, into
 
 __all__ = ["Panel", "Slopes"]
 
-Slopes = Callable[[NDArray[np.float64], slice], Array]
-"""From values F (n, k) of some rows, and which rows of the block they are, to G (n, k)."""
+Slopes = Callable[[NDArray[np.float64], slice, Any], Array]
+"""From values F (n, k) of some rows, which rows they are, and kernel values (n, m), to G (n, j)."""
 
 CACHE = 2**20
 """Bytes of kernel values that are computed and used at once: half of a core's second cache."""
@@ -56,7 +56,7 @@ class Panel:
 
     Half the sum of squares of F = K A has the derivative K'F:
 
-    >>> panel.sweep(X, np.array([[1.0], [1.0]]), lambda F, rows: F)
+    >>> panel.sweep(X, np.array([[1.0], [1.0]]), lambda F, rows, K: F)
     array([[42.],
            [84.]])
     """
@@ -126,33 +126,40 @@ class Panel:
         X : (n, p) points
         A : (m, k) array
         slopes : callable
-            From F = K A of some rows (n_part, k), and the slice of the rows, to G (n_part, k);
-            it may keep what else it learns from F. Called once for each part, in order.
+            From F = K A of some rows (n_part, k), the slice of the rows and their kernel values, to
+            G (n_part, j); it may keep what else it learns, but no view of the kernel values, whose
+            memory is used again. Called once for each part, in order.
         single : bool, default=False
-            Kernel values and products within a part in float32; what is added over
-            parts is float64.
+            Kernel values and products within a part in float32; what is added over parts is
+            float64.
         rows : int, optional
             Rows of a part.
 
         Returns
         -------
-        (m, k) array
+        (m, j) array
         """
         dtype = np.float32 if single else np.float64
-        # A product with one column is the faster one of a matrix and a vector.
-        one = A.shape[1] == 1
-        A = np.ascontiguousarray(A[:, 0] if one else A, dtype=dtype)
-        R = np.zeros(A.shape)
-        K = np.empty((0, self.m), dtype=dtype)
+        A = np.ascontiguousarray(A, dtype=dtype)
+        R: NDArray[np.float64] | None = None
+        memory = np.empty((0, self.m), dtype=dtype)
         for part, x, write in self._strips(X, single, rows):
             n = part.stop - part.start
-            if n > len(K):
-                K = np.empty((n, self.m), dtype=dtype)
-            write(x, K[:n])
-            F = (K[:n] @ A).astype(np.float64, copy=False)
-            G = slopes(F[:, None] if one else F, part).astype(dtype, copy=False)
-            R += K[:n].T @ (G[:, 0] if one else G)
-        return R[:, None] if one else R
+            if n > len(memory):
+                memory = np.empty((n, self.m), dtype=dtype)
+            K = memory[:n]
+            write(x, K)
+            G = slopes(_times(K, A).astype(np.float64, copy=False), part, K)
+            if R is None:
+                R = np.zeros((self.m, G.shape[1]))
+            R += _times(K.T, np.ascontiguousarray(G, dtype=dtype))
+        return np.zeros(A.shape) if R is None else R
+
+
+def _times(K: Array, A: Array) -> Array:
+    """Return a product, by the faster routine for a matrix and a vector where A is a column."""
+    product: Array = (K @ A[:, 0])[:, None] if A.shape[1] == 1 else K @ A
+    return product
 
 
 class _Values:
