@@ -44,6 +44,11 @@ class Loss(Params, ABC):
         """Whether ``gradient`` is locally Lipschitz continuous: what Newton-type solvers need."""
         return False
 
+    @property
+    def quadratic(self) -> bool:
+        """Whether the curvature is one everywhere, so that problems are systems of equations."""
+        return False
+
     @abstractmethod
     def value(self, y: Array, f: Array) -> Array:
         """Evaluate the loss, elementwise."""

@@ -36,6 +36,10 @@ class Squared(ResidualLoss):
     array([2.])
     """
 
+    @property
+    def quadratic(self) -> bool:
+        return True
+
     def terms(self) -> Conjugate:
         """Return the conjugate :math:`u^2 / 2`."""
         return Conjugate(quad=1.0)

@@ -1,3 +1,31 @@
-"""Machines in a space of few functions: maps to it, sums over blocks of rows, and Newton's method."""
+"""Machines among few functions: maps to them, sums over blocks of rows, and Newton's method."""
 
-__all__: list[str] = []
+from mercer.reduced.base import Approximation, FeatureMap
+from mercer.reduced.centres import Centres, choose, grow
+from mercer.reduced.newton import Newton
+from mercer.reduced.nystrom import Nystrom, NystromMap
+from mercer.reduced.oracle import Oracle, Problem
+from mercer.reduced.panel import Panel
+from mercer.reduced.passes import CheckpointError, Passes
+from mercer.reduced.random_features import RandomFeatures, random_features
+from mercer.reduced.targets import Codes, Values
+
+__all__ = [
+    "Approximation",
+    "Centres",
+    "CheckpointError",
+    "Codes",
+    "FeatureMap",
+    "Newton",
+    "Nystrom",
+    "NystromMap",
+    "Oracle",
+    "Panel",
+    "Passes",
+    "Problem",
+    "RandomFeatures",
+    "Values",
+    "choose",
+    "grow",
+    "random_features",
+]

@@ -1,0 +1,111 @@
+r"""Spaces of few functions: what a machine is looked for in, and what that asks of a map.
+
+.. math:: f(x) = \phi(x)'w + p(x)'b, \qquad \phi(x) = T' r(x)
+
+Blocks of rows only meet the raw functions r, by values and products; T, which makes the penalty
+:math:`|w|^2`, is applied to their sums.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer._params import Params
+from mercer.data.sampling import Sample
+from mercer.kernels.base import Kernel
+from mercer.regularizers.null_space import NullSpace
+
+__all__ = ["DENSE", "Approximation", "Array", "FeatureMap"]
+
+Array = NDArray[np.float64]
+
+# Up to this many features their matrix of curvatures is summed where the rows are. Beyond, rows are
+# sent that it can be made of: eight or ten for each feature, instead of one number for each pair.
+DENSE = 600
+
+
+class FeatureMap(ABC):
+    """A map of points to the features in which a machine is linear, :math:`k(x, z) = φ(x)'φ(z)`."""
+
+    m: int
+    """Number of raw functions."""
+
+    r: int
+    """Number of features, at most m."""
+
+    index: NDArray[np.intp] | None = None
+    """Which rows of the pool are the centres, where they are rows."""
+
+    @abstractmethod
+    def raw(self, X: Any, single: bool = False) -> Any:
+        """Return the values of the raw functions at points, (n, m), in float32 if `single`."""
+
+    def lift(self, W: Array) -> Array:
+        """Return coefficients T W of the raw functions, (m, k), from those of the features."""
+        return W
+
+    def lower(self, G: Array) -> Array:
+        """Return sums T' G over features, (r, k), from those over raw functions."""
+        return G
+
+    def features(self, R: Array) -> Array:
+        """Return features R T, (n, r), from raw values."""
+        return R
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the map."""
+        return 0
+
+
+@dataclass(eq=False)
+class Approximation(Params, ABC):
+    """How a machine is looked for among few functions, and with which means.
+
+    Parameters
+    ----------
+    random_state : int, default=0
+        Another number draws other centres or features, and other samples.
+    memory_limit : str, int or float, default="2GB"
+        Largest memory of the fit beside what was there before: bytes, a text, or a share of the
+        machine's memory.
+    checkpoint : str or path, optional
+        A directory that keeps the result of every pass; a fit of the same machine to the same data
+        goes on from there, to the same bits.
+    device : str, optional
+        Where blocks are evaluated: "cpu" or "cuda" for tensors of PyTorch; arrays of NumPy with
+        compiled loops by default.
+    n_jobs : int, optional
+        Number of threads; one for every core by default. Without meaning on a cluster.
+    """
+
+    random_state: int = 0
+    memory_limit: str | int | float = "2GB"
+    checkpoint: Any = None
+    device: str | None = None
+    n_jobs: int | None = None
+
+    @abstractmethod
+    def settle(self, kernel: Kernel, null_space: NullSpace, pool: Sample, C: float) -> FeatureMap:
+        """Return the map, chosen on a sample of the rows.
+
+        Parameters
+        ----------
+        kernel : Kernel
+        null_space : NullSpace
+            Unpenalized functions.
+        pool : Sample
+            Rows that centres are chosen from.
+        C : float
+            Weight of a row's loss against the penalty.
+        """
+
+    @property
+    @abstractmethod
+    def pool_size(self) -> int:
+        """Number of rows that :meth:`settle` wants to see."""

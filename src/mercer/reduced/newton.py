@@ -1,0 +1,316 @@
+r"""Newton's method on the reduced problem, by passes over the rows.
+
+Curvature is summed over the rows where the loss is curved, over all or over some. If over all its
+factor gives the step; otherwise it preconditions conjugate gradients, whose products are passes
+in single precision. Slopes, values and the certificate are always those of all rows in double
+precision, so that rounding inside a step costs further steps and never digits of the answer. Kinks
+of a loss are rounded over a width that falls until the gap of the problem itself is met.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+
+from mercer.reduced.base import Array
+from mercer.reduced.oracle import Evaluation, Oracle
+from mercer.solvers.base import Progress, Status
+
+__all__ = ["Minimum", "Newton"]
+
+# Steps of conjugate gradients, and by what they have to shrink the residual in single precision.
+MAX_STEPS, SHRINK = 60, 1e-3
+
+# Fractions of a step that are tried at once where the whole one does not descend.
+FRACTIONS = np.array([0.5, 0.25, 0.1, 0.03, 0.01, 1e-3])
+
+# A rounded problem is left where what is left of its gap is this part of what rounding adds. Its
+# width shrinks by this factor after a problem that took one step, or while there are so many curved
+# rows for every feature.
+RELAX, NARROW, CURVED = 0.3, 0.3, 6
+
+
+@dataclass
+class Minimum:
+    """Where the minimization of several problems ended.
+
+    Parameters
+    ----------
+    W, b : (r, k) and (q, k) arrays
+        Coefficients.
+    mu : (k,) array
+        How far kinks were rounded.
+    value : Evaluation
+        Certificate at these.
+    status : Status
+    n_iter : int
+        Steps.
+    history : list of Progress
+    """
+
+    W: Array
+    b: Array
+    mu: Array
+    value: Evaluation | None = None
+    status: Status = Status.CONVERGED
+    n_iter: int = 0
+    history: list[Progress] = field(default_factory=list)
+
+
+@dataclass
+class Newton:
+    """Settings of the minimization.
+
+    Parameters
+    ----------
+    tol : float
+        Largest gap relative to the value of a problem.
+    max_iter : int, default=-1
+        Largest number of steps.
+    max_time : float, optional
+        Largest number of seconds.
+    width : float
+        Width over which kinks are rounded at first, in units of the decision function.
+    single : bool, default=True
+        Whether products inside conjugate gradients may be in single precision.
+    listener : callable, optional
+        Called with each :class:`Progress`; a true answer stops.
+    """
+
+    tol: float = 1e-5
+    max_iter: int = -1
+    max_time: float | None = None
+    width: float = 2.0
+    single: bool = True
+    listener: Callable[[Progress], object] | None = None
+
+    def minimize(self, oracle: Oracle, W: Array, b: Array) -> Minimum:
+        """Minimize all problems of an oracle, starting at coefficients.
+
+        An interrupt from the keyboard ends the search at the best point so far.
+
+        Parameters
+        ----------
+        oracle : Oracle
+        W, b : (r, k) and (q, k) arrays
+        """
+        found = Minimum(W, b, np.full(W.shape[1], self.width))
+        try:
+            found.status = _Descent(self, oracle, found).run()
+        except KeyboardInterrupt:
+            if found.value is None:
+                raise
+            found.status = Status.STOPPED
+        return found
+
+
+class _Descent:
+    """One run: the point, what is known of it, and how the next step is found."""
+
+    def __init__(self, how: Newton, oracle: Oracle, found: Minimum) -> None:
+        self.how, self.oracle, self.found = how, oracle, found
+        self.k, self.r = found.W.shape[1], found.W.shape[0]
+        self.size = self.r + found.b.shape[0]
+        self.start = time.perf_counter()
+        self.single = how.single
+        self.rounded = 0
+
+    def run(self) -> Status:
+        found = self.found
+        self._look("value")
+        while True:
+            value = found.value
+            assert value is not None
+            tolerance = self.how.tol * np.abs(value.primal)
+            live = value.gap > tolerance
+            ended = self._ended(live)
+            if ended is not None:
+                return ended
+            if not self.oracle.problem.loss.smooth:
+                self._round(live, tolerance)
+            if not self._step(live):
+                if not self.single:
+                    return Status.STALLED
+                self.single = False
+
+    def _round(self, live: NDArray[np.bool_], tolerance: Array) -> None:
+        """Round kinks around the slopes found, and less, where steps have done what they can.
+
+        Rounding around known slopes costs nothing where they are the right ones, so that the gap
+        falls although the width stays; a smaller width makes it fall faster, but leaves fewer rows
+        to tell the curvature.
+        """
+        found, value = self.found, self.found.value
+        assert value is not None
+        settled = live & (value.gap - value.young <= RELAX * value.young)
+        if not np.any(settled):
+            return
+        self.oracle.remember(found.W, found.b, np.where(settled, found.mu, 0.0))
+        easy = found.n_iter - self.rounded <= 1
+        narrow = settled & (easy | (value.active > CURVED * self.size))
+        found.mu = np.where(narrow, NARROW * found.mu, found.mu)
+        self.rounded = found.n_iter
+        self._look("round")
+
+    def _ended(self, live: NDArray[np.bool_]) -> Status | None:
+        """Tell whoever listens where the search is, and whether it is to end there."""
+        found, value = self.found, self.found.value
+        assert value is not None
+        elapsed = time.perf_counter() - self.start
+        progress = Progress(
+            iteration=found.n_iter,
+            objective=float(np.sum(value.primal)),
+            gap=float(np.sum(value.gap)),
+            violation=float(np.max(value.residual)),
+            elapsed=elapsed,
+        )
+        found.history.append(progress)
+        if self.how.listener is not None and self.how.listener(progress):
+            return Status.STOPPED
+        if not np.any(live):
+            return Status.CONVERGED
+        if 0 <= self.how.max_iter <= found.n_iter:
+            return Status.MAX_ITER
+        if self.how.max_time is not None and elapsed >= self.how.max_time:
+            return Status.MAX_TIME
+        return None
+
+    # Curvature -----------------------------------------------------------------------------------
+
+    def _look(self, name: str) -> None:
+        """Evaluate the point, with curvature for the next step."""
+        found, quadratic = self.found, self.oracle.problem.loss.quadratic
+        # The curvature of the squared loss is the same everywhere.
+        known = quadratic and found.value is not None
+        found.value = self.oracle.evaluate(found.W, found.b, found.mu, name, not known)
+        curved = found.value.H
+        if curved is None:
+            return
+        self.exact, C = curved.exact, self.oracle.problem.C.tolist()
+        if len(curved.H) == self.k and not (self.k == 1 and quadratic):
+            self.factors = [self._factor(H) for H in curved.H]
+        else:
+            shared = {weight: self._factor(weight * curved.H[0]) for weight in set(C)}
+            self.factors = [shared[weight] for weight in C]
+
+    def _factor(self, H: Array) -> Factor:
+        M = H.copy()
+        diagonal = np.einsum("ii->i", M)
+        diagonal[: self.r] += 1.0
+        diagonal[self.r :] += np.finfo(float).eps * max(1.0, float(diagonal.max()))
+        factor: Factor = la.cho_factor(M, overwrite_a=True, check_finite=False)
+        return factor
+
+    def _solve(self, G: Array) -> Array:
+        """Return the columns of G, of some length, divided by the factor of each problem."""
+        columns = [
+            la.cho_solve(factor, g, check_finite=False)
+            for factor, g in zip(self.factors, G.T, strict=True)
+        ]
+        return np.stack(columns, axis=1)
+
+    # Steps ---------------------------------------------------------------------------------------
+
+    def _step(self, live: NDArray[np.bool_]) -> bool:
+        """Move the problems that are not done yet, and answer whether one of them moved."""
+        found, value = self.found, self.found.value
+        assert value is not None
+        G = np.vstack([value.gw, value.gb]) * live
+        delta = -self._solve(G)
+        before = np.sqrt(np.maximum(-np.sum(G * delta, axis=0), 0.0))
+        inexact = live & ~self.exact
+        if np.any(inexact):
+            delta = self._conjugate_gradients(G, delta, np.flatnonzero(inexact))
+        descent = np.sum(G * delta, axis=0)
+        old = (found.W, found.b)
+        found.W, found.b = old[0] + delta[: self.r], old[1] + delta[self.r :]
+        self._look("value")
+        found.n_iter += 1
+        # Sums of n numbers are known to about this; below it no value tells up from down.
+        rounding = 1e-13 * np.abs(value.smooth)
+        assert found.value is not None
+        worse = live & (found.value.smooth > value.smooth + 1e-4 * descent + rounding)
+        if np.any(worse):
+            return self._shorten(old, value, delta, worse)
+        if self.single and self.oracle.problem.loss.quadratic and np.any(inexact):
+            G = np.vstack([found.value.gw, found.value.gb])
+            after = np.sqrt(np.sum(G * self._solve(G), axis=0))
+            self.single = not np.any((after > 30 * SHRINK * before) & inexact)
+        return True
+
+    def _shorten(
+        self,
+        old: tuple[Array, Array],
+        value: Evaluation,
+        delta: Array,
+        worse: NDArray[np.bool_],
+    ) -> bool:
+        """Take the best of several shorter steps where the whole one led up."""
+        found = self.found
+        W = np.hstack([old[0] + t * delta[: self.r] for t in FRACTIONS])
+        b = np.hstack([old[1] + t * delta[self.r :] for t in FRACTIONS])
+        tried = self.oracle.evaluate(W, b, found.mu, "search", curved=False)
+        values = tried.smooth.reshape(len(FRACTIONS), self.k)
+        best = np.argmin(values, axis=0)
+        fell = values[best, np.arange(self.k)] < value.smooth
+        t = np.where(worse, np.where(fell, FRACTIONS[best], 0.0), 1.0)
+        found.W, found.b = old[0] + t * delta[: self.r], old[1] + t * delta[self.r :]
+        self._look("value")
+        return bool(np.any(t > 0))
+
+    def _conjugate_gradients(self, G: Array, delta: Array, columns: NDArray[np.intp]) -> Array:
+        """Solve for the steps of some problems, starting at that of the summed share of rows."""
+        found, value, oracle = self.found, self.found.value, self.oracle
+        assert value is not None
+        quadratic = oracle.problem.loss.quadratic
+        excess = value.gap[columns] / np.abs(value.primal[columns])
+        shrink = np.full(len(columns), SHRINK)
+        if not quadratic:
+            shrink = np.clip(0.3 * np.sqrt(excess), SHRINK, 0.1)
+        solution = np.zeros((self.size, len(columns)))
+        residual = -G[:, columns]
+        factors, self.factors = self.factors, [self.factors[j] for j in columns]
+        all_factors, own = factors, self.factors
+        try:
+            z = self._solve(residual)
+            direction, rho = z.copy(), np.sum(residual * z, axis=0)
+            goal = shrink**2 * rho
+            going = np.arange(len(columns))
+            for _ in range(MAX_STEPS):
+                p = direction[:, going]
+                Hw, Hb = oracle.product(
+                    found.W,
+                    found.b,
+                    found.mu,
+                    p[: self.r],
+                    p[self.r :],
+                    columns[going],
+                    self.single,
+                )
+                Hp = np.vstack([Hw, Hb])
+                curvature = np.sum(p * Hp, axis=0)
+                sane = curvature > 0
+                alpha = np.where(sane, rho[going] / np.where(sane, curvature, 1.0), 0.0)
+                solution[:, going] += alpha * p
+                residual[:, going] -= alpha * Hp
+                self.factors = [own[j] for j in going]
+                z = self._solve(residual[:, going])
+                new = np.sum(residual[:, going] * z, axis=0)
+                direction[:, going] = z + (new / rho[going]) * p
+                rho[going] = new
+                going = going[sane & (new > goal[going])]
+                if not len(going):
+                    break
+        finally:
+            self.factors = all_factors
+        delta = delta.copy()
+        delta[:, columns] = solution
+        return delta
+
+
+Factor = tuple[Array, bool]

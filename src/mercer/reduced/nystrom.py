@@ -1,0 +1,184 @@
+r"""The span of the kernel at some centres, :math:`f = \sum_j \alpha_j k(z_j, \cdot)`."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+from scipy.linalg.lapack import dpstrf
+
+from mercer._params import is_integer
+from mercer.data.memory import parse
+from mercer.data.sampling import Sample
+from mercer.kernels._pairwise import count, take
+from mercer.kernels.base import Kernel
+from mercer.reduced.base import DENSE, Approximation, Array, FeatureMap
+from mercer.reduced.centres import choose
+from mercer.reduced.panel import Panel
+from mercer.regularizers.null_space import NullSpace
+
+__all__ = ["Nystrom", "NystromMap"]
+
+# A centre counts as a combination of others where all that it adds to the diagonal of the matrix is
+# below this part of it: beyond, coefficients grow so large that kernel values in double precision
+# do not determine the function to six digits.
+RANK = 1e-12
+
+CENTRES = {"uniform", "leverage", "rpcholesky", "kmeans", "greedy"}
+
+# Rows that are looked at for every centre where the choice depends on more than chance.
+POOL = 10
+
+
+class NystromMap(FeatureMap):
+    r"""Features of the functions spanned by a kernel at centres.
+
+    With :math:`K_{ZZ} = R'R` the features are :math:`\phi(x) = R^{-T} k(Z, x)`, so that the norm of
+    a function is the length of its coefficients. Centres that depend on others are left out. For a
+    conditionally positive definite kernel, coefficients of k are orthogonal to its polynomials on
+    the centres.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    Z : (m, p) points
+        Candidates for centres.
+    index : (m,) array of int, optional
+        Which rows of a sample they are.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> Z = np.array([[0.0], [1.0], [1.0]])
+    >>> phi = NystromMap(Gaussian(1.0), Z)
+    >>> phi.r, np.allclose(phi.features(phi.raw(Z)) @ phi.features(phi.raw(Z)).T, Gaussian(1.0)(Z))
+    (2, True)
+    """
+
+    def __init__(self, kernel: Kernel, Z: Any, index: Any = None) -> None:
+        self.kernel = kernel
+        K = np.asarray(kernel(Z), dtype=np.float64)
+        monomials = kernel.unpenalized(Z.shape[1]) if kernel.numeric else []
+        self.N: Array | None = None
+        if monomials:
+            P = np.column_stack([_monomial(Z, which) for which in monomials])
+            N = np.asarray(la.qr(P)[0][:, P.shape[1] :], dtype=np.float64)
+            self.N, K = N, N.T @ K @ N
+        R, pivots, r, _ = dpstrf(K, tol=RANK * max(float(np.max(np.diag(K), initial=0.0)), 1e-300))
+        if r == 0:
+            raise ValueError("the kernel vanishes on all centres; choose others.")
+        kept = pivots[:r] - 1
+        self.R = np.ascontiguousarray(np.triu(R[:r, :r]))
+        if self.N is None:
+            self.Z = take(Z, kept)
+            self.index = None if index is None else np.asarray(index)[kept]
+        else:
+            self.Z, self.index, self.N = Z, index, self.N[:, kept]
+        self.m, self.r = count(self.Z), int(r)
+        self.panel = Panel(kernel, self.Z)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel without the factor where rows do not need it."""
+        return vars(self) | ({"R": None, "N": None} if self.r > DENSE else {})
+
+    def raw(self, X: Any, single: bool = False) -> Array:
+        return self.panel.values(X, single=single)
+
+    def lift(self, W: Array) -> Array:
+        alpha: Array = la.solve_triangular(self.R, W, check_finite=False)
+        return alpha if self.N is None else self.N @ alpha
+
+    def lower(self, G: Array) -> Array:
+        G = G if self.N is None else self.N.T @ G
+        return np.asarray(la.solve_triangular(self.R, G, trans="T", check_finite=False))
+
+    def features(self, R: Array) -> Array:
+        return self.lower(np.asarray(R, dtype=np.float64).T).T
+
+    @property
+    def nbytes(self) -> int:
+        return 8 * (self.R.size + (0 if self.N is None else self.N.size) + self.m * 32)
+
+
+@dataclass(eq=False)
+class Nystrom(Approximation):
+    r"""Look for a machine among the combinations of the kernel at m centres.
+
+    The norm stays that of the kernel, so the machine is the best of its kind: it minimizes the same
+    functional over a smaller space. A fit costs passes over the rows, each of which evaluates m
+    kernel values a row, and one factorization of an m by m matrix.
+
+    Parameters
+    ----------
+    m : int or "auto", default="auto"
+        Number of centres; "auto" doubles it from 256 until the error of rows held out falls by less
+        than a hundredth, at most to `max_m`.
+    centres : str or array-like of shape (m, n_features), default="uniform"
+        How they are chosen from the rows: "uniform", by "leverage", by randomly pivoted Cholesky
+        ("rpcholesky"), as means of clusters ("kmeans"), by the "greedy" error of approximation; or
+        the centres themselves.
+    max_m : int, default=4096
+        Largest number of centres that "auto" may come to.
+    random_state, memory_limit, checkpoint, device, n_jobs :
+        As in :class:`Approximation`.
+
+    References
+    ----------
+    C. Williams and M. Seeger, *Using the Nystrom method to speed up kernel machines*, NIPS 2001; A.
+    Rudi, L. Carratino and L. Rosasco, *FALKON*, NIPS 2017; K. Pelckmans, *Primal-Dual Kernel
+    Machines*, KU Leuven 2005, sec. 1.3.5 (fixed-size least-squares machines).
+
+    Examples
+    --------
+    >>> from mercer import LSSVR
+    >>> from mercer.reduced import Nystrom
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, (2000, 1))
+    >>> y = np.sinc(X[:, 0]) + 0.1 * rng.standard_normal(2000)
+    >>> machine = LSSVR(gamma=1.0, approximation=Nystrom(50)).fit(X, y)
+    >>> machine.support_vectors_.shape[0] <= 50
+    True
+    """
+
+    m: int | str = "auto"
+    centres: Any = "uniform"
+    _: KW_ONLY
+    max_m: int = 4096
+    random_state: int = 0
+    memory_limit: str | int | float = "2GB"
+    checkpoint: Any = None
+    device: str | None = None
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.m == "auto" or (is_integer(self.m) and int(self.m) >= 1)):
+            raise ValueError(f"m must be a positive number of centres or 'auto', got {self.m!r}.")
+        if isinstance(self.centres, str) and self.centres not in CENTRES:
+            raise ValueError(
+                f"centres must be one of {sorted(CENTRES)} or an array of points, got "
+                f"{self.centres!r}."
+            )
+
+    @property
+    def pool_size(self) -> int:
+        m = self.max_m if self.m == "auto" else int(self.m)
+        return m if self.centres == "uniform" else POOL * m
+
+    def settle(self, kernel: Kernel, null_space: NullSpace, pool: Sample, C: float) -> NystromMap:
+        m = int(self.m)
+        chosen = choose(
+            self.centres, kernel, pool, m, C=C, seed=self.random_state, max_bytes=self._bytes()
+        )
+        return NystromMap(kernel, chosen.Z, chosen.index)
+
+    def _bytes(self) -> float:
+        return 0.5 * parse(self.memory_limit)
+
+
+def _monomial(Z: Any, which: tuple[int, ...]) -> Array:
+    values = np.ones(count(Z))
+    for j in which:
+        values = values * Z[:, j]
+    return values

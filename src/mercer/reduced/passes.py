@@ -1,0 +1,197 @@
+"""Passes over a source: counted, shown, and kept in a directory so that none is made twice."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.data.base import Source, Sums, Work
+from mercer.data.sampling import Sample
+
+__all__ = ["CheckpointError", "Passes"]
+
+
+class CheckpointError(OSError):
+    """A checkpoint could not be written or belongs to another fit."""
+
+
+@dataclass
+class Passes:
+    """A source, with all that is known of the passes over it.
+
+    Parameters
+    ----------
+    source : Source
+    rows : int
+        Largest number of rows in a block.
+    n_jobs : int, optional
+        Threads on this machine.
+    directory : path, optional
+        Where results of passes are kept. They are taken from there, in order, as long as passes ask
+        for the same: a fit that was interrupted goes on at the pass it was at, to the same bits.
+    listener : callable, optional
+        Called with the name of a pass, the rows done so far and the rows there are, or None.
+    """
+
+    source: Source
+    rows: int = 16384
+    n_jobs: int | None = None
+    directory: Any = None
+    listener: Callable[[str, int, int | None], object] | None = None
+    identity: str = ""
+    """Of the fit: passes of another are not taken for its own."""
+
+    count: int = 0
+    """Passes so far."""
+
+    read: int = 0
+    """Those that were made, not taken from the directory."""
+
+    n: int | None = None
+    """Rows there are, known after the first pass."""
+
+    seconds: float = 0.0
+    times: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.n is None:
+            self.n = self.source.n_rows
+        if self.directory is not None:
+            self.directory = Path(self.directory)
+            try:
+                self.directory.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise CheckpointError(f"no checkpoint can be kept in {self.directory}") from error
+
+    def __call__(self, name: str, work: Work, shared: Any = None, state: Any = None) -> Any:
+        """Return the sum over all rows, made now or kept from before.
+
+        Parameters
+        ----------
+        name : str
+            Shown to whoever watches.
+        work, shared, state :
+            As in :meth:`Source.total`. If the result is to be kept, it is :class:`Sums`, and state
+            is made of arrays, numbers, texts, and lists and dictionaries of these.
+        """
+        number, self.count = self.count, self.count + 1
+        key = digest(self.identity + name, state)
+        kept = self._kept(number, key)
+        if kept is not None:
+            return kept
+        done, start = 0, time.perf_counter()
+
+        def report(n: int) -> None:
+            nonlocal done
+            done += n
+            if self.listener is not None:
+                self.listener(name, done, self.n)
+
+        result = self.source.total(
+            work, shared, state, rows=self.rows, report=report, n_jobs=self.n_jobs
+        )
+        elapsed = time.perf_counter() - start
+        self.read += 1
+        self.seconds += elapsed
+        self.times[name] = self.times.get(name, 0.0) + elapsed
+        self.n = done or self.n
+        if self.directory is not None and isinstance(result, Sums):
+            self._keep(number, key, result)
+        return result
+
+    def _file(self, number: int) -> Path:
+        return Path(self.directory) / f"pass-{number:05d}.npz"
+
+    def _kept(self, number: int, key: str) -> Sums | None:
+        if self.directory is None or not self._file(number).exists():
+            return None
+        with np.load(self._file(number), allow_pickle=False) as stored:
+            if str(stored["key"]) != key:
+                return None
+            return Sums(
+                _assembled({name[2:]: stored[name] for name in stored.files if name[1] == "."})
+            )
+
+    def _keep(self, number: int, key: str, result: Sums) -> None:
+        """Write under another name first: a pass is kept as a whole or not at all."""
+        file = self._file(number)
+        other = file.with_suffix(f".{os.getpid()}.tmp")
+        try:
+            buffer = io.BytesIO()
+            np.savez(buffer, key=np.array(key), **{f"s.{k}": v for k, v in _flat(result).items()})
+            with other.open("wb") as stream:
+                stream.write(buffer.getbuffer())
+                stream.flush()
+                os.fsync(stream.fileno())
+            other.replace(file)
+        except OSError as error:
+            other.unlink(missing_ok=True)
+            raise CheckpointError(
+                f"pass {number} could not be kept in {self.directory} ({error.strerror}); the "
+                f"{number} before it are there: make room and fit again to go on from them."
+            ) from error
+
+
+def _flat(result: Sums) -> dict[str, Any]:
+    """Return sums as arrays by name, those of a sample and of a sparse matrix after its own."""
+    arrays: dict[str, Any] = {}
+    for name, value in result.items():
+        if isinstance(value, Sample):
+            parts = {k: v for k, v in vars(value).items() if v is not None}
+            arrays |= {f"{name}.{k}": v for k, v in _flat(Sums(parts)).items()}
+        elif sp.issparse(value):
+            parts = {k: getattr(value, k) for k in ("data", "indices", "indptr", "shape")}
+            arrays |= {f"{name}.{k}": np.asarray(v) for k, v in parts.items()}
+        else:
+            arrays[name] = value
+    return arrays
+
+
+def _assembled(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Undo :func:`_flat`."""
+    result = {name: value for name, value in arrays.items() if "." not in name}
+    for group in {name.partition(".")[0] for name in arrays if "." in name}:
+        rest = {n[len(group) + 1 :]: v for n, v in arrays.items() if n.startswith(f"{group}.")}
+        parts = _assembled(rest)
+        if "indptr" in parts:
+            n, p = (int(k) for k in parts.pop("shape"))
+            result[group] = sp.csr_array(
+                (parts["data"], parts["indices"], parts["indptr"]), shape=(n, p)
+            )
+        else:
+            numbers = {name: int(parts.pop(name)) for name in ("size", "n")}
+            result[group] = Sample(**{"y": None, "s": None} | parts | numbers)
+    return result
+
+
+def digest(name: str, state: Any) -> str:
+    """Return a fingerprint of what a pass is asked for."""
+    h = hashlib.sha256(name.encode())
+
+    def add(value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            h.update(f"{value.dtype}{value.shape}".encode())
+            h.update(np.ascontiguousarray(value).tobytes())
+        elif isinstance(value, dict):
+            for key in sorted(value):
+                h.update(key.encode())
+                add(value[key])
+        elif isinstance(value, list | tuple):
+            h.update(str(len(value)).encode())
+            for item in value:
+                add(item)
+        else:
+            h.update(json.dumps(value, default=repr).encode())
+
+    add(state)
+    return h.hexdigest()

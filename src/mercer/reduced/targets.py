@@ -1,0 +1,94 @@
+"""What the problems of a machine see of a row: a target and a weight each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from mercer.data.base import Block
+from mercer.reduced.base import Array
+
+__all__ = ["Codes", "Targets", "Values"]
+
+
+class Targets(Protocol):
+    """From a block to its targets (n, k) and weights (n, 1) or (n, k), a column a problem."""
+
+    @property
+    def k(self) -> int:
+        """Number of problems."""
+
+    def __call__(self, block: Block) -> tuple[Array, Array]: ...
+
+
+def weights_of(block: Block) -> Array:
+    """Return the weights of a block, (n, 1); a weight that is not positive leaves a row out."""
+    if block.s is None:
+        return np.ones((block.n, 1))
+    s = np.asarray(block.s, dtype=np.float64).reshape(-1, 1)
+    if not np.all(np.isfinite(s)):
+        raise ValueError(f"weights of rows {block.start} and following are NaN or infinite")
+    return np.maximum(s, 0.0)
+
+
+@dataclass
+class Values:
+    """Numbers as targets, one problem an output.
+
+    Parameters
+    ----------
+    k : int
+        Number of outputs.
+    turn : (k, k) array, optional
+        Directions among the outputs that the problems look into.
+    """
+
+    k: int = 1
+    turn: Array | None = None
+
+    def __call__(self, block: Block) -> tuple[Array, Array]:
+        Y = np.asarray(block.y, dtype=np.float64).reshape(block.n, -1)
+        if Y.shape[1] != self.k:
+            raise ValueError(f"rows have {Y.shape[1]} targets; the machine has {self.k}")
+        if not np.all(np.isfinite(Y)):
+            row = block.start + int(np.flatnonzero(~np.isfinite(Y).all(axis=1))[0])
+            raise ValueError(f"the target of row {row} is NaN or infinite")
+        return (Y if self.turn is None else Y @ self.turn), weights_of(block)
+
+
+@dataclass
+class Codes:
+    """Classes as targets: every problem sets some classes against others.
+
+    Parameters
+    ----------
+    classes : array
+        Labels, ascending.
+    book : (n_classes, k) array
+        Plus and minus one; classes coded 0 stay out of a problem.
+    class_weight : (n_classes,) array
+        Factors of the weights.
+    """
+
+    classes: Any
+    book: Array
+    class_weight: Array
+
+    @property
+    def k(self) -> int:
+        """Number of problems."""
+        return int(self.book.shape[1])
+
+    def __call__(self, block: Block) -> tuple[Array, Array]:
+        labels = np.asarray(block.y).reshape(-1)
+        index = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
+        if not np.all(self.classes[index] == labels):
+            row = int(np.flatnonzero(self.classes[index] != labels)[0])
+            raise ValueError(f"row {block.start + row} has the unknown class {labels[row]!r}")
+        s = weights_of(block) * self.class_weight[index, None]
+        Y = self.book[index]
+        if np.all(self.book != 0):
+            return Y, s
+        return np.where(Y == 0, 1.0, Y), s * (Y != 0)
