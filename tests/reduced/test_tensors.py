@@ -42,6 +42,9 @@ from mercer.kernels import (
 from mercer.kernels._pairwise import DIGITS
 from mercer.reduced.device_kernels import known
 from mercer.reduced.devices import Device, resolve
+from mercer.reduced.nystrom import NystromMap
+from mercer.reduced.placed import Placed, place
+from mercer.reduced.random_features import random_features
 
 KNOWN = [
     Gaussian([0.5, 1.0, 2.0]),
@@ -207,3 +210,57 @@ def test_without_pytorch_the_extra_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "mercer.reduced.tensors", raising=False)
     with pytest.raises(ImportError, match=r"pip install 'mercer\[torch\]'"):
         _optional.plugin("torch")
+
+
+# Maps.
+
+
+MAPS = [
+    NystromMap(Gaussian(0.7), points(6, 1)),
+    NystromMap(Matern(nu=0.5) + Linear(), points(6, 1)),
+    random_features(Gaussian(0.7), 3, 40, origin=np.array([0.5, 0.4, 0.6])),
+    random_features(Gaussian() + Polynomial(3, 0.5, 1.0), 3, 60),
+    random_features(Gaussian() * Linear(), 3, 60),
+]
+
+
+@pytest.mark.parametrize("phi", MAPS, ids=lambda phi: type(phi).__name__)
+@pytest.mark.parametrize("single", [False, True])
+def test_a_placed_map_gives_the_same_values_and_products(phi, single, at):
+    X = points(9, 0)
+    placed = Placed(phi, at)
+    R, exact = placed.raw(X, single), phi.raw(X)
+    # Float32 has seven digits, of which a few kernel values of this size lose one.
+    bound = 1e-5 if single else 1e-13
+    assert R.shape == exact.shape
+    assert R.dtype == (np.float32 if single else np.float64)
+    assert np.allclose(np.asarray(R), exact, rtol=0.0, atol=bound)
+    A, G = points(phi.m, 2, p=2), points(9, 3, p=2)
+    assert isinstance(R @ A, np.ndarray)
+    assert np.allclose(R @ A, exact @ A, rtol=0.0, atol=bound * phi.m)
+    assert np.allclose(R.T @ G, exact.T @ G, rtol=0.0, atol=bound * 9)
+    chosen = np.array([True, False] * 4 + [True])
+    assert np.allclose(np.asarray(R[chosen]), exact[chosen], rtol=0.0, atol=bound)
+    assert np.allclose(np.asarray(R[2:5]), exact[2:5], rtol=0.0, atol=bound)
+    csr = placed.raw(sp.csr_array(X), single)
+    assert np.allclose(np.asarray(csr), exact, rtol=0.0, atol=bound)
+
+
+def test_coefficients_and_features_of_a_placed_map_are_those_of_the_map(at):
+    phi = MAPS[0]
+    placed = Placed(phi, at)
+    W = points(phi.r, 2, p=2)
+    assert (placed.m, placed.r, placed.nbytes) == (phi.m, phi.r, phi.nbytes)
+    assert np.array_equal(placed.lift(W), phi.lift(W))
+    assert np.array_equal(placed.lower(W), phi.lower(W))
+    X = points(9, 0)
+    assert np.allclose(placed.features(placed.raw(X)), phi.features(phi.raw(X)), atol=1e-10)
+
+
+def test_a_placed_map_travels_without_what_lies_on_the_device():
+    placed = place(MAPS[0], tensors())
+    X = points(9, 0)
+    before = np.asarray(placed.raw(X))
+    again = pickle.loads(pickle.dumps(placed))
+    assert np.array_equal(np.asarray(again.raw(X)), before)
+    assert place(MAPS[0], None) is MAPS[0]
