@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from mercer import _optional
+from mercer.data import Arrays, draw
 from mercer.kernels import (
     ANOVA,
     Additive,
@@ -40,11 +41,13 @@ from mercer.kernels import (
     Wendland,
 )
 from mercer.kernels._pairwise import DIGITS
+from mercer.losses import Squared
+from mercer.reduced import Newton, NystromMap, Oracle, Passes, Problem, Values
 from mercer.reduced.device_kernels import known
 from mercer.reduced.devices import Device, resolve
-from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.placed import Placed, place
 from mercer.reduced.random_features import random_features
+from mercer.regularizers import Constant
 
 KNOWN = [
     Gaussian([0.5, 1.0, 2.0]),
@@ -264,3 +267,19 @@ def test_a_placed_map_travels_without_what_lies_on_the_device():
     again = pickle.loads(pickle.dumps(placed))
     assert np.array_equal(np.asarray(again.raw(X)), before)
     assert place(MAPS[0], None) is MAPS[0]
+
+
+@pytest.mark.parametrize("dense", [True, False], ids=["normal equations", "products"])
+def test_a_machine_found_on_a_device_is_the_one_found_without(dense, at):
+    X = points(300, 0)
+    y = np.sin(6.0 * X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=300)
+    source, found = Arrays(X, y), []
+    for phi in (MAPS[0], Placed(MAPS[0], at)):
+        problem = Problem(phi, Constant(), Values(1), Squared(), np.ones(1), 3)
+        oracle = Oracle(problem, Passes(source), draw(source, 200))
+        oracle.dense = dense
+        found.append(Newton(tol=1e-9).minimize(oracle, np.zeros((phi.r, 1)), np.zeros((1, 1))))
+    values = [float(one.value.primal[0]) for one in found]
+    # A relative gap of 1e-9 each, and |w - w*|^2 / 2 is at most the gap.
+    assert abs(values[0] - values[1]) <= 2e-9 * values[0]
+    assert np.linalg.norm(found[0].W - found[1].W) <= 2.0 * np.sqrt(2.0 * 1e-9 * values[0])

@@ -79,6 +79,9 @@ class Placed(FeatureMap):
     array([[3.]])
     """
 
+    piece = 2**27
+    """Bytes of raw values that are worked on at once: a device is fast with many."""
+
     def __init__(self, map: FeatureMap, at: Device) -> None:
         self.map, self.at = map, at
         self.m, self.r, self.index = map.m, map.r, map.index
