@@ -50,6 +50,7 @@ EXPERIMENTS = (
     "location",
     "stability",
     "table_8_2",
+    "sparsifiers",
 )
 """The modules, in the order of the page."""
 
