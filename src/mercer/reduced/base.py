@@ -9,7 +9,8 @@ Blocks of rows only meet the raw functions r, by values and products; T, which m
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ Array = NDArray[np.float64]
 # sent that it can be made of: eight or ten for each feature, instead of one number for each pair.
 DENSE = 600
 
+# Bytes of raw values that are worked on at once: they stay in the cache between two products.
+PIECE = 2**20
+
 
 class FeatureMap(ABC):
     """A map of points to the features in which a machine is linear, :math:`k(x, z) = φ(x)'φ(z)`."""
@@ -44,6 +48,38 @@ class FeatureMap(ABC):
     @abstractmethod
     def raw(self, X: Any, single: bool = False) -> Any:
         """Return the values of the raw functions at points, (n, m), in float32 if `single`."""
+
+    def sweep(
+        self,
+        X: Any,
+        A: Array,
+        slopes: Callable[[Array, slice, Any], Array],
+        single: bool = False,
+    ) -> Array:
+        """Return ``R' G`` with ``G = slopes(R A)`` for the raw values R of all rows, (m, j).
+
+        Raw values of a few rows at a time are read twice while they are in the cache, and sums over
+        them are in float64.
+
+        Parameters
+        ----------
+        X : (n, p) points
+        A : (m, k) array
+        slopes : callable
+            From R A of some rows, their slice, and R, to G (n_part, j).
+        single : bool, default=False
+            Raw values in float32.
+        """
+        total: Array | None = None
+        A = A.astype(np.float32) if single else A
+        rows = max(16, PIECE // (self.m * (4 if single else 8)))
+        for start in range(0, X.shape[0], rows):
+            part = slice(start, min(start + rows, X.shape[0]))
+            R = self.raw(X[part], single)
+            G = slopes(np.asarray(R @ A, dtype=np.float64), part, R)
+            product = np.asarray(R.T @ G.astype(R.dtype, copy=False), dtype=np.float64)
+            total = product if total is None else total + product
+        return np.zeros(A.shape) if total is None else total
 
     def lift(self, W: Array) -> Array:
         """Return coefficients T W of the raw functions, (m, k), from those of the features."""
@@ -109,3 +145,12 @@ class Approximation(Params, ABC):
     @abstractmethod
     def pool_size(self) -> int:
         """Number of rows that :meth:`settle` wants to see."""
+
+    def set_m(self, m: int) -> Approximation:
+        """Return these settings with a number of functions."""
+        return replace(self, m=m)  # type: ignore[call-arg]
+
+    @property
+    def largest(self) -> int:
+        """Number of functions that "auto" may come to."""
+        return int(getattr(self, "max_m", 0) or getattr(self, "m", 0))

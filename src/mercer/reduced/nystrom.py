@@ -16,7 +16,7 @@ from mercer.kernels._pairwise import count, take
 from mercer.kernels.base import Kernel
 from mercer.reduced.base import DENSE, Approximation, Array, FeatureMap
 from mercer.reduced.centres import choose
-from mercer.reduced.panel import Panel
+from mercer.reduced.panel import Panel, Slopes
 from mercer.regularizers.null_space import NullSpace
 
 __all__ = ["Nystrom", "NystromMap"]
@@ -85,6 +85,9 @@ class NystromMap(FeatureMap):
 
     def raw(self, X: Any, single: bool = False) -> Array:
         return self.panel.values(X, single=single)
+
+    def sweep(self, X: Any, A: Array, slopes: Slopes, single: bool = False) -> Array:
+        return self.panel.sweep(X, A, slopes, single)
 
     def lift(self, W: Array) -> Array:
         alpha: Array = la.solve_triangular(self.R, W, check_finite=False)

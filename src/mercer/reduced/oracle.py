@@ -9,7 +9,6 @@ b'B'a`. Nothing is kept of a row from one pass to the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,9 +25,6 @@ from mercer.reduced.targets import Targets
 from mercer.regularizers.null_space import NullSpace
 
 __all__ = ["ROWS", "Evaluation", "Oracle", "Problem", "held_out"]
-
-# Bytes of raw values that are worked on at once: they stay in the cache between two products.
-PIECE = 2**21
 
 # Part of the weights that counts as curvature where a loss has none: keeps unpenalized directions
 # determined while every row lies on a straight piece of the loss.
@@ -137,31 +133,6 @@ def columns_of(loss: Loss, columns: NDArray[np.intp]) -> Loss:
     )
 
 
-def swept(
-    phi: FeatureMap,
-    X: Any,
-    A: Array,
-    single: bool,
-    slopes: Callable[[Array, slice, Any], Array],
-) -> Array:
-    """Return ``R' slopes(R A)`` for the raw values R of all rows, summed in float64.
-
-    Raw values of a few rows at a time are read twice while they are in the cache.
-    """
-    total: Array | None = None
-    A = A.astype(np.float32) if single else A
-    rows = max(16, PIECE // (phi.m * (4 if single else 8)))
-    for start in range(0, X.shape[0], rows):
-        part = slice(start, min(start + rows, X.shape[0]))
-        R = phi.raw(X[part], single)
-        G = slopes(np.asarray(R @ A, dtype=np.float64), part, R)
-        if not G.shape[1]:
-            continue
-        product = np.asarray(R.T @ G.astype(R.dtype, copy=False), dtype=np.float64)
-        total = product if total is None else total + product
-    return np.zeros((phi.m, 0)) if total is None else total
-
-
 class Rounded:
     r"""A loss with its kinks rounded around slopes that earlier points had.
 
@@ -259,7 +230,7 @@ def evaluate(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
                 curvature.add(D, part, R)
         return G
 
-    sums["raw"] = swept(problem.map, X, A, False, slopes)
+    sums["raw"] = problem.map.sweep(X, A, slopes)
     if curvature is not None:
         sums["H"] = curvature.H
     if state["sample"]:
@@ -312,8 +283,26 @@ def curvature(problem: Problem, state: dict[str, Any], sample: Sample) -> Array:
         total.add(np.broadcast_to(rounding.rounded.curvature(Y[part], shifted), F.shape), part, R)
         return F[:, :0]
 
-    swept(problem.map, X, state["A"], False, slopes)
+    problem.map.sweep(X, state["A"], slopes)
     return total.H
+
+
+def score(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
+    """Return the weighted sum of losses of the rows that were held out, and of their weights."""
+    keep = np.flatnonzero(held_out(as_rows(block), problem.seed, problem.held_out))
+    y, s = (None if part is None else np.asarray(part)[keep] for part in (block.y, block.s))
+    rest = replace(problem, held_out=0.0)
+    X, Y, w, P, loss = rest.admit(Block(block.X[keep], y, s, 0), block.start + keep)
+    w = np.broadcast_to(w, Y.shape)
+    total = np.zeros(problem.k)
+
+    def slopes(F: Array, part: slice, R: Any) -> Array:
+        nonlocal total
+        total = total + np.sum(w[part] * loss.value(Y[part], F + P[part] @ state["b"]), axis=0)
+        return F[:, :0]
+
+    problem.map.sweep(X, state["A"], slopes)
+    return Sums(n=np.array(block.n), loss=total, weight=w.sum(axis=0))
 
 
 def product(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
@@ -341,7 +330,7 @@ def product(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
         free = free + p.T @ G
         return G
 
-    return Sums(n=np.array(block.n), raw=swept(problem.map, X, A, single, slopes), free=free)
+    return Sums(n=np.array(block.n), raw=problem.map.sweep(X, A, slopes, single), free=free)
 
 
 @dataclass(frozen=True)
@@ -435,13 +424,9 @@ class Oracle:
             Whether the curvature is wanted too.
         """
         smooth = self.problem.loss.smooth
-        state = {
-            "A": self.problem.map.lift(W),
-            "b": b,
-            "mu": mu,
+        state = self.state(W, b, mu) | {
             "dense": curved and self.dense,
             "sample": self.rows_for_curvature if curved and not (self.dense or smooth) else 0,
-            **self._earlier,
         }
         sums = self.passes(name, evaluate, self.problem, state)
         norm = 0.5 * np.sum(W * W, axis=0)
@@ -460,6 +445,10 @@ class Oracle:
             active=sums["active"],
             H=self._curvature(sums, state) if curved else None,
         )
+
+    def state(self, W: Array, b: Array, mu: Array) -> dict[str, Any]:
+        """Return a point as passes see it."""
+        return {"A": self.problem.map.lift(W), "b": b, "mu": mu, **self._earlier}
 
     def _curvature(self, sums: Sums, state: dict[str, Any]) -> Summed:
         """Return the curvature of all rows, or what some of them let expect."""
