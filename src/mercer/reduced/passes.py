@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import json
@@ -18,7 +19,10 @@ import scipy.sparse as sp
 from mercer.data.base import Source, Sums, Work
 from mercer.data.sampling import Sample
 
-__all__ = ["CheckpointError", "Passes"]
+__all__ = ["CheckpointError", "Labels", "Passes"]
+
+# More different labels than this mean that a number was given for a class.
+MOST = 10_000
 
 
 class CheckpointError(OSError):
@@ -146,7 +150,7 @@ def _flat(result: Sums) -> dict[str, Any]:
     """Return sums as arrays by name, those of a sample and of a sparse matrix after its own."""
     arrays: dict[str, Any] = {}
     for name, value in result.items():
-        if isinstance(value, Sample):
+        if dataclasses.is_dataclass(value):
             parts = {k: v for k, v in vars(value).items() if v is not None}
             arrays |= {f"{name}.{k}": v for k, v in _flat(Sums(parts)).items()}
         elif sp.issparse(value):
@@ -168,10 +172,38 @@ def _assembled(arrays: dict[str, Any]) -> dict[str, Any]:
             result[group] = sp.csr_array(
                 (parts["data"], parts["indices"], parts["indptr"]), shape=(n, p)
             )
+        elif "counts" in parts:
+            result[group] = Labels(**parts)
         else:
             numbers = {name: int(parts.pop(name)) for name in ("size", "n")}
             result[group] = Sample(**{"y": None, "s": None} | parts | numbers)
     return result
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels and how often they occur, in rows and in rows with weight.
+
+    Parameters
+    ----------
+    values : array
+    counts : (k, 2) array
+    """
+
+    values: Any
+    counts: Any
+
+    def __add__(self, other: Labels) -> Labels:
+        values, inverse = np.unique(
+            np.concatenate([self.values, other.values]), return_inverse=True
+        )
+        if len(values) > MOST:
+            raise ValueError(
+                f"more than {MOST:,} different classes; for numbers use a machine of regression."
+            )
+        counts = np.zeros((len(values), 2), dtype=np.int64)
+        np.add.at(counts, inverse, np.concatenate([self.counts, other.counts]))
+        return Labels(values, counts)
 
 
 def digest(name: str, state: Any) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from mercer.data.base import Block
 from mercer.reduced.base import Array
 
-__all__ = ["Codes", "Targets", "Values"]
+__all__ = ["Codes", "Some", "Targets", "Values"]
 
 
 class Targets(Protocol):
@@ -92,3 +92,26 @@ class Codes:
         if np.all(self.book != 0):
             return Y, s
         return np.where(Y == 0, 1.0, Y), s * (Y != 0)
+
+
+@dataclass
+class Some:
+    """Some of the problems of a machine.
+
+    Parameters
+    ----------
+    targets : Targets
+    columns : (k,) array of int
+    """
+
+    targets: Targets
+    columns: Any
+
+    @property
+    def k(self) -> int:
+        """Number of problems."""
+        return len(self.columns)
+
+    def __call__(self, block: Block) -> tuple[Array, Array]:
+        Y, s = self.targets(block)
+        return Y[:, self.columns], s if s.shape[1] == 1 else s[:, self.columns]

@@ -1,0 +1,83 @@
+"""The first pass: how many rows there are, which classes, and some rows to begin with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.data.base import Block, Sums
+from mercer.data.sampling import Sample, sampled
+from mercer.reduced.passes import Labels, Passes
+
+__all__ = ["Census", "take_census"]
+
+
+@dataclass(frozen=True)
+class Census:
+    """What the first pass tells.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    pool : Sample
+        Some of them.
+    classes : array or None
+        Labels, ascending, if they were asked for.
+    counts : array or None
+        How many rows have them, and how many of these have weight.
+    weight : float
+        Sum of the weights.
+    """
+
+    n: int
+    pool: Sample
+    classes: Any
+    counts: Any
+    weight: float
+
+
+def count(block: Block, shared: tuple[int, int, bool], state: None) -> Sums:
+    """Return the census of a block."""
+    size, seed, labelled = shared
+    s = np.ones(block.n) if block.s is None else np.asarray(block.s, dtype=np.float64)
+    if np.isnan(s).any() or np.isinf(s).any():
+        raise ValueError("sample_weight contains NaN or infinity")
+    found = Sums(
+        n=np.array(block.n),
+        weight=np.array(np.maximum(s, 0.0).sum()),
+        pool=sampled(block, size, seed),
+    )
+    if labelled:
+        values, inverse = np.unique(np.asarray(block.y).reshape(-1), return_inverse=True)
+        counts = np.zeros((len(values), 2), dtype=np.int64)
+        np.add.at(counts, inverse, np.column_stack([np.ones(block.n), s > 0]).astype(np.int64))
+        found["labels"] = Labels(values, counts)
+    return found
+
+
+def take_census(passes: Passes, size: int, seed: int, labelled: bool) -> Census:
+    """Count the rows of a source, and draw some.
+
+    Parameters
+    ----------
+    passes : Passes
+    size : int
+        Number of rows to draw.
+    seed : int
+    labelled : bool
+        Whether targets are classes.
+    """
+    found = passes("count", count, (size, seed, labelled), None)
+    labels = found.get("labels")
+    if not float(found["weight"]) > 0:
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
+    return Census(
+        int(found["n"]),
+        found["pool"],
+        None if labels is None else labels.values,
+        None if labels is None else labels.counts,
+        float(found["weight"]),
+    )

@@ -1,0 +1,323 @@
+"""From a source and the declarations of a machine to its coefficients and their certificate."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer._threads import usable_cores
+from mercer.data.base import Block, Source
+from mercer.data.memory import block_rows, parse
+from mercer.data.sampling import Sample
+from mercer.kernels.base import Kernel
+from mercer.losses.base import Loss
+from mercer.reduced.base import Approximation, Array, FeatureMap
+from mercer.reduced.census import Census
+from mercer.reduced.cost import Cost, approximation_cost
+from mercer.reduced.newton import Minimum, Newton
+from mercer.reduced.oracle import Oracle, Problem, columns_of, score
+from mercer.reduced.passes import Passes
+from mercer.reduced.placed import place
+from mercer.reduced.targets import Some, Targets
+from mercer.regularizers.null_space import NullSpace
+from mercer.solvers.base import ConvergenceWarning, Progress, Solution, Status
+
+__all__ = ["Reduced", "ReducedSolution", "Task", "open_passes", "solve"]
+
+# Number of functions to begin with, share and number of rows held out to judge them, and by what
+# part their error has to fall.
+FIRST_M, HELD_OUT, HELD_ROWS, ENOUGH = 256, 0.2, 20_000, 0.01
+
+# Part of the memory that factors of curvature of several problems may take.
+FACTORS = 0.25
+
+# Gap relative to the objective, for a tolerance of one: losses without kinks have it for a step.
+SMOOTH, KINKED = 1e-3, 0.1
+
+
+@dataclass(frozen=True)
+class ReducedSolution(Solution):
+    """A minimizer among few functions with its certificate.
+
+    ``a`` are coefficients of the raw functions, those of one problem after the other; ``f`` is
+    empty, because decision values of the rows are not kept.
+
+    Parameters
+    ----------
+    passes : int
+        Passes over the rows.
+    rows : int
+        Number of rows.
+    m : int
+        Number of functions.
+    approximation_cost : float
+        How much further above the minimum of the whole problem the objective can be than `gap`
+        says, as estimated from two samples of rows; nan where there is no estimate.
+    approximation_error : float
+        Standard error of that estimate.
+    """
+
+    passes: int = 0
+    rows: int = 0
+    m: int = 0
+    approximation_cost: float = np.nan
+    approximation_error: float = np.nan
+
+
+@dataclass
+class Task:
+    """What a machine declares of its problems.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    null_space : NullSpace
+    targets : Targets
+    loss : Loss
+    C : (k,) array
+    tol : float
+    max_iter : int
+    max_time : float, optional
+    listener : callable, optional
+    warning : type
+        Of the warning that a fit stopped early.
+    """
+
+    kernel: Kernel
+    null_space: NullSpace
+    targets: Targets
+    loss: Loss
+    C: Array
+    tol: float = 1e-3
+    max_iter: int = -1
+    max_time: float | None = None
+    listener: Callable[[Progress], object] | None = None
+    warning: type[Warning] = ConvergenceWarning
+
+
+@dataclass
+class Reduced:
+    """The machine that was found.
+
+    Parameters
+    ----------
+    map : FeatureMap
+    A : (m, k) array
+        Coefficients of its raw functions.
+    b : (q, k) array
+        Coefficients of the unpenalized functions.
+    solution : ReducedSolution
+    index : array or None
+        Which rows of the source the centres are.
+    """
+
+    map: FeatureMap
+    A: Array
+    b: Array
+    solution: ReducedSolution
+    index: Any
+
+
+def open_passes(
+    source: Source,
+    how: Approximation,
+    m: int,
+    k: int,
+    listener: Callable[[str, int, int | None], object] | None = None,
+) -> Passes:
+    """Return passes over a source whose blocks keep within the memory granted.
+
+    Parameters
+    ----------
+    source : Source
+    how : Approximation
+    m, k : int
+        Number of raw functions and of problems.
+    listener : callable, optional
+    """
+    threads = how.n_jobs or usable_cores()
+    p = source.n_features
+    size = 8.0 * m * m
+    # The factor and its copy, the two of the curvature, and what each thread sums.
+    fixed = 4 * size + threads * (2**22 + (size if m <= 600 else 0) * k)
+    rows = block_rows(how.memory_limit, 8.0 * (p + 24 * k), threads, fixed, 8.0 * p, 16384)
+    return Passes(source, rows=rows, n_jobs=how.n_jobs, directory=how.checkpoint, listener=listener)
+
+
+def solve(task: Task, census: Census, passes: Passes, how: Approximation) -> Reduced:
+    """Minimize the problems of a task over the functions of an approximation.
+
+    Parameters
+    ----------
+    task : Task
+    census : Census
+    passes : Passes
+    how : Approximation
+    """
+    start = time.perf_counter()
+    phi = settle(task, census, passes, how)
+    limit = FACTORS * parse(how.memory_limit) / (8.0 * (phi.r + 8) ** 2)
+    at_once = task.targets.k if alike(task) else max(1, min(task.targets.k, int(limit)))
+    parts = [
+        _solve(task, census, passes, how, phi, np.arange(j, min(j + at_once, task.targets.k)))
+        for j in range(0, task.targets.k, at_once)
+    ]
+    solution = _joined(parts, passes, census, phi, time.perf_counter() - start)
+    if solution.status is not Status.CONVERGED:
+        warnings.warn(
+            f"the fit ended early ({solution.status.value}): its objective can be "
+            f"{solution.gap:.3g} above the minimum {solution.dual:.6g}. Allow more iterations or "
+            "time, or scale the inputs.",
+            task.warning,
+            stacklevel=4,
+        )
+    rows = None if phi.index is None else census.pool.rows[phi.index]
+    return Reduced(
+        phi,
+        np.hstack([part.A for part in parts]),
+        np.hstack([part.found.b for part in parts]),
+        solution,
+        rows,
+    )
+
+
+def alike(task: Task) -> bool:
+    """Return whether all problems have the same curvature."""
+    return task.loss.quadratic and len(set(task.C.tolist())) == 1
+
+
+def settle(task: Task, census: Census, passes: Passes, how: Approximation) -> FeatureMap:
+    """Return the map, with as many functions as the error of rows held out asks for.
+
+    Their number doubles as long as that error falls by a hundredth.
+    """
+    C = float(np.max(task.C))
+    if getattr(how, "m", None) != "auto":
+        return how.settle(task.kernel, task.null_space, census.pool, C)
+    quick = replace(task, tol=10.0 * task.tol, listener=None)
+    share = min(HELD_OUT, HELD_ROWS / census.n)
+    m, best, phi = min(FIRST_M, len(census.pool.keys)), np.inf, None
+    while True:
+        wider = how.set_m(m).settle(task.kernel, task.null_space, census.pool, C)
+        problem = _problem(quick, wider, passes, how, held_out=share)
+        oracle, found = minimize(quick, problem, passes, census.pool)
+        sums = passes("score", score, problem, oracle.state(found.W, found.b, found.mu))
+        error = float(np.sum(sums["loss"] / np.maximum(sums["weight"], 1e-300)))
+        if phi is not None and not error < (1.0 - ENOUGH) * best:
+            return wider if error < best else phi
+        phi, best = wider, error
+        if 2 * m > min(how.largest, len(census.pool.keys)) or found.status is Status.STOPPED:
+            return phi
+        m *= 2
+
+
+def _problem(
+    task: Task,
+    phi: FeatureMap,
+    passes: Passes,
+    how: Approximation,
+    columns: Any = None,
+    held_out: float = 0.0,
+) -> Problem:
+    whole = columns is None or len(columns) == task.targets.k
+    return Problem(
+        map=place(phi, how.device),
+        null_space=task.null_space,
+        targets=task.targets if whole else Some(task.targets, columns),
+        loss=task.loss if whole else columns_of(task.loss, columns),
+        C=task.C if whole else task.C[columns],
+        p=passes.source.n_features,
+        seed=how.random_state,
+        held_out=held_out,
+    )
+
+
+def minimize(
+    task: Task,
+    problem: Problem,
+    passes: Passes,
+    pool: Sample,
+) -> tuple[Oracle, Minimum]:
+    """Return the oracle of a problem and its minimum.
+
+    Parameters
+    ----------
+    task : Task
+        What says when to stop.
+    problem : Problem
+    passes : Passes
+    pool : Sample
+        Some of the rows.
+    """
+    oracle = Oracle(problem, passes, pool)
+    Y, _ = problem.targets(Block(pool.X, pool.y, pool.s, 0))
+    newton = Newton(
+        tol=task.tol * (SMOOTH if task.loss.smooth else KINKED),
+        max_iter=task.max_iter,
+        max_time=task.max_time,
+        # Wide enough that most rows are curved at the start.
+        width=2.0 * (float(np.std(Y)) or 1.0),
+        listener=task.listener,
+    )
+    W, b = np.zeros((problem.map.r, problem.k)), np.zeros((problem.free, problem.k))
+    return oracle, newton.minimize(oracle, W, b)
+
+
+@dataclass
+class _Part:
+    """The minimum of some of the problems."""
+
+    A: Array
+    found: Minimum
+    cost: Cost
+
+
+def _solve(
+    task: Task,
+    census: Census,
+    passes: Passes,
+    how: Approximation,
+    phi: FeatureMap,
+    columns: NDArray[np.intp],
+) -> _Part:
+    problem = _problem(task, phi, passes, how, columns)
+    oracle, found = minimize(task, problem, passes, census.pool)
+    state = oracle.state(found.W, found.b, found.mu)
+    return _Part(state["A"], found, approximation_cost(task.kernel, problem, state, census.pool))
+
+
+def _joined(
+    parts: list[_Part], passes: Passes, census: Census, phi: FeatureMap, elapsed: float
+) -> ReducedSolution:
+    """Return what is to be said of all problems together."""
+    values = [part.found.value for part in parts]
+    primal = sum(float(np.sum(value.primal)) for value in values if value is not None)
+    gap = sum(float(np.sum(value.gap)) for value in values if value is not None)
+    worst = next((p.found for p in parts if p.found.status is not Status.CONVERGED), parts[0].found)
+    return ReducedSolution(
+        a=np.concatenate([part.A.T.ravel() for part in parts]),
+        b=np.concatenate([part.found.b.T.ravel() for part in parts]),
+        objective=primal,
+        dual=primal - gap,
+        gap=gap,
+        violation=max(float(np.max(np.abs(v.gw), initial=0.0)) for v in values if v is not None),
+        residual=max(float(np.max(v.residual, initial=0.0)) for v in values if v is not None),
+        status=worst.status,
+        n_iter=sum(part.found.n_iter for part in parts),
+        solver="reduced Newton",
+        reason=f"{phi.m} functions stand for {census.n} rows",
+        f=np.empty(0),
+        times={"solve": elapsed, "certify": 0.0, **passes.times},
+        history=tuple(line for part in parts for line in part.found.history),
+        passes=passes.count,
+        rows=census.n,
+        m=phi.m,
+        approximation_cost=sum(part.cost.value for part in parts),
+        approximation_error=float(np.sqrt(sum(part.cost.error**2 for part in parts))),
+    )
