@@ -16,6 +16,8 @@ PLUGINS = {
     "parquet": ("mercer.data.parquet", "pyarrow", "data"),
     "tables": ("mercer.data.tables", "pyarrow", "data"),
     "remote": ("mercer.data.remote", "pyarrow", "data"),
+    "writing": ("mercer.data.writing", "pyarrow", "data"),
+    "pandas": ("mercer.data.to_pandas", "pandas", "data"),
     "hdf5": ("mercer.data.hdf5", "h5py", "data"),
     "zarr": ("mercer.data.zarr", "zarr", "data"),
     "dask": ("mercer.distributed", "dask", "cluster"),

@@ -141,12 +141,12 @@ def test_compressed_text_with_other_signs_names_and_types(tmp_path):
 
 def test_several_targets_and_columns_that_travel_along(tmp_path):
     source = mercer.data.open(parts(tmp_path, write_parquet, "parquet"), ["y", "s"], ["a"])
-    block = next(source.keeping("id").blocks(N))
+    block = next(source.reading(keep="id").blocks(N))
     assert block.y.shape == (N, 2)
     assert block.keep.columns["id"].tolist() == list(range(N))
     assert next(source.blocks(5)).keep is None
     with pytest.raises(DataError, match="no column 'idd'; did you mean 'id'"):
-        source.keeping("idd")
+        source.reading(keep="idd")
 
 
 def test_folders_give_columns(tmp_path):

@@ -7,6 +7,7 @@ from mercer.data.checks import Check, Places
 from mercer.data.files import open
 from mercer.data.moments import Moments, moments
 from mercer.data.opening import as_source, is_source
+from mercer.data.predicting import predict
 from mercer.data.quantiles import Sketch, Sketches, quantiles, sketches
 from mercer.data.sampling import Sample, draw, fingerprints
 from mercer.data.streams import Chain, Stream
@@ -36,6 +37,7 @@ __all__ = [
     "is_source",
     "moments",
     "open",
+    "predict",
     "quantiles",
     "sketches",
 ]

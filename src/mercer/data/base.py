@@ -78,6 +78,9 @@ class Source(ABC):
     places: Places | None = None
     """Which files rows lie in, if they lie in files."""
 
+    reading_bytes: int = 0
+    """About how much memory reading takes beside the blocks: pages that are unpacked."""
+
     @property
     def given_names(self) -> list[str] | None:
         """Names the features came with, which an estimator remembers and asks for later.
@@ -203,6 +206,11 @@ class Mapped(Source):
     def places(self) -> Places | None:  # type: ignore[override]
         """Where the rows of the source are."""
         return self.source.places
+
+    @property
+    def reading_bytes(self) -> int:  # type: ignore[override]
+        """About how much memory reading the source takes beside the blocks."""
+        return self.source.reading_bytes
 
     def checked(self) -> Source:
         return self if isinstance(self.function, Check) else super().checked()

@@ -14,6 +14,9 @@ from mercer.data.table import DataError
 
 __all__ = ["Delimited"]
 
+BLOCK = 2**20
+"""Bytes of text that are read at once."""
+
 
 @dataclass(frozen=True)
 class Delimited(Format):
@@ -40,7 +43,9 @@ class Delimited(Format):
             schema = reader.schema
         if unknown := self.types.keys() - {*schema.names}:
             raise DataError(f"{file.path} has no column {', '.join(sorted(unknown))}")
-        return Footer(pa.schema([pa.field(f.name, self._type(f)) for f in schema]), None)
+        # Arrow reads the next megabyte while it unpacks one.
+        pages = {name: 4 * BLOCK // len(schema.names) for name in schema.names}
+        return Footer(pa.schema([pa.field(f.name, self._type(f)) for f in schema]), None, pages)
 
     def batches(
         self, file: File, schema: Any, columns: Sequence[str], groups: Any, rows: int
@@ -72,7 +77,7 @@ class Delimited(Format):
             )
             return csv.open_csv(
                 stream,
-                csv.ReadOptions(use_threads=False, column_names=self.names),
+                csv.ReadOptions(use_threads=False, column_names=self.names, block_size=BLOCK),
                 csv.ParseOptions(delimiter=self.delimiter),
                 csv.ConvertOptions(
                     column_types=types,

@@ -23,11 +23,12 @@ class Ipc(Format):
             with self._opened(file) as (reader, indexed):
                 schema, width = reader.schema, len(reader.schema)
             if not indexed:
-                return Footer(schema, None)
+                return Footer(schema, None, {})
             # To count rows, one column is enough.
             with self._opened(file, [0] if width else None) as (reader, _):
-                counts = (reader.get_batch(g).num_rows for g in range(reader.num_record_batches))
-                return Footer(schema, tuple(counts))
+                counts = [reader.get_batch(g).num_rows for g in range(reader.num_record_batches)]
+            widths = {f.name: _width(f.type) * max(counts, default=0) for f in schema}
+            return Footer(schema, tuple(counts), widths)
 
     def batches(
         self, file: File, schema: Any, columns: Sequence[str], groups: Any, rows: int
@@ -52,3 +53,8 @@ class Ipc(Format):
             handle.seek(0)
             read = pa.ipc.open_file if indexed else pa.ipc.open_stream
             yield read(handle, options=options), indexed
+
+
+def _width(kind: Any) -> int:
+    """Return the bytes of a value, sixteen for words."""
+    return int(kind.bit_width) // 8 + 1 if pa.types.is_primitive(kind) else 16

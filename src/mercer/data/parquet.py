@@ -19,6 +19,9 @@ __all__ = ["File", "Footer", "Format", "Parquet", "blamed"]
 BUFFER = 2**16
 """Bytes of a column that are read at once from a local file."""
 
+PAGE = 2**20
+"""Bytes of a page of a column: what most writers aim at."""
+
 
 @dataclass(frozen=True)
 class File:
@@ -58,10 +61,13 @@ class Footer:
     schema : pyarrow.Schema
     groups : tuple of int, optional
         Rows of each group of rows that can be read on its own; None if that is not known.
+    pages : dict from str to int
+        About how many bytes of a column are unpacked at once.
     """
 
     schema: Any
     groups: tuple[int, ...] | None
+    pages: dict[str, int]
 
 
 class Format:
@@ -133,7 +139,7 @@ class Parquet(Format):
                 raise DataError(
                     f"{file.path} is shorter than its footer says: it was cut or overwritten"
                 )
-        return Footer(schema, groups)
+        return Footer(schema, groups, _pages(metadata, file.local))
 
     def batches(
         self, file: File, schema: Any, columns: Sequence[str], groups: Any, rows: int
@@ -149,6 +155,24 @@ class Parquet(Format):
                     yield from reader.iter_batches(
                         rows, row_groups=[g], columns=list(columns), use_threads=False
                     )
+
+
+def _pages(metadata: Any, local: bool) -> dict[str, int]:
+    """Return about how many bytes of a column are held while its rows are read.
+
+    A page as it is packed and unpacked, and the values of a batch; the first row group stands for
+    all of them. From afar, a row group is fetched as a whole.
+    """
+    if not metadata.num_row_groups:
+        return {}
+    first = metadata.row_group(0)
+    pages: dict[str, int] = {}
+    for chunk in (first.column(j) for j in range(first.num_columns)):
+        whole = int(chunk.total_uncompressed_size)
+        held = 2 * min(whole, PAGE) if local else 2 * min(whole, PAGE) + chunk.total_compressed_size
+        name = chunk.path_in_schema.split(".")[0]
+        pages[name] = pages.get(name, 0) + held + BUFFER
+    return pages
 
 
 def _end(chunk: Any) -> int:

@@ -97,6 +97,18 @@ class Piece(Source):
             values = np.full(batch.num_rows, None, dtype=object)
         return values
 
+    def choosing(self, choice: Choice) -> Piece:
+        """Return a piece that reads other columns.
+
+        Parameters
+        ----------
+        choice : Choice
+        """
+        twin = copy(self)
+        twin.choice = choice
+        twin.n_features, twin.feature_names = len(choice.features), list(choice.features)
+        return twin
+
     def part(self, groups: tuple[int, ...], n_rows: int, start: int | None) -> Piece:
         """Return some groups of rows as a piece.
 
@@ -150,6 +162,7 @@ class Files(Chain):
         choice = Choice.make(self.kinds, target, features, weight, keep, dtype)
         pieces: list[Piece] = []
         self.groups = [footer.groups for footer in footers]
+        self._pages = [footer.pages for footer in footers]
         start: int | None = 0
         for file, footer, constant in zip(files, footers, constants, strict=True):
             n = None if footer.groups is None else sum(footer.groups)
@@ -160,6 +173,12 @@ class Files(Chain):
 
     def blocks(self, rows: int) -> Iterator[Block]:
         return rechunked(self._read(rows), rows)
+
+    @property
+    def reading_bytes(self) -> int:  # type: ignore[override]
+        """About how much memory reading takes beside the blocks."""
+        needed = self.sources[0].choice.needed
+        return max(sum(pages.get(name, 0) for name in needed) for pages in self._pages)
 
     def _read(self, rows: int) -> Iterator[Block]:
         for piece in self.sources:
@@ -191,19 +210,23 @@ class Files(Chain):
                     start, first, n = None if start is None else start + n, g + 1, 0
         return parts
 
-    def keeping(self, columns: Names) -> Files:
-        """Return this source with columns that travel along, to be written beside predictions.
+    def reading(self, features: Names = None, keep: Names = None) -> Files:
+        """Return a source of the same files that reads other columns.
 
         Parameters
         ----------
-        columns : str or list of str
+        features : str or list of str, optional
+            Columns of features; those of this source by default.
+        keep : str or list of str, optional
+            Columns that travel along, beside those of this source.
         """
-        choice = replace(self.sources[0].choice, keep=listed(columns))
-        Choice.make(self.kinds, features=[*choice.features], keep=columns)
+        old = self.sources[0].choice
+        kept = [*dict.fromkeys((*old.keep, *listed(keep)))]
+        made = Choice.make(self.kinds, features=[*listed(features)] or [*old.features], keep=kept)
+        choice = replace(old, features=made.features, keep=made.keep, dtype=made.dtype)
         twin = copy(self)
-        twin.sources = [copy(piece) for piece in self.sources]
-        for piece in twin.sources:
-            piece.choice = choice
+        twin.n_features, twin.feature_names = len(made.features), list(made.features)
+        twin.sources = [piece.choosing(choice) for piece in self.sources]
         return twin
 
 
