@@ -169,7 +169,7 @@ def test_errors_of_a_sketch_are_much_smaller_than_promised():
 
 @pytest.mark.parametrize("size", [8, 64, 4096])
 def test_quantiles_are_exact(size):
-    n = 3000
+    n = 1200
     columns = [
         RNG.normal(size=n),
         np.where(RNG.uniform(size=n) < 0.6, 0.0, RNG.uniform(size=n)),

@@ -17,6 +17,8 @@ __all__ = ["Delimited"]
 BLOCK = 2**20
 """Bytes of text that are read at once."""
 
+ADVICE = "; if a column holds words after all, say so: types={'name': 'string'}"
+
 
 @dataclass(frozen=True)
 class Delimited(Format):
@@ -53,7 +55,7 @@ class Delimited(Format):
         types = {name: schema.field(name).type for name in columns}
         with self._opened(file, columns, types) as reader:
             while True:
-                with blamed(file.path, ""):
+                with blamed(file.path, "", ADVICE):
                     try:
                         batch = reader.read_next_batch()
                     except StopIteration:

@@ -101,12 +101,12 @@ class Format:
 
 
 @contextmanager
-def blamed(where: str, hint: str) -> Iterator[None]:
+def blamed(where: str, hint: str, advice: str = "") -> Iterator[None]:
     """Turn what Arrow says into a sentence that names the file.
 
     Parameters
     ----------
-    where, hint : str
+    where, hint, advice : str
     """
     try:
         yield
@@ -114,7 +114,7 @@ def blamed(where: str, hint: str) -> Iterator[None]:
         raise
     except (pa.ArrowException, OSError) as error:
         words = " ".join(str(error).split())
-        raise DataError(f"{where} cannot be read{hint}: {words[:300]}") from error
+        raise DataError(f"{where} cannot be read{hint}: {words[:300]}{advice}") from error
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.fs as fs
 from numpy.typing import NDArray
 
-from mercer.data.arrow import column, kinds
+from mercer.data.arrow import as_source, column, kinds
 from mercer.data.base import Block, Source
 from mercer.data.choice import OBJECT, Choice, Names, listed
 from mercer.data.delimited import Delimited
@@ -23,7 +25,7 @@ from mercer.data.parquet import File, Format, Parquet
 from mercer.data.streams import Chain, rechunked
 from mercer.data.table import DataError
 
-__all__ = ["Delimited", "File", "Files", "Ipc", "Parquet", "Piece"]
+__all__ = ["Delimited", "File", "Files", "Ipc", "Parquet", "Piece", "arrow_source"]
 
 PIECE_ROWS = 2**20
 """Rows of a piece, unless a single row group has more."""
@@ -228,6 +230,32 @@ class Files(Chain):
         twin.n_features, twin.feature_names = len(made.features), list(made.features)
         twin.sources = [piece.choosing(choice) for piece in self.sources]
         return twin
+
+
+def arrow_source(X: Any, y: Any = None, s: Any = None) -> Source:
+    """Return a table, record batch or dataset of Arrow as a source.
+
+    Parameters
+    ----------
+    X : pyarrow.Table, pyarrow.RecordBatch or pyarrow.dataset.Dataset
+    y, s : str, list of str or array-like, optional
+    """
+    # Arrow's scanner holds on to what it has read of Parquet files; their own reader does not. It
+    # knows neither filters nor columns that are computed from paths in ways of their own.
+    if (
+        isinstance(X, ds.FileSystemDataset)
+        and isinstance(X.format, ds.ParquetFileFormat)
+        and not getattr(X, "_scan_options", None)
+        and {*X.schema.names} <= _parquet_names(X)
+    ):
+        system = None if isinstance(X.filesystem, fs.LocalFileSystem) else X.filesystem
+        files = [File(path, system) for path in X.files]
+        return Files(Parquet(), files, y, None, s)
+    return as_source(X, y, s)
+
+
+def _parquet_names(dataset: Any) -> set[str]:
+    return {*next(dataset.get_fragments()).physical_schema.names}
 
 
 def _from_folders(paths: Sequence[str]) -> list[dict[str, Any]]:
