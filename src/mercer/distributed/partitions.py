@@ -1,0 +1,222 @@
+"""Rows that lie in partitions: those of a Dask collection, delayed ones, pieces of files."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from dask.delayed import Delayed
+from dask.sizeof import sizeof
+from distributed.protocol.pickle import dumps, loads
+
+from mercer.data import Arrays, Block, Source, as_source
+from mercer.data.table import stack
+
+__all__ = ["Held", "Parcel", "Partitions", "read", "settled"]
+
+
+def settled(values: Any) -> Any:
+    """Return an array in C order at a proper address, itself if it is that already.
+
+    Arrays that came over the network may begin at any byte, and say that they are aligned. Products
+    with them are summed in another order, so have other bits, and compiled loops may fail.
+
+    Parameters
+    ----------
+    values : object
+        Returned as it is if it is no array of NumPy.
+    """
+    if not isinstance(values, np.ndarray):
+        return values
+    address = int(values.__array_interface__["data"][0])
+    if values.flags.c_contiguous and address % values.dtype.alignment == 0:
+        return values
+    return np.array(values, order="C")
+
+
+@dataclass
+class Parcel:
+    """A value that travels as bytes and is unpacked where it arrives.
+
+    Nobody on the way looks into it, and its arrays are where arrays should be.
+
+    Parameters
+    ----------
+    data : bytes
+    """
+
+    data: bytes
+
+    @classmethod
+    def of(cls, value: Any) -> Parcel:
+        """Return a value packed up."""
+        return cls(dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
+
+    @cached_property
+    def value(self) -> Any:
+        """What is in it."""
+        return loads(self.data)
+
+    def __reduce__(self) -> Any:
+        return Parcel, (self.data,)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + len(self.data)
+
+
+def arrived(source: Source | None, shared: Parcel | None, nbytes: int) -> Held:
+    """Return a partition that was sent, its arrays settled."""
+    if isinstance(source, Arrays):
+        source.X, source.y, source.s = (settled(v) for v in (source.X, source.y, source.s))
+    return Held(source, shared, nbytes)
+
+
+@dataclass(frozen=True)
+class Held:
+    """The rows of one partition where they are, maybe with what all passes share.
+
+    Parameters
+    ----------
+    source : Source or None
+        None if the partition is empty.
+    shared : Parcel, optional
+    nbytes : int
+        What it takes to send the rows elsewhere. What is shared is not counted: all partitions of a
+        worker refer to the same object.
+    """
+
+    source: Source | None
+    shared: Parcel | None = None
+    nbytes: int = 0
+
+    def __reduce__(self) -> Any:
+        return arrived, (self.source, self.shared, self.nbytes)
+
+    @property
+    def n(self) -> int:
+        """Number of rows, counted if they must be."""
+        if self.source is None:
+            return 0
+        if self.source.n_rows is not None:
+            return self.source.n_rows
+        return sum(block.n for block in self.source.blocks(65536))
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
+
+
+def read(X: Any, y: Any, s: Any, number: int, load: bool) -> Held:
+    """Return a partition from what it was computed as: a task of the cluster.
+
+    Parameters
+    ----------
+    X : array, frame, Source, or a tuple or block of inputs, targets and weights
+    y, s : array-like or None
+    number : int
+        Of the partition, for whoever reads an error.
+    load : bool
+        Read the rows of a file now, to keep them in memory.
+    """
+    try:
+        if isinstance(X, tuple):
+            X, y, s = (*X, None, None)[:3]
+        if isinstance(X, Source):
+            source = X
+        elif X.shape[0] == 0:
+            return Held(None)
+        else:
+            source = as_source(X, *(None if v is None else np.asarray(v) for v in (y, s)))
+            load = True
+        return _in_memory(source) if load else Held(source)
+    except Exception as error:
+        error.add_note(f"in partition {number}")
+        raise
+
+
+def _in_memory(source: Source) -> Held:
+    """Return rows as arrays."""
+    blocks = list(source.blocks(source.n_rows or 65536))
+    if not blocks:
+        return Held(None)
+    X, y, s = (
+        None if parts[0] is None else stack(parts)
+        for parts in zip(*((block.X, block.y, block.s) for block in blocks), strict=True)
+    )
+    X, y, s = (settled(v) for v in (X, y, s))
+    return Held(Arrays(X, y, s), nbytes=sizeof(X) + sizeof(y) + sizeof(s))
+
+
+class Partitions(Source):
+    """Partitions that Dask computes one after the other on this machine.
+
+    This is what a Dask collection is without a cluster; :class:`Cluster` is the same with one.
+
+    Parameters
+    ----------
+    graph : dict
+        Tasks that compute the partitions.
+    keys : sequence of (X, y, s)
+        Names of the tasks that give inputs, targets and weights of each partition, or None.
+    n_features : int
+    sizes : sequence of int, optional
+        Rows of every partition, where they are known.
+    feature_names : list of str, optional
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from mercer.distributed import as_source
+    >>> source = as_source(da.ones((10, 2), chunks=(4, 2)))
+    >>> [block.n for block in source.blocks(3)]
+    [3, 1, 3, 1, 2]
+    """
+
+    def __init__(
+        self,
+        graph: dict[Any, Any],
+        keys: Sequence[tuple[Any, Any, Any]],
+        n_features: int,
+        sizes: Sequence[int] | None = None,
+        feature_names: list[str] | None = None,
+    ) -> None:
+        self.graph, self.keys = graph, keys
+        self.n_features, self.feature_names = n_features, feature_names
+        self.sizes = None if sizes is None else [int(n) for n in sizes]
+        self.name = uuid4().hex
+
+    @property
+    def n_rows(self) -> int | None:  # type: ignore[override]
+        """Number of rows; None before they were counted."""
+        return None if self.sizes is None else sum(self.sizes)
+
+    def task(self, i: int, load: bool = False) -> tuple[Any, ...]:
+        """Return the task that reads a partition."""
+        return (read, *self.keys[i], i, load)
+
+    def partition(self, i: int) -> Held:
+        """Return a partition, computed here and now.
+
+        Parameters
+        ----------
+        i : int
+        """
+        key = f"mercer-rows-{self.name}-{i}"
+        held: Held = Delayed(key, {**self.graph, key: self.task(i)}).compute()
+        return held
+
+    def blocks(self, rows: int) -> Iterator[Block]:
+        start = 0
+        for i in range(len(self.keys)):
+            held = self.partition(i)
+            if held.source is None:
+                continue
+            n = 0
+            for block in held.source.blocks(rows):
+                yield block._replace(start=start + n)
+                n += block.n
+            start += n

@@ -1,0 +1,137 @@
+"""Workers that die, freeze and are replaced while sums are made, and data that is lost for good."""
+
+import os
+import signal
+import threading
+import time
+
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import KilledWorker
+
+from cluster_work import slow_products
+from mercer.data import Arrays
+from mercer.distributed import as_source
+
+N, P = 960, 4
+STATE = np.random.default_rng(7).normal(size=(P, 3))
+SHARED = np.ones(30_000)
+X = np.random.default_rng(0).normal(size=(N, P))
+
+
+def source_of(client, **how):
+    # The rows are results of tasks, so that they can be had again.
+    rows = da.from_array(X, chunks=(80, P)).map_blocks(np.array)
+    return as_source(rows, rows.sum(axis=1), client=client, **how)
+
+
+def passed(source, file="", seconds=0.02, shared=SHARED):
+    return source.total(slow_products, shared, (seconds, str(file), STATE), rows=40)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(harmed):
+    sums = passed(source_of(harmed), seconds=0.0)
+    np.testing.assert_allclose(sums["X"], X.T @ (X @ STATE), rtol=1e-12)
+    return sums
+
+
+def assert_same_bits(a, b):
+    assert a.keys() == b.keys()
+    for name, value in a.items():
+        np.testing.assert_array_equal(value, b[name], err_msg=name)
+
+
+def trap(folder, number):
+    """Return a file that makes the first worker who meets it send itself a signal."""
+    file = folder / "trap"
+    file.write_text(str(int(number)))
+    return file
+
+
+@pytest.mark.parametrize("hold", [True, False])
+def test_a_worker_killed_in_the_middle_of_a_pass(harmed, undisturbed, tmp_path, hold):
+    source = source_of(harmed, hold=hold)
+    passed(source)
+    file = trap(tmp_path, signal.SIGKILL)
+    assert_same_bits(passed(source, file), undisturbed)
+    assert not file.exists()
+    assert_same_bits(passed(source), undisturbed)
+
+
+def test_a_worker_killed_in_the_first_pass(harmed, undisturbed, tmp_path):
+    assert_same_bits(passed(source_of(harmed), trap(tmp_path, signal.SIGKILL)), undisturbed)
+
+
+def test_all_workers_replaced_one_by_one(harmed, undisturbed):
+    source = source_of(harmed)
+    passed(source)
+    first = harmed.run(os.getpid)
+    over = threading.Event()
+
+    def replace():
+        for pid in first.values():
+            harmed.wait_for_workers(len(first))
+            os.kill(pid, signal.SIGKILL)
+            time.sleep(0.5)
+        harmed.wait_for_workers(len(first))
+        over.set()
+
+    killer = threading.Thread(target=replace)
+    killer.start()
+    passes = 0
+    while not over.is_set() or passes < 3:
+        assert_same_bits(passed(source), undisturbed)
+        passes += 1
+    killer.join()
+    assert not set(first.values()) & set(harmed.run(os.getpid).values())
+
+
+def test_a_frozen_worker_is_restarted(harmed, undisturbed, tmp_path):
+    harmed.wait_for_workers(2)
+    before = set(harmed.run(os.getpid).values())
+    source = source_of(harmed, patience=2.0)
+    passed(source)
+    start = time.monotonic()
+    assert_same_bits(passed(source, trap(tmp_path, signal.SIGSTOP)), undisturbed)
+    # Noticed after twice the patience at most; the nanny gives a process some seconds to end.
+    assert time.monotonic() - start < 60
+    harmed.wait_for_workers(2)
+    assert before - set(harmed.run(os.getpid).values())
+
+
+def test_work_that_kills_every_worker_ends_with_advice(harmed):
+    source = as_source(da.zeros((4, P), chunks=(4, P)), client=harmed)
+    allowed = harmed.run_on_scheduler(allow, 0)
+    with pytest.raises(KilledWorker) as caught:
+        source.total(deadly)
+    harmed.run_on_scheduler(allow, allowed)
+    assert "does not fit into the memory" in caught.value.__notes__[0]
+    harmed.wait_for_workers(2)
+
+
+def allow(failures, dask_scheduler):
+    """Set how often a task may lose its worker, and return how often it might before."""
+    before = dask_scheduler.allowed_failures
+    dask_scheduler.allowed_failures = failures
+    return before
+
+
+def deadly(block, shared, state):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_rows_that_were_only_scattered_are_lost_with_a_sentence(harmed, tmp_path):
+    harmed.wait_for_workers(2)
+    futures = harmed.scatter([X[:480], X[480:]])
+    source = as_source(futures, client=harmed)
+    file = trap(tmp_path, signal.SIGKILL)
+    with pytest.raises(RuntimeError, match="only scattered"):
+        passed(source, file)
+
+
+def test_sums_here_and_there_agree(undisturbed):
+    here = Arrays(X, X.sum(axis=1)).total(slow_products, SHARED, (0.0, "", STATE))
+    # 960 terms of size one, summed in another order.
+    np.testing.assert_allclose(here["X"], undisturbed["X"], rtol=0, atol=960 * 100 * 2**-52)

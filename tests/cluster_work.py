@@ -1,0 +1,69 @@
+"""Work for passes over sources that workers of a cluster can import."""
+
+import os
+import time
+
+import numpy as np
+from threadpoolctl import threadpool_info
+
+from mercer.data import Sums
+
+
+def products(block, shared, state):
+    """Sums whose bits depend on the order of addition, and on rows being where they belong."""
+    X = np.asarray(block.X, dtype=np.float64)
+    rows = block.start + np.arange(block.n)
+    out = Sums(n=block.n, X=X.T @ (X @ state), rows=rows @ X)
+    if block.y is not None:
+        out["y"] = X.T @ block.y
+    if block.s is not None:
+        out["s"] = X.T @ block.s
+    if shared is not None:
+        out["shared"] = block.n * shared.sum()
+    return out
+
+
+def slow_products(block, shared, state):
+    """Products that leave time to kill who computes them; state is (seconds, file, matrix).
+
+    Of all who come by, one kills or freezes itself, if `file` is there for it to take away.
+    """
+    seconds, file, matrix = state
+    time.sleep(seconds)
+    if file:
+        try:
+            with open(file) as stream:
+                number = int(stream.read())
+            os.unlink(file)
+        except FileNotFoundError:
+            pass
+        else:
+            os.kill(os.getpid(), number)
+    return products(block, shared, matrix)
+
+
+def failing(block, shared, state):
+    """Fail on the row with number `state`, and leave a note of every attempt in `shared`."""
+    if block.start <= state < block.start + block.n:
+        with open(shared, "a") as stream:
+            stream.write("x")
+        raise ValueError(f"row {state} is bad")
+    return Sums(n=block.n)
+
+
+def columns(block, shared, state):
+    """Names of columns and how many are texts, of blocks that are tables."""
+    return Sums(n=block.n, text=len(block.X.text))
+
+
+def threads(block, shared, state):
+    """The most threads that BLAS may use inside of work."""
+    time.sleep(0.01)
+    return Most(max([1] + [i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"]))
+
+
+class Most(int):
+    """A number whose sum is the larger one."""
+
+    def __add__(self, other):
+        return Most(max(self, other))
