@@ -253,6 +253,16 @@ def test_arrays_in_files(tmp_path):
     np.save(tmp_path / "y.npy", COLUMNS["y"])
     np.save(tmp_path / "s.npy", COLUMNS["s"])
     check(mercer.data.open(tmp_path / "X.npy", tmp_path / "y.npy", weight=tmp_path / "s.npy"))
+    with h5py.File(tmp_path / "one.h5", "w") as file:
+        file["X"] = X
+    assert mercer.data.open(tmp_path / "one.h5").n_rows == N  # the only array needs no name
+    zarr.create_array(tmp_path / "one.zarr", data=X)
+    assert mercer.data.open(tmp_path / "one.zarr").n_rows == N
+    words = np.array(["yes", "no"] * (N // 2), dtype=object)
+    with h5py.File(tmp_path / "words.h5", "w") as file:
+        file["X"], file["y"] = X, words
+    labels = next(mercer.data.open(f"{tmp_path}/words.h5::X", "y").blocks(2)).y
+    assert labels.tolist() == ["yes", "no"]
     with h5py.File(tmp_path / "data.h5", "w") as file:
         file["train/X"], file["train/y"], file["s"] = X, COLUMNS["y"], COLUMNS["s"]
     source = mercer.data.open(f"{tmp_path}/data.h5::train/X", "train/y", weight="s")
@@ -297,6 +307,10 @@ def test_arrays_of_several_files_and_with_fields(tmp_path):
         ("two.h5", {}, DataError, r"holds X, y; say which: '.*two.h5::X'"),
         ("two.h5::z", {}, DataError, "has no array 'z'; it has: X, y"),
         ("bad.zarr", {}, DataError, "cannot be read as a Zarr store"),
+        ("two.zarr", {}, DataError, "holds (X, y|y, X); say which"),
+        ("two.zarr::z", {}, DataError, "holds (X, y|y, X); say which"),
+        ("array.zarr::z", {}, DataError, "is an array, without others in it such as 'z'"),
+        (["X.npy", "X.npy"], {"target": "y"}, TypeError, "2 arrays cannot share a target"),
         ("x.csv", {"types": {"q": "string"}}, DataError, "has no column q"),
         ("none.parquet", {}, DataError, "there are no rows in"),
         ("twice.parquet", {}, ValueError, "different names"),
@@ -309,6 +323,10 @@ def test_what_cannot_be_opened_is_refused_in_words(tmp_path, path, options, erro
     np.save(tmp_path / "X.npy", X)
     with h5py.File(tmp_path / "two.h5", "w") as file:
         file["X"], file["y"] = X, COLUMNS["y"]
+    store = zarr.open_group(tmp_path / "two.zarr", mode="w")
+    store.create_array("X", data=X)
+    store.create_array("y", data=COLUMNS["y"])
+    zarr.create_array(tmp_path / "array.zarr", data=X)
     for name in ("x.unknown", "bad.npy", "bad.h5"):
         (tmp_path / name).write_text("nothing")
     (tmp_path / "bad.zarr").mkdir()

@@ -12,7 +12,20 @@ import pytest
 import scipy.sparse as sp
 import zarr
 
-from mercer.data import Block, Chain, DataError, Places, Table, as_source, draw, fingerprints
+import mercer.data
+from mercer.data import (
+    Block,
+    Chain,
+    DataError,
+    Places,
+    Table,
+    as_source,
+    draw,
+    fingerprints,
+    is_source,
+)
+from mercer.data.choice import Choice
+from mercer.data.frames import FRAMES
 from mercer.data.streams import rechunked
 
 N, P = 103, 3
@@ -266,3 +279,52 @@ def test_a_sample_of_a_table_is_that_of_its_rows():
     h = fingerprints(Table(table))
     pairs = {(x, w) for x, w in zip(table["x"].tolist(), words.tolist(), strict=True)}
     assert len(np.unique(h)) == len(pairs)
+
+
+def test_collections_of_dask_go_where_they_are(tmp_path):
+    da = pytest.importorskip("dask.array")
+    pytest.importorskip("distributed")
+    source = as_source(da.from_array(X, chunks=(40, P)), da.from_array(Y, chunks=40))
+    assert is_source(da.from_array(X))
+    total = source.total(product)
+    np.testing.assert_allclose(total, X.T.astype(float) @ Y, rtol=1e-12)
+    # Without a cluster, files are read here.
+    pd.DataFrame(COLUMNS).to_parquet(tmp_path / "x.parquet")
+    files = mercer.data.open(tmp_path / "x.parquet", "y")
+    assert as_source(files) is files
+    transformed = files.map(lambda block: block, ["p", "q", "r", "t"])
+    assert as_source(transformed) is transformed
+
+
+def product(block, shared, state):
+    return block.X.T.astype(float) @ block.y
+
+
+def test_columns_that_cannot_play_their_part_are_refused():
+    frame = pd.DataFrame({"w": ["a", "b"], "y": [1.0, 2.0], "v": ["c", "d"]})
+    for choice, sentence in (
+        ({"weight": "w"}, "weights are numbers; column 'w' is not"),
+        ({"target": ["y", "v"]}, "several targets are numbers; not all of y, v are"),
+        ({"target": ["y", "w", "v"]}, "no columns are left to be features"),
+    ):
+        with pytest.raises(DataError, match=sentence):
+            Choice.make(FRAMES["pandas"].kinds(frame), **choice)
+    assert Choice.make({"x": np.dtype("f4")}, dtype="f8").dtype == np.float64
+
+
+def test_numbers_of_other_types():
+    table = pa.table({
+        "d": pa.array([1, None, 3], pa.decimal128(5, 2)),
+        "n": pa.nulls(3),
+        "k": pa.array([10, 20, 10]).dictionary_encode(),
+        "b": pa.array([True, None, False]),
+    })  # fmt: skip
+    for data in (table, table.to_batches()[0]):
+        found = next(as_source(data).blocks(5)).X
+        expected = [[1, np.nan, 10, 1], [np.nan, np.nan, 20, np.nan], [3, np.nan, 10, 0]]
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_source_without_rows_has_no_sum():
+    with pytest.raises(ValueError, match="no rows"):
+        as_source(np.zeros((0, 2))).total(product)

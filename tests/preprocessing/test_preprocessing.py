@@ -35,6 +35,12 @@ WORDS = pd.DataFrame(
 Y = RNG.normal(size=N) + WORDS["k"]
 
 
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch):
+    """Let passes meet 400 rows in seven blocks."""
+    monkeypatch.setattr("mercer.preprocessing.base.BLOCK", 1)
+
+
 def rows_of(source, rows=33):
     blocks = list(source.blocks(rows))
     parts = [b.X.toarray() if sp.issparse(b.X) else b.X for b in blocks]
@@ -321,3 +327,24 @@ def test_passes_tell_how_far_they_are(capsys, monkeypatch):
 def test_frames_come_out_where_they_are_asked_for():
     frame = Encoder().set_output(transform="pandas").fit_transform(WORDS)
     assert list(frame.columns[:4]) == ["x", "colour_blue", "colour_green", "colour_red"]
+
+
+def test_names_pass_through_transformed_sources(tmp_path):
+    source = write(tmp_path)
+    filled = Imputer().fit_transform(source)
+    encoder = Encoder(columns=["code"], handle_unknown="error").fit(filled)
+    assert encoder.columns_ == [3]
+    assert not hasattr(encoder, "feature_names_in_")  # as if an array had come in between
+    assert encoder.transform(filled).feature_names[3].startswith("code_c")
+    with pytest.raises(DataError, match="not numbers: 'colour', 'code'"):
+        Scaler().fit(filled)
+
+
+def test_lists_and_tables_are_rows_too():
+    rows = [["red", 1.0], ["blue", 2.0]]
+    assert Encoder().fit_transform(rows).tolist() == [[0, 1, 1], [1, 0, 2]]
+    table = Table({"colour": np.array(["red", "blue"], dtype=object), "x": np.array([1.0, 2.0])})
+    encoder = Encoder().fit(table)
+    assert encoder.transform(table).tolist() == [[0, 1, 1], [1, 0, 2]]
+    assert isinstance(Imputer().fit(table).transform(table), Table)
+    assert Scaler().fit_transform(Table({"x": np.array([1.0, 3.0])})).tolist() == [[-1], [1]]

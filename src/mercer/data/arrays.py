@@ -84,7 +84,10 @@ def _sliceable(values: Any) -> Any:
     home = type(values).__module__.split(".")[0]
     if home in {"h5py", "zarr", "mercer"} and hasattr(values, "shape"):
         return values
-    return np.asarray(values)
+    array = np.asarray(values)
+    # Words beside numbers in nested lists: NumPy would make words of the numbers.
+    mixed = array.ndim == 2 and array.dtype.kind in "US"
+    return np.asarray(values, dtype=object) if mixed else array
 
 
 def _guessed(values: Any) -> Any:

@@ -58,11 +58,12 @@ class Moments:
         # Beyond 1e154 the variance is infinite, and of infinite values it is NaN: both are told.
         with np.errstate(over="ignore", invalid="ignore"):
             delta = other.mean - self.mean
+            mean = self.mean + delta * share
             squares = self.squares + other.squares + delta**2 * self.n * share
         return Moments(
             self.rows + other.rows,
             n,
-            self.mean + delta * share,
+            mean,
             squares,
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
