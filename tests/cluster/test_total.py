@@ -110,7 +110,7 @@ def test_what_is_shared_goes_to_a_worker_once(client, data):
         source.total(products, shared, STATE)
         # Equal content in another object is the same content.
         source.total(products, shared.copy(), STATE)
-    # Four passes of 15 partitions: summands of some hundred bytes, packed up in one or two thousand.
+    # Four passes of 15 partitions: summands of some hundred bytes, packed up in a thousand or two.
     assert outgoing() - before < 4 * 17 * 4096 < shared.nbytes
 
 

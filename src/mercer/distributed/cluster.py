@@ -106,7 +106,7 @@ class Cluster(Partitions):
 
     Parameters
     ----------
-    graph, keys, n_features, sizes, feature_names :
+    graph, keys, n_features, sizes, feature_names, places :
         As in :class:`Partitions`.
     client : distributed.Client
     hold : bool, default=True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import copy
 from typing import Any
 from uuid import uuid4
 
@@ -21,6 +22,10 @@ __all__ = ["as_source"]
 
 SHARE = 0.5
 """Of the memory of all workers, what rows may take that are held there; the rest is for work."""
+
+
+SMALLEST, LARGEST, PIECES = 2**14, 2**20, 64
+"""Rows of a piece of files, and how many pieces there are if these bounds permit it."""
 
 
 def as_source(
@@ -68,7 +73,7 @@ def as_source(
     settings: dict[str, Any]
     if isinstance(X, Mapped):
         inner = as_source(X.source, client=client, hold=hold, patience=patience)
-        return Mapped(inner, X.function, X.feature_names)
+        return Mapped(inner, X.function, X.feature_names if X.renamed else None)
     if isinstance(X, Source):
         if client is None or not hasattr(X, "pieces"):
             return X
@@ -94,16 +99,22 @@ def _memory(client: Client) -> float:
 
 
 def _pieces(source: Any) -> dict[str, Any]:
-    pieces = source.pieces()
-    name = uuid4().hex
+    """Return files in pieces that do not depend on the number of workers, nor do sums over them."""
+    n = source.n_rows
+    rows = LARGEST if n is None else min(LARGEST, max(SMALLEST, n // PIECES))
+    name, pieces = uuid4().hex, [copy(piece) for piece in source.pieces(rows)]
+    for piece in pieces:
+        # Partitions count their rows from zero.
+        piece.start = 0
     keys = [f"mercer-piece-{name}-{i}" for i in range(len(pieces))]
     return {
         "graph": dict(zip(keys, pieces, strict=True)),
         "keys": [(key, None, None) for key in keys],
         "n_features": source.n_features,
-        "sizes": None if source.n_rows is None else [piece.n_rows for piece in pieces],
+        "sizes": None if n is None else [piece.n_rows for piece in pieces],
         "feature_names": source.feature_names,
-        "nbytes": np.nan if source.n_rows is None else 8.0 * source.n_rows * source.n_features,
+        "places": source.places,
+        "nbytes": np.nan if n is None else 8.0 * n * (source.n_features + 1),
     }
 
 

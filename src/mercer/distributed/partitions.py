@@ -15,6 +15,7 @@ from dask.sizeof import sizeof
 from distributed.protocol.pickle import dumps, loads
 
 from mercer.data import Arrays, Block, Source, as_source
+from mercer.data.checks import Places
 from mercer.data.table import stack
 
 __all__ = ["Held", "Parcel", "Partitions", "read", "settled"]
@@ -166,6 +167,8 @@ class Partitions(Source):
     sizes : sequence of int, optional
         Rows of every partition, where they are known.
     feature_names : list of str, optional
+    places : Places, optional
+        Which files rows lie in.
 
     Examples
     --------
@@ -183,8 +186,9 @@ class Partitions(Source):
         n_features: int,
         sizes: Sequence[int] | None = None,
         feature_names: list[str] | None = None,
+        places: Places | None = None,
     ) -> None:
-        self.graph, self.keys = graph, keys
+        self.graph, self.keys, self.places = graph, keys, places
         self.n_features, self.feature_names = n_features, feature_names
         self.sizes = None if sizes is None else [int(n) for n in sizes]
         self.name = uuid4().hex
