@@ -3,6 +3,7 @@
 from mercer.reduced.base import Approximation, FeatureMap
 from mercer.reduced.centres import Centres, choose, grow
 from mercer.reduced.newton import Newton
+from mercer.reduced.normal import Chosen, NormalEquations, choose_C
 from mercer.reduced.nystrom import Nystrom, NystromMap
 from mercer.reduced.oracle import Oracle, Problem
 from mercer.reduced.panel import Panel
@@ -14,9 +15,11 @@ __all__ = [
     "Approximation",
     "Centres",
     "CheckpointError",
+    "Chosen",
     "Codes",
     "FeatureMap",
     "Newton",
+    "NormalEquations",
     "Nystrom",
     "NystromMap",
     "Oracle",
@@ -26,6 +29,7 @@ __all__ = [
     "RandomFeatures",
     "Values",
     "choose",
+    "choose_C",
     "grow",
     "random_features",
 ]

@@ -1,0 +1,319 @@
+"""Normal equations against dense smoothers, scikit-learn, and refits of every kind."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from mercer.data import as_source
+from mercer.kernels import Gaussian, ThinPlate
+from mercer.losses import Absolute, Hinge, Squared
+from mercer.reduced import (
+    Codes,
+    Newton,
+    NormalEquations,
+    NystromMap,
+    Oracle,
+    Passes,
+    Problem,
+    Values,
+    choose_C,
+    random_features,
+)
+from mercer.reduced.normal_sums import Whole, fold_of
+from mercer.reduced.oracle import held_out
+from mercer.regularizers.null_space import Constant, Empty, Polynomial
+from mercer.smoothing import AIC, BIC, GCV, Evidence, LeaveOneOut, MallowsCp, Spectral
+
+N, CS = 120, np.geomspace(1e-2, 1e3, 7)
+
+# Sums of n products and an eigendecomposition err by some n eps, kernel features by the root of the
+# condition number of K_ZZ, 1e6 at most, times eps. All of this is far below:
+TIGHT = {"rtol": 1e-7, "atol": 1e-9}
+
+# B'a is zero up to eps for each of the n summed numbers, whose sizes add up to the sum of c |r|: no
+# more than some ten times the objective here.
+ROUNDING = 10 * N * np.finfo(float).eps
+
+
+def sample(d=1, p=2, n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, p))
+    Y = np.sin(3 * X[:, :1]) * np.arange(1, d + 1) + X[:, 1:2] ** 2
+    s = rng.choice([0.0, 0.5, 1.0, 2.0], n)
+    return X, Y + 0.2 * rng.standard_normal((n, d)), s
+
+
+def equations(X, Y, s, phi, space, folds=1, rows=37, targets=None, **more):
+    source = as_source(X, Y, s)
+    passes = Passes(source, rows=rows)
+    targets = Values(Y.shape[1]) if targets is None else targets
+    problem = Problem(phi, space, targets, Squared(), np.ones(targets.k), X.shape[1], **more)
+    return NormalEquations.gather(problem, passes, folds), passes
+
+
+CASES = {
+    "one": (1, Constant(), Gaussian(0.7), True),
+    "no weights": (1, Constant(), Gaussian(0.7), False),
+    "outputs": (3, Constant(), Gaussian(0.7), True),
+    "nothing free": (2, Empty(), Gaussian(0.7), True),
+    "polynomials": (2, Polynomial(2), Gaussian(0.7), True),
+    "thin plate": (1, Polynomial(1), ThinPlate(), True),
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    d, space, kernel, weighted = CASES[request.param]
+    X, Y, s = sample(d)
+    phi = NystromMap(kernel, X[:25])
+    s = s if weighted else None
+    found, passes = equations(X, Y, s, phi, space)
+    Phi, P = phi.features(phi.raw(X)), space(X)
+    spectral = Spectral(Phi @ Phi.T, P, s)
+    return found, passes, Y, s, Phi, P, spectral
+
+
+def test_machine_is_that_of_the_dense_matrix(case):
+    found, passes, Y, s, Phi, P, spectral = case
+    W, b = found.coefficients(CS)
+    assert passes.count == 1
+    assert W.shape == (7, Phi.shape[1], Y.shape[1])
+    f = Phi @ W + P @ b
+    np.testing.assert_allclose(f, spectral.fitted(Y, CS), **TIGHT)
+    a, _ = spectral.coefficients(Y, CS)
+    np.testing.assert_allclose(W, Phi.T @ a, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(found.coefficients(2.0)[0], found.coefficients([2.0])[0][0])
+    weights = np.ones(N) if s is None else s
+    rss = np.einsum("n,cnk->ck", weights, (Y - f) ** 2)
+    np.testing.assert_allclose(found.residual_sum(CS), rss, **TIGHT)
+    objective = 0.5 * np.sum(W**2, axis=1) + 0.5 * CS[:, None] * rss
+    np.testing.assert_allclose(found.objective(CS), objective, **TIGHT)
+    freedom = spectral.degrees_of_freedom(CS)
+    np.testing.assert_allclose(found.degrees_of_freedom(CS)[:, 0], freedom, **TIGHT)
+
+
+def test_criteria_are_those_of_the_dense_matrix(case):
+    found, _, Y, s, _, P, spectral = case
+    live = N if s is None else int(np.sum(s > 0))
+    evidence = -found.log_evidence(CS) / (live - P.shape[1])
+    for j in range(Y.shape[1]):
+        y = Y[:, j]
+        for criterion, values in [
+            (GCV(), found.gcv(CS)),
+            (MallowsCp(0.04), found.mallows_cp(CS, 0.04)),
+            (AIC(), found.aic(CS)),
+            (BIC(), found.bic(CS)),
+            (Evidence(), evidence),
+        ]:
+            np.testing.assert_allclose(values[:, j], criterion.curve(spectral, y, CS), **TIGHT)
+
+
+@pytest.mark.parametrize("loss", [None, Absolute()], ids=str)
+def test_leaving_one_out_for_all_weights_takes_one_more_pass(case, loss):
+    found, passes, Y, *_, spectral = case
+    values = found.leave_one_out(passes, CS, loss)
+    assert passes.count == 2
+    for j in range(Y.shape[1]):
+        dense = LeaveOneOut(loss or Squared()).curve(spectral, Y[:, j], CS)
+        np.testing.assert_allclose(values[:, j], dense, **TIGHT)
+
+
+def test_leaving_one_out_is_what_refits_give():
+    X, Y, s = sample(n=30)
+    phi = NystromMap(Gaussian(0.7), X[:8])
+    found, passes = equations(X, Y, s, phi, Constant())
+    Phi, total = phi.features(phi.raw(X)), 0.0
+    for i in np.flatnonzero(s):
+        rest = np.delete(np.arange(30), i)
+        # Ridge minimizes |r|^2 + alpha |w|^2: alpha = 1/C.
+        refit = Ridge(alpha=1 / 3.0).fit(Phi[rest], Y[rest, 0], sample_weight=s[rest])
+        total += s[i] * abs(Y[i, 0] - refit.predict(Phi[i : i + 1])[0])
+    values = found.leave_one_out(passes, [3.0], Absolute())
+    np.testing.assert_allclose(values, total / s.sum(), **TIGHT)
+
+
+@pytest.mark.parametrize("loss", [None, Absolute()], ids=str)
+@pytest.mark.parametrize("space", [Constant(), Polynomial(1)], ids=str)
+def test_cross_validation_is_what_refits_give(loss, space):
+    X, Y, s = sample(2)
+    phi = NystromMap(Gaussian(0.7), X[:12])
+    found, passes = equations(X, Y, s, phi, space, folds=4)
+    values = found.cross_validate(CS, passes, loss)
+    assert passes.count == (1 if loss is None else 2)
+    fold = fold_of(X, 0, 4)
+    assert len(set(fold)) == 4
+    total = np.zeros((7, 2))
+    for f in range(4):
+        part, other = fold == f, fold != f
+        refit, _ = equations(X[other], Y[other], s[other], phi, space)
+        W, b = refit.coefficients(CS)
+        F = phi.features(phi.raw(X[part])) @ W + space(X[part]) @ b
+        cost = (loss or Squared()).value(np.broadcast_to(Y[part], F.shape), F)
+        total += np.einsum("n,cnk->ck", s[part], cost)
+    np.testing.assert_allclose(values, total / s.sum(), **TIGHT)
+    whole, _ = equations(X, Y, s, phi, space)
+    np.testing.assert_allclose(found.gcv(CS), whole.gcv(CS), **TIGHT)
+
+
+def test_classes_that_weigh_rows_differently_have_systems_of_their_own():
+    X, Y, s = sample()
+    labels = np.digitize(Y[:, 0], [0.0, 0.8])
+    book = np.array([[1.0, 1.0, 0.0], [-1.0, 0.0, 1.0], [0.0, -1.0, -1.0]])
+    targets = Codes(np.arange(3), book, np.array([1.0, 2.0, 0.5]))
+    phi = NystromMap(Gaussian(0.7), X[:15])
+    found, passes = equations(X, labels, s, phi, Constant(), targets=targets)
+    assert found.G.shape[1] == 3
+    W, b = found.coefficients(CS)
+    loo, gcv = found.leave_one_out(passes, CS), found.gcv(CS)
+    objective, gap = found.certificate(1.0)
+    assert np.all(gap < ROUNDING * objective)
+    for j in range(3):
+        code = book[labels, j]
+        weights = s * np.array([1.0, 2.0, 0.5])[labels] * (code != 0)
+        alone, own = equations(X, code[:, None], weights, phi, Constant())
+        one, free = alone.coefficients(CS)
+        np.testing.assert_allclose(W[:, :, j], one[:, :, 0], **TIGHT)
+        np.testing.assert_allclose(b[:, :, j], free[:, :, 0], **TIGHT)
+        np.testing.assert_allclose(gcv[:, j], alone.gcv(CS)[:, 0], **TIGHT)
+        np.testing.assert_allclose(loo[:, j], alone.leave_one_out(own, CS)[:, 0], **TIGHT)
+
+
+def test_certificate_is_that_of_a_pass():
+    X, Y, s = sample(2)
+    phi = NystromMap(Gaussian(0.7), X[:20])
+    found, passes = equations(X, Y, s, phi, Constant())
+    W, b = found.coefficients(5.0)
+    found.problem.C[:] = 5.0
+    value = Oracle(found.problem, passes, None).evaluate(W, b, np.ones(2), curved=False)
+    primal, gap = found.certificate(5.0)
+    np.testing.assert_allclose(primal, value.primal, rtol=1e-12)
+    assert np.all(gap < ROUNDING * primal)
+    assert np.all(value.gap < ROUNDING * primal)
+
+
+def test_newton_ends_where_the_equations_do():
+    X, Y, s = sample(2)
+    phi = NystromMap(Gaussian(0.7), X[:20])
+    found, passes = equations(X, Y, s, phi, Polynomial(1))
+    found.problem.C[:] = 4.0
+    start = np.zeros((phi.r, 2)), np.zeros((3, 2))
+    newton = Newton(tol=1e-12).minimize(Oracle(found.problem, passes, None), *start)
+    W, b = found.coefficients(4.0)
+    np.testing.assert_allclose(newton.W, W, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(newton.b, b, rtol=1e-5, atol=1e-6)
+
+
+def test_random_features():
+    X, Y, s = sample()
+    phi = random_features(Gaussian(0.7), 2, 40)
+    found, _ = equations(X, Y, s, phi, Constant())
+    refit = Ridge(alpha=1 / 3.0).fit(np.asarray(phi.raw(X)), Y[:, 0], sample_weight=s)
+    W, b = found.coefficients(3.0)
+    np.testing.assert_allclose(W[:, 0], refit.coef_, **TIGHT)
+    np.testing.assert_allclose(b[0, 0], refit.intercept_, **TIGHT)
+
+
+def test_held_out_rows_do_not_enter():
+    X, Y, s = sample()
+    phi = NystromMap(Gaussian(0.7), X[:10])
+    found, _ = equations(X, Y, s, phi, Constant(), held_out=0.3)
+    outside = held_out(X, 0, 0.3)
+    rest, _ = equations(X[~outside], Y[~outside], s[~outside], phi, Constant())
+    assert 0 < outside.sum() < N
+    np.testing.assert_allclose(found.gcv(CS), rest.gcv(CS), **TIGHT)
+
+
+def test_blocks_and_threads_do_not_matter():
+    X, Y, s = sample(2)
+    phi = NystromMap(Gaussian(0.7), X[:20])
+    one, _ = equations(X, Y, s, phi, Constant(), folds=3, rows=1000)
+    order = np.random.default_rng(1).permutation(N)
+    other, _ = equations(X[order], Y[order], s[order], phi, Constant(), folds=3, rows=7)
+    np.testing.assert_allclose(one.cross_validate(CS), other.cross_validate(CS), rtol=1e-10)
+    source = as_source(X, Y, s)
+    sums = [
+        NormalEquations.gather(one.problem, Passes(source, rows=7, n_jobs=jobs)).G
+        for jobs in (1, 3)
+    ]
+    assert np.array_equal(*sums)
+
+
+def test_a_large_map_travels_with_its_factor(monkeypatch):
+    X, *_ = sample()
+    phi = NystromMap(Gaussian(0.7), X[:20])
+    problem = Problem(phi, Constant(), Values(), Squared(), np.ones(1), 2)
+    monkeypatch.setattr("mercer.reduced.nystrom.DENSE", 5)
+    assert pickle.loads(pickle.dumps(problem)).map.R is None
+    there = pickle.loads(pickle.dumps(Whole(problem))).problem.map
+    np.testing.assert_array_equal(there.features(there.raw(X)), phi.features(phi.raw(X)))
+
+
+@pytest.mark.parametrize("criterion", ["gcv", "aic", "bic", "evidence", "cv", "loo"])
+def test_choice_is_least(criterion):
+    X, Y, s = sample(2)
+    phi = NystromMap(Gaussian(0.4), X[:40])
+    passes = Passes(as_source(X, Y, s), rows=50)
+    problem = Problem(phi, Constant(), Values(2), Squared(), np.ones(2), 2)
+    found = choose_C(problem, passes, criterion)
+    assert passes.count == (2 if criterion == "loo" else 1)
+    assert found.value <= np.min(found.values)
+    inside = 0 < np.argmin(found.values) < len(found.Cs) - 1
+    assert inside, "the range of weights is wide enough for noise of a fifth of the signal"
+    W, b = found.equations.coefficients(found.C)
+    np.testing.assert_array_equal(found.W, W)
+    np.testing.assert_array_equal(found.b, b)
+    given = found.equations.choose(criterion, CS, passes=passes)
+    assert given.C in CS
+    assert given.value == np.min(given.values)
+
+
+def test_range_of_weights_follows_scales():
+    X, Y, _ = sample()
+    freedoms = []
+    for kernel, s in [(Gaussian(0.7), 1.0), (100.0 * Gaussian(0.7), 1.0), (Gaussian(0.7), 0.01)]:
+        found, _ = equations(X, Y, np.full(N, s), NystromMap(kernel, X[:20]), Constant())
+        freedoms.append(found.degrees_of_freedom(found.Cs)[:, 0])
+    for freedom in freedoms[1:]:
+        np.testing.assert_allclose(freedom, freedoms[0], rtol=1e-4)
+    assert freedoms[0][0] < 1.1
+    assert freedoms[0][-1] > 20.5
+
+
+def test_dependent_free_columns_count_once():
+    X, Y, s = sample()
+    phi = NystromMap(Gaussian(0.7), X[:10])
+    one, _ = equations(X, Y, s, phi, Polynomial(1))
+    twice, _ = equations(X, Y, s, phi, Polynomial(1) + Constant())
+    assert twice.systems[0][0].rank == 3
+    np.testing.assert_allclose(twice.gcv(CS), one.gcv(CS), **TIGHT)
+
+
+def test_a_row_that_alone_determines_a_free_function_has_no_error():
+    X, Y, _ = sample()
+    s = np.ones(N)
+    s[2:] = 0.0
+    phi = NystromMap(Gaussian(0.7), X[:5])
+    found, passes = equations(X, Y, s, phi, Polynomial(1))
+    assert np.all(np.isinf(found.leave_one_out(passes, CS)))
+
+
+def test_refusals():
+    X, Y, s = sample()
+    phi = NystromMap(Gaussian(0.7), X[:5])
+    found, passes = equations(X, Y, s, phi, Constant())
+    problem = Problem(phi, Constant(), Values(), Hinge(), np.ones(1), 2)
+    for call, message in [
+        (lambda: NormalEquations.gather(problem, passes), "squared loss"),
+        (lambda: found.cross_validate(CS), "at least two folds"),
+        (lambda: found.choose("best"), "criterion must be one of"),
+        (lambda: found.choose("loo"), "give passes"),
+        (lambda: found.coefficients(-1.0), "positive"),
+        (
+            lambda: equations(X, Y, s, phi, Constant(), 2)[0].cross_validate(CS, None, Absolute()),
+            "give passes",
+        ),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()
