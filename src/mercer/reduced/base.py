@@ -55,6 +55,7 @@ class FeatureMap(ABC):
         A: Array,
         slopes: Callable[[Array, slice, Any], Array],
         single: bool = False,
+        rows: int | None = None,
     ) -> Array:
         """Return ``R' G`` with ``G = slopes(R A)`` for the raw values R of all rows, (m, j).
 
@@ -69,10 +70,12 @@ class FeatureMap(ABC):
             From R A of some rows, their slice, and R, to G (n_part, j).
         single : bool, default=False
             Raw values in float32.
+        rows : int, optional
+            Rows of a part.
         """
         total: Array | None = None
         A = A.astype(np.float32) if single else A
-        rows = max(16, PIECE // (self.m * (4 if single else 8)))
+        rows = rows or max(16, PIECE // (self.m * (4 if single else 8)))
         for start in range(0, X.shape[0], rows):
             part = slice(start, min(start + rows, X.shape[0]))
             R = self.raw(X[part], single)

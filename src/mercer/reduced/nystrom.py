@@ -86,8 +86,15 @@ class NystromMap(FeatureMap):
     def raw(self, X: Any, single: bool = False) -> Array:
         return self.panel.values(X, single=single)
 
-    def sweep(self, X: Any, A: Array, slopes: Slopes, single: bool = False) -> Array:
-        return self.panel.sweep(X, A, slopes, single)
+    def sweep(
+        self,
+        X: Any,
+        A: Array,
+        slopes: Slopes,
+        single: bool = False,
+        rows: int | None = None,
+    ) -> Array:
+        return self.panel.sweep(X, A, slopes, single, rows)
 
     def lift(self, W: Array) -> Array:
         alpha: Array = la.solve_triangular(self.R, W, check_finite=False)

@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
 
 from mercer.data.base import Block, Sums
 from mercer.data.sampling import Sample, fingerprints, sampled
+from mercer.kernels._single import pieces
 from mercer.losses.base import Loss
 from mercer.losses.smoothed import smoothed
 from mercer.reduced.base import DENSE, Array, FeatureMap
@@ -29,6 +31,12 @@ __all__ = ["ROWS", "Evaluation", "Oracle", "Problem", "held_out"]
 # Part of the weights that counts as curvature where a loss has none: keeps unpenalized directions
 # determined while every row lies on a straight piece of the loss.
 FLOOR = 1e-8
+
+# Rows whose losses are summed at once: each call of NumPy costs as much as some hundred numbers.
+LEDGER = 2048
+
+# Rows of a part where their curvature is summed: a product with few would read the sum too often.
+TALL = 1024
 
 # Rows for each feature that curvature is estimated from.
 ROWS = 10
@@ -120,6 +128,19 @@ def loss_of(loss: Loss, block: Block, rows: Any = None) -> Loss:
     )
 
 
+def rows_of(loss: Loss, rows: slice) -> Loss:
+    """Return the loss of some of the rows of a block, where each has parameters of its own."""
+    params = loss.get_params(deep=False)
+    if not any(np.ndim(value) == 2 and np.shape(value)[0] > 1 for value in params.values()):
+        return loss
+    return type(loss)(
+        **{
+            name: np.asarray(value)[rows] if np.ndim(value) == 2 and len(value) > 1 else value
+            for name, value in params.items()
+        }
+    )
+
+
 def columns_of(loss: Loss, columns: NDArray[np.intp]) -> Loss:
     """Return the loss of some of the problems, where each has parameters of its own."""
     params = loss.get_params(deep=False)
@@ -151,93 +172,142 @@ class Rounded:
     """
 
     def __init__(self, loss: Loss, state: dict[str, Any], columns: Any = slice(None)) -> None:
-        self.loss, self.smooth = loss, loss.smooth
+        self.loss, self.state, self.columns = loss, state, columns
         self.mu = state["mu"][None, columns]
         self.rounded = smoothed(loss, self.mu)
-        self.earlier: list[tuple[Array, Array, Array]] = []
-        if not self.smooth:
-            k = len(state["mu"])
-            for j, mu in enumerate(state["mu0"]):
-                part = slice(j * k, (j + 1) * k)
-                A, b = state["A0"][:, part], state["b0"][:, part]
-                self.earlier.append((A[:, columns], b[:, columns], mu[None, columns]))
+        self.earlier: list[tuple[Array, Array]] = []
+        if not loss.smooth and len(state["mu0"]):
+            h, k = state["mu0"].shape
+            A, b = (state[name].reshape(-1, h, k)[:, :, columns] for name in ("A0", "b0"))
+            self.A = A.reshape(len(A), -1)
+            self.A_single = self.A.astype(np.float32)
+            self.earlier = list(zip(b.swapaxes(0, 1), state["mu0"][:, None, columns], strict=True))
 
-    def centre(self, y: Array, R: Any, p: Array) -> Array | None:
+    def of(self, rows: slice) -> Rounded:
+        """Return the loss of some of the rows, where each has parameters of its own."""
+        loss = rows_of(self.loss, rows)
+        return self if loss is self.loss else Rounded(loss, self.state, self.columns)
+
+    def repeated(self, points: int) -> Rounded:
+        """Return the loss at several points, without what earlier ones tell."""
+        state = {"mu": np.tile(self.state["mu"], points), "mu0": self.state["mu0"][:0]}
+        k = len(self.state["mu"])
+        return Rounded(columns_of(self.loss, np.tile(np.arange(k), points)), state)
+
+    def centre(self, y: Array, R: Any, p: Array) -> Array:
         """Return the slopes that earlier points left for rows with these raw values."""
-        if not self.earlier:
-            return None
         v = np.zeros(y.shape)
-        values = R @ np.hstack([A for A, _, _ in self.earlier]).astype(R.dtype, copy=False)
+        values = R @ (self.A_single if R.dtype == np.float32 else self.A)
         k = y.shape[1]
-        for j, (_, b, mu) in enumerate(self.earlier):
+        for j, (b, mu) in enumerate(self.earlier):
             f = np.asarray(values[:, j * k : (j + 1) * k], dtype=np.float64) + p @ b
             met = mu > 0  # a problem that has fewer earlier points than others
             v = np.where(met, smoothed(self.loss, mu).gradient(y, f + mu * v), v)
         return v
 
 
+class Slopes:
+    """Slopes of rounded losses at one or several points, and where and around what they were taken.
+
+    Parameters
+    ----------
+    rounding : Rounded
+    Y, c : (n, k) arrays
+        Targets and weights of some rows.
+    P : (n, q) array
+    b : (q, j k) array
+    curvature : Curvature, optional
+        What curvatures at the only point are added to, with the weights `s` of the rows.
+    s : (n, 1) or (n, k) array
+    """
+
+    def __init__(
+        self,
+        rounding: Rounded,
+        Y: Array,
+        c: Array,
+        P: Array,
+        b: Array,
+        curvature: Curvature | None,
+        s: Array,
+    ) -> None:
+        self.points = b.shape[1] // Y.shape[1]
+        self.rounding = rounding if self.points == 1 else rounding.repeated(self.points)
+        self.first, self.Y = rounding, Y
+        self.y, self.c = np.tile(Y, self.points), np.tile(c, self.points)
+        self.P, self.b, self.curvature, self.s = P, b, curvature, s
+        self.F, self.v = np.empty_like(self.y), np.empty_like(self.y)
+        self.before = np.zeros_like(self.y) if rounding.earlier else None
+
+    def __call__(self, F: Array, part: slice, R: Any) -> Array:
+        F = self.F[part] = F + self.P[part] @ self.b
+        y, rounding = self.y[part], self.rounding.of(part)
+        if self.before is not None:
+            before = self.first.of(part).centre(self.Y[part], R, self.P[part])
+            self.before[part] = np.tile(before, self.points)
+            F = F + rounding.mu * self.before[part]
+        v = self.v[part] = rounding.rounded.gradient(y, F)
+        if self.curvature is not None:
+            D = np.broadcast_to(rounding.rounded.curvature(y, F), F.shape)
+            self.curvature.add(D, self.s[part], self.P[part], R)
+        return np.asarray(self.c[part] * v)
+
+    def sums(self) -> Sums:
+        """Return what adds up to value and gap."""
+        y, c, P, F, v = self.y, self.c, self.P, self.F, self.v
+        loss, rounded, mu = self.rounding.loss, self.rounding.rounded, self.rounding.mu
+        G, shifted = c * v, F
+        if self.before is not None:
+            shifted = F + mu * self.before
+        smooth = rounded.value(y, shifted)
+        if self.before is not None:
+            smooth -= 0.5 * mu * self.before**2
+        value = smooth if loss.smooth else loss.value(y, F)
+        young = np.zeros(1)
+        if not loss.smooth:
+            young = np.maximum(value + loss.conjugate(y, v) - v * F, 0.0)
+        return Sums(
+            free=P.T @ G,
+            size=np.abs(P).T @ np.maximum(np.abs(G), 1e-6 * c),
+            smooth=np.sum(c * smooth, axis=0),
+            loss=np.sum(c * value, axis=0),
+            young=np.sum(c * young, axis=0),
+        )
+
+    def curved(self) -> NDArray[np.bool_]:
+        """Answer which rows are curved for which of the problems, at the only point."""
+        F = self.F if self.before is None else self.F + self.rounding.mu * self.before
+        D = np.broadcast_to(self.rounding.rounded.curvature(self.y, F), F.shape)
+        return np.asarray((D > 0) & (self.c > 0))
+
+
 def evaluate(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
     """Return value, slopes and gap at several points, and what tells the curvature at one."""
     X, Y, s, P, loss = problem.admit(block)
     A, b = state["A"], state["b"]
-    points, q, k = A.shape[1] // problem.k, P.shape[1], A.shape[1]
     rounding = Rounded(loss, state)
-    rounded, mu = rounding.rounded, rounding.mu
-    if points > 1:
-        mu = np.tile(mu, points)
-        rounded = smoothed(loss, mu)
-    c = np.tile(np.broadcast_to(s * problem.C, Y.shape), points)
-    sums = Sums(
-        n=np.array(block.n),
-        free=np.zeros((q, k)),
-        size=np.zeros((q, k)),
-        smooth=np.zeros(k),
-        loss=np.zeros(k),
-        young=np.zeros(k),
-        active=np.zeros(problem.k),
-    )
-    curvature = Curvature(problem, s, P) if state["dense"] else None
-    curved = np.zeros(block.n, dtype=bool)
-
-    def slopes(F: Array, part: slice, R: Any) -> Array:
-        y, w = np.tile(Y[part], points), c[part]
-        F = F + P[part] @ b
-        shifted, before = F, rounding.centre(Y[part], R, P[part])
-        if before is not None:
-            before = np.tile(before, points)
-            shifted = F + mu * before
-        v = rounded.gradient(y, shifted)
-        G = w * v
-        sums["free"] += P[part].T @ G
-        sums["size"] += np.abs(P[part]).T @ np.maximum(np.abs(G), 1e-6 * w)
-        smooth = rounded.value(y, shifted)
-        if before is not None:
-            smooth = smooth - 0.5 * mu * before**2
-        sums["smooth"] += np.sum(w * smooth, axis=0)
-        if loss.smooth:
-            sums["loss"] = sums["smooth"]
-        else:
-            value = loss.value(y, F)
-            sums["loss"] += np.sum(w * value, axis=0)
-            young = np.maximum(value + loss.conjugate(y, v) - v * F, 0.0)
-            sums["young"] += np.sum(w * young, axis=0)
-        if points == 1:
-            D = np.broadcast_to(rounded.curvature(y, shifted), F.shape)
-            live = (D > 0) & (w > 0)
-            sums["active"] += np.sum(live, axis=0)
-            curved[part] = live.any(axis=1)
-            if curvature is not None:
-                curvature.add(D, part, R)
-        return G
-
-    sums["raw"] = problem.map.sweep(X, A, slopes)
-    if curvature is not None:
-        sums["H"] = curvature.H
+    c = np.broadcast_to(s * problem.C, Y.shape)
+    total = Curvature(problem, s, P) if state["dense"] else None
+    sums: Sums | None = None
+    curved = []
+    for rows in pieces(0, block.n, LEDGER):
+        slopes = Slopes(rounding.of(rows), Y[rows], c[rows], P[rows], b, total, s[rows])
+        raw = problem.map.sweep(X[rows], A, slopes)
+        part = slopes.sums() | {"raw": raw}
+        if slopes.points == 1:
+            curved.append(slopes.curved())
+            part["active"] = np.sum(curved[-1], axis=0, dtype=float)
+        sums = Sums(part) if sums is None else sums + Sums(part)
+    assert sums is not None
+    sums["n"] = np.array(block.n)
+    sums.setdefault("active", np.zeros(problem.k))
+    if total is not None:
+        sums["H"] = total.total
     if state["sample"]:
-        rows = np.flatnonzero(curved)
-        y, w = (None if part is None else np.asarray(part)[rows] for part in (block.y, block.s))
-        some = sampled(Block(X[rows], y, w, 0), state["sample"], problem.seed + 2)
-        sums["sample"] = replace(some, rows=block.start + rows[some.rows])
+        some = np.flatnonzero(np.vstack(curved).any(axis=1))
+        y, w = (None if part is None else np.asarray(part)[some] for part in (block.y, block.s))
+        drawn = sampled(Block(X[some], y, w, 0), state["sample"], problem.seed + 2)
+        sums["sample"] = replace(drawn, rows=block.start + some[drawn.rows])
     return sums
 
 
@@ -245,14 +315,14 @@ class Curvature:
     """The sum of ``d u u'`` over rows, u their features and free columns."""
 
     def __init__(self, problem: Problem, s: Array, P: Array) -> None:
-        self.problem, self.s, self.P = problem, s, P
+        self.problem = problem
         self.alike = problem.loss.quadratic and s.shape[1] == 1
         n, size = (1 if self.alike else problem.k), problem.map.r + P.shape[1]
         self.H = np.zeros((n, size, size))
 
-    def add(self, D: Array, part: slice, R: Any) -> None:
-        """Add rows with raw values R and curvatures D of the loss."""
-        weights = self.s[part] if self.alike else self.s[part] * (D + FLOOR) * self.problem.C
+    def add(self, D: Array, s: Array, P: Array, R: Any) -> None:
+        """Add rows with weights, free columns, raw values R and curvatures D of the loss."""
+        weights = s if self.alike else s * (D + FLOOR) * self.problem.C
         features = None
         for j in range(len(self.H)):
             w = weights[:, j]
@@ -265,8 +335,15 @@ class Curvature:
                 # Most rows are curved for several problems: their features are made once.
                 features = self.problem.map.features(R) if features is None else features
                 phi = features[rows]
-            U = np.hstack([phi, self.P[part][rows]]) * np.sqrt(w[rows])[:, None]
-            self.H[j] += U.T @ U
+            U = np.hstack([phi, P[rows]])
+            U *= np.sqrt(w[rows])[:, None]
+            # Half of the sum, added where it is: a product of its own would be memory to read.
+            dsyrk(1.0, U.T, beta=1.0, c=self.H[j].T, overwrite_c=1)
+
+    @property
+    def total(self) -> Array:
+        """The sums so far, (k, size, size)."""
+        return self.H + np.tril(self.H, -1).transpose(0, 2, 1)
 
 
 def curvature(problem: Problem, state: dict[str, Any], sample: Sample) -> Array:
@@ -277,14 +354,15 @@ def curvature(problem: Problem, state: dict[str, Any], sample: Sample) -> Array:
     total = Curvature(problem, s, P)
 
     def slopes(F: Array, part: slice, R: Any) -> Array:
-        before = rounding.centre(Y[part], R, P[part])
-        F = F + P[part] @ state["b"]
-        shifted = F if before is None else F + rounding.mu * before
-        total.add(np.broadcast_to(rounding.rounded.curvature(Y[part], shifted), F.shape), part, R)
+        own, y, p = rounding.of(part), Y[part], P[part]
+        F = F + p @ state["b"]
+        if own.earlier:
+            F = F + own.mu * own.centre(y, R, p)
+        total.add(np.broadcast_to(own.rounded.curvature(y, F), F.shape), s[part], p, R)
         return F[:, :0]
 
-    problem.map.sweep(X, state["A"], slopes)
-    return total.H
+    problem.map.sweep(X, state["A"], slopes, rows=TALL)
+    return total.total
 
 
 def score(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
@@ -298,7 +376,8 @@ def score(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
 
     def slopes(F: Array, part: slice, R: Any) -> Array:
         nonlocal total
-        total = total + np.sum(w[part] * loss.value(Y[part], F + P[part] @ state["b"]), axis=0)
+        own = rows_of(loss, part)
+        total = total + np.sum(w[part] * own.value(Y[part], F + P[part] @ state["b"]), axis=0)
         return F[:, :0]
 
     problem.map.sweep(X, state["A"], slopes)
@@ -322,10 +401,11 @@ def product(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
         nonlocal free
         p, D = P[part], c[part]
         if not quadratic:
+            own = rounding.of(part)
             at = F[:, len(columns) :] + p @ state["b"]
-            before = rounding.centre(Y[part], R, p)
-            at = at if before is None else at + rounding.mu * before
-            D = D * (rounding.rounded.curvature(Y[part], at) + FLOOR)
+            if own.earlier:
+                at = at + own.mu * own.centre(Y[part], R, p)
+            D = D * (own.rounded.curvature(Y[part], at) + FLOOR)
         G: Array = D * (F[:, : len(columns)] + p @ b)
         free = free + p.T @ G
         return G
