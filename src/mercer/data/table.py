@@ -117,10 +117,14 @@ def factorized(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
     if values.dtype != object:
         different, codes = np.unique(values, return_inverse=True)
         return different.tolist(), codes.astype(np.intp, copy=False)
-    seen: dict[Any, int] = {}
-    items = [None if item != item else item for item in values.tolist()]
-    codes = np.fromiter((seen.setdefault(item, len(seen)) for item in items), np.intp, len(items))
-    return list(seen), codes
+    items = values.tolist()
+    keys: dict[Any, int] = {}
+    # NaN is a different key in every object that holds it; all of them are one value.
+    index = {
+        item: keys.setdefault(None if item != item else item, len(keys))
+        for item in dict.fromkeys(items)
+    }
+    return list(keys), np.fromiter(map(index.__getitem__, items), np.intp, len(items))
 
 
 def hashes(values: NDArray[Any]) -> NDArray[np.uint64]:
