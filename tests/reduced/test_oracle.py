@@ -1,0 +1,169 @@
+"""Sums over blocks are those of all rows written out, and the gap is one of primal and dual."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mercer.data import as_source, draw
+from mercer.data.base import Block
+from mercer.kernels import Gaussian
+from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Pinball, Squared
+from mercer.losses.smoothed import smoothed
+from mercer.reduced.nystrom import NystromMap
+from mercer.reduced.oracle import Oracle, Problem, evaluate
+from mercer.reduced.passes import Passes
+from mercer.reduced.targets import Values
+from mercer.regularizers.null_space import Constant
+
+Array = np.ndarray
+# More rows than are summed at once.
+N, M, K = 2500, 12, 2
+EPS = np.finfo(float).eps
+
+LOSSES: dict[str, Callable[[], Loss]] = {
+    "squared": Squared,
+    "logistic": Logistic,
+    "hinge": Hinge,
+    "tube for each problem": lambda: EpsilonInsensitive(np.array([[0.1, 0.4]])),
+    "level for each row": lambda: Pinball(np.linspace(0.1, 0.9, N)),
+}
+
+
+def at_rows(loss: Loss) -> Loss:
+    """Return the loss with parameters of rows as columns."""
+    params = loss.get_params(deep=False)
+    return type(loss)(
+        **{k: np.reshape(v, (-1, 1)) if np.ndim(v) == 1 else v for k, v in params.items()}
+    )
+
+
+@pytest.fixture
+def sample() -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 3))
+    Y = np.where(X[:, :K] + 0.3 * rng.normal(size=(N, K)) > 0, 1.0, -1.0)
+    return X, Y, rng.uniform(0.5, 2.0, N)
+
+
+def problem(X: Array, loss: Loss) -> Problem:
+    phi = NystromMap(Gaussian(1.5), X[:M])
+    return Problem(phi, Constant(), Values(K), loss, np.array([0.5, 2.0]), 3)
+
+
+def state(A: Array, b: Array, mu: float, h: int, dense: bool = False) -> dict[str, Any]:
+    """Return a state with h earlier points."""
+    rng = np.random.default_rng(5)
+    return {
+        "A": A,
+        "b": b,
+        "mu": np.full(K, mu),
+        "dense": dense,
+        "sample": 0,
+        "A0": rng.normal(size=(M, h * K)),
+        "b0": rng.normal(size=(1, h * K)),
+        "mu0": np.array([[0.5, 0.3], [0.2, 0.0]])[:h],
+    }
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("points", [1, 3])
+@pytest.mark.parametrize("earlier", [0, 2])
+def test_sums_written_out(
+    name: str, points: int, earlier: int, sample: tuple[Array, Array, Array]
+) -> None:
+    X, Y, s = sample
+    asked = problem(X, LOSSES[name]())
+    loss = at_rows(asked.loss)
+    rng = np.random.default_rng(1)
+    A, b = rng.normal(size=(M, points * K)), rng.normal(size=(1, points * K))
+    given = state(A, b, 0.3, earlier, dense=points == 1)
+    sums = evaluate(Block(X, Y, s, 0), asked, given)
+
+    R, mu, c = asked.map.raw(X), given["mu"], s[:, None] * asked.C
+    before = np.zeros((N, K))
+    if not loss.smooth:
+        for j in range(earlier):
+            columns = slice(j * K, (j + 1) * K)
+            f = R @ given["A0"][:, columns] + given["b0"][:, columns]
+            width = given["mu0"][j]
+            for i in np.flatnonzero(width):
+                # Each problem alone, because losses may have a parameter for each.
+                one = smoothed(loss, width[i])
+                before[:, i] = one.gradient(Y, f + width[i] * before)[:, i]
+    expected: dict[str, list[Array]] = {
+        key: [] for key in ("raw", "free", "smooth", "loss", "young")
+    }
+    for p in range(points):
+        columns = slice(p * K, (p + 1) * K)
+        f = R @ A[:, columns] + b[:, columns]
+        rounded = smoothed(loss, mu[None])
+        shift = mu * before if not loss.smooth else 0.0
+        v = rounded.gradient(Y, f + shift)
+        expected["raw"].append(R.T @ (c * v))
+        expected["free"].append(np.sum(c * v, axis=0, keepdims=True))
+        smooth = rounded.value(Y, f + shift) - 0.5 * (mu * before**2 if not loss.smooth else 0.0)
+        expected["smooth"].append(np.sum(c * smooth, axis=0))
+        expected["loss"].append(np.sum(c * loss.value(Y, f), axis=0))
+        if not loss.smooth:
+            excess = loss.value(Y, f) + loss.conjugate(Y, v) - v * f
+            assert excess.min() >= -1e-12  # Fenchel and Young
+            expected["young"].append(np.sum(c * np.maximum(excess, 0.0), axis=0))
+    for key, parts in expected.items():
+        if parts:
+            # Sums of N terms in another order, of numbers of about 10.
+            exact = np.concatenate(parts, axis=-1)
+            np.testing.assert_allclose(sums[key], exact, rtol=1e-11, atol=N * 100 * EPS)
+    if points == 1:
+        D = np.broadcast_to(rounded.curvature(Y, f + shift), f.shape)
+        np.testing.assert_array_equal(sums["active"], np.count_nonzero(D > 0, axis=0))
+        U = np.hstack([asked.map.features(R), np.ones((N, 1))])
+        for j, H in enumerate(sums["H"]):
+            quadratic = asked.loss.quadratic
+            w = s if quadratic else c[:, j] * np.where(D[:, j] > 0, D[:, j] + 1e-8, 0.0)
+            np.testing.assert_allclose(H, (U.T * w) @ U, rtol=1e-9, atol=1e-9 * np.abs(H).max())
+
+
+def test_parts_of_the_rows_add_up(sample: tuple[Array, Array, Array]) -> None:
+    X, Y, s = sample
+    asked = problem(X, Hinge())
+    rng = np.random.default_rng(1)
+    given = state(rng.normal(size=(M, K)), rng.normal(size=(1, K)), 0.3, 2, dense=True)
+    whole = evaluate(Block(X, Y, s, 0), asked, given)
+    halves = [
+        evaluate(Block(X[part], Y[part], s[part], part.start), asked, given)
+        for part in (slice(0, 999), slice(999, N))
+    ]
+    both = halves[0] + halves[1]
+    for key, value in whole.items():
+        np.testing.assert_allclose(both[key], value, rtol=1e-10, atol=N * 100 * EPS)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_products_with_the_curvature_are_differences_of_slopes(
+    name: str, sample: tuple[Array, Array, Array]
+) -> None:
+    X, Y, s = sample
+    asked = problem(X, LOSSES[name]())
+    passes = Passes(as_source(X, Y, s), n_jobs=1)
+    oracle = Oracle(asked, passes, draw(as_source(X, Y, s), N, 0))
+    rng = np.random.default_rng(2)
+    r = asked.map.r
+    # Coefficients of slopes that no rounding makes even: all kinks are wide.
+    W, b, mu = rng.normal(size=(r, K)), rng.normal(size=(1, K)), np.full(K, 50.0)
+    V, vb = rng.normal(size=(r, K)), rng.normal(size=(1, K))
+    columns = np.arange(K)
+    Hw, Hb = oracle.product(W, b, mu, V, vb, columns, single=False)
+    t = 1e-5
+    up, down = (oracle.evaluate(W + d * V, b + d * vb, mu) for d in (t, -t))
+    slope_w, slope_b = (up.gw - down.gw) / (2 * t), (up.gb - down.gb) / (2 * t)
+    # Slopes of N rows of weight 4 are known to 1e-16 of their sizes, over t, and 1e-8 of the weights
+    # counts as curvature. Of the rows 3 N t cross a border between pieces of a loss, where
+    # the curvature jumps by 1/50 at most and the values change by 3 or so.
+    bound = 1e-3 if asked.loss.smooth else 0.1
+    np.testing.assert_allclose(Hw, slope_w, rtol=0, atol=bound)
+    np.testing.assert_allclose(Hb, slope_b, rtol=0, atol=bound)
+    single = oracle.product(W, b, mu, V, vb, columns, single=True)
+    # float32 values are off by 1e-6 of at most M numbers, lowered by features of length one.
+    assert np.abs(single[1] - Hb).max() <= 1e-5 * np.abs(Hb).max() + N * 1e-5
