@@ -204,6 +204,7 @@ def test_structured_and_object_arrays_are_tables():
         (lambda: as_source(pd.DataFrame(X, columns=NAMES), Y[:4]), DataError, "y has 4"),
         (lambda: as_source(pl.DataFrame(COLUMNS).lazy(), Y), TypeError, "names of its columns"),
         (lambda: as_source(pa.table(COLUMNS).to_reader()), TypeError, "gives its batches once"),
+        (lambda: as_source(pd.DataFrame(X, columns=["a", "b", "a"])), DataError, "different names"),
         (lambda: Table({}), DataError, "at least one column"),
         (lambda: Table({"a": [1], "b": [1, 2]}), DataError, "one length"),
         (lambda: Table({"a": [[1]]}), DataError, "one-dimensional"),

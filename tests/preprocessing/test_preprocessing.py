@@ -262,6 +262,8 @@ def test_columns_are_chosen_by_name_number_or_kind():
         Encoder().fit(WORDS).transform(WORDS.assign(x="one"))
     with pytest.raises(ValueError, match="requires y to be passed"):
         Encoder("target").fit(as_source(WORDS))
+    with pytest.raises(DataError, match="one target a row"):
+        Encoder("target").fit(WORDS, np.zeros((N, 2)))
     plain = as_source(WORDS, Y.to_numpy().astype(int))
     encoder = Encoder("target", target_type="continuous").fit(plain)
     assert not hasattr(encoder, "classes_")

@@ -120,6 +120,8 @@ class Frame(Source):
     def __init__(self, frame: Any, adapter: Adapter, y: Any = None, s: Any = None) -> None:
         self.frame, self.adapter = frame, adapter
         kinds = adapter.kinds(frame)
+        if len(kinds) < frame.shape[1]:
+            raise DataError(f"columns have different names; these do not: {list(frame.columns)}")
         named = isinstance(y, str) or (_is_names(y) and all(name in kinds for name in y))
         weight = s if isinstance(s, str) else None
         self.choice = Choice.make(kinds, y if named else None, weight=weight)

@@ -90,7 +90,9 @@ def predict(
     """
     wanted = getattr(machine, "feature_names_in_", None)
     kept = [columns] if isinstance(columns, str) else list(columns or [])
-    source = _reading(as_source(source), None if wanted is None else list(wanted), kept)
+    # Rows are read here, where the file is, also if there is a cluster.
+    source = source if isinstance(source, Source) else as_source(source)
+    source = _reading(source, None if wanted is None else list(wanted), kept)
     path = Path(to)
     kind = FILES.get(path.suffix.lower())
     if kind is None and path.suffix and not path.is_dir():

@@ -160,16 +160,24 @@ class Files(Chain):
         fixed = {name: _kind_of(c[name] for c in constants) for name in constants[0]}
         named = {*listed(target), *listed(features), *listed(weight), *listed(keep)}
         only = None if features is None else named
-        self.kinds = _merged([footer.schema for footer in footers], paths, only) | fixed
+        # Of a hundred thousand files most look the same: what they hold is worked out once.
+        keys = [footer.schema.remove_metadata().serialize().to_pybytes() for footer in footers]
+        first = {key: k for k, key in reversed([*enumerate(keys)])}
+        different = sorted(first.values())
+        schemas = [footers[k].schema for k in different]
+        self.kinds = _merged(schemas, [paths[k] for k in different], only) | fixed
+        read = {keys[k]: _settled(footers[k].schema, self.kinds) for k in different}
         choice = Choice.make(self.kinds, target, features, weight, keep, dtype)
         pieces: list[Piece] = []
         self.groups = [footer.groups for footer in footers]
-        self._pages = [footer.pages for footer in footers]
+        self._pages: dict[str, int] = {}
+        for footer in footers:
+            for name, size in footer.pages.items():
+                self._pages[name] = max(size, self._pages.get(name, 0))
         start: int | None = 0
-        for file, footer, constant in zip(files, footers, constants, strict=True):
+        for file, footer, key, constant in zip(files, footers, keys, constants, strict=True):
             n = None if footer.groups is None else sum(footer.groups)
-            schema = pa.schema([pa.field(f.name, _settled(f, self.kinds)) for f in footer.schema])
-            pieces.append(Piece(format, file, schema, choice, None, n, start, constant))
+            pieces.append(Piece(format, file, read[key], choice, None, n, start, constant))
             start = None if n is None or start is None else start + n
         super().__init__(pieces, paths)
 
@@ -179,8 +187,7 @@ class Files(Chain):
     @property
     def reading_bytes(self) -> int:  # type: ignore[override]
         """About how much memory reading takes beside the blocks."""
-        needed = self.sources[0].choice.needed
-        return max(sum(pages.get(name, 0) for name in needed) for pages in self._pages)
+        return sum(self._pages.get(name, 0) for name in self.sources[0].choice.needed)
 
     def _read(self, rows: int) -> Iterator[Block]:
         for piece in self.sources:
@@ -316,11 +323,15 @@ def _merged(schemas: Sequence[Any], paths: Sequence[str], only: set[str] | None)
     return result
 
 
-def _settled(field: Any, found: dict[str, Any]) -> Any:
-    """Return the type a column is read as: that of other files if this one has no value in it."""
-    if not pa.types.is_null(field.type):
-        return field.type
-    return pa.string() if found.get(field.name) == OBJECT else pa.float64()
+def _settled(schema: Any, found: dict[str, Any]) -> Any:
+    """Return the types columns are read as: those of other files where one has no value at all."""
+    fields = []
+    for field in schema:
+        words = found.get(field.name) == OBJECT
+        empty = pa.types.is_null(field.type)
+        kind = (pa.string() if words else pa.float64()) if empty else field.type
+        fields.append(pa.field(field.name, kind))
+    return pa.schema(fields)
 
 
 def _words(kind: Any) -> str:

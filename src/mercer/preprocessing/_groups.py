@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.data import Block, fingerprints
+from mercer.data import Block, DataError, fingerprints
 from mercer.data.categories import column_of
 from mercer.data.table import factorized
 
@@ -88,6 +88,8 @@ def grouped(block: Block, shared: tuple[tuple[int, ...], int, Any], state: None)
     """
     columns, cv, classes = shared
     targets = np.asarray(block.y)
+    if targets.ndim != 1:
+        raise DataError(f"one target a row encodes categories; these have shape {targets.shape}")
     if classes is None:
         Y = targets.astype(np.float64)[:, None]
     else:
