@@ -124,9 +124,7 @@ def _layout(machine: Any, coef: Array) -> tuple[NDArray[np.intp], NDArray[np.boo
         return np.zeros(n, dtype=np.intp), np.ones((1, coef.shape[1]), dtype=bool), coef
     k = len(machine.classes_)
     if isinstance(machine, LSSVC):
-        classes = getattr(machine, "_support_classes", None)
-        groups = machine._labels[machine.support_] if classes is None else classes
-        return np.asarray(groups, dtype=np.intp), np.ones((k, coef.shape[1]), dtype=bool), coef
+        return _support_classes(machine), np.ones((k, coef.shape[1]), dtype=bool), coef
     groups = np.repeat(np.arange(k), machine._n_support)
     if k == 2:
         return groups, np.ones((2, 1), dtype=bool), coef
@@ -136,6 +134,18 @@ def _layout(machine: Any, coef: Array) -> tuple[NDArray[np.intp], NDArray[np.boo
         allowed[[i, j], d] = True
         A[groups == i, d], A[groups == j, d] = coef[groups == i, j - 1], coef[groups == j, i]
     return groups, allowed, A
+
+
+def _support_classes(machine: Any) -> NDArray[np.intp]:
+    """Return the class of every support vector, of one that is no sample the predicted one."""
+    known = getattr(machine, "_support_classes", None)
+    if known is not None:
+        return np.asarray(known, dtype=np.intp)
+    labels, support = getattr(machine, "_labels", None), np.asarray(machine.support_)
+    if labels is not None and np.all(support >= 0) and np.all(support < len(labels)):
+        return np.asarray(labels[support], dtype=np.intp)
+    found = machine._chosen(machine.decision_function(machine.support_vectors_))
+    return np.asarray(found, dtype=np.intp)
 
 
 def _laid_out(machine: Any, terms: Terms) -> Array:

@@ -16,7 +16,8 @@ from mercer.compression.preimage import search
 from mercer.compression.pursuit import Pursuit, projected
 from mercer.compression.stratified import Strata, draw_terms, stratify
 from mercer.compression.supremum import (
-    BATCH,
+    SLACK,
+    Shared,
     Worst,
     as_rows,
     cover,
@@ -214,7 +215,8 @@ class _Compressor:
             self.source = as_source(X).checked()
         else:
             self.points = seen.machine._check_new(X)
-        self.shared = (self.f, BATCH)
+        self.slack = SLACK * (self.error or 0.0)
+        self.shared = Shared(self.f, slack=self.slack)
         self.how_to_read = {"n_jobs": how["n_jobs"]}
 
     def run(self) -> Any:
@@ -251,6 +253,11 @@ class _Compressor:
         diag = np.asarray(self.f.kernel.diag(points), dtype=np.float64)
         return float(np.sqrt(np.max(diag, initial=0.0)))
 
+    @property
+    def _aim(self) -> float:
+        """The error less what values may be wrong by while they are looked at."""
+        return float(self.error) - 2.0 * self.slack
+
     def _greedy(self) -> _Found:
         pursuit, limit = Pursuit(self.f), self._limit
         passes = 0
@@ -264,18 +271,17 @@ class _Compressor:
             while len(pursuit.order) < limit:
                 near = pursuit.distance <= enough
                 if self.given and self.error is not None:
-                    near = pursuit.worst <= self.error and bool(pursuit.order)
+                    near = pursuit.worst <= self._aim and bool(pursuit.order)
                 if near or not pursuit.step():
                     break
             if not self.given or self.error is None or len(pursuit.order) >= limit:
                 break
-            worst = self._worst(pursuit.terms())
+            worst = self._worst(pursuit.terms(), self.shared)
             passes += int(self.source is not None)
-            if not len(worst.values) or worst.values[0] <= self.error:
+            if not len(worst.values) or worst.values[0] <= self._aim:
                 break
-            before = len(pursuit.order)
-            pursuit.watch(take(worst.X, worst.values > self.error))
-            if not pursuit.step() or len(pursuit.order) == before:
+            pursuit.watch(take(worst.X, worst.values > self._aim))
+            if not pursuit.step():
                 break
         history = np.sqrt(np.maximum(pursuit.squared, 0.0))
         return _Found(pursuit.terms(), history=history, passes=passes)
@@ -338,7 +344,8 @@ class _Compressor:
             terms = Terms(terms.points, terms.coef, terms.groups, index)
         if self.how["refit"]:
             terms = projected(self.f, terms.points, terms.groups, terms.index)
-        bound = term_bound(self.f, self.error, state.radius) + self._fixed
+        error = self.error if self.points is not None else self.error - 3.0 * self.slack
+        bound = term_bound(self.f, error, state.radius) + self._fixed
         return _Found(terms, term_bound=bound, passes=state.passes)
 
     def _groups(self) -> NDArray[np.intp]:
@@ -358,10 +365,10 @@ class _Compressor:
 
     # Certificate ---------------------------------------------------------------------------------
 
-    def _worst(self, terms: Terms) -> Worst:
+    def _worst(self, terms: Terms, shared: Shared) -> Worst:
         if self.source is None:
-            return worst_of(self.f, terms, self.points, BATCH)
-        return worst_points(self.shared, terms, self.source, **self.how_to_read)
+            return worst_of(self.f, terms, self.points, shared.size, shared.slack)
+        return worst_points(shared, terms, self.source, **self.how_to_read)
 
     def _fit_null_space(self, machine: Any, terms: Terms) -> None:
         if self.view.known or self.source is not None:
@@ -373,7 +380,7 @@ class _Compressor:
 
     def _certified(self, machine: Any, found: _Found, kept: Terms) -> Compression:
         f, rest = self.f, self.f.minus(found.terms)
-        worst = self._worst(found.terms)
+        worst = self._worst(found.terms, Shared(self.f, 1))
         sup, radius = float(np.max(worst.values, initial=0.0)), float(np.sqrt(worst.diag))
         if self.how["refit_null_space"]:
             old, new = (np.atleast_2d(m.null_space_coef_) for m in (self.view.machine, machine))

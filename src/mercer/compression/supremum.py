@@ -23,8 +23,11 @@ from mercer.kernels.base import Kernel
 
 __all__ = ["Covered", "Worst", "cover", "sup_terms", "worst_points"]
 
-BATCH = 256
+BATCH = 1024
 """Points that violate the error most which a pass over a source brings home."""
+
+SLACK = 1e-3
+"""Part of the error that values may be wrong by while points are looked for."""
 
 STEPS = ("exact", "fixed")
 
@@ -187,6 +190,17 @@ def _terms(f: Functions, X: Data, found: dict[tuple[int, int], Array]) -> Terms:
 # Points that are read in blocks -------------------------------------------------------------------
 
 
+class Shared(NamedTuple):
+    """What is the same in all passes."""
+
+    functions: Functions
+    size: int = BATCH
+    """Number of rows that are brought home."""
+
+    slack: float = 0.0
+    """What values may be wrong by."""
+
+
 @dataclass(frozen=True, eq=False)
 class Worst:
     """Rows at which a difference is largest, of all rows that were seen; two of them add up."""
@@ -217,7 +231,9 @@ class Worst:
         )
 
 
-def worst_of(f: Functions, terms: Terms, X: Data, size: int = 1, start: int = 0) -> Worst:
+def worst_of(
+    f: Functions, terms: Terms, X: Data, size: int = 1, slack: float = 0.0, start: int = 0
+) -> Worst:
     """Return where among some points functions differ most from terms.
 
     Parameters
@@ -227,10 +243,12 @@ def worst_of(f: Functions, terms: Terms, X: Data, size: int = 1, start: int = 0)
     X : m points
     size : int, default=1
         Number of points that are returned.
+    slack : float, default=0.0
+        What values may be wrong by.
     start : int, default=0
         Number of the first of them.
     """
-    rest = f(X) - evaluate(f.kernel, X, terms.points, terms.coef)
+    rest = f(X, slack) - evaluate(f.kernel, X, terms.points, terms.coef, slack)
     values = np.max(np.abs(rest), axis=1, initial=0.0)
     order = np.lexsort((np.arange(len(values)), -values))[:size]
     diag = float(np.max(f.kernel.diag(X), initial=0.0))
@@ -246,20 +264,19 @@ def as_rows(f: Functions, X: Any) -> Any:
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
-def _look(block: Block, shared: tuple[Functions, int], state: Terms) -> Worst:
+def _look(block: Block, shared: Shared, state: Terms) -> Worst:
     """Return the worst rows of a block: the work of a pass."""
-    f, size = shared
-    return worst_of(f, state, as_rows(f, block.X), size, block.start)
+    f, size, slack = shared
+    return worst_of(f, state, as_rows(f, block.X), size, slack, block.start)
 
 
-def worst_points(shared: tuple[Functions, int], terms: Terms, source: Source, **how: Any) -> Worst:
+def worst_points(shared: Shared, terms: Terms, source: Source, **how: Any) -> Worst:
     """Read a source once; return where functions differ most from terms.
 
     Parameters
     ----------
-    shared : (Functions, int)
-        The functions, and the number of rows that are returned: one object in all passes, which is
-        sent once to where the rows are.
+    shared : Shared
+        One object in all passes, which is sent once to where the rows are.
     terms : Terms
     source : Source
     **how
@@ -269,14 +286,12 @@ def worst_points(shared: tuple[Functions, int], terms: Terms, source: Source, **
     return found
 
 
-def cover_source(
-    shared: tuple[Functions, int], source: Source, error: float, step: str, **how: Any
-) -> _State:
+def cover_source(shared: Shared, source: Source, error: float, step: str, **how: Any) -> _State:
     """Return terms at rows of a source that are right within an error at all of its rows.
 
     A pass brings the rows home where the difference is largest, and the rule is applied to these
-    until it holds at all of them; then there is another pass. Every step is one of the rule, so
-    that their number has the same bound.
+    until it holds at all of them, with some slack; then there is another pass. Every step is one of
+    the rule for the error less that slack, so that their number has its bound.
 
     Parameters
     ----------
@@ -293,12 +308,14 @@ def cover_source(
     terms = Terms(take(f.points, none), np.empty((0, D)), none, none)
     steps = passes = 0
     radius = 0.0
+    # Half a slack below what a pass will allow, so that no row comes home for rounding.
+    aim = error - 3.0 * shared.slack
     while True:
         worst = worst_points(shared, terms, source, **how)
         passes += 1
         radius = max(radius, float(np.sqrt(worst.diag)))
         left = float(np.max(worst.values, initial=0.0))
-        if left <= error * (1.0 + 1e-9):
+        if left <= error - 2.0 * shared.slack:
             return _State(terms, left, steps, radius, passes)
         points = stack(worst.X, terms.points)
         K = np.asarray(f.kernel(worst.X, points), dtype=np.float64)
@@ -308,7 +325,7 @@ def cover_source(
         while True:
             i, d = (int(k) for k in np.unravel_index(np.argmax(np.abs(rest)), rest.shape))
             r, k = rest[i, d], K[i, i]
-            if not abs(r) > error or not k > 0.0:
+            if not abs(r) > aim or not k > 0.0:
                 break
             weight = r / k if step == "exact" else np.sign(r) * error / radius**2
             rest[:, d] -= weight * K[:, i]
