@@ -197,6 +197,8 @@ class Rounded:
     def centre(self, y: Array, R: Any, p: Array) -> Array:
         """Return the slopes that earlier points left for rows with these raw values."""
         v = np.zeros(y.shape)
+        if not self.earlier:
+            return v
         values = R @ (self.A_single if R.dtype == np.float32 else self.A)
         k = y.shape[1]
         for j, (b, mu) in enumerate(self.earlier):
