@@ -81,6 +81,11 @@ def view(machine: Any, X: Any) -> View:
             "alone; fit an SVC, LSSVR, KernelRegressor or another of mercer.estimators."
         )
     check_is_fitted(machine)
+    if getattr(machine, "_map", None) is not None:
+        raise ValueError(
+            "a machine of random features is no expansion of its kernel; fit it with fewer "
+            "features, or with approximation=Nystrom(...), whose centres can be compressed."
+        )
     coef = np.asarray(dense(machine.dual_coef_), dtype=np.float64).T
     groups, allowed, A = _layout(machine, coef)
     kernel: Any
@@ -126,8 +131,8 @@ def _layout(machine: Any, coef: Array) -> tuple[NDArray[np.intp], NDArray[np.boo
     if isinstance(machine, LSSVC):
         return _support_classes(machine), np.ones((k, coef.shape[1]), dtype=bool), coef
     groups = np.repeat(np.arange(k), machine._n_support)
-    if k == 2:
-        return groups, np.ones((2, 1), dtype=bool), coef
+    if not _by_classes(machine):
+        return groups, np.ones((k, coef.shape[1]), dtype=bool), coef
     pairs = _pairs(machine)
     allowed, A = np.zeros((k, len(pairs)), dtype=bool), np.zeros((n, len(pairs)))
     for d, (i, j) in enumerate(pairs):
@@ -136,21 +141,26 @@ def _layout(machine: Any, coef: Array) -> tuple[NDArray[np.intp], NDArray[np.boo
     return groups, allowed, A
 
 
+def _by_classes(machine: Any) -> bool:
+    """Whether coefficients are laid out by class: of a class, facing each other class."""
+    several = isinstance(machine, PairwiseClassifier) and len(machine.classes_) > 2
+    return several and not getattr(machine, "_voting", False)
+
+
 def _support_classes(machine: Any) -> NDArray[np.intp]:
     """Return the class of every support vector, of one that is no sample the predicted one."""
-    known = getattr(machine, "_support_classes", None)
-    if known is not None:
+    support, known = getattr(machine, "_support_classes", (None, None))
+    if support is machine.support_:  # of this machine, and not of one fitted since
         return np.asarray(known, dtype=np.intp)
-    labels, support = getattr(machine, "_labels", None), np.asarray(machine.support_)
-    if labels is not None and np.all(support >= 0) and np.all(support < len(labels)):
-        return np.asarray(labels[support], dtype=np.intp)
+    if isinstance(machine._report, CodeReport):
+        return np.asarray(machine._labels[machine.support_], dtype=np.intp)
     found = machine._chosen(machine.decision_function(machine.support_vectors_))
     return np.asarray(found, dtype=np.intp)
 
 
 def _laid_out(machine: Any, terms: Terms) -> Array:
     """Return coefficients as the machine stores them, one row a support vector."""
-    if not isinstance(machine, PairwiseClassifier) or len(machine.classes_) == 2:
+    if not _by_classes(machine):
         return terms.coef
     coef = np.zeros((terms.n, len(machine.classes_) - 1))
     for d, (i, j) in enumerate(_pairs(machine)):
@@ -240,7 +250,7 @@ def rebuilt(seen: View, terms: Terms) -> tuple[Any, Terms]:
     if hasattr(old, "offset_"):
         new.offset_ = -new.intercept_
     if isinstance(old, LSSVC):
-        new._support_classes = terms.groups
+        new._support_classes = (new.support_, terms.groups)
     return new, terms
 
 
