@@ -16,8 +16,10 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 import mercer.data
+from mercer import KernelRegressor
 from mercer.data import DataError, Source, Table, as_source
 from mercer.preprocessing import Encoder, Imputer, Scaler
+from mercer.reduced import Nystrom
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -350,3 +352,15 @@ def test_lists_and_tables_are_rows_too():
     assert encoder.transform(table).tolist() == [[0, 1, 1], [1, 0, 2]]
     assert isinstance(Imputer().fit(table).transform(table), Table)
     assert Scaler().fit_transform(Table({"x": np.array([1.0, 3.0])})).tolist() == [[-1], [1]]
+
+
+def test_a_machine_from_files_is_that_from_a_frame_to_the_last_bit(tmp_path):
+    """Blocks hold the same rows however files are divided, so sums have the same rounding."""
+    machine = KernelRegressor("huber", C=10.0, gamma=0.3, approximation=Nystrom(30))
+    pipeline = make_pipeline(Imputer(), Encoder(), Scaler(), machine)
+    files = clone(pipeline).fit(write(tmp_path))
+    frame = clone(pipeline).fit(as_source(WORDS, Y.to_numpy()))
+    np.testing.assert_array_equal(files.predict(WORDS), frame.predict(WORDS))
+    assert files[-1].solution_.relative_gap < 1e-2
+    array = clone(machine).fit(files[:-1].transform(WORDS), Y)
+    np.testing.assert_allclose(array.predict(files[:-1].transform(WORDS)), files.predict(WORDS))
