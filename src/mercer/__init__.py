@@ -31,8 +31,10 @@ if TYPE_CHECKING:
         UniversalKriging,
         estimate_errors,
     )
+    from mercer.reduced import Nystrom, RandomFeatures
     from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, tune
 
+_REDUCED = ["Nystrom", "RandomFeatures"]
 _TUNED = ["LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV", "tune"]
 _ESTIMATORS = [
     "LSSVC",
@@ -92,8 +94,10 @@ __all__ = [
     "KernelRegressor",
     "NuSVC",
     "NuSVR",
+    "Nystrom",
     "OneClassSVM",
     "QuantileSVR",
+    "RandomFeatures",
     "RegularizationNetwork",
     "RobustLSSVR",
     "SmoothingSpline",
@@ -110,6 +114,8 @@ def __getattr__(name: str) -> Any:
     """Import an estimator or a room on first use."""
     if name in _ESTIMATORS:
         return getattr(import_module("mercer.estimators"), name)
+    if name in _REDUCED:
+        return getattr(import_module("mercer.reduced"), name)
     if name in _TUNED:
         return getattr(import_module("mercer.selection"), name)
     if name in _ROOMS:

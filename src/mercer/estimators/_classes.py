@@ -14,7 +14,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from mercer.estimators._expansion import Array
+from mercer.estimators._reduced import by_blocks
 from mercer.estimators.base import KernelMachine
+from mercer.reduced.targets import Codes, Targets
 from mercer.smoothing.widths import margin_error
 
 __all__ = ["Classifier"]
@@ -46,6 +48,38 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         )
         return codes, self.class_weight_[codes]
 
+    def _labelled(self) -> bool:
+        return True
+
+    def _count_classes(self, classes: Any, counts: Any) -> None:
+        if len(classes) < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {len(classes)} class"
+            )
+        check_classification_targets(classes)
+        self.classes_ = classes
+        if self.class_weight == "balanced":
+            sizes = counts[:, 0]
+            self.class_weight_ = sizes.sum() / (len(classes) * sizes)
+        else:
+            self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=classes)
+        self._check_live(counts[:, 1])
+
+    def _check_live(self, live: Any) -> None:
+        """Refuse classes without a row that has weight."""
+        if np.count_nonzero(live) < 2:
+            raise ValueError(
+                "Invalid input - all samples with positive weights belong to the same class."
+            )
+
+    def _book(self) -> Array:
+        """Return the codes of the classes in the problems: plus and minus one, 0 for neither."""
+        raise NotImplementedError
+
+    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
+        book = self._book()
+        return Codes(labels, book, np.asarray(self.class_weight_)), np.ones(book.shape[1])
+
     def _targets(self, y: Any) -> Array:
         """Return labels plus and minus one, of every class against the rest, (n, d)."""
         n_classes = len(self.classes_)
@@ -56,6 +90,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         return margin_error(y, f)
 
     @available_if(_has_probabilities)
+    @by_blocks
     def predict_log_proba(self, X: Any) -> Array:
         """Predict logarithms of class probabilities, where there are probabilities.
 

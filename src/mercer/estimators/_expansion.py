@@ -32,7 +32,7 @@ from mercer.kernels.stretched import Stretched
 from mercer.regularizers.null_space import NullSpace, complete
 from mercer.solvers.base import CHECK
 
-__all__ = ["Array", "Expansion", "Function", "IndefiniteKernel", "dense"]
+__all__ = ["BLOCK", "Array", "Expansion", "Function", "IndefiniteKernel", "dense"]
 
 Array: TypeAlias = NDArray[np.float64]
 Function: TypeAlias = Callable[..., Any]
@@ -40,6 +40,9 @@ Function: TypeAlias = Callable[..., Any]
 
 # Points whose matrix is looked at where a kernel does not promise to be positive definite.
 WITNESSES = 200
+
+# Rows of new points that are evaluated at once.
+BLOCK = 16384
 
 
 class IndefiniteKernel(UserWarning):
@@ -63,6 +66,9 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
 
     _several: ClassVar[bool] = False
     """Whether there may be several targets a sample."""
+
+    _map: Any = None
+    """The functions of a machine that is no expansion of its kernel."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -233,6 +239,8 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         of the machine, unless one of its terms is wanted.
         """
         coef, ends = np.asarray(dense(coef), dtype=np.float64), np.cumsum(n_support).tolist()
+        if self._map is not None:
+            return self._by_map(X, coef)[None]
         if not coef.shape[0]:
             return np.zeros((len(ends), _num_samples(X), coef.shape[1]))
         if kernel is None:
@@ -241,6 +249,13 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
             X = self._kernel_matrix(X, self._X_fit)
         Z = self.support_ if kernel.precomputed else self.support_vectors_
         return products(kernel, Z, X, coef, ends, CHECK * self._tol_fit)
+
+    def _by_map(self, X: Any, coef: Array) -> Array:
+        """Evaluate a machine that is no expansion of its kernel, some rows at a time."""
+        A = np.zeros((self._map.m, coef.shape[1]))
+        A[self._kept] = coef
+        rows = [slice(j, j + BLOCK) for j in range(0, X.shape[0], BLOCK)]
+        return np.concatenate([np.asarray(self._map.raw(X[part])) @ A for part in rows])
 
     def _free_columns(self, X: Any, null_space: NullSpace) -> Array:
         """Settle what stays unpenalized, with what the kernel needs, and return it on the sample.

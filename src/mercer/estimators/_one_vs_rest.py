@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators._classes import Classifier
 from mercer.estimators._expansion import Array
+from mercer.estimators._reduced import by_blocks
 from mercer.gram.base import Gram
 from mercer.losses.base import Loss
 from mercer.problems.risk import RegularizedRisk
@@ -56,6 +57,13 @@ class OneVsRest(Classifier):
             for p in self._positives()
         ]
 
+    def _reduced_loss(self) -> Loss:
+        return self._loss()
+
+    def _book(self) -> Array:
+        classes = np.arange(len(self.classes_))
+        return np.where(classes[:, None] == np.array(self._positives()), 1.0, -1.0)
+
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
         coef = np.column_stack([s.a for s in solutions])
         index = np.flatnonzero(np.any(coef != 0, axis=1))
@@ -66,6 +74,7 @@ class OneVsRest(Classifier):
         self.intercept_ = self._intercept(self.null_space_coef_)
         self.n_iter_ = int(self.solution_.n_iter)
 
+    @by_blocks
     def decision_function(self, X: Any) -> Array:
         """Evaluate the decision function.
 
@@ -83,6 +92,7 @@ class OneVsRest(Classifier):
         f = self._expand(X, self._dual_coef_.T) + self.null_space_(X) @ self.null_space_coef_.T
         return np.asarray(f[:, 0] if len(self.classes_) == 2 else f)
 
+    @by_blocks
     def predict(self, X: Any) -> Any:
         """Predict the class of new points.
 
@@ -101,6 +111,7 @@ class OneVsRest(Classifier):
         return self.classes_[(f > 0).astype(np.intp) if f.ndim == 1 else np.argmax(f, axis=1)]
 
     @available_if(_has_probabilities)
+    @by_blocks
     def predict_proba(self, X: Any) -> Array:
         """Predict class probabilities, for losses that have them, normalized over the classes.
 

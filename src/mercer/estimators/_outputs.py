@@ -17,6 +17,7 @@ from mercer.gram.whitened import whiten
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.targets import Targets, Values
 from mercer.regularizers.errors import ErrorModel
 from mercer.solvers import Solution
 
@@ -31,6 +32,7 @@ class Outputs(Regression):
 
     _several: ClassVar[bool] = True
     output_covariance: Any = None
+    _whitening: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -58,7 +60,7 @@ class Outputs(Regression):
 
     def _make_gram(self, X: Any) -> Gram:
         K = self._plain_gram(X)
-        self._whitening: Any = None
+        self._whitening = None
         for name in ("errors_", "innovations_", "_residual_coef", "_residual_X"):
             self.__dict__.pop(name, None)
         if self.errors is None:
@@ -91,6 +93,16 @@ class Outputs(Regression):
             (f"output {k}", RegularizedRisk(loss, K, target, share * c, B))
             for k, (target, share) in enumerate(zip((targets @ self._turn).T, shares, strict=True))
         ]
+
+    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
+        if self.errors is not None:
+            raise ValueError(
+                "errors that hang together need all rows at once; fit them without approximation, "
+                "on a part of the rows."
+            )
+        self._turn, shares = self._coupling(self._reduced_loss())
+        turn = None if self.output_covariance is None else self._turn
+        return Values(self._n_outputs or 1, turn), shares
 
     def _coupling(self, loss: Loss) -> tuple[Array, Array]:
         """Return the directions among the outputs that do not know of each other, and their sizes.

@@ -21,11 +21,13 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer.estimators._classes import Classifier
 from mercer.estimators._expansion import Array, dense
+from mercer.estimators._reduced import by_blocks
 from mercer.gram.base import Gram
 from mercer.gram.class_blocks import ClassBlocks
 from mercer.gram.indexed import Indexed
 from mercer.gram.rows import WHOLE
 from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.solve import Reduced
 from mercer.solvers import Solution
 
 __all__ = ["PairwiseClassifier"]
@@ -55,6 +57,10 @@ class PairwiseClassifier(Classifier):
         "break_ties": ["boolean"],
         "random_state": ["random_state"],
     }
+
+    _calibrated: Any = None
+    _voting: bool = False
+    """Whether each pair is a machine over all centres, as approximations of several classes are."""
 
     @abstractmethod
     def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
@@ -108,7 +114,7 @@ class PairwiseClassifier(Classifier):
 
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
         """Lay the coefficients out as scikit-learn does: of a class, facing each other class."""
-        n_classes = len(self.classes_)
+        n_classes, self._voting = len(self.classes_), False
         coef = np.zeros((len(y), n_classes - 1))
         free = np.zeros((len(solutions), len(self.null_space_names_)))
         if n_classes == 2:
@@ -128,6 +134,36 @@ class PairwiseClassifier(Classifier):
         sign = -1.0 if n_classes == 2 else 1.0
         self._dual_coef_, self._intercept_ = sign * self.dual_coef_, sign * self.intercept_
         self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
+
+    def _book(self) -> Array:
+        if len(self.classes_) == 2:
+            return np.array([[-1.0], [1.0]])
+        pairs = self._class_pairs()
+        book = np.zeros((len(self.classes_), len(pairs)))
+        for k, (i, j) in enumerate(pairs):
+            book[i, k], book[j, k] = 1.0, -1.0
+        return book
+
+    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
+        self._calibrated = None
+        if self.probability not in ("deprecated", False):
+            raise ValueError(
+                "probability=True fits five machines more; with an approximation use "
+                f"CalibratedClassifierCV({type(self).__name__}(approximation=...), ensemble=False)."
+            )
+        if len(self.classes_) == 2:
+            super()._assemble_reduced(found, solutions, y)
+            self._voting = True
+            return
+        self._voting = True
+        # Every pair has a coefficient of every centre: rows of pairs, not of classes.
+        coef, free = found.A, found.b.T
+        Z = getattr(found.map, "Z", np.zeros((found.map.m, 0)))
+        self._store(Z, np.arange(found.map.m), coef)
+        self._n_support = np.bincount(y, minlength=len(self.classes_)).astype(np.int32)
+        self.null_space_coef_, self.intercept_ = free, self._intercept(free)
+        self._dual_coef_, self._intercept_ = self.dual_coef_, self.intercept_
+        self.n_iter_ = np.full(len(solutions), found.solution.n_iter, dtype=np.int32)
 
     def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Compose Platt's sigmoid from scikit-learn's calibration, if the old parameter asks."""
@@ -165,6 +201,9 @@ class PairwiseClassifier(Classifier):
         X = self._check_new(X)
         if self.support_vectors_.shape[0] and self._n_support.sum() != len(self.support_):
             raise ValueError(f"The internal representation of {type(self).__name__} was altered")
+        if self._voting:
+            own = self._expand(X, dense(self._dual_coef_).T)
+            return np.asarray(own + self._intercept_ + self._trend(X))
         # A class weighs in all pairs it is part of: its kernel values are multiplied once for all.
         parts = self._expand_classes(X, self._n_support, dense(self._dual_coef_).T)
         f = [parts[i][:, j - 1] + parts[j][:, i] for i, j in self._class_pairs()]
@@ -179,6 +218,7 @@ class PairwiseClassifier(Classifier):
         coef: Array = sign * self.null_space_coef_[:, others]
         return self.null_space_(X)[:, others] @ coef.T
 
+    @by_blocks
     def decision_function(self, X: Any) -> Array:
         """Evaluate the decision function.
 
@@ -200,6 +240,7 @@ class PairwiseClassifier(Classifier):
             return np.asarray(_ovr_decision_function(f < 0, -f, len(self.classes_)))
         return f
 
+    @by_blocks
     def predict(self, X: Any) -> Any:
         """Predict the class of new points.
 
@@ -226,6 +267,7 @@ class PairwiseClassifier(Classifier):
         return self.classes_[np.argmax(votes, axis=1)]
 
     @available_if(_has_probabilities)
+    @by_blocks
     def predict_proba(self, X: Any) -> Array:
         """Predict class probabilities, by calibration; only with ``probability=True``.
 
@@ -247,7 +289,7 @@ class PairwiseClassifier(Classifier):
         return np.asarray(self._calibrated.predict_proba(X))
 
     def _linear_coef(self) -> Any:
-        if len(self.classes_) == 2:
+        if len(self.classes_) == 2 or self._voting:
             return super()._linear_coef()
         coef, vectors = self.dual_coef_, self.support_vectors_
         rows: list[Any] = [

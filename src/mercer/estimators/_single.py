@@ -10,11 +10,13 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from mercer.estimators._expansion import Array
+from mercer.estimators._reduced import by_blocks
 from mercer.estimators.base import KernelMachine
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel, terms
 from mercer.losses.base import Loss
 from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.targets import Targets, Values
 from mercer.solvers import Solution
 
 __all__ = ["Regression", "SingleProblem"]
@@ -116,10 +118,19 @@ class Regression(RegressorMixin, SingleProblem):  # type: ignore[misc]
     def _compared(self) -> Loss:
         return self._loss()
 
+    def _reduced_loss(self) -> Loss:
+        if type(self)._loss is Regression._loss:
+            return super()._reduced_loss()
+        return self._loss()
+
+    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
+        return Values(1), np.ones(1)
+
     def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
         loss = self._check_loss(self._loss(), len(y))
         return RegularizedRisk(loss, K, y, c, B)
 
+    @by_blocks
     def predict(self, X: Any) -> Array:
         """Evaluate the fitted function.
 

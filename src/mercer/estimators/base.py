@@ -23,8 +23,9 @@ from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.estimators._auto import choose_kernel, guess, stretched
-from mercer.estimators._expansion import Array, Expansion, Function
+from mercer.estimators._expansion import Array, Function
 from mercer.estimators._progress import watched
+from mercer.estimators._reduced import Reducible
 from mercer.gram.base import Gram
 from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
@@ -32,6 +33,7 @@ from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.base import Approximation
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.smoothing.widths import Guess, squared_error
 from mercer.solvers import (
@@ -74,7 +76,7 @@ def all_or_nothing(fit: Function) -> Function:
     return guarded
 
 
-class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
+class KernelMachine(CallbackSupportMixin, Reducible):  # type: ignore[misc]
     """What every machine has: a kernel, a Gram, a solver, and the expansion they lead to."""
 
     _sample: Any = (None, None)
@@ -103,6 +105,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         "gram": [StrOptions({*KINDS}), callable],
         "solver": [StrOptions({*SOLVERS}), Solver],
         "warm_start": ["boolean"],
+        "approximation": [Approximation, StrOptions({"auto"}), None],
         "verbose": ["verbose"],
     }
 
@@ -183,15 +186,17 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     @all_or_nothing
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the machine to a sample.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Inputs; the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``.
-        y : array-like of shape (n_samples,)
-            Targets, or class labels.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or Source
+            Inputs; the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``. Rows may
+            also come in blocks, from files by :func:`mercer.data.open` or from Dask; the machine is
+            then looked for among few functions.
+        y : array-like of shape (n_samples,), optional
+            Targets, or class labels, unless a source brings them.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples' losses; a sample whose weight is not positive is left out.
 
@@ -201,9 +206,17 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
             The fitted machine. If the fit fails or is interrupted it stays what it was before.
         """
         given = (X, y, sample_weight)
-        X, y, s, order = self._admit(X, y, sample_weight)
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         task = {"estimator": self, "X": given[0], "y": given[1], "metadata": metadata}
+        if self._reduces(X):
+            context = self._init_callback_context(max_subtasks=1)
+            context.call_on_fit_task_begin(**task)
+            self._fit_reduced(X, y, sample_weight, context, EarlyStop)
+            del self._sample
+            context.call_on_fit_task_end(**task, reconstruction_attributes={})
+            return self
+        self._map = None
+        X, y, s, order = self._admit(X, y, sample_weight)
         context = self._init_callback_context(max_subtasks=self._n_problems())
         context.call_on_fit_task_begin(**task)
         K, B = self._lay_out(X, y, s)

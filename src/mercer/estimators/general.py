@@ -14,6 +14,7 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Logistic
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
+from mercer.reduced.base import Approximation
 from mercer.regularizers.errors import ErrorModel
 from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Solver
@@ -52,6 +53,8 @@ class KernelRegressor(Outputs):
         As in :class:`SVR`.
     max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
+    approximation : Approximation, "auto" or None
+        As in :class:`SVR`: among how few functions the machine is looked for.
 
     Attributes
     ----------
@@ -109,6 +112,7 @@ class KernelRegressor(Outputs):
         solver: Solver | str = "auto",
         warm_start: bool = False,
         standardize: bool = False,
+        approximation: Approximation | str | None = None,
     ) -> None:
         self.loss = loss
         self.kernel = kernel
@@ -128,6 +132,7 @@ class KernelRegressor(Outputs):
         self.solver = solver
         self.warm_start = warm_start
         self.standardize = standardize
+        self.approximation = approximation
 
     def _loss(self) -> Loss:
         return resolve(self.loss, REGRESSION)
@@ -156,6 +161,8 @@ class KernelClassifier(OneVsRest):
         As in :class:`SVC`.
     max_time, gram, solver, warm_start, standardize :
         As in :class:`SVC`.
+    approximation : Approximation, "auto" or None
+        As in :class:`SVR`: among how few functions the machine is looked for.
 
     Attributes
     ----------
@@ -203,6 +210,7 @@ class KernelClassifier(OneVsRest):
         solver: Solver | str = "auto",
         warm_start: bool = False,
         standardize: bool = False,
+        approximation: Approximation | str | None = None,
     ) -> None:
         self.loss = loss
         self.kernel = kernel
@@ -221,6 +229,7 @@ class KernelClassifier(OneVsRest):
         self.solver = solver
         self.warm_start = warm_start
         self.standardize = standardize
+        self.approximation = approximation
 
     def _loss(self) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
@@ -246,6 +255,8 @@ class KernelLogisticRegression(OneVsRest):
         As in :class:`SVC`.
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVC`.
+    approximation : Approximation, "auto" or None
+        As in :class:`SVR`: among how few functions the machine is looked for.
 
     Attributes
     ----------
@@ -286,6 +297,7 @@ class KernelLogisticRegression(OneVsRest):
         solver: Solver | str = "auto",
         warm_start: bool = False,
         standardize: bool = False,
+        approximation: Approximation | str | None = None,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -303,6 +315,7 @@ class KernelLogisticRegression(OneVsRest):
         self.solver = solver
         self.warm_start = warm_start
         self.standardize = standardize
+        self.approximation = approximation
 
     def _loss(self) -> Loss:
         return Logistic()

@@ -16,6 +16,7 @@ from mercer.estimators._code_report import CodeReport
 from mercer.estimators._codes import CODES, DECODINGS, check_decoding, code_book, decode
 from mercer.estimators._expansion import Array, Function
 from mercer.estimators._ls_report import Discreet, kept
+from mercer.estimators._reduced import by_blocks
 from mercer.gram.base import Gram
 from mercer.gram.indexed import Indexed
 from mercer.gram.remembered import Remembered
@@ -23,6 +24,8 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.base import Approximation
+from mercer.reduced.solve import Reduced
 from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Solution, Solver
 
@@ -62,6 +65,8 @@ class LSSVC(Discreet, Classifier):
         As in :class:`SVC`.
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVC`.
+    approximation : Approximation, "auto" or None
+        As in :class:`SVR`: among how few functions the machine is looked for.
 
     Attributes
     ----------
@@ -132,6 +137,7 @@ class LSSVC(Discreet, Classifier):
         solver: Solver | str = "auto",
         warm_start: bool = False,
         standardize: bool = False,
+        approximation: Approximation | str | None = None,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -152,18 +158,32 @@ class LSSVC(Discreet, Classifier):
         self.solver = solver
         self.warm_start = warm_start
         self.standardize = standardize
+        self.approximation = approximation
 
     # Fitting -------------------------------------------------------------------------------------
 
     def _encode(self, y: Any) -> tuple[NDArray[np.intp], Array]:
         labels, factors = super()._encode(y)
-        self.code_book_ = code_book(self.codes, len(self.classes_), self.random_state)
-        check_decoding(self.code_book_, self.decoding)
-        self._decoding_fit = self.decoding
+        self._set_codes()
         return labels, factors
 
     def _loss(self) -> Loss:
         return Squared()
+
+    def _reduced_loss(self) -> Loss:
+        return self._loss()
+
+    def _count_classes(self, classes: Any, counts: Any) -> None:
+        super()._count_classes(classes, counts)
+        self._set_codes()
+
+    def _set_codes(self) -> None:
+        self.code_book_ = code_book(self.codes, len(self.classes_), self.random_state)
+        check_decoding(self.code_book_, self.decoding)
+        self._decoding_fit = self.decoding
+
+    def _book(self) -> Array:
+        return np.asarray(self.code_book_, dtype=np.float64)
 
     def _n_problems(self) -> int:
         return int(self.code_book_.shape[1])
@@ -199,7 +219,7 @@ class LSSVC(Discreet, Classifier):
         self.n_iter_ = int(self.solution_.n_iter)
         self.C_ = self._weight()
         self._labels = y
-        self._report = CodeReport(
+        self._report: Any = CodeReport(
             kernel=self._kernel_fit if self._function else self.kernel_,
             X=X if self._function or self._precomputed else kept(X, self.support_vectors_),
             B=B,
@@ -209,8 +229,19 @@ class LSSVC(Discreet, Classifier):
             kind=self.gram,
         )
 
+    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
+        Z = getattr(found.map, "Z", np.zeros((found.map.m, 0)))
+        self._store(Z, np.arange(found.map.m), found.A)
+        self._n_support = np.bincount(y, minlength=len(self.classes_)).astype(np.int32)
+        self.null_space_coef_ = found.b.T
+        self.intercept_ = self._intercept(self.null_space_coef_)
+        self.n_iter_ = int(self.solution_.n_iter)
+        self.C_ = self._weight()
+        self._report = None
+
     # Prediction ----------------------------------------------------------------------------------
 
+    @by_blocks
     def column_decision(self, X: Any) -> Array:
         """Evaluate the machines of all columns of the codes.
 
@@ -244,6 +275,7 @@ class LSSVC(Discreet, Classifier):
         """Return the positions of the classes that decision values speak for."""
         return np.asarray(scores > 0 if scores.ndim == 1 else np.argmax(scores, axis=1), np.intp)
 
+    @by_blocks
     def decision_function(self, X: Any) -> Array:
         """Evaluate the decision function.
 
@@ -261,6 +293,7 @@ class LSSVC(Discreet, Classifier):
         """
         return self._scores(self.column_decision(X))
 
+    @by_blocks
     def predict(self, X: Any) -> Any:
         """Predict the class of new points.
 
@@ -277,6 +310,7 @@ class LSSVC(Discreet, Classifier):
         check_is_fitted(self)
         return self.classes_[self._chosen(self.decision_function(X))]
 
+    @by_blocks
     def predict_proba(self, X: Any) -> Array:
         r"""Predict class probabilities.
 

@@ -17,6 +17,8 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.base import Approximation
+from mercer.reduced.solve import Reduced
 from mercer.regularizers.errors import ErrorModel
 from mercer.regularizers.null_space import NullSpace
 from mercer.smoothing.secular import Morozov, WeightRule
@@ -62,6 +64,8 @@ class LSSVR(Intervals):
         As in :class:`SVR`.
     max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
+    approximation : Approximation, "auto" or None
+        As in :class:`SVR`: among how few functions the machine is looked for.
 
     Attributes
     ----------
@@ -129,6 +133,7 @@ class LSSVR(Intervals):
         solver: Solver | str = "auto",
         warm_start: bool = False,
         standardize: bool = False,
+        approximation: Approximation | str | None = None,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -147,6 +152,7 @@ class LSSVR(Intervals):
         self.solver = solver
         self.warm_start = warm_start
         self.standardize = standardize
+        self.approximation = approximation
 
     def _loss(self) -> Loss:
         return Squared()
@@ -185,6 +191,19 @@ class LSSVR(Intervals):
         )
         self.C_ = C
         return float(C[np.argmax(weights)])
+
+    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
+        Z = getattr(found.map, "Z", np.zeros((found.map.m, 0)))
+        super()._assemble(Z, y, solutions)
+        self.C_, self._report, self._noise_known = self._weight(), None, None
+
+    def _reduced_loss(self) -> Loss:
+        if isinstance(self.C, WeightRule):
+            raise ValueError(
+                f"{type(self.C).__name__} takes an eigendecomposition of all rows; with an "
+                "approximation give C itself, or 'auto'."
+            )
+        return self._loss()
 
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
         (B, c), mean = self._weighed, self._mean

@@ -16,6 +16,7 @@ from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.problems.nu import nu_classification, nu_classification_back
 from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.base import Approximation
 from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Solution, Solver
 
@@ -81,6 +82,11 @@ class SVC(PairwiseClassifier):
         Divide the features by their standard deviations over the sample, without centring: kernels
         with length scales take these as ``kernel_.length_scale``. Lengths and gammas that are given
         are then in standard deviations.
+    approximation : Approximation, "auto" or None
+        Look for the machine among few functions, by passes over blocks of rows, and not among as
+        many as there are rows: ``Nystrom(2000)``, ``RandomFeatures(2000)``, or "auto" for as many
+        centres as rows held out ask for. Rows that come in blocks (:mod:`mercer.data`, Dask) are
+        always approximated, by "auto" unless it is said how.
 
     Attributes
     ----------
@@ -134,6 +140,7 @@ class SVC(PairwiseClassifier):
         solver: Solver | str = "auto",
         warm_start: bool = False,
         standardize: bool = False,
+        approximation: Approximation | str | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -156,8 +163,12 @@ class SVC(PairwiseClassifier):
         self.solver = solver
         self.warm_start = warm_start
         self.standardize = standardize
+        self.approximation = approximation
 
     def _compared(self) -> Loss:
+        return Hinge()
+
+    def _reduced_loss(self) -> Loss:
         return Hinge()
 
     def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:

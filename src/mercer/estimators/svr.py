@@ -18,6 +18,7 @@ from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive, Huber, Pinball
 from mercer.problems.nu import nu_regression, nu_regression_back
 from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.base import Approximation
 from mercer.regularizers.null_space import NullSpace
 from mercer.smoothing.guesses import guess_epsilon
 from mercer.smoothing.widths import Guess
@@ -77,6 +78,11 @@ class SVR(Regression):
         Divide the features by their standard deviations over the sample, without centring: kernels
         with length scales take these as ``kernel_.length_scale``. Lengths and gammas that are given
         are then in standard deviations.
+    approximation : Approximation, "auto" or None
+        Look for the machine among few functions, by passes over blocks of rows, and not among as
+        many as there are rows: ``Nystrom(2000)``, ``RandomFeatures(2000)``, or "auto" for as many
+        centres as rows held out ask for. Rows that come in blocks (:mod:`mercer.data`, Dask) are
+        always approximated, by "auto" unless it is said how.
 
     Attributes
     ----------
@@ -134,6 +140,7 @@ class SVR(Regression):
         solver: Solver | str = "auto",
         warm_start: bool = False,
         standardize: bool = False,
+        approximation: Approximation | str | None = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -152,6 +159,7 @@ class SVR(Regression):
         self.solver = solver
         self.warm_start = warm_start
         self.standardize = standardize
+        self.approximation = approximation
 
     def _automatic(self) -> bool:
         return super()._automatic() or isinstance(self.epsilon, str)
@@ -302,6 +310,8 @@ class QuantileSVR(Regression):
         As in :class:`SVR`.
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
+    approximation : Approximation, "auto" or None
+        As in :class:`SVR`: among how few functions the machine is looked for.
 
     Attributes
     ----------
@@ -345,6 +355,7 @@ class QuantileSVR(Regression):
         solver: Solver | str = "auto",
         warm_start: bool = False,
         standardize: bool = False,
+        approximation: Approximation | str | None = None,
     ) -> None:
         self.quantile = quantile
         self.C = C
@@ -362,6 +373,7 @@ class QuantileSVR(Regression):
         self.solver = solver
         self.warm_start = warm_start
         self.standardize = standardize
+        self.approximation = approximation
 
     def _loss(self) -> Loss:
         return Pinball(self.quantile)
@@ -385,6 +397,8 @@ class HuberSVR(Regression):
         As in :class:`SVR`.
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
+    approximation : Approximation, "auto" or None
+        As in :class:`SVR`: among how few functions the machine is looked for.
 
     Attributes
     ----------
@@ -428,6 +442,7 @@ class HuberSVR(Regression):
         solver: Solver | str = "auto",
         warm_start: bool = False,
         standardize: bool = False,
+        approximation: Approximation | str | None = None,
     ) -> None:
         self.delta = delta
         self.C = C
@@ -445,6 +460,7 @@ class HuberSVR(Regression):
         self.solver = solver
         self.warm_start = warm_start
         self.standardize = standardize
+        self.approximation = approximation
 
     def _loss(self) -> Loss:
         return Huber(self.delta)

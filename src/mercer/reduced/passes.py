@@ -9,6 +9,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,15 +44,16 @@ class Passes:
     directory : path, optional
         Where results of passes are kept. They are taken from there, in order, as long as passes ask
         for the same: a fit that was interrupted goes on at the pass it was at, to the same bits.
-    listener : callable, optional
-        Called with the name of a pass, the rows done so far and the rows there are, or None.
+    bar : callable, optional
+        From the name of a pass and the number of rows, or None, to a context whose value is told
+        the rows of every block that is done.
     """
 
     source: Source
     rows: int = 16384
     n_jobs: int | None = None
     directory: Any = None
-    listener: Callable[[str, int, int | None], object] | None = None
+    bar: Callable[[str, int | None], AbstractContextManager[Any]] | None = None
     identity: str = ""
     """Of the fit: passes of another are not taken for its own."""
 
@@ -94,16 +96,17 @@ class Passes:
         if kept is not None:
             return kept
         done, start = 0, time.perf_counter()
+        with nullcontext() if self.bar is None else self.bar(name, self.n) as bar:
 
-        def report(n: int) -> None:
-            nonlocal done
-            done += n
-            if self.listener is not None:
-                self.listener(name, done, self.n)
+            def report(n: int) -> None:
+                nonlocal done
+                done += n
+                if bar is not None:
+                    bar(n)
 
-        result = self.source.total(
-            work, shared, state, rows=self.rows, report=report, n_jobs=self.n_jobs
-        )
+            result = self.source.total(
+                work, shared, state, rows=self.rows, report=report, n_jobs=self.n_jobs
+            )
         elapsed = time.perf_counter() - start
         self.read += 1
         self.seconds += elapsed

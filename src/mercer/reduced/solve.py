@@ -129,7 +129,7 @@ def open_passes(
     how: Approximation,
     m: int,
     k: int,
-    listener: Callable[[str, int, int | None], object] | None = None,
+    bar: Callable[[str, int | None], Any] | None = None,
 ) -> Passes:
     """Return passes over a source whose blocks keep within the memory granted.
 
@@ -139,7 +139,8 @@ def open_passes(
     how : Approximation
     m, k : int
         Number of raw functions and of problems.
-    listener : callable, optional
+    bar : callable, optional
+        As in :class:`Passes`.
     """
     threads = how.n_jobs or usable_cores()
     p = source.n_features
@@ -147,7 +148,7 @@ def open_passes(
     # The factor and its copy, the two of the curvature, and what each thread sums.
     fixed = 4 * size + threads * (2**22 + (size if m <= 600 else 0) * k)
     rows = block_rows(how.memory_limit, 8.0 * (p + 24 * k), threads, fixed, 8.0 * p, 16384)
-    return Passes(source, rows=rows, n_jobs=how.n_jobs, directory=how.checkpoint, listener=listener)
+    return Passes(source, rows=rows, n_jobs=how.n_jobs, directory=how.checkpoint, bar=bar)
 
 
 def solve(task: Task, census: Census, passes: Passes, how: Approximation) -> Reduced:
@@ -212,7 +213,8 @@ def settle(task: Task, census: Census, passes: Passes, how: Approximation) -> Fe
         if phi is not None and not error < (1.0 - ENOUGH) * best:
             return wider if error < best else phi
         phi, best = wider, error
-        if 2 * m > min(how.largest, len(census.pool.keys)) or found.status is Status.STOPPED:
+        # More functions than a quarter of the rows are no approximation any more.
+        if 2 * m > min(how.largest, census.n // 4) or found.status is Status.STOPPED:
             return phi
         m *= 2
 
