@@ -102,9 +102,9 @@ class Reducible(Expansion):
         how = self._how()
         source, X, y, s = self._rows(X, y, sample_weight)
         m = how.largest if getattr(how, "m", 0) == "auto" else int(getattr(how, "m", 1000))
-        passes = open_passes(source, how, m, self._columns_expected(y), self._bar)
-        passes.identity = f"{self!r}{how!r}{source.n_features}{source.n_rows}"
-        size = max(how.pool_size, ROWS * (m + 8) if m > 0 else 0) + COSTED
+        size = max(how.pool_size, ROWS * (m + 8)) + COSTED
+        passes = open_passes(source, how, m, self._columns_expected(y), size, self._bar)
+        passes.identify(f"{self!r} {how!r}")
         census = take_census(passes, size, how.random_state, self._labelled() and X is None)
         if X is None:
             labels = census.classes

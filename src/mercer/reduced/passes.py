@@ -22,6 +22,9 @@ from mercer.data.sampling import Sample
 
 __all__ = ["CheckpointError", "Labels", "Passes"]
 
+# Rows that tell one source from another.
+FIRST = 256
+
 # More different labels than this mean that a number was given for a class.
 MOST = 10_000
 
@@ -78,6 +81,18 @@ class Passes:
                 self.directory.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise CheckpointError(f"no checkpoint can be kept in {self.directory}") from error
+
+    def identify(self, fit: str) -> None:
+        """Say what fit these passes are of, so that those of another are not taken for its own.
+
+        What tells data apart is their number of rows and columns, and the first of the rows.
+        """
+        if self.directory is not None:
+            block = next(iter(self.source.blocks(FIRST)))
+            X = block.X.toarray() if hasattr(block.X, "toarray") else np.asarray(block.X)
+            shape = [self.source.n_rows, self.source.n_features]
+            first = [X, np.asarray(block.y).astype(str), np.asarray(block.s).astype(str)]
+            self.identity = digest(fit, [*shape, *first])
 
     def __call__(self, name: str, work: Work, shared: Any = None, state: Any = None) -> Any:
         """Return the sum over all rows, made now or kept from before.

@@ -17,7 +17,7 @@ from mercer.data.memory import block_rows, parse
 from mercer.data.sampling import Sample
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
-from mercer.reduced.base import Approximation, Array, FeatureMap
+from mercer.reduced.base import DENSE, Approximation, Array, FeatureMap
 from mercer.reduced.census import Census
 from mercer.reduced.cost import Cost, approximation_cost
 from mercer.reduced.newton import Minimum, Newton
@@ -129,6 +129,7 @@ def open_passes(
     how: Approximation,
     m: int,
     k: int,
+    pool: int,
     bar: Callable[[str, int | None], Any] | None = None,
 ) -> Passes:
     """Return passes over a source whose blocks keep within the memory granted.
@@ -139,14 +140,18 @@ def open_passes(
     how : Approximation
     m, k : int
         Number of raw functions and of problems.
+    pool : int
+        Number of rows that are drawn.
     bar : callable, optional
         As in :class:`Passes`.
     """
     threads = how.n_jobs or usable_cores()
     p = source.n_features
     size = 8.0 * m * m
-    # The factor and its copy, the two of the curvature, and what each thread sums.
-    fixed = 4 * size + threads * (2**22 + (size if m <= 600 else 0) * k)
+    # The factor and its copy, the two of the curvature, what each thread sums, and the rows drawn,
+    # those of a block among them while they are merged.
+    fixed = 4 * size + threads * (2**22 + (size if m <= DENSE else 0) * k)
+    fixed += source.reading_bytes + 3 * 8.0 * p * pool
     rows = block_rows(how.memory_limit, 8.0 * (p + 24 * k), threads, fixed, 8.0 * p, 16384)
     return Passes(source, rows=rows, n_jobs=how.n_jobs, directory=how.checkpoint, bar=bar)
 
@@ -170,7 +175,7 @@ def solve(task: Task, census: Census, passes: Passes, how: Approximation) -> Red
         for j in range(0, task.targets.k, at_once)
     ]
     solution = _joined(parts, passes, census, phi, time.perf_counter() - start)
-    if solution.status is not Status.CONVERGED:
+    if solution.status not in (Status.CONVERGED, Status.STOPPED):
         warnings.warn(
             f"the fit ended early ({solution.status.value}): its objective can be "
             f"{solution.gap:.3g} above the minimum {solution.dual:.6g}. Allow more iterations or "
@@ -214,7 +219,7 @@ def settle(task: Task, census: Census, passes: Passes, how: Approximation) -> Fe
             return wider if error < best else phi
         phi, best = wider, error
         # More functions than a quarter of the rows are no approximation any more.
-        if 2 * m > min(how.largest, census.n // 4) or found.status is Status.STOPPED:
+        if 2 * m > min(how.largest, census.n // 4) or found.status is Status.INTERRUPTED:
             return phi
         m *= 2
 

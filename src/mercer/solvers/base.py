@@ -53,6 +53,7 @@ class Status(enum.Enum):
     MAX_ITER = "stopped at max_iter"
     MAX_TIME = "stopped at max_time"
     STOPPED = "stopped by a callback"
+    INTERRUPTED = "interrupted from the keyboard"
     STALLED = "no further progress in floating point"
 
 
