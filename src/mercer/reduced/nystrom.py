@@ -3,11 +3,13 @@ r"""The span of the kernel at some centres, :math:`f = \sum_j \alpha_j k(z_j, \c
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.linalg as la
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dpstrf, dtrtri
 
 from mercer._params import is_integer
 from mercer.data.memory import parse
@@ -81,7 +83,8 @@ class NystromMap(FeatureMap):
 
     def __getstate__(self) -> dict[str, Any]:
         """Travel without the factor where rows do not need it."""
-        return vars(self) | ({"R": None, "N": None} if self.r > DENSE else {})
+        state = {name: value for name, value in vars(self).items() if name != "_T"}
+        return state | ({"R": None, "N": None} if self.r > DENSE else {})
 
     def raw(self, X: Any, single: bool = False) -> Array:
         return self.panel.values(X, single=single)
@@ -104,8 +107,15 @@ class NystromMap(FeatureMap):
         G = G if self.N is None else self.N.T @ G
         return np.asarray(la.solve_triangular(self.R, G, trans="T", check_finite=False))
 
+    @cached_property
+    def _T(self) -> Array:
+        """The inverse of the factor: a product with it is up to three times faster."""
+        return np.asarray(dtrtri(self.R)[0], order="F")
+
     def features(self, R: Array) -> Array:
-        return self.lower(np.asarray(R, dtype=np.float64).T).T
+        R = np.asarray(R, dtype=np.float64)
+        R = R if self.N is None else R @ self.N
+        return np.asarray(dtrmm(1.0, self._T, R.T, trans_a=1)).T
 
     @property
     def nbytes(self) -> int:
