@@ -362,7 +362,7 @@ class Diagnostics(Discreet, Outputs):
         K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, eq. (5.17) to (5.21).
         """
         if not return_std:
-            return self._decision(X)
+            return super().predict(X)
         X, K, B = self._at(X)
         if self._function or self.kernel_.precomputed:
             raise ValueError(

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.data.base import Block, Sums
 from mercer.data.sampling import Sample, sampled
-from mercer.reduced.passes import Labels, Passes
+from mercer.reduced.passes import Labels, Passes, Spread
 
 __all__ = ["Census", "take_census"]
 
@@ -30,6 +30,8 @@ class Census:
         How many rows have them, and how many of these have weight.
     weight : float
         Sum of the weights.
+    variance : float
+        Of all entries of the inputs.
     """
 
     n: int
@@ -37,6 +39,7 @@ class Census:
     classes: Any
     counts: Any
     weight: float
+    variance: float
 
 
 def count(block: Block, shared: tuple[int, int, bool], state: None) -> Sums:
@@ -49,6 +52,7 @@ def count(block: Block, shared: tuple[int, int, bool], state: None) -> Sums:
         n=np.array(block.n),
         weight=np.array(np.maximum(s, 0.0).sum()),
         pool=sampled(block, size, seed),
+        spread=Spread.of(block.X),
     )
     if labelled:
         values, inverse = np.unique(np.asarray(block.y).reshape(-1), return_inverse=True)
@@ -80,4 +84,5 @@ def take_census(passes: Passes, size: int, seed: int, labelled: bool) -> Census:
         None if labels is None else labels.values,
         None if labels is None else labels.counts,
         float(found["weight"]),
+        found["spread"].variance,
     )

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from mercer.data.base import Source, Sums, Work
 from mercer.data.sampling import Sample
 
-__all__ = ["CheckpointError", "Labels", "Passes"]
+__all__ = ["CheckpointError", "Labels", "Passes", "Spread"]
 
 # Rows that tell one source from another.
 FIRST = 256
@@ -192,6 +192,8 @@ def _assembled(arrays: dict[str, Any]) -> dict[str, Any]:
             )
         elif "counts" in parts:
             result[group] = Labels(**parts)
+        elif "square" in parts:
+            result[group] = Spread(*(float(parts[name]) for name in ("n", "mean", "square")))
         else:
             numbers = {name: int(parts.pop(name)) for name in ("size", "n")}
             result[group] = Sample(**{"y": None, "s": None} | parts | numbers)
@@ -222,6 +224,51 @@ class Labels:
         counts = np.zeros((len(values), 2), dtype=np.int64)
         np.add.at(counts, inverse, np.concatenate([self.counts, other.counts]))
         return Labels(values, counts)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and variance of numbers, gathered without loss of digits.
+
+    Parameters
+    ----------
+    n : float
+        How many there are.
+    mean : float
+    square : float
+        Sum of squared differences from the mean.
+
+    Examples
+    --------
+    >>> (Spread.of(np.array([1.0, 2.0])) + Spread.of(np.array([3.0]))).variance
+    0.6666666666666666
+    """
+
+    n: float
+    mean: float
+    square: float
+
+    @classmethod
+    def of(cls, X: Any) -> Spread:
+        """Return what is to be said of all entries of an array or sparse matrix."""
+        size = float(np.prod(X.shape))
+        values = X.data if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
+        mean = float(values.sum() / size) if size else 0.0
+        zeros = size - float(values.size)
+        return cls(size, mean, float(np.sum((values - mean) ** 2)) + zeros * mean**2)
+
+    @property
+    def variance(self) -> float:
+        """Mean squared difference from the mean."""
+        return self.square / self.n
+
+    def __add__(self, other: Spread) -> Spread:
+        n = self.n + other.n
+        step = other.mean - self.mean
+        share = other.n / n if n else 0.0
+        return Spread(
+            n, self.mean + step * share, self.square + other.square + step**2 * self.n * share
+        )
 
 
 def digest(name: str, state: Any) -> str:
