@@ -17,6 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 	bench-ls bench-ls-short \
 	bench-tune bench-tune-short \
 	bench-quality bench-quality-short \
+	bench-plan bench-plan-measure \
 	reproduce reproduce-short
 
 help:     ## list the targets
@@ -92,6 +93,12 @@ bench-quality: $(READY)  ## few centres, exact machines and peers on six large s
 
 bench-quality-short: $(READY)  ## half a minute: are few centres as good as scikit-learn's
 	$(BIN)/python benchmarks/scale_quality.py short
+
+bench-plan: $(READY)  ## costs of clusters from what was measured, a thousand workers simulated, a minute
+	$(ONE_THREAD) $(BIN)/python benchmarks/plan.py report
+
+bench-plan-measure: $(READY)  ## passes, fits and the engine on one core, for the plan; some minutes
+	$(ONE_THREAD) $(BIN)/python benchmarks/plan.py measure
 
 bench-report: $(READY)  ## the page of the last benchmarks, without measuring
 	$(BIN)/python benchmarks/bench.py report

@@ -64,6 +64,7 @@ class _Task:
     began: float = 0.0
     copy: int = -1  # who does it for a second time
     tries: int = 0
+    known: bool = False  # to the scheduler, that there is a result
 
 
 @dataclass
@@ -258,12 +259,13 @@ class Simulation:
         task = self.tasks[i]
         if task.tries != tries or task.state != "held" or task.parent < 0:
             return
+        task.known = True
         parent = self.tasks[task.parent]
         if parent.state == "waiting" and self._whole(parent):
             self._place(task.parent)
 
     def _whole(self, task: _Task) -> bool:
-        return all(self.tasks[j].state == "held" for j in task.inputs)
+        return all(self.tasks[j].state == "held" and self.tasks[j].known for j in task.inputs)
 
     def _look(self, i: int) -> None:
         """Begin a late task a second time, where somebody is idle."""
@@ -321,7 +323,7 @@ class Simulation:
             self.done -= task.state in ("held", "added")
         if task.where >= 0 and self.workers[task.where].doing == i:
             self.workers[task.where].doing = -1
-        task.tries, task.copy = task.tries + 1, -1
+        task.tries, task.copy, task.known = task.tries + 1, -1, False
         task.state = "waiting"
         parent = self.tasks[task.parent] if task.parent >= 0 else None
         if parent is not None and parent.state == "ready":

@@ -62,6 +62,11 @@ def test_a_busy_scheduler_sets_the_time():
     assert Simulation(fleet).run(1)[0].seconds == pytest.approx(tasks * 1.1e-2, rel=0.02)
 
 
+def test_a_sum_waits_for_the_news_of_all_that_it_adds():
+    fleet = Fleet(100, 100, 0.0, arity=100, message=1e-2)
+    assert Simulation(fleet).run(1)[0].seconds == pytest.approx(1.0)
+
+
 def test_lost_workers_take_with_them_what_paper_says():
     fleet = Fleet(40, 160, 1.0, arity=160, mtbf=800.0, join=0.0)
     found = [Simulation(fleet, seed).run(1)[0] for seed in range(250)]
