@@ -293,6 +293,23 @@ class NormalEquations:
         sums = passes("leave one out", left_out, (self.problem, loss), state)
         return np.asarray(sums["loss"] / self.weight.sum(axis=0))
 
+    def without_folds(self, C: ArrayLike) -> Array:
+        """Return coefficients of features and free columns of machines that miss a fold each.
+
+        Parameters
+        ----------
+        C : (j,) array
+
+        Returns
+        -------
+        (folds, j, size, k) array
+        """
+        C = _positive(C)
+        if self.folds < 2:
+            raise ValueError("cross-validation needs sums of at least two folds; gather these.")
+        others = [[g for g in range(self.folds) if g != f] for f in range(self.folds)]
+        return np.stack([self._solve(self._systems(rows), C) for rows in others])
+
     def cross_validate(
         self, C: ArrayLike, passes: Passes | None = None, loss: Loss | None = None
     ) -> Array:
@@ -310,17 +327,9 @@ class NormalEquations:
         -------
         (j, k) array
         """
-        C = _positive(C)
-        if self.folds < 2:
-            raise ValueError("cross-validation needs sums of at least two folds; gather these.")
-        found = np.stack(
-            [
-                self._solve(self._systems([g for g in range(self.folds) if g != f]), C)
-                for f in range(self.folds)
-            ]
-        )
+        found = self.without_folds(C)
         if loss is None or loss.quadratic:
-            total = np.zeros((len(C), self.problem.k))
+            total = np.zeros((found.shape[1], self.problem.k))
             for f, theta in enumerate(found):
                 bent = self._product(self.G[f], theta) - 2.0 * self.g[f]
                 # Rounding can leave a sum of squares below zero.
