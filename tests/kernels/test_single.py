@@ -193,7 +193,7 @@ def test_error_of_a_kernel_value_in_double_precision(data, p):
     precision = _single.PRECISION[X.dtype]
     tiles = Gaussian(1.0).against(Z).prepare(Z)
     strip = np.empty(s.shape)
-    tiles.strip(X, strip)
+    tiles.strip(tiles.left(X), strip)
     for found in (tiles(X), strip):
         # As above, and the same roundings of the squares that are taken for exact here.
         bound = precision.error + 0.37 * (3.0 + np.sqrt(p)) * 4 * precision.roundoff
@@ -212,14 +212,14 @@ def test_strips_of_double_points_in_single_precision(data):
     Z, origin = X[150:], X.mean(axis=0)
     tiles = Gaussian(1.0).against((Z - origin).astype(F)).tiles
     K = np.empty((400, 250), dtype=F)
-    tiles.strip(X, K, origin)
+    tiles.strip(tiles.left(X, origin), K)
     rounded = [(A - origin).astype(F).astype(np.float64) for A in (X, Z)]
     exact = np.exp(-0.5 * cdist(*rounded, "sqeuclidean"))
     # X is rounded after it was divided by the width where all is near, else before: of points h
     # far out, a distance is off by u sqrt(2 h), and exp(-d^2/2) by 0.61 of that, h at most 2 here.
     assert np.abs(K - exact).max() <= 2.0 * _single.ERROR
     X[3] = np.nan
-    tiles.strip(X, K, origin)
+    tiles.strip(tiles.left(X, origin), K)
     np.testing.assert_array_equal(np.isnan(K).all(axis=1), np.arange(400) == 3)
 
 

@@ -134,6 +134,27 @@ def test_far_from_the_origin(single: bool, points: tuple[np.ndarray, np.ndarray]
 
 
 @pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("kernel", [Gaussian(0.05), Matern(0.05, nu=1.5)], ids=repr)
+def test_some_points_many_widths_away(
+    kernel: Kernel, single: bool, points: tuple[np.ndarray, np.ndarray]
+) -> None:
+    X, Z = points
+    X, Z = X.copy(), Z.copy()
+    X[::7] *= 1e4
+    Z[3] = X[14] + 0.02
+    Z[5] = X[700] - 0.01
+    A = np.random.default_rng(1).normal(size=(len(Z), 2))
+    exact = by_hand(kernel, X, Z)
+    assert exact.max() > 0.5
+    # In float32 points of 1e4 are rounded by 6e-4, a hundredth of the width, once each.
+    error = 0.02 if single else 1e-9
+    panel = Panel(kernel, Z)
+    np.testing.assert_allclose(panel.values(X, single=single), exact, rtol=0, atol=error)
+    R = panel.sweep(X, A, lambda F, part, K: F, single, rows=50)
+    np.testing.assert_allclose(R, exact.T @ (exact @ A), rtol=0, atol=10 * error)
+
+
+@pytest.mark.parametrize("single", [False, True])
 def test_threads_share_a_panel(single: bool, points: tuple[np.ndarray, np.ndarray]) -> None:
     X, Z = points
     A = np.random.default_rng(1).normal(size=(len(Z), 2))

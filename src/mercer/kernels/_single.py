@@ -112,6 +112,15 @@ class Rows(NamedTuple):
     far: Array
     lowest: Array
 
+    def part(self, start: int, stop: int) -> Rows:
+        """Return those of them in a range."""
+        far, lowest = self.far, self.lowest
+        if len(far):
+            few = slice(*np.searchsorted(far, (start, stop)))
+            far, lowest = far[few] - start, lowest[few]
+        some = slice(start, stop)
+        return Rows(self.points[some], self.units[some], self.half[some], far, lowest)
+
 
 class Tiles(ABC):
     """The function ``X -> k(X, Z)`` of dense points, float32 or float64, computed tile by tile.
@@ -152,22 +161,28 @@ class Tiles(ABC):
                 self._tile(rows, columns, out[part, columns], flat[first:])
         return out
 
-    def strip(self, X: Array, out: Array, origin: Array | None = None) -> None:
+    def strip(self, rows: Rows, out: Array) -> None:
         """Write the kernel values of few points, all at once.
+
+        Parameters
+        ----------
+        rows : Rows
+            From :meth:`left`.
+        out : (n, m) array
+            C-contiguous, and so small that it stays in the cache.
+        """
+        self._tile(rows, slice(0, self.m), out, out.reshape(-1))
+
+    def left(self, X: Array, origin: Array | None = None) -> Rows:
+        """Prepare points on the left.
 
         Parameters
         ----------
         X : (n, p) array
             Of any precision.
-        out : (n, m) array
-            C-contiguous, and so small that it stays in the cache.
         origin : (p,) array, optional
             What was subtracted from Z before it was rounded, and must be from X.
         """
-        self._tile(self._from(X, origin), slice(0, self.m), out, out.reshape(-1))
-
-    def _from(self, X: Array, origin: Array | None) -> Rows:
-        """Prepare points on the left of any precision."""
         moved = X if origin is None else X - origin
         with np.errstate(over="ignore"):
             return self._rows(moved.astype(self.dtype, copy=False))
@@ -400,14 +415,14 @@ class RadialTiles(Tiles):
         s += self.rounding * (2.0 * np.sqrt(h) + np.sqrt(s)) ** 2
         return np.asarray((-self.unit * s).astype(self.dtype))
 
-    def _from(self, X: Array, origin: Array | None) -> Rows:
+    def left(self, X: Array, origin: Array | None = None) -> Rows:
         if self.near:
             # At once, and rounded once: where all is near, only points in units are read.
             shift = self.origin if origin is None else origin + self.origin
             units, half = self._in_units(X, shift)
             if np.isfinite(half).all():
                 return Rows(X, units, half, NOWHERE, half[:0])
-        return super()._from(X, origin)
+        return super().left(X, origin)
 
     def _rows(self, X: Array) -> Rows:
         units, half = self._in_units(X)

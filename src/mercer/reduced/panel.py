@@ -11,7 +11,7 @@ read twice before they leave the cache, and are never held all at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,9 @@ Slopes = Callable[[NDArray[np.float64], slice, Any], Array]
 
 CACHE = 2**20
 """Bytes of kernel values that are computed and used at once: half of a core's second cache."""
+
+CHUNK = 2**20
+"""Bytes of points that are prepared at once."""
 
 DENSE_BYTES = 2.0**28
 """Largest size of sparse centres that are made dense for float32."""
@@ -80,17 +83,21 @@ class Panel:
 
     def _strips(
         self, X: Data, single: bool, rows: int | None
-    ) -> Iterator[tuple[slice, Data, _Values]]:
-        """Cut the points into a few at a time, and say what writes their kernel values."""
+    ) -> Iterator[tuple[slice, Callable[[Array], object]]]:
+        """Cut the points into a few at a time, each with what writes their kernel values."""
         numbers = self.kernel.numeric
         X = as_points(X) if numbers else X
-        write = self._single if single and numbers else self._double
+        values = self._single if single and numbers else self._double
+        p = X.shape[1] if numbers else 1
         if rows is None:
             rows = max(16, CACHE // ((4 if single else 8) * max(1, self.m)))
             # More features make it dearer to lay the centres out for each product.
-            rows = max(rows, 512) if numbers and X.shape[1] >= 128 else rows
-        for part in pieces(0, count(X), rows):
-            yield part, take(X, part), write
+            rows = max(rows, 512) if p >= 128 else rows
+        # What concerns points alone is done for many of them, because each call costs microseconds.
+        for chunk in pieces(0, count(X), rows * max(1, CHUNK // (8 * rows * max(1, p)))):
+            write = values.of(take(X, chunk))
+            for part in pieces(chunk.start, chunk.stop, rows):
+                yield part, partial(write, part.start - chunk.start, part.stop - chunk.start)
 
     def values(self, X: Data, out: Array | None = None, single: bool = False) -> Array:
         """Return the kernel values, ``(n, m)``.
@@ -107,8 +114,8 @@ class Panel:
         dtype = np.float32 if single else np.float64
         if out is None:
             out = np.empty((count(X), self.m), dtype=dtype)
-        for part, x, write in self._strips(X, single, None):
-            write(x, out[part])
+        for part, write in self._strips(X, single, None):
+            write(out[part])
         return out
 
     def sweep(
@@ -143,12 +150,12 @@ class Panel:
         A = np.ascontiguousarray(A, dtype=dtype)
         R: NDArray[np.float64] | None = None
         memory = np.empty((0, self.m), dtype=dtype)
-        for part, x, write in self._strips(X, single, rows):
+        for part, write in self._strips(X, single, rows):
             n = part.stop - part.start
             if n > len(memory):
                 memory = np.empty((n, self.m), dtype=dtype)
             K = memory[:n]
-            write(x, K)
+            write(K)
             G = slopes(_times(K, A).astype(np.float64, copy=False), part, K)
             if R is None:
                 R = np.zeros((self.m, G.shape[1]))
@@ -182,19 +189,24 @@ class _Values:
         if isinstance(evaluate, Either) and count(Z) and not is_sparse(Z):
             self.tiles = evaluate.tiles or evaluate.prepare(Z)
 
-    def __call__(self, X: Data, out: Array) -> None:
-        """Write the kernel values of few points."""
-        tiles = self.tiles
-        if self.numeric and is_sparse(X) and not is_sparse(self.Z) and self.Z.dtype == np.float32:
+    def of(self, X: Data) -> Callable[[int, int, Array], object]:
+        """Return what writes the kernel values of points in a range, if these are few."""
+        if is_sparse(X) and not is_sparse(self.Z) and self.Z.dtype == np.float32:
             X = X.toarray()
+        tiles = self.tiles
         if tiles is None or is_sparse(X):
-            into(self.evaluate, self._alike(X), out)
-        elif out.dtype == tiles.dtype and out.flags.c_contiguous:
-            tiles.strip(X, out, self.origin)
-        else:
-            K = np.empty(out.shape, dtype=tiles.dtype)
-            tiles.strip(X, K, self.origin)
-            out[...] = K
+            X = self._alike(X)
+            return lambda start, stop, out: into(self.evaluate, X[start:stop], out)
+        rows = tiles.left(X, self.origin)
+
+        def write(start: int, stop: int, out: Array) -> None:
+            fits = out.dtype == tiles.dtype and out.flags.c_contiguous
+            K = out if fits else np.empty(out.shape, dtype=tiles.dtype)
+            tiles.strip(rows.part(start, stop), K)
+            if not fits:
+                out[...] = K
+
+        return write
 
     def _alike(self, X: Data) -> Data:
         """Return points in the precision of the centres."""
