@@ -16,6 +16,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns \
 	bench-ls bench-ls-short \
 	bench-tune bench-tune-short \
+	bench-scale bench-scale-speed bench-scale-short \
 	bench-quality bench-quality-short \
 	bench-plan bench-plan-measure \
 	reproduce reproduce-short
@@ -85,6 +86,15 @@ bench-tune: $(READY)  ## one call against grids on 35 real tables, resumable, ab
 
 bench-tune-short: $(READY)  ## a minute: is one call as good as a grid, and faster
 	$(BIN)/python benchmarks/tuning.py short
+
+bench-scale: $(READY) bench-scale-speed bench-quality bench-cluster  ## all of few centres: speed, growth, quality, cluster; hours
+
+bench-scale-speed: $(READY)  ## passes beside the bare loop, fits beside scikit-learn, 10^5 to 10^7 rows; resumable, half an hour
+	$(BIN)/python benchmarks/scale_speed.py speed
+	$(BIN)/python benchmarks/scale_speed.py slope
+
+bench-scale-short: $(READY)  ## a minute: are passes and fits fast, gaps closed, is memory flat
+	$(BIN)/python benchmarks/scale_speed.py short
 
 bench-quality: $(READY)  ## few centres, exact machines and peers on six large sets, resumable, hours
 	$(BIN)/python benchmarks/scale_quality.py run mercer sklearn
