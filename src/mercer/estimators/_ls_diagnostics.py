@@ -362,7 +362,8 @@ class Diagnostics(Discreet, Outputs):
         K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, eq. (5.17) to (5.21).
         """
         if not return_std:
-            return super().predict(X)
+            mean: Array = super().predict(X)
+            return mean
         X, K, B = self._at(X)
         if self._function or self.kernel_.precomputed:
             raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from dataclasses import replace
 from typing import Any
@@ -24,8 +25,10 @@ from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census, take_census
 from mercer.reduced.nystrom import Nystrom
 from mercer.reduced.oracle import ROWS
+from mercer.reduced.passes import Passes
 from mercer.reduced.solve import Reduced, Task, open_passes, solve
 from mercer.reduced.targets import Targets
+from mercer.reduced.walls import Walls
 from mercer.solvers import Solution, Status
 
 __all__ = ["Reducible", "by_blocks"]
@@ -67,6 +70,14 @@ class Reducible(Expansion):
         """Return what the problems see of a row, and factors of C; labels of the classes if any."""
         raise NotImplementedError
 
+    def _reduced_walls(self, targets: Any) -> Walls | None:
+        """Return the margin or tube whose width is a variable, if there is one."""
+        return None
+
+    def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
+        """Solve the problems that were declared."""
+        return solve(task, census, passes, how)
+
     def _labelled(self) -> bool:
         """Return whether targets are classes."""
         return False
@@ -101,11 +112,31 @@ class Reducible(Expansion):
             )
         how = self._how()
         source, X, y, s = self._rows(X, y, sample_weight)
-        m = how.largest if getattr(how, "m", 0) == "auto" else int(getattr(how, "m", 1000))
+        m = how.largest if how.number == "auto" else int(how.number)
         size = max(how.pool_size, ROWS * (m + 8)) + COSTED
         passes = open_passes(source, how, m, self._columns_expected(y), size, self._bar)
-        passes.identify(f"{self!r} {how!r}")
         census = take_census(passes, size, how.random_state, self._labelled() and X is None)
+        if census.pool.y is None and not self.__sklearn_tags__().target_tags.required:
+            census = replace(census, pool=replace(census.pool, y=np.ones(len(census.pool.keys))))
+        task, labels = self._declare(X, y, s, census, warning)
+        found = self._watch(task, census, passes, how, context)
+        self.solution_: Solution = found.solution
+        self.fit_status_ = int(found.solution.status is not Status.CONVERGED)
+        self._store_reduced(found, census, labels)
+
+    def _declare(
+        self, X: Any, y: Any, s: Any, census: Census, warning: type[Warning]
+    ) -> tuple[Task, Any]:
+        """Settle what the rows decide, and return the problems, and the labels of classes if any.
+
+        Parameters
+        ----------
+        X, y, s : arrays or None
+            The rows, encoded targets and weights, if they are at hand.
+        census : Census
+        warning : type
+            Of the warning that a fit stopped early.
+        """
         if X is None:
             labels = census.classes
             if labels is not None:
@@ -131,17 +162,15 @@ class Reducible(Expansion):
             max_iter=self.max_iter,
             max_time=self.max_time,
             warning=warning,
+            walls=self._reduced_walls(targets),
         )
-        found = self._watch(task, census, passes, how, context)
-        self.solution_: Solution = found.solution
-        self.fit_status_ = int(found.solution.status is not Status.CONVERGED)
-        self._store_reduced(found, census, labels)
+        return task, labels
 
     def _watch(self, task: Task, census: Census, passes: Any, how: Any, context: Any) -> Reduced:
         subtask = context.subcontext(task_name="reduced problem", max_subtasks=None)
         subtask.call_on_fit_task_begin(estimator=self)
         with watched(self, "", subtask, False) as listener:
-            found = solve(replace(task, listener=listener), census, passes, how)
+            found = self._solve_reduced(replace(task, listener=listener), census, passes, how)
         subtask.call_on_fit_task_end(estimator=self)
         return found
 
@@ -195,8 +224,16 @@ class Reducible(Expansion):
             if whole
             else (self._targets(y_some), s_some)
         )
+        settled = copy.copy(self)
+        if not whole and self.gamma == "scale" and not self.standardize:
+            # That of all rows, as for an array, and not of those that were drawn.
+            spread = census.variance * self.n_features_in_
+            settled.gamma = 1.0 / spread if spread else 1.0
         with np.errstate(over="ignore", invalid="ignore"):
-            self.kernel_ = self._resolved(points)
+            self.kernel_ = settled._resolved(points)
+        self.__dict__.pop("feature_scales_", None)
+        if hasattr(settled, "feature_scales_"):
+            self.feature_scales_: Array = settled.feature_scales_
         if not self.kernel_.positive_definite:
             self._warn_if_indefinite(some)
         B = self._free_columns(some, self._null_space())

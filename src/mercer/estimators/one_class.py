@@ -10,13 +10,20 @@ from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples
 
+from mercer.data.opening import is_source
 from mercer.estimators._expansion import Array, Function
+from mercer.estimators._reduced import by_blocks
 from mercer.estimators._single import SingleProblem
 from mercer.estimators.base import KernelMachine
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
+from mercer.losses.base import Loss
+from mercer.losses.classification import Hinge
 from mercer.problems.nu import one_class
 from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.base import Approximation
+from mercer.reduced.targets import Ones, Targets
+from mercer.reduced.walls import Floor, Walls
 from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Solution, Solver
 
@@ -41,6 +48,8 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
         As in :class:`SVR`.
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
+    approximation : Approximation, "auto" or None
+        As in :class:`SVR`: among how few functions the machine is looked for.
 
     Attributes
     ----------
@@ -84,6 +93,7 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
         solver: Solver | str = "auto",
         warm_start: bool = False,
         standardize: bool = False,
+        approximation: Approximation | str | None = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -101,6 +111,7 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
         self.solver = solver
         self.warm_start = warm_start
         self.standardize = standardize
+        self.approximation = approximation
 
     def _weight(self) -> float:
         return 1.0
@@ -112,6 +123,19 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
 
     def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
         return one_class(K, c, self.nu, B, self._one)
+
+    def _reduced_loss(self) -> Loss:
+        return Hinge(margin=0.0)
+
+    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
+        return Ones(), np.ones(1)
+
+    def _reduced_walls(self, targets: Any) -> Walls:
+        if self._one is None:
+            raise ValueError(
+                "the one-class machine needs a constant among the unpenalized functions: its offset"
+            )
+        return Floor(self.nu, self._one)
 
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
         super()._assemble(X, y, solutions)
@@ -134,9 +158,11 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
         self
             The fitted machine.
         """
-        super().fit(X, np.ones(_num_samples(X)), sample_weight)
+        streamed = is_source(X) or isinstance(X, np.memmap)
+        super().fit(X, None if streamed else np.ones(_num_samples(X)), sample_weight)
         return self
 
+    @by_blocks
     def decision_function(self, X: Any) -> Array:
         """Evaluate the decision function, positive inside the region.
 
@@ -152,6 +178,7 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
         """
         return self._decision(X)
 
+    @by_blocks
     def score_samples(self, X: Any) -> Array:
         """Evaluate the decision function without its offset.
 
@@ -167,6 +194,7 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
         """
         return self.decision_function(X) + self.offset_
 
+    @by_blocks
     def predict(self, X: Any) -> Any:
         """Tell inliers (+1) from outliers (-1).
 

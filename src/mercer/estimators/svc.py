@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -17,6 +18,8 @@ from mercer.losses.classification import Hinge
 from mercer.problems.nu import nu_classification, nu_classification_back
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
+from mercer.reduced.solve import Reduced
+from mercer.reduced.walls import ClassWalls, Walls
 from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Solution, Solver
 
@@ -203,6 +206,8 @@ class NuSVC(PairwiseClassifier):
         As in :class:`SVC`.
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVC`.
+    approximation : Approximation, "auto" or None
+        As in :class:`SVC`: among how few functions the machine is looked for.
 
     Attributes
     ----------
@@ -251,6 +256,7 @@ class NuSVC(PairwiseClassifier):
         solver: Solver | str = "auto",
         warm_start: bool = False,
         standardize: bool = False,
+        approximation: Approximation | str | None = None,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -273,12 +279,32 @@ class NuSVC(PairwiseClassifier):
         self.solver = solver
         self.warm_start = warm_start
         self.standardize = standardize
+        self.approximation = approximation
 
     def _weight(self) -> float:
         return 1.0
 
     def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
         return nu_classification(K, y, c, self.nu, B, self._one)
+
+    def _reduced_loss(self) -> Loss:
+        return Hinge(margin=0.0)
+
+    def _reduced_walls(self, targets: Any) -> Walls:
+        return ClassWalls(self.nu, self._one, targets)
+
+    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
+        if len(self.classes_) > 2:
+            machines = []
+            for k, (i, j) in enumerate(self._class_pairs()):
+                sides, shared = [-1 - i, -1 - j], len(self.classes_)
+                b = found.b[:, k]
+                if self._one is not None:
+                    b = np.concatenate([b[:shared][sides], b[shared:]])
+                machines.append(nu_classification_back(found.A[:, k], b, self._one))
+            A, b = (np.stack(part, axis=1) for part in zip(*((m.a, m.b) for m in machines)))
+            found = replace(found, A=A, b=b)
+        super()._assemble_reduced(found, solutions, y)
 
     def _read(self, solution: Solution) -> tuple[Array, Array]:
         machine = nu_classification_back(solution.a, solution.b, self._one)

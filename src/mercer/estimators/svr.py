@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -19,6 +20,8 @@ from mercer.losses.regression import EpsilonInsensitive, Huber, Pinball
 from mercer.problems.nu import nu_regression, nu_regression_back
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
+from mercer.reduced.solve import Reduced
+from mercer.reduced.walls import TubeWalls, Walls
 from mercer.regularizers.null_space import NullSpace
 from mercer.smoothing.guesses import guess_epsilon
 from mercer.smoothing.widths import Guess
@@ -199,6 +202,8 @@ class NuSVR(Regression):
         As in :class:`SVR`.
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
+    approximation : Approximation, "auto" or None
+        As in :class:`SVR`: among how few functions the machine is looked for.
 
     Attributes
     ----------
@@ -247,6 +252,7 @@ class NuSVR(Regression):
         solver: Solver | str = "auto",
         warm_start: bool = False,
         standardize: bool = False,
+        approximation: Approximation | str | None = None,
     ) -> None:
         self.nu = nu
         self.C = C
@@ -265,6 +271,7 @@ class NuSVR(Regression):
         self.solver = solver
         self.warm_start = warm_start
         self.standardize = standardize
+        self.approximation = approximation
 
     def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
         return nu_regression(K, y, c, self.nu_, B, self._one)
@@ -285,6 +292,17 @@ class NuSVR(Regression):
 
     def _compared(self) -> Loss:
         return EpsilonInsensitive(self._tube)
+
+    def _reduced_loss(self) -> Loss:
+        return Pinball()
+
+    def _reduced_walls(self, targets: Any) -> Walls:
+        return TubeWalls(self.nu_, self._one)
+
+    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
+        # Both walls of the tube have the same function, which is known already.
+        both = [replace(s, a=np.append(s.a, np.zeros_like(s.a))) for s in solutions]
+        super()._assemble_reduced(found, both, y)
 
     def _read(self, solution: Solution) -> tuple[Array, Array]:
         machine = nu_regression_back(solution.a, solution.b, self._one)

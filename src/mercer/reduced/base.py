@@ -149,6 +149,12 @@ class Approximation(Params, ABC):
     def pool_size(self) -> int:
         """Number of rows that :meth:`settle` wants to see."""
 
+    @property
+    def number(self) -> int | str:
+        """Number of functions, or "auto"."""
+        m: int | str = getattr(self, "m", 0)
+        return m
+
     def set_m(self, m: int) -> Approximation:
         """Return these settings with a number of functions."""
         return replace(self, m=m)  # type: ignore[call-arg]

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 
 from mercer.data.base import Block, Sums
-from mercer.data.sampling import Sample, sampled
+from mercer.data.sampling import GOLDEN, Sample, fingerprints, sampled
+from mercer.data.table import Table
 from mercer.reduced.passes import Labels, Passes, Spread
 
 __all__ = ["Census", "take_census"]
+
+# Seed of the fingerprints that tell rows from others.
+MARK = 100
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,9 @@ class Census:
     variance: float
 
 
-def count(block: Block, shared: tuple[int, int, bool], state: None) -> Sums:
+def count(block: Block, shared: tuple[int, int, bool, bool], state: None) -> Sums:
     """Return the census of a block."""
-    size, seed, labelled = shared
+    size, seed, labelled, marked = shared
     s = np.ones(block.n) if block.s is None else np.asarray(block.s, dtype=np.float64)
     if np.isnan(s).any() or np.isinf(s).any():
         raise ValueError("sample_weight contains NaN or infinity")
@@ -59,7 +63,23 @@ def count(block: Block, shared: tuple[int, int, bool], state: None) -> Sums:
         counts = np.zeros((len(values), 2), dtype=np.int64)
         np.add.at(counts, inverse, np.column_stack([np.ones(block.n), s > 0]).astype(np.int64))
         found["labels"] = Labels(values, counts)
+    if marked:
+        found["mark"] = mark(block)
     return found
+
+
+def mark(block: Block) -> Any:
+    """Return a number that tells rows from others, whatever their order, as an array of one."""
+    with np.errstate(over="ignore"):
+        rows = fingerprints(block.X, MARK)
+        for j, part in enumerate((block.y, block.s)):
+            if part is not None:
+                values: Any = np.asarray(part).reshape(block.n, -1)
+                if values.dtype.kind not in "biuf":
+                    values = Table({str(i): v.astype(object) for i, v in enumerate(values.T)})
+                # A product with an odd number loses nothing, and tells targets from weights.
+                rows = rows * GOLDEN + fingerprints(values, MARK + 1 + j)
+        return np.sum(rows * (rows | np.uint64(1)), keepdims=True)
 
 
 def take_census(passes: Passes, size: int, seed: int, labelled: bool) -> Census:
@@ -74,7 +94,11 @@ def take_census(passes: Passes, size: int, seed: int, labelled: bool) -> Census:
     labelled : bool
         Whether targets are classes.
     """
-    found = passes("count", count, (size, seed, labelled), None)
+    # Before passes are taken from a directory, the rows are read to see that they are the same.
+    marked = passes.directory is not None
+    found = passes("count", count, (size, seed, labelled, marked), None, anew=True)
+    if marked:
+        passes.identity = f"{int(found['n'])} rows {int(found['mark'][0]):016x}"
     labels = found.get("labels")
     if not float(found["weight"]) > 0:
         raise ValueError("Invalid input - all samples have zero or negative weights.")

@@ -65,15 +65,15 @@ def duals(problem: Problem, state: dict[str, Any], sample: Sample) -> tuple[Arra
     a, features = np.zeros(Y.shape), np.zeros((len(Y), problem.map.r))
 
     def slopes(F: Array, part: slice, R: Any) -> Array:
-        before = rounding.centre(Y[part], R, P[part])
-        F = F + P[part] @ state["b"]
-        shifted = F if before is None else F + rounding.mu * before
-        a[part] = -c[part] * rounding.rounded.gradient(Y[part], shifted)
+        own = rounding.of(part)
+        F = F + P[part] @ state["b"] + own.mu * own.centre(Y[part], R, P[part])
+        a[part] = -c[part] * own.rounded.gradient(Y[part], F)
         features[part] = problem.map.features(R)
         return F[:, :0]
 
-    problem.map.sweep(X, state["A"], slopes)
-    return a, features
+    problem.sweep(X, state["A"], slopes)
+    views = problem.views
+    return a.reshape(-1, views, problem.k).sum(axis=1), features[::views]
 
 
 def approximation_cost(

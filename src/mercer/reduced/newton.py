@@ -11,28 +11,38 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
 from mercer.reduced.base import Array
-from mercer.reduced.oracle import Evaluation, Oracle
+from mercer.reduced.oracle import Evaluation, Oracle, Summed
 from mercer.solvers.base import Progress, Status
 
 __all__ = ["Minimum", "Newton"]
 
-# Steps of conjugate gradients, and by what they have to shrink the residual in single precision.
-MAX_STEPS, SHRINK = 60, 1e-3
+# Steps of conjugate gradients, by what they have to shrink the residual in single precision, and
+# what part of that they may aim at where the gap asks for it.
+MAX_STEPS, SHRINK, FLOOR = 60, 1e-3, 1e-2
 
 # Fractions of a step that are tried at once where the whole one does not descend.
-FRACTIONS = np.array([0.5, 0.25, 0.1, 0.03, 0.01, 1e-3])
+FRACTIONS = np.array([0.7, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6])
 
 # A rounded problem is left where what is left of its gap is this part of what rounding adds. Its
 # width shrinks by this factor after a problem that took one step, or while there are so many curved
 # rows for every feature.
 RELAX, NARROW, CURVED = 0.3, 0.3, 6
+
+
+# Rows on straight pieces of a loss do not tell how far a free coefficient is to move. They count
+# for this part of the curvature of a loss that is as steep and curved over the first width, so that
+# no step goes further than a thousand widths.
+STRAIGHT = 1e-3
+
+# Gap relative to the objective that a start on some of the rows is to have, and most of its steps.
+BEGIN, FIRST = 1e-2, 30
 
 
 @dataclass
@@ -60,6 +70,8 @@ class Minimum:
     status: Status = Status.CONVERGED
     n_iter: int = 0
     history: list[Progress] = field(default_factory=list)
+    known: tuple[Array, ...] = ()
+    """The point that the certificate is of."""
 
 
 @dataclass
@@ -76,6 +88,8 @@ class Newton:
         Largest number of seconds.
     width : float
         Width over which kinks are rounded at first, in units of the decision function.
+    least : float or (k,) array, default=0
+        Value of a problem below which the gap has to be small beside this instead.
     single : bool, default=True
         Whether products inside conjugate gradients may be in single precision.
     listener : callable, optional
@@ -86,6 +100,7 @@ class Newton:
     max_iter: int = -1
     max_time: float | None = None
     width: float = 2.0
+    least: float | Array = 0.0
     single: bool = True
     listener: Callable[[Progress], object] | None = None
 
@@ -105,7 +120,8 @@ class Newton:
         except KeyboardInterrupt:
             if found.value is None:
                 raise
-            found.status = Status.STOPPED
+            found.W, found.b, found.mu = found.known
+            found.status = Status.INTERRUPTED
         return found
 
 
@@ -119,14 +135,19 @@ class _Descent:
         self.start = time.perf_counter()
         self.single = how.single
         self.rounded = 0
+        self.factors: list[Factor] = []
+        self.exact = np.zeros(self.k, dtype=bool)
+        self.floor = np.zeros(found.b.shape)
 
     def run(self) -> Status:
         found = self.found
+        if not np.any(found.W):
+            self._begin()
         self._look("value")
         while True:
             value = found.value
             assert value is not None
-            tolerance = self.how.tol * np.abs(value.primal)
+            tolerance = self.how.tol * np.maximum(np.abs(value.primal), self.how.least)
             live = value.gap > tolerance
             ended = self._ended(live)
             if ended is not None:
@@ -137,6 +158,22 @@ class _Descent:
                 if not self.single:
                     return Status.STALLED
                 self.single = False
+
+    def _begin(self) -> None:
+        """Begin where some of the rows have their minimum, which costs no pass over all."""
+        oracle, found = self.oracle, self.found
+        quadratic = oracle.problem.loss.quadratic
+        few = None if quadratic and oracle.dense else oracle.of_pool()
+        if few is None:
+            return
+        how = replace(self.how, tol=max(self.how.tol, BEGIN), max_iter=FIRST, listener=None)
+        first = _Descent(how, few, Minimum(found.W, found.b, found.mu))
+        first.run()
+        found.W, found.b, found.mu = first.found.W, first.found.b, first.found.mu
+        oracle.recall(few)
+        if quadratic:
+            # The curvature that was estimated from these rows is the same everywhere.
+            self.factors, self.exact = first.factors, np.zeros(self.k, dtype=bool)
 
     def _round(self, live: NDArray[np.bool_], tolerance: Array) -> None:
         """Round kinks around the slopes found, and less, where steps have done what they can.
@@ -186,23 +223,34 @@ class _Descent:
         """Evaluate the point, with curvature for the next step."""
         found, quadratic = self.found, self.oracle.problem.loss.quadratic
         # The curvature of the squared loss is the same everywhere.
-        known = quadratic and found.value is not None
-        found.value = self.oracle.evaluate(found.W, found.b, found.mu, name, not known)
-        curved = found.value.H
-        if curved is None:
-            return
-        self.exact, C = curved.exact, self.oracle.problem.C.tolist()
+        known = quadratic and bool(self.factors)
+        value = self.oracle.evaluate(found.W, found.b, found.mu, name, not known)
+        if value.H is not None:
+            self._curve(value.H, value.size)
+        # The dual value is a bound up to (b - b*)'B'a, which is as large as the curvature lets b be
+        # far from its minimizer.
+        free = np.vstack([np.zeros_like(value.gw), value.gb])
+        gap = value.gap + np.sum(free * self._solve(free), axis=0)
+        found.value, found.known = replace(value, gap=gap), (found.W, found.b, found.mu)
+
+    def _curve(self, curved: Summed, size: Array) -> None:
+        """Factorize the curvature."""
+        quadratic, C = self.oracle.problem.loss.quadratic, self.oracle.problem.C.tolist()
+        self.exact = curved.exact
+        if not quadratic:
+            self.floor = STRAIGHT * size / self.how.width
         if len(curved.H) == self.k and not (self.k == 1 and quadratic):
-            self.factors = [self._factor(H) for H in curved.H]
+            self.factors = [self._factor(H, f) for H, f in zip(curved.H, self.floor.T, strict=True)]
         else:
-            shared = {weight: self._factor(weight * curved.H[0]) for weight in set(C)}
+            none = self.floor[:, 0]
+            shared = {weight: self._factor(weight * curved.H[0], none) for weight in set(C)}
             self.factors = [shared[weight] for weight in C]
 
-    def _factor(self, H: Array) -> Factor:
+    def _factor(self, H: Array, floor: Array) -> Factor:
         M = H.copy()
         diagonal = np.einsum("ii->i", M)
         diagonal[: self.r] += 1.0
-        diagonal[self.r :] += np.finfo(float).eps * max(1.0, float(diagonal.max()))
+        diagonal[self.r :] += floor + np.finfo(float).eps * max(1.0, float(diagonal.max()))
         factor: Factor = la.cho_factor(M, overwrite_a=True, check_finite=False)
         return factor
 
@@ -280,6 +328,8 @@ class _Descent:
             z = self._solve(residual)
             direction, rho = z.copy(), np.sum(residual * z, axis=0)
             goal = shrink**2 * rho
+            # Of a quadratic problem the residual is the slope, so that it tells the gap.
+            enough = 0.3 * self.how.tol * np.abs(value.primal[columns]) if quadratic else None
             going = np.arange(len(columns))
             for _ in range(MAX_STEPS):
                 p = direction[:, going]
@@ -292,7 +342,7 @@ class _Descent:
                     columns[going],
                     self.single,
                 )
-                Hp = np.vstack([Hw, Hb])
+                Hp = np.vstack([Hw, Hb + self.floor[:, columns[going]] * p[self.r :]])
                 curvature = np.sum(p * Hp, axis=0)
                 sane = curvature > 0
                 alpha = np.where(sane, rho[going] / np.where(sane, curvature, 1.0), 0.0)
@@ -303,7 +353,11 @@ class _Descent:
                 new = np.sum(residual[:, going] * z, axis=0)
                 direction[:, going] = z + (new / rho[going]) * p
                 rho[going] = new
-                going = going[sane & (new > goal[going])]
+                more = new > goal[going]
+                if enough is not None:
+                    left = 0.5 * np.sum(residual[: self.r, going] ** 2, axis=0)
+                    more = (left > enough[going]) & (new > FLOOR**2 * goal[going])
+                going = going[sane & more]
                 if not len(going):
                     break
         finally:

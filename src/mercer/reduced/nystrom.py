@@ -133,7 +133,7 @@ class Nystrom(Approximation):
     Parameters
     ----------
     m : int or "auto", default="auto"
-        Number of centres; "auto" doubles it from 256 until the error of rows held out falls by less
+        Number of centres, unless they are given; "auto" doubles it from 256 until the error of rows held out falls by less
         than a hundredth, at most to `max_m`.
     centres : str or array-like of shape (m, n_features), default="uniform"
         How they are chosen from the rows: "uniform", by "leverage", by randomly pivoted Cholesky
@@ -183,11 +183,17 @@ class Nystrom(Approximation):
 
     @property
     def pool_size(self) -> int:
+        if not isinstance(self.centres, str):
+            return 1
         m = self.max_m if self.m == "auto" else int(self.m)
         return m if self.centres == "uniform" else POOL * m
 
+    @property
+    def number(self) -> int | str:
+        return self.m if isinstance(self.centres, str) else count(self.centres)
+
     def settle(self, kernel: Kernel, null_space: NullSpace, pool: Sample, C: float) -> NystromMap:
-        m = int(self.m)
+        m = int(self.number)
         chosen = choose(
             self.centres, kernel, pool, m, C=C, seed=self.random_state, max_bytes=self._bytes()
         )

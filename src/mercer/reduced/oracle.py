@@ -4,11 +4,13 @@ r"""The reduced problem as sums over blocks of rows: value, slope, curvature and
 
 With :math:`a_i = -c_i v_i` and v a slope of the loss near :math:`f_i`, the gap to the dual value is
 a sum as well: :math:`\tfrac12 |w - \Phi'a|^2 + \sum_i (c_i l(f_i) + c_i l^*(v_i) + a_i f_i) -
-b'B'a`. Nothing is kept of a row from one pass to the next.
+b'(B'a - d)`, where d is the linear cost of b if it has one. Nothing is kept of a row from one pass
+to the next.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
+from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Sums
 from mercer.data.sampling import Sample, fingerprints, sampled
 from mercer.kernels._single import pieces
@@ -24,6 +27,7 @@ from mercer.losses.smoothed import smoothed
 from mercer.reduced.base import DENSE, Array, FeatureMap
 from mercer.reduced.passes import Passes
 from mercer.reduced.targets import Targets
+from mercer.reduced.walls import Walls
 from mercer.regularizers.null_space import NullSpace
 
 __all__ = ["ROWS", "Evaluation", "Oracle", "Problem", "held_out"]
@@ -38,8 +42,14 @@ LEDGER = 2048
 # Rows of a part where their curvature is summed: a product with few would read the sum too often.
 TALL = 1024
 
+# Number of rows that one of a pool has to stand for, if the pool is to be minimized first.
+STANDS_FOR = 4
+
 # Rows for each feature that curvature is estimated from.
 ROWS = 10
+
+# Rows that tell how large decision values are.
+SOME = 2000
 
 
 @dataclass
@@ -64,6 +74,8 @@ class Problem:
         Of the fingerprints that pick rows for a part of the curvature.
     held_out : float
         Share of the rows, by another fingerprint, that are left out.
+    walls : Walls, optional
+        A margin or tube whose width is a variable: columns that depend on targets, at a price.
     """
 
     map: FeatureMap
@@ -74,6 +86,7 @@ class Problem:
     p: int
     seed: int = 0
     held_out: float = 0.0
+    walls: Walls | None = None
 
     @property
     def k(self) -> int:
@@ -82,11 +95,17 @@ class Problem:
 
     @property
     def free(self) -> int:
-        """Number of unpenalized functions."""
-        return self.null_space.size(self.p)
+        """Number of unpenalized columns."""
+        q = self.null_space.size(self.p)
+        return q if self.walls is None else self.walls.size(q)
+
+    @property
+    def views(self) -> int:
+        """How often a row is seen."""
+        return 1 if self.walls is None else self.walls.views
 
     def admit(self, block: Block, rows: Any = None) -> tuple[Any, Array, Array, Array, Loss]:
-        """Return points, targets, weights, unpenalized columns and loss of a block.
+        """Return points, and of what is seen of them targets, weights, free columns and loss.
 
         Rows that are not one after the other have their numbers in `rows`.
         """
@@ -98,7 +117,35 @@ class Problem:
         if not np.all(np.isfinite(P)):
             row = block.start + int(np.flatnonzero(~np.isfinite(P).all(axis=1))[0])
             raise ValueError(f"an unpenalized function is not finite at row {row}")
-        return X, Y, s, P, loss_of(self.loss, block, rows)
+        loss = loss_of(self.loss, block, rows)
+        if self.walls is None:
+            return X, Y, s, P, loss
+        P, loss = self.walls.columns(P, Y, block), self.walls.loss(loss, block.n)
+        Y, s = (np.repeat(part, self.views, axis=0) for part in (Y, s))
+        return X, Y, s, P, loss
+
+    def sweep(
+        self,
+        X: Any,
+        A: Array,
+        slopes: Callable[[Array, slice, Any], Array],
+        single: bool = False,
+        rows: int | None = None,
+    ) -> Array:
+        """Sweep over points by the map; their values are made once for all that is seen of them.
+
+        Slices that `slopes` is given are of what is seen, as :meth:`admit` returns it.
+        """
+        views = self.views
+        if views == 1:
+            return self.map.sweep(X, A, slopes, single, rows)
+
+        def summed(F: Array, part: slice, R: Any) -> Array:
+            ends = views * part.start, views * part.stop
+            each = [slopes(F, slice(ends[0] + j, ends[1], views), R) for j in range(views)]
+            return np.sum(each, axis=0)
+
+        return self.map.sweep(X, A, summed, single, rows)
 
 
 def as_rows(block: Block) -> Any:
@@ -293,8 +340,9 @@ def evaluate(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
     sums: Sums | None = None
     curved = []
     for rows in pieces(0, block.n, LEDGER):
-        slopes = Slopes(rounding.of(rows), Y[rows], c[rows], P[rows], b, total, s[rows])
-        raw = problem.map.sweep(X[rows], A, slopes)
+        seen = slice(problem.views * rows.start, problem.views * rows.stop)
+        slopes = Slopes(rounding.of(seen), Y[seen], c[seen], P[seen], b, total, s[seen])
+        raw = problem.sweep(X[rows], A, slopes)
         part = slopes.sums() | {"raw": raw}
         if slopes.points == 1:
             curved.append(slopes.curved())
@@ -306,7 +354,7 @@ def evaluate(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
     if total is not None:
         sums["H"] = total.total
     if state["sample"]:
-        some = np.flatnonzero(np.vstack(curved).any(axis=1))
+        some = np.flatnonzero(np.vstack(curved).reshape(block.n, -1).any(axis=1))
         y, w = (None if part is None else np.asarray(part)[some] for part in (block.y, block.s))
         drawn = sampled(Block(X[some], y, w, 0), state["sample"], problem.seed + 2)
         sums["sample"] = replace(drawn, rows=block.start + some[drawn.rows])
@@ -328,17 +376,19 @@ class Curvature:
         features = None
         for j in range(len(self.H)):
             w = weights[:, j]
-            rows = np.flatnonzero((w > 0) & (D[:, j] > 0))
-            if not len(rows):
+            live = (w > 0) & (D[:, j] > 0)
+            if not live.any():
                 continue
+            rows = slice(None) if live.all() else np.flatnonzero(live)
             if len(self.H) == 1:
                 phi = self.problem.map.features(R[rows])
             else:
                 # Most rows are curved for several problems: their features are made once.
                 features = self.problem.map.features(R) if features is None else features
                 phi = features[rows]
-            U = np.hstack([phi, P[rows]])
-            U *= np.sqrt(w[rows])[:, None]
+            U = np.concatenate([phi, P[rows]], axis=1)
+            if not (w[rows] == 1.0).all():
+                U *= np.sqrt(w[rows])[:, None]
             # Half of the sum, added where it is: a product of its own would be memory to read.
             dsyrk(1.0, U.T, beta=1.0, c=self.H[j].T, overwrite_c=1)
 
@@ -363,7 +413,7 @@ def curvature(problem: Problem, state: dict[str, Any], sample: Sample) -> Array:
         total.add(np.broadcast_to(own.rounded.curvature(y, F), F.shape), s[part], p, R)
         return F[:, :0]
 
-    problem.map.sweep(X, state["A"], slopes, rows=TALL)
+    problem.sweep(X, state["A"], slopes, rows=TALL)
     return total.total
 
 
@@ -382,7 +432,7 @@ def score(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
         total = total + np.sum(w[part] * own.value(Y[part], F + P[part] @ state["b"]), axis=0)
         return F[:, :0]
 
-    problem.map.sweep(X, state["A"], slopes)
+    problem.sweep(X, state["A"], slopes)
     return Sums(n=np.array(block.n), loss=total, weight=w.sum(axis=0))
 
 
@@ -390,7 +440,7 @@ def product(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
     """Return sums of products of the curvature at a point with directions."""
     X, Y, s, P, loss = problem.admit(block)
     V, b, columns, single = state["V"], state["vb"], state["columns"], state["single"]
-    c = np.broadcast_to(s * problem.C, (block.n, problem.k))[:, columns]
+    c = np.broadcast_to(s * problem.C, Y.shape)[:, columns]
     free = np.zeros((P.shape[1], len(columns)))
     quadratic = loss.quadratic
     A = V if quadratic else np.hstack([V, state["A"]])
@@ -412,7 +462,14 @@ def product(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
         free = free + p.T @ G
         return G
 
-    return Sums(n=np.array(block.n), raw=problem.map.sweep(X, A, slopes, single), free=free)
+    return Sums(n=np.array(block.n), raw=problem.sweep(X, A, slopes, single), free=free)
+
+
+def weigh(block: Block, problem: Problem, state: None) -> Sums:
+    """Return the weight of what each problem sees, and of that in every free column."""
+    _, Y, s, P, _ = problem.admit(block)
+    c = np.broadcast_to(s * problem.C, Y.shape)
+    return Sums(n=np.array(block.n), weight=np.sum(c, axis=0), columns=np.abs(P).T @ c)
 
 
 @dataclass(frozen=True)
@@ -435,13 +492,15 @@ class Evaluation:
     smooth : (k,) array
         Value of the problem with its kinks rounded.
     primal, gap : (k,) arrays
-        Value of the problem itself, and how far above its minimum it can be.
+        Value of the problem itself, and how far above its minimum it can be if B'a = 0.
     gw, gb : (r, k) and (q, k) arrays
         Slopes of the rounded problem.
     young : (k,) array
         Part of the gap that is due to rounding.
     residual : (k,) array
         Largest entry of B'a over the size of its terms.
+    size : (q, k) array
+        Sizes of these terms.
     active : (k,) array
         Rows where the loss is curved.
     H : Summed or None
@@ -455,6 +514,7 @@ class Evaluation:
     gb: Array
     young: Array
     residual: Array
+    size: Array
     active: Array
     H: Summed | None
 
@@ -481,6 +541,54 @@ class Oracle:
             "b0": np.zeros((q, 0)),
             "mu0": np.zeros((0, k)),
         }
+        self.d = np.zeros((q, k))
+        self.feasible = True
+        if problem.walls is not None:
+            found = passes("weigh", weigh, problem)
+            priced = problem.walls.shares(problem.null_space.size(problem.p), k)
+            self.d = priced * found["weight"]
+            # Some of the rows may not have what all have, and are only to show the way.
+            most = np.where(priced != 0, found["columns"], 0.0)
+            self.feasible = bool(np.all(np.abs(self.d) <= most * (1.0 + 1e-12)))
+            self.d = np.clip(self.d, -most, most)
+
+    def spread(self) -> float:
+        """Return how far decision values of a feasible dual vector spread, as some rows tell."""
+        problem, some = self.problem, min(SOME, len(self.pool.keys))
+        y, w = (None if v is None else np.asarray(v)[:some] for v in (self.pool.y, self.pool.s))
+        X, Y, s, P, _ = problem.admit(Block(self.pool.X[:some], y, w, 0), self.pool.rows[:some])
+        c = np.broadcast_to(s * problem.C, Y.shape) * (self.pool.n / some)
+        weight = np.abs(P).T @ c
+        a = c * (P @ np.divide(self.d, weight, out=np.zeros_like(self.d), where=weight > 0))
+        F = np.zeros((some, problem.k))
+
+        def values(f: Array, part: slice, R: Any) -> Array:
+            F[part.start // problem.views : -(-part.stop // problem.views)] = f
+            return a[part]
+
+        still = np.zeros((problem.map.m, problem.k))
+        raw = problem.sweep(X, still, values)
+        problem.sweep(X, problem.map.lift(problem.map.lower(raw)), values)
+        return float(np.sqrt(np.mean(F * F)))
+
+    def of_pool(self) -> Oracle | None:
+        """Return the problem of the pool, each row of which stands for many; None if not for many.
+
+        Its minimum is a start: the rows that are left out tell it apart from the minimum of all,
+        and they have no part in the many steps that lead near it.
+        """
+        pool, drawn = self.pool, len(self.pool.keys)
+        rowwise = any(np.ndim(v) == 1 for v in self.problem.loss.get_params(deep=False).values())
+        if rowwise or pool.n < STANDS_FOR * drawn:
+            return None
+        some = Arrays(pool.X, pool.y, pool.s)
+        rows = Passes(some, self.passes.rows, n_jobs=self.passes.n_jobs)
+        problem = replace(self.problem, C=self.problem.C * (pool.n / drawn))
+        return Oracle(problem, rows, replace(pool, n=drawn))
+
+    def recall(self, other: Oracle) -> None:
+        """Round kinks around the same slopes as another oracle."""
+        self._earlier = dict(other._earlier)
 
     def remember(self, W: Array, b: Array, mu: Array) -> None:
         """Round kinks from now on around the slopes at a point, for problems where mu is not 0."""
@@ -512,18 +620,21 @@ class Oracle:
         }
         sums = self.passes(name, evaluate, self.problem, state)
         norm = 0.5 * np.sum(W * W, axis=0)
-        gw, gb = W + self.problem.map.lower(sums["raw"]), sums["free"]
-        gap = 0.5 * np.sum(gw * gw, axis=0) + sums["young"] + np.abs(np.sum(b * gb, axis=0))
+        gw = W + self.problem.map.lower(sums["raw"])
+        d = np.tile(self.d, W.shape[1] // self.problem.k)
+        gb, tilt = sums["free"] + d, np.sum(b * d, axis=0)
+        gap = 0.5 * np.sum(gw * gw, axis=0) + sums["young"]
         size = sums["size"]
         ratio = np.divide(np.abs(gb), size, out=np.zeros_like(gb), where=size > 0)
         return Evaluation(
-            smooth=norm + sums["smooth"],
-            primal=norm + sums["loss"],
+            smooth=norm + tilt + sums["smooth"],
+            primal=norm + tilt + sums["loss"],
             gap=gap,
             gw=gw,
             gb=gb,
             young=sums["young"],
             residual=np.max(ratio, axis=0, initial=0.0),
+            size=size,
             active=sums["active"],
             H=self._curvature(sums, state) if curved else None,
         )

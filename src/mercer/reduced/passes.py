@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
-import json
 import os
 import time
+import zipfile
+import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -22,8 +23,8 @@ from mercer.data.sampling import Sample
 
 __all__ = ["CheckpointError", "Labels", "Passes", "Spread"]
 
-# Rows that tell one source from another.
-FIRST = 256
+# What reading a file that was cut off or written over may raise.
+BROKEN = (ValueError, KeyError, EOFError, IndexError, zipfile.BadZipFile, zlib.error)
 
 # More different labels than this mean that a number was given for a class.
 MOST = 10_000
@@ -58,7 +59,7 @@ class Passes:
     directory: Any = None
     bar: Callable[[str, int | None], AbstractContextManager[Any]] | None = None
     identity: str = ""
-    """Of the fit: passes of another are not taken for its own."""
+    """Of the rows: passes over others are not taken for these."""
 
     count: int = 0
     """Passes so far."""
@@ -71,6 +72,7 @@ class Passes:
 
     seconds: float = 0.0
     times: dict[str, float] = field(default_factory=dict)
+    _shared: tuple[Any, str] = (None, "")
 
     def __post_init__(self) -> None:
         if self.n is None:
@@ -82,19 +84,9 @@ class Passes:
             except OSError as error:
                 raise CheckpointError(f"no checkpoint can be kept in {self.directory}") from error
 
-    def identify(self, fit: str) -> None:
-        """Say what fit these passes are of, so that those of another are not taken for its own.
-
-        What tells data apart is their number of rows and columns, and the first of the rows.
-        """
-        if self.directory is not None:
-            block = next(iter(self.source.blocks(FIRST)))
-            X = block.X.toarray() if hasattr(block.X, "toarray") else np.asarray(block.X)
-            shape = [self.source.n_rows, self.source.n_features]
-            first = [X, np.asarray(block.y).astype(str), np.asarray(block.s).astype(str)]
-            self.identity = digest(fit, [*shape, *first])
-
-    def __call__(self, name: str, work: Work, shared: Any = None, state: Any = None) -> Any:
+    def __call__(
+        self, name: str, work: Work, shared: Any = None, state: Any = None, anew: bool = False
+    ) -> Any:
         """Return the sum over all rows, made now or kept from before.
 
         Parameters
@@ -104,10 +96,12 @@ class Passes:
         work, shared, state :
             As in :meth:`Source.total`. If the result is to be kept, it is :class:`Sums`, and state
             is made of arrays, numbers, texts, and lists and dictionaries of these.
+        anew : bool, default=False
+            Whether the pass is made even if its result was kept.
         """
         number, self.count = self.count, self.count + 1
-        key = digest(self.identity + name, state)
-        kept = self._kept(number, key)
+        key = self._key(name, work, shared, state)
+        kept = None if anew else self._kept(number, key)
         if kept is not None:
             return kept
         done, start = 0, time.perf_counter()
@@ -131,18 +125,32 @@ class Passes:
             self._keep(number, key, result)
         return result
 
+    def _key(self, name: str, work: Work, shared: Any, state: Any) -> str:
+        """Return what tells a pass from others: the rows, what is done with them, and where."""
+        if self.directory is None:
+            return ""
+        if shared is not self._shared[0] or not self._shared[1]:
+            self._shared = (shared, digest(shared))
+        return digest([self.identity, name, work, self._shared[1], state])
+
     def _file(self, number: int) -> Path:
         return Path(self.directory) / f"pass-{number:05d}.npz"
 
     def _kept(self, number: int, key: str) -> Sums | None:
         if self.directory is None or not self._file(number).exists():
             return None
-        with np.load(self._file(number), allow_pickle=False) as stored:
-            if str(stored["key"]) != key:
-                return None
-            return Sums(
-                _assembled({name[2:]: stored[name] for name in stored.files if name[1] == "."})
-            )
+        file = self._file(number)
+        try:
+            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
+                if str(stored["key"]) != key:
+                    return None
+                return Sums(
+                    _assembled({name[2:]: stored[name] for name in stored.files if name[1] == "."})
+                )
+        except BROKEN:
+            return None  # made again, and written over
+        except OSError as error:
+            raise CheckpointError(f"{file} could not be read ({error.strerror})") from error
 
     def _keep(self, number: int, key: str, result: Sums) -> None:
         """Write under another name first: a pass is kept as a whole or not at all."""
@@ -271,24 +279,40 @@ class Spread:
         )
 
 
-def digest(name: str, state: Any) -> str:
-    """Return a fingerprint of what a pass is asked for."""
-    h = hashlib.sha256(name.encode())
+def digest(value: Any) -> str:
+    """Return a fingerprint of a value made of arrays, numbers, texts, containers and settings.
+
+    Parameters
+    ----------
+    value : object
+        What is not one of these counts as what it would be pickled as.
+
+    Examples
+    --------
+    >>> digest({"A": np.ones(2)}) == digest({"A": np.ones(2)}) != digest({"A": np.ones((2, 1))})
+    True
+    """
+    h = hashlib.sha256()
 
     def add(value: Any) -> None:
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) and value.dtype != object:
             h.update(f"{value.dtype}{value.shape}".encode())
             h.update(np.ascontiguousarray(value).tobytes())
         elif isinstance(value, dict):
-            for key in sorted(value):
-                h.update(key.encode())
-                add(value[key])
-        elif isinstance(value, list | tuple):
-            h.update(str(len(value)).encode())
+            add([part for key in sorted(value, key=repr) for part in (key, value[key])])
+        elif isinstance(value, list | tuple | np.ndarray):
+            h.update(f"[{len(value)}".encode())
             for item in value:
                 add(item)
+        elif value is None or isinstance(value, str | int | float | np.generic):
+            h.update(f"{type(value).__name__} {value!r};".encode())
+        elif hasattr(value, "__qualname__"):
+            code = getattr(value, "__code__", None)
+            h.update(f"{value.__module__}.{value.__qualname__}".encode())
+            h.update(b"" if code is None else code.co_code + repr(code.co_consts).encode())
         else:
-            h.update(json.dumps(value, default=repr).encode())
+            parts = value.__reduce_ex__(4)
+            add(parts if isinstance(parts, str) else [*parts[:3]])
 
-    add(state)
+    add(value)
     return h.hexdigest()

@@ -197,6 +197,8 @@ class Mistakes:
     Parameters
     ----------
     codes : Codes
+    sure : bool, default=False
+        Break ties of votes by how sure the pairs are; by the order of the classes otherwise.
 
     Examples
     --------
@@ -208,6 +210,7 @@ class Mistakes:
     """
 
     codes: Codes
+    sure: bool = False
 
     def __call__(self, block: Block, Y: Any, F: Array) -> Array:
         labels = np.asarray(block.y).reshape(-1)
@@ -221,10 +224,12 @@ class Mistakes:
             return np.where(F[..., 0] > 0, np.argmax(book[:, 0]), np.argmin(book[:, 0]))
         if np.all(book != 0):
             return np.asarray(np.argmax(F @ book.T, axis=-1))
-        # Ties of votes are broken by how sure the pairs are, as scikit-learn does.
-        sure = F @ book.T
-        votes = np.sign(np.where(F == 0, -1.0, F)) @ book.T / 2.0
-        return np.asarray(np.argmax(votes + sure / (3.0 * (np.abs(sure) + 1.0)), axis=-1))
+        votes = np.where(F > 0, 1.0, -1.0) @ book.T
+        if self.sure:
+            # Between two numbers of votes, as scikit-learn has it.
+            sum_of = F @ book.T
+            votes = votes + 2.0 * sum_of / (3.0 * (np.abs(sum_of) + 1.0))
+        return np.asarray(np.argmax(votes, axis=-1))
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,11 @@ from mercer.reduced.base import DENSE, Approximation, Array, FeatureMap
 from mercer.reduced.census import Census
 from mercer.reduced.cost import Cost, approximation_cost
 from mercer.reduced.newton import Minimum, Newton
-from mercer.reduced.oracle import Oracle, Problem, columns_of, score
+from mercer.reduced.oracle import Oracle, Problem, columns_of, loss_of, score
 from mercer.reduced.passes import Passes
 from mercer.reduced.placed import place
 from mercer.reduced.targets import Some, Targets
+from mercer.reduced.walls import Walls
 from mercer.regularizers.null_space import NullSpace
 from mercer.solvers.base import ConvergenceWarning, Progress, Solution, Status
 
@@ -39,6 +40,9 @@ FACTORS = 0.25
 
 # Gap relative to the objective, for a tolerance of one: losses without kinks have it for a step.
 SMOOTH, KINKED = 1e-3, 0.1
+
+# Where nearly nothing is left of the losses at zero, gaps are to be small beside this part of them.
+NOTHING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class Task:
     listener : callable, optional
     warning : type
         Of the warning that a fit stopped early.
+    walls : Walls, optional
+        A margin or tube whose width is a variable.
     """
 
     kernel: Kernel
@@ -99,6 +105,7 @@ class Task:
     max_time: float | None = None
     listener: Callable[[Progress], object] | None = None
     warning: type[Warning] = ConvergenceWarning
+    walls: Walls | None = None
 
 
 @dataclass
@@ -170,6 +177,8 @@ def solve(task: Task, census: Census, passes: Passes, how: Approximation) -> Red
     phi = settle(task, census, passes, how)
     limit = FACTORS * parse(how.memory_limit) / (8.0 * (phi.r + 8) ** 2)
     at_once = task.targets.k if alike(task) else max(1, min(task.targets.k, int(limit)))
+    if task.walls is not None and not task.walls.joint:
+        at_once = 1
     parts = [
         _solve(task, census, passes, how, phi, np.arange(j, min(j + at_once, task.targets.k)))
         for j in range(0, task.targets.k, at_once)
@@ -204,7 +213,7 @@ def settle(task: Task, census: Census, passes: Passes, how: Approximation) -> Fe
     Their number doubles as long as that error falls by a hundredth.
     """
     C = float(np.max(task.C))
-    if getattr(how, "m", None) != "auto":
+    if how.number != "auto":
         return how.settle(task.kernel, task.null_space, census.pool, C)
     quick = replace(task, tol=10.0 * task.tol, listener=None)
     share = min(HELD_OUT, HELD_ROWS / census.n)
@@ -214,7 +223,8 @@ def settle(task: Task, census: Census, passes: Passes, how: Approximation) -> Fe
         problem = _problem(quick, wider, passes, how, held_out=share)
         oracle, found = minimize(quick, problem, passes, census.pool)
         sums = passes("score", score, problem, oracle.state(found.W, found.b, found.mu))
-        error = float(np.sum(sums["loss"] / np.maximum(sums["weight"], 1e-300)))
+        each = sums["loss"] / np.maximum(sums["weight"], 1e-300)
+        error = float(np.sum(each if problem.walls is None else problem.walls.score(each, found.b)))
         if phi is not None and not error < (1.0 - ENOUGH) * best:
             return wider if error < best else phi
         phi, best = wider, error
@@ -242,6 +252,7 @@ def _problem(
         p=passes.source.n_features,
         seed=how.random_state,
         held_out=held_out,
+        walls=task.walls if whole or task.walls is None else task.walls.of(columns),
     )
 
 
@@ -263,16 +274,29 @@ def minimize(
         Some of the rows.
     """
     oracle = Oracle(problem, passes, pool)
-    Y, _ = problem.targets(Block(pool.X, pool.y, pool.s, 0))
+    block = Block(pool.X, pool.y, pool.s, 0)
+    Y, s = problem.targets(block)
+    nothing = loss_of(problem.loss, block, pool.rows).value(Y, np.zeros(Y.shape))
+    at_zero = np.sum(s * problem.C * nothing, axis=0) * (pool.n / len(Y))
+    # Wide enough that most rows are curved at the start.
+    width = 2.0 * (float(np.std(Y)) or 1.0)
+    W, b = np.zeros((problem.map.r, problem.k)), np.zeros((problem.free, problem.k))
+    if problem.walls is not None:
+        if not (oracle.feasible or problem.held_out):
+            raise ValueError(
+                "specified nu is infeasible: it asks for more margin errors than the smaller class "
+                "has weight; choose nu at most twice its share"
+            )
+        width = oracle.spread() or width
+        b = problem.walls.start(problem.null_space.size(problem.p), problem.k, Y, width)
     newton = Newton(
         tol=task.tol * (SMOOTH if task.loss.smooth else KINKED),
         max_iter=task.max_iter,
         max_time=task.max_time,
-        # Wide enough that most rows are curved at the start.
-        width=2.0 * (float(np.std(Y)) or 1.0),
+        width=width,
+        least=NOTHING * at_zero,
         listener=task.listener,
     )
-    W, b = np.zeros((problem.map.r, problem.k)), np.zeros((problem.free, problem.k))
     return oracle, newton.minimize(oracle, W, b)
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.data.base import Block
 from mercer.reduced.base import Array
 
-__all__ = ["Codes", "Some", "Targets", "Values"]
+__all__ = ["Codes", "Ones", "Some", "Targets", "Values"]
 
 
 class Targets(Protocol):
@@ -59,6 +60,16 @@ class Values:
 
 
 @dataclass
+class Ones:
+    """Nothing but weights: every row is a member, in one problem."""
+
+    k: int = 1
+
+    def __call__(self, block: Block) -> tuple[Array, Array]:
+        return np.ones((block.n, 1)), weights_of(block)
+
+
+@dataclass
 class Codes:
     """Classes as targets: every problem sets some classes against others.
 
@@ -81,12 +92,17 @@ class Codes:
         """Number of problems."""
         return int(self.book.shape[1])
 
-    def __call__(self, block: Block) -> tuple[Array, Array]:
+    def index(self, block: Block) -> NDArray[np.intp]:
+        """Return which class each row has."""
         labels = np.asarray(block.y).reshape(-1)
         index = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
         if not np.all(self.classes[index] == labels):
             row = int(np.flatnonzero(self.classes[index] != labels)[0])
             raise ValueError(f"row {block.start + row} has the unknown class {labels[row]!r}")
+        return index
+
+    def __call__(self, block: Block) -> tuple[Array, Array]:
+        index = self.index(block)
         s = weights_of(block) * self.class_weight[index, None]
         Y = self.book[index]
         if np.all(self.book != 0):

@@ -70,7 +70,9 @@ class _Proxy(Passes):
     inbox: SimpleQueue[_Asked | _Ended] = field(default_factory=SimpleQueue)
     answers: SimpleQueue[Any] = field(default_factory=SimpleQueue)
 
-    def __call__(self, name: str, work: Work, shared: Any = None, state: Any = None) -> Any:
+    def __call__(
+        self, name: str, work: Work, shared: Any = None, state: Any = None, anew: bool = False
+    ) -> Any:
         self.count += 1
         self.inbox.put(_Asked(self.slot, (name, work, shared, state)))
         answer = self.answers.get()
