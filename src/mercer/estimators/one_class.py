@@ -192,7 +192,7 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
         ndarray of shape (n_samples,)
             Scores, larger inside.
         """
-        return self.decision_function(X) + self.offset_
+        return np.asarray(self.decision_function(X) + self.offset_)
 
     @by_blocks
     def predict(self, X: Any) -> Any:

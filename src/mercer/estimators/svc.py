@@ -15,7 +15,7 @@ from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
-from mercer.problems.nu import nu_classification, nu_classification_back
+from mercer.problems.nu import Machine, nu_classification, nu_classification_back
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
 from mercer.reduced.solve import Reduced
@@ -295,16 +295,19 @@ class NuSVC(PairwiseClassifier):
 
     def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
         if len(self.classes_) > 2:
-            machines = []
-            for k, (i, j) in enumerate(self._class_pairs()):
-                sides, shared = [-1 - i, -1 - j], len(self.classes_)
-                b = found.b[:, k]
-                if self._one is not None:
-                    b = np.concatenate([b[:shared][sides], b[shared:]])
-                machines.append(nu_classification_back(found.A[:, k], b, self._one))
-            A, b = (np.stack(part, axis=1) for part in zip(*((m.a, m.b) for m in machines)))
-            found = replace(found, A=A, b=b)
+            machines = [self._pair(found, k, *pair) for k, pair in enumerate(self._class_pairs())]
+            a = np.stack([machine.a for machine in machines], axis=1)
+            b = np.stack([machine.b for machine in machines], axis=1)
+            found = replace(found, A=a, b=b)
         super()._assemble_reduced(found, solutions, y)
+
+    def _pair(self, found: Reduced, k: int, i: int, j: int) -> Machine:
+        """Return the machine of a pair of classes; columns of classes are the last one's first."""
+        b = found.b[:, k]
+        if self._one is not None:
+            sides, shared = np.split(b, [len(self.classes_)])
+            b = np.concatenate([sides[[-1 - i, -1 - j]], shared])
+        return nu_classification_back(found.A[:, k], b, self._one)
 
     def _read(self, solution: Solution) -> tuple[Array, Array]:
         machine = nu_classification_back(solution.a, solution.b, self._one)

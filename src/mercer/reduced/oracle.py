@@ -143,7 +143,7 @@ class Problem:
         def summed(F: Array, part: slice, R: Any) -> Array:
             ends = views * part.start, views * part.stop
             each = [slopes(F, slice(ends[0] + j, ends[1], views), R) for j in range(views)]
-            return np.sum(each, axis=0)
+            return np.asarray(np.sum(each, axis=0))
 
         return self.map.sweep(X, A, summed, single, rows)
 
