@@ -133,8 +133,8 @@ class Nystrom(Approximation):
     Parameters
     ----------
     m : int or "auto", default="auto"
-        Number of centres, unless they are given; "auto" doubles it from 256 until the error of rows held out falls by less
-        than a hundredth, at most to `max_m`.
+        Number of centres, unless they are given; "auto" doubles it from 256 until the error of rows
+        held out falls by less than a hundredth, at most to `max_m`.
     centres : str or array-like of shape (m, n_features), default="uniform"
         How they are chosen from the rows: "uniform", by "leverage", by randomly pivoted Cholesky
         ("rpcholesky"), as means of clusters ("kmeans"), by the "greedy" error of approximation; or

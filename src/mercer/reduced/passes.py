@@ -279,6 +279,10 @@ class Spread:
         )
 
 
+def _plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | np.generic)
+
+
 def digest(value: Any) -> str:
     """Return a fingerprint of a value made of arrays, numbers, texts, containers and settings.
 
@@ -304,12 +308,15 @@ def digest(value: Any) -> str:
             h.update(f"[{len(value)}".encode())
             for item in value:
                 add(item)
-        elif value is None or isinstance(value, str | int | float | np.generic):
+        elif _plain(value):
             h.update(f"{type(value).__name__} {value!r};".encode())
         elif hasattr(value, "__qualname__"):
-            code = getattr(value, "__code__", None)
-            h.update(f"{value.__module__}.{value.__qualname__}".encode())
-            h.update(b"" if code is None else code.co_code + repr(code.co_consts).encode())
+            # Functions of users may have one name and differ in what they do or have around them.
+            code, around = (getattr(value, k, None) for k in ("__code__", "__closure__"))
+            numbers = [] if code is None else [c for c in code.co_consts if _plain(c)]
+            add([f"{value.__module__}.{value.__qualname__}", numbers])
+            h.update(b"" if code is None else code.co_code)
+            add([cell.cell_contents for cell in around or ()])
         else:
             parts = value.__reduce_ex__(4)
             add(parts if isinstance(parts, str) else [*parts[:3]])
