@@ -24,18 +24,21 @@ from plan_model import (
     ARITY,
     BLOCK,
     CURVED,
+    FEW,
     PARTS,
     SPREAD,
     Cluster,
     Job,
     Machine,
     Pace,
+    client_work,
     cpu,
     estimate,
     fit,
     gpu,
 )
 from plan_page import duration, publish
+from scipy.optimize import nnls
 from simulate import Fleet, Simulation, client, depth, survived, troubles
 from simulate import fit as simulate
 from store import environment, share_threads
@@ -80,7 +83,9 @@ def passes_of(fits: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
         found[loss] = {
             "value": value,
             "curvature": max(one.get("curvature", 0) for one in names),
-            "factor": 1 if loss == "squared" else max(one["value"] for one in names),
+            "factor": 1
+            if loss == "squared"
+            else max(one["value"] + one.get("round", 0) for one in names),
             "kinked": loss == "hinge",
         }
     return found
@@ -150,11 +155,11 @@ def model(kept: dict[str, Any]) -> dict[str, Any]:
         curvature = count.get("curvature", 0)
         time = value * pace["double"].seconds(n, 10, m, 1)
         time += curvature * pace["single"].seconds(n, 10, m, 1)
-        # The curvature of the sample, or of all rows where centres are few, comes in with values.
-        curved = 1 if r["loss"] == "squared" else count["value"]
-        rows = CURVED * m if "curvature" in count else n
-        time += (1 + curved) * m**3 / 3 / rate(kept["factors"], "factor", m)
-        time += curved * 2 * rows * m**2 / rate(kept["factors"], "curvature", m)
+        # Of a hinge only some rows are curved: where all of them are summed, this is too much.
+        curved = 1 if r["loss"] == "squared" else count["value"] + count.get("round", 0)
+        factored, summed = client_work(m, curved, n if m <= FEW else CURVED * m)
+        time += factored / rate(kept["factors"], "factor", m)
+        time += summed / rate(kept["factors"], "curvature", m)
         whole.append(r | {"value": value, "curvature": curvature, "foretold": time})
     job = Job(1e6, 10, 1000)
     million = passes["squared"]["value"] * pace["double"].seconds(job.n, job.d, job.m, 1)
@@ -180,6 +185,7 @@ def model(kept: dict[str, Any]) -> dict[str, Any]:
         "arity": ARITY,
         "curved": CURVED,
         "twice": 2 * CURVED,
+        "few": FEW,
         "fitted": len(seen),
         "rows": seen[0]["n"],
         "within": within,
@@ -207,6 +213,33 @@ def model(kept: dict[str, Any]) -> dict[str, Any]:
         "fits": whole,
         "facts": facts,
     }
+
+
+def larger(slope: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Foretell the largest fit of each machine from the smaller ones, by a line in the rows."""
+    found = []
+    for machine, m in dict.fromkeys((r["key"][1], r["key"][3]) for r in slope):
+        rows = [(r["key"][2], r["cpu"]) for r in slope if r["key"][1::2] == [machine, m]]
+        *small, (n, cpu) = sorted(rows)
+        if len(small) < 2:
+            continue
+        A = np.array([[1.0, size] for size, _ in small]) / np.array([[t] for _, t in small])
+        line = nnls(A, np.ones(len(small)))[0]
+        found.append(
+            {"machine": machine, "m": m, "n": n, "cpu": cpu, "foretold": float(line @ [1.0, n])}
+        )
+    return found
+
+
+def elsewhere(folder: Path) -> dict[str, Any]:
+    """Return what other benchmarks say that the model can be held to, as far as they were run."""
+    speed, cluster = folder / "scale_speed.json", folder / "cluster.json"
+    found: dict[str, Any] = {"larger": [], "bytes": {}}
+    if speed.exists():
+        found["larger"] = larger(json.loads(speed.read_text()).get("slope", []))
+    if cluster.exists():
+        found["bytes"] = json.loads(cluster.read_text()).get("bytes of a pass", {})
+    return found
 
 
 def thousand(node: Machine, message: float, workers: int = 1000) -> Fleet:
@@ -331,7 +364,7 @@ def simulated(kept: dict[str, Any], passes: int = 12) -> dict[str, Any]:
 
 def report(kept: dict[str, Any]) -> dict[str, Any]:
     """Return measurements with all that follows from them."""
-    kept = kept | {"model": model(kept), "parts": list(PARTS)}
+    kept = kept | {"model": model(kept), "parts": list(PARTS), "others": elsewhere(TABLE.parent)}
     passes = kept["model"]["passes"]
     pace = {p: Pace(**kept["model"][p]) for p in plan_measure.PRECISIONS}
     where = clusters(kept, pace)

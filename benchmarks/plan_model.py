@@ -19,6 +19,8 @@ BLOCK = 16_384  # rows of a block
 ARITY = 8  # results that a task of the tree adds
 SPREAD = 0.2  # of the logarithm of a task's time: one in a hundred takes 1.6 times the median
 CURVED = 10  # rows for a centre that curvature is summed over
+COSTED = 4000  # rows that the cost of the approximation is estimated from
+FEW = 600  # centres, up to which curvature is summed over all rows
 PART = 2e9  # bytes of rows in a partition, at most
 EACH = (1, 2, 4)  # partitions of a worker, of which the best is taken
 GB = 1e9
@@ -53,6 +55,16 @@ class Pace:
     def seconds(self, n: float, d: float, m: float, k: float) -> float:
         """Return the time of a pass, on one core."""
         return float(np.dot(list(asdict(self).values()), counts(n, d, m, k)))
+
+
+def client_work(m: float, factors: float, rows: float) -> tuple[float, float]:
+    """Return flops of factorizations, and of products and triangular solves of rows.
+
+    K_ZZ is factorized. Features of some rows are made of their values and their curvature is
+    summed and factorized, as often as the solver asks. At the end features of other rows are
+    multiplied with each other, for what the approximation costs.
+    """
+    return (1 + factors) * m**3 / 3, 2 * factors * rows * m**2 + COSTED * m * (m + 2 * COSTED)
 
 
 def fit(measured: Sequence[dict[str, Any]]) -> Pace:
@@ -223,10 +235,9 @@ def estimate(job: Job, cluster: Cluster, passes: dict[str, dict[str, float]]) ->
     tasks = parts * ARITY / (ARITY - 1)
     # The state of a pass and, once, the centres go out through one link.
     sent = 0.0 if alone else count * (total * summand + 8.0 * m * d) / machine.link
-    # K_ZZ is factorized; features of some rows are made of their values, their curvature is summed
-    # and factorized; and every pass solves with both factors.
-    cube = (1 + p["factor"]) * m**3 / 3 / client.flops
-    cube += p["factor"] * 2 * CURVED * m**3 / client.curving
+    factored, summed = client_work(m, p["factor"], CURVED * m)
+    cube = factored / client.flops + summed / client.curving
+    # Every pass solves with both factors.
     solves = (value + curvature) * 4 * 8.0 * m * m / client.stream
     working = 2 * 8.0 * BLOCK * m if m < 4096 else 2 * 8.0 * 2**24
     worker_bytes = (rows if held else PART) + working + summand * ARITY + 8.0 * m * d

@@ -94,12 +94,14 @@ model says of their time, the client's included:
 | loss | rows | m | C | value | curvature | processor, s | foretold, s | ratio |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {fits}
-
+{elsewhere}
 The number of passes does not grow with n: curvature of a sample of some rows for each centre
-preconditions the rest, and how well it does depends on rows a centre, not on how many there are. It
-grows slowly with C. Few centres (up to about 600) need no conjugate gradients at all. Below, a
-squared loss is counted with {squared}, a logistic loss with {logistic} and a hinge with {hinge}
-passes: where compute is most of the time, multiply by {logistic_ratio:.1f} and {hinge_ratio:.1f}.
+preconditions the rest, and how well it does depends on rows a centre, not on how many there are.
+It grows with C, for a hinge most. Up to {few} centres curvature is summed over all rows and there
+are no conjugate gradients; for a hinge that sum is foretold too dear, because few rows are curved.
+Below, a squared loss is counted with {squared}, a logistic loss with {logistic} and a hinge with
+{hinge} passes: where compute is most of the time, multiply by {logistic_ratio:.1f} and
+{hinge_ratio:.1f}.
 
 ## What clusters would take
 
@@ -182,10 +184,22 @@ arity 4: {real:.2f} s a pass measured over {runs} passes, {sim:.2f} s simulated.
    again; with nodes that live for a day, a pass in several is disturbed. A checkpoint of every
    pass is cheap and makes the client's own loss a matter of one pass.
 7. **Rows that are read in every pass** cost little beside 10^4 centres and much beside 10^3: enough
-   nodes to hold them, or fewer passes; up to about 600 centres there are two.
+   nodes to hold them, or fewer passes; up to {few} centres there are two.
 
 Rounding is not on the list: a tree of float64 sums of 10^10 terms keeps about 13 digits, and
 float32 is used only inside conjugate gradients, whose errors cost steps and not digits.
+"""
+
+LARGER = """
+Fits from Parquet files (`make bench-scale`), the largest foretold from the smaller ones by a line:
+
+| machine | m | rows | processor, s | foretold, s | ratio |
+| --- | ---: | ---: | ---: | ---: | ---: |
+{rows}
+"""
+BYTES = """
+Two workers sent each other {measured:.0f} KB in a pass over {parts} partitions (`make
+bench-cluster`); paper says at most {most:.0f} KB.
 """
 
 UNITS = {
@@ -240,6 +254,32 @@ def cluster_tables(predicted: list[dict[str, Any]]) -> str:
             lines.append(row([str(d), power(m), *(cells[name] for name in names)]))
         text.append("\n".join(lines))
     return "\n\n".join(text)
+
+
+def others(found: dict[str, Any]) -> str:
+    """Return what other benchmarks say, if they were run."""
+    text = ""
+    if found["larger"]:
+        lines = [
+            row(
+                [
+                    r["machine"],
+                    f"{r['m']:,}",
+                    f"{r['n']:,}",
+                    f"{r['cpu']:.0f}",
+                    f"{r['foretold']:.0f}",
+                    f"{r['foretold'] / r['cpu']:.2f}",
+                ]
+            )
+            for r in found["larger"]
+        ]
+        text += LARGER.format(rows="\n".join(lines))
+    if found["bytes"]:
+        known = found["bytes"]
+        text += BYTES.format(
+            parts=known["partitions"], measured=known["measured"] / 1e3, most=known["at most"] / 1e3
+        )
+    return text
 
 
 def page(kept: dict[str, Any]) -> str:
@@ -326,6 +366,7 @@ def page(kept: dict[str, Any]) -> str:
         paces="\n".join(paces),
         foretold="\n".join(foretold),
         fits="\n".join(fits),
+        elsewhere=others(kept["others"]),
         clusters=cluster_tables(kept["predicted"]),
         parts=" | ".join(kept["parts"]),
         line=" | ".join(["---:"] * len(kept["parts"])),

@@ -42,7 +42,7 @@ curves = json.loads((here.parent / "benchmarks" / "plan.json").read_text())["cur
 
 # %%
 # 50 features, a squared loss. What an hour of each cluster costs decides which line is the cheapest
-# for a given patience; the right panel shows that money, not time, is nearly the same for all.
+# for a given patience; for many rows, money is nearly the same for all of them, and time is not.
 
 names = list(dict.fromkeys(r["cluster"] for r in curves))
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.4), sharex=True)

@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from plan import TABLE, clusters, model, passes_of, predict, thousand
+from plan import TABLE, clusters, elsewhere, larger, model, passes_of, predict, thousand
 from plan_methods import (
     Ridge,
     conjugate_gradients,
@@ -16,7 +16,7 @@ from plan_methods import (
     stochastic,
 )
 from plan_model import PARTS, Cluster, Job, Pace, counts, cpu, estimate, fit, gpu
-from plan_page import PAGE, duration, page
+from plan_page import PAGE, duration, others, page
 from simulate import fit as simulate
 
 PACE = Pace(multiply=4e-11, entry=2e-9, product=3e-10, row=4e-9, block=1e-3)
@@ -47,8 +47,9 @@ def test_time_grows_with_rows_and_memory_does_not():
     small, large = (estimate(Job(n, 50, 1000), alone, PASSES) for n in (1e9, 1e10))
     assert large.seconds / small.seconds == pytest.approx(10.0, rel=0.01)
     assert large.worker_bytes == small.worker_bytes
-    # Two factors, and ten rows a centre whose features are solved for and summed.
-    cube = 2e9 / 3 / (28 * 3e10) + 2e10 / (28 * 2e10)
+    # Two factors; ten rows a centre whose features are solved for and summed; and those of 4,000
+    # rows, which are multiplied with each other.
+    cube = 2e9 / 3 / (28 * 3e10) + (2e10 + 4e9 + 2 * 1.6e10) / (28 * 2e10)
     assert small.client == pytest.approx(cube + 15 * 32e6 / NODE.stream)
     assert small.stragglers == small.tree == small.scheduler == 0.0
     assert small.compute == pytest.approx(15 * PACE.seconds(1e9, 50, 1000, 1) / (0.875 * 32))
@@ -76,6 +77,25 @@ def test_a_gpu_is_bound_by_its_memory_where_features_are_few():
     by_memory, by_product = a100.single.entry, 10 * a100.single.multiply
     assert by_memory == pytest.approx(20e-12)
     assert by_product < by_memory < 784 * a100.single.multiply
+
+
+def test_the_largest_fit_is_foretold_from_the_others():
+    sizes = [(10**5, 3.0), (10**6, 21.0), (10**7, 201.0)]
+    slope = [{"key": ["mercer", "ridge", n, 300], "cpu": t} for n, t in sizes]
+    (found,) = larger([*slope, {"key": ["mercer", "hinge", 10**5, 300], "cpu": 9.0}])
+    assert (found["machine"], found["n"]) == ("ridge", 10**7)
+    assert found["foretold"] == pytest.approx(201.0)
+
+
+def test_other_benchmarks_are_used_if_they_were_run(tmp_path):
+    assert others(elsewhere(tmp_path)) == ""
+    slope = [{"key": ["mercer", "ridge", 10**e, 300], "cpu": 10.0**e} for e in (1, 2, 3)]
+    (tmp_path / "scale_speed.json").write_text(json.dumps({"slope": slope}))
+    known = {"partitions": 16, "measured": 1e5, "at most": 2e5}
+    (tmp_path / "cluster.json").write_text(json.dumps({"bytes of a pass": known}))
+    text = others(elsewhere(tmp_path))
+    assert "| ridge | 300 | 1,000 | 1000 | 1000 | 1.00 |" in text
+    assert "100 KB in a pass over 16 partitions" in text
 
 
 # The methods that were not taken ------------------------------------------------------------------
