@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,10 +14,18 @@ from mercer.estimators._expansion import Array
 from mercer.estimators._outputs import Outputs
 from mercer.gram.base import Gram
 from mercer.gram.factor import orthonormal
+from mercer.kernels.base import Kernel
 from mercer.kernels.polyharmonic import ThinPlate
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.base import Approximation, FeatureMap
+from mercer.reduced.census import Census
+from mercer.reduced.normal import NormalEquations
+from mercer.reduced.nystrom import Nystrom
+from mercer.reduced.passes import Passes
+from mercer.reduced.solve import FIRST_M, Reduced, Task, problem_of, settle, solve
+from mercer.reduced.targets import Targets
 from mercer.regularizers.errors import ErrorModel
 
 __all__ = ["SmoothingSpline", "ThinPlateSpline"]
@@ -32,6 +41,7 @@ class DerivativePenalty(Outputs):
         "order": [Interval(Integral, 1, None, closed="left")],
         "lam": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"gcv", "reml"})],
         "errors": [ErrorModel, None],
+        "approximation": [Nystrom, StrOptions({"auto"}), None],
     }
 
     # A spline is one linear system: there is nothing to set about how it is solved.
@@ -41,11 +51,17 @@ class DerivativePenalty(Outputs):
     gram, solver, warm_start = "auto", "auto", False
 
     def __init__(
-        self, order: int = 2, *, lam: float | str = 1.0, errors: ErrorModel | None = None
+        self,
+        order: int = 2,
+        *,
+        lam: float | str = 1.0,
+        errors: ErrorModel | None = None,
+        approximation: Approximation | str | None = None,
     ) -> None:
         self.order = order
         self.lam = lam
         self.errors = errors
+        self.approximation = approximation
 
     @property
     def kernel(self) -> ThinPlate:
@@ -65,6 +81,29 @@ class DerivativePenalty(Outputs):
         else:
             self.lam_ = float(self.lam)
         return super()._problems(B, K, y, c / self.lam_)
+
+    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
+        targets, shares = super()._reduced_targets(labels)
+        # One that is to be chosen is set when the functions are known.
+        self.lam_ = 1.0 if isinstance(self.lam, str) else float(self.lam)
+        return targets, shares / self.lam_
+
+    def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
+        if not isinstance(self.lam, str):
+            return super()._solve_reduced(task, census, passes, how)
+        few = how if how.number != "auto" else how.set_m(min(FIRST_M, len(census.pool.keys)))
+        phi = settle(task, census, passes, few)
+        task = self._with_penalty(task, passes, how, phi)
+        if how.number == "auto":
+            phi = settle(task, census, passes, how)
+            task = self._with_penalty(task, passes, how, phi)
+        return solve(task, census, passes, how, phi)
+
+    def _with_penalty(self, task: Task, passes: Passes, how: Any, phi: FeatureMap) -> Task:
+        """Return the task with the penalty that the criterion chooses in one pass."""
+        equations = NormalEquations.gather(problem_of(task, phi, passes, how), passes)
+        self.lam_ = 1.0 / _chosen_weight(equations, str(self.lam))
+        return replace(task, C=np.full(task.targets.k, 1.0 / self.lam_))
 
 
 class SmoothingSpline(DerivativePenalty):
@@ -87,6 +126,9 @@ class SmoothingSpline(DerivativePenalty):
         process.
     errors : ErrorModel, optional
         How the errors hang together; then the sum is that of squared whitened errors.
+    approximation : Nystrom, "auto" or None
+        Knots at some of the samples only, as in :class:`SVR`; the penalty is then chosen in one
+        pass over the rows.
 
     Attributes
     ----------
@@ -118,13 +160,13 @@ class SmoothingSpline(DerivativePenalty):
     True
     """
 
-    def _make_gram(self, X: Any) -> Gram:
+    def _resolved(self, X: Any) -> Kernel:
         if X.shape[1] != 1:
             raise ValueError(
                 f"SmoothingSpline is a function of 1 feature, got {X.shape[1]} features; use "
                 "ThinPlateSpline."
             )
-        return super()._make_gram(X)
+        return super()._resolved(X)
 
 
 class ThinPlateSpline(DerivativePenalty):
@@ -146,6 +188,8 @@ class ThinPlateSpline(DerivativePenalty):
         it.
     errors : ErrorModel, optional
         How the errors hang together.
+    approximation : Nystrom, "auto" or None
+        As in :class:`SmoothingSpline`.
 
     Attributes
     ----------
@@ -166,6 +210,27 @@ class ThinPlateSpline(DerivativePenalty):
     >>> plane.null_space_coef_.round(6)
     array([ 1.,  2., -3.])
     """
+
+
+def _chosen_weight(equations: NormalEquations, criterion: str) -> float:
+    r"""Return the weight of the squared loss that minimizes a criterion, all outputs together.
+
+    The restricted likelihood of several outputs with one variance is that of each with its own,
+    but for :math:`m \log` of the mean of their objectives in place of the mean of logarithms.
+    """
+    if criterion == "gcv" or equations.problem.k == 1:
+        return equations.choose("gcv" if criterion == "gcv" else "evidence").C
+    m = float(equations.n.sum(axis=0)[0]) - equations.systems[0][0].rank
+
+    def value(t: float) -> float:
+        objective = equations.objective(np.exp(t))
+        common = np.log(np.mean(objective)) - np.mean(np.log(objective))
+        return float(len(objective) * m * common - 2.0 * np.sum(equations.log_evidence(np.exp(t))))
+
+    tried = np.log(equations.Cs)
+    best = int(np.argmin([value(t) for t in tried]))
+    ends = tried[max(best - 1, 0)], tried[min(best + 1, len(tried) - 1)]
+    return float(np.exp(minimize_scalar(value, bounds=ends, method="bounded").x))
 
 
 def _chosen(K: Array, B: Array, Y: Array, c: Array, criterion: str) -> float:

@@ -29,7 +29,15 @@ from mercer.reduced.walls import Walls
 from mercer.regularizers.null_space import NullSpace
 from mercer.solvers.base import ConvergenceWarning, Progress, Solution, Status
 
-__all__ = ["Reduced", "ReducedSolution", "Task", "open_passes", "solve"]
+__all__ = [
+    "Reduced",
+    "ReducedSolution",
+    "Task",
+    "open_passes",
+    "problem_of",
+    "settle",
+    "solve",
+]
 
 # Number of functions to begin with, share and number of rows held out to judge them, and by what
 # part their error has to fall.
@@ -122,6 +130,8 @@ class Reduced:
     solution : ReducedSolution
     index : array or None
         Which rows of the source the centres are.
+    W : (r, k) array
+        Coefficients of the features.
     """
 
     map: FeatureMap
@@ -129,6 +139,7 @@ class Reduced:
     b: Array
     solution: ReducedSolution
     index: Any
+    W: Array
 
 
 def open_passes(
@@ -163,7 +174,14 @@ def open_passes(
     return Passes(source, rows=rows, n_jobs=how.n_jobs, directory=how.checkpoint, bar=bar)
 
 
-def solve(task: Task, census: Census, passes: Passes, how: Approximation) -> Reduced:
+def solve(
+    task: Task,
+    census: Census,
+    passes: Passes,
+    how: Approximation,
+    phi: FeatureMap | None = None,
+    first: tuple[Array, Array] | None = None,
+) -> Reduced:
     """Minimize the problems of a task over the functions of an approximation.
 
     Parameters
@@ -172,16 +190,20 @@ def solve(task: Task, census: Census, passes: Passes, how: Approximation) -> Red
     census : Census
     passes : Passes
     how : Approximation
+    phi : FeatureMap, optional
+        Where it is settled already.
+    first : (r, k) and (q, k) arrays, optional
+        Coefficients to begin with.
     """
     start = time.perf_counter()
-    phi = settle(task, census, passes, how)
+    phi = settle(task, census, passes, how) if phi is None else phi
     limit = FACTORS * parse(how.memory_limit) / (8.0 * (phi.r + 8) ** 2)
     at_once = task.targets.k if alike(task) else max(1, min(task.targets.k, int(limit)))
     if task.walls is not None and not task.walls.joint:
         at_once = 1
     parts = [
-        _solve(task, census, passes, how, phi, np.arange(j, min(j + at_once, task.targets.k)))
-        for j in range(0, task.targets.k, at_once)
+        _solve(task, census, passes, how, phi, columns, first)
+        for columns in np.split(np.arange(task.targets.k), range(at_once, task.targets.k, at_once))
     ]
     solution = _joined(parts, passes, census, phi, time.perf_counter() - start)
     if solution.status not in (Status.CONVERGED, Status.STOPPED):
@@ -199,6 +221,7 @@ def solve(task: Task, census: Census, passes: Passes, how: Approximation) -> Red
         np.hstack([part.found.b for part in parts]),
         solution,
         rows,
+        np.hstack([part.found.W for part in parts]),
     )
 
 
@@ -220,7 +243,7 @@ def settle(task: Task, census: Census, passes: Passes, how: Approximation) -> Fe
     m, best, phi = min(FIRST_M, len(census.pool.keys)), np.inf, None
     while True:
         wider = how.set_m(m).settle(task.kernel, task.null_space, census.pool, C)
-        problem = _problem(quick, wider, passes, how, held_out=share)
+        problem = problem_of(quick, wider, passes, how, held_out=share)
         oracle, found = minimize(quick, problem, passes, census.pool)
         sums = passes("score", score, problem, oracle.state(found.W, found.b, found.mu))
         each = sums["loss"] / np.maximum(sums["weight"], 1e-300)
@@ -234,7 +257,7 @@ def settle(task: Task, census: Census, passes: Passes, how: Approximation) -> Fe
         m *= 2
 
 
-def _problem(
+def problem_of(
     task: Task,
     phi: FeatureMap,
     passes: Passes,
@@ -242,6 +265,7 @@ def _problem(
     columns: Any = None,
     held_out: float = 0.0,
 ) -> Problem:
+    """Return what blocks need to know of the problems of a task, or of some of them."""
     whole = columns is None or len(columns) == task.targets.k
     return Problem(
         map=place(phi, how.device),
@@ -261,6 +285,7 @@ def minimize(
     problem: Problem,
     passes: Passes,
     pool: Sample,
+    first: tuple[Array, Array] | None = None,
 ) -> tuple[Oracle, Minimum]:
     """Return the oracle of a problem and its minimum.
 
@@ -272,6 +297,8 @@ def minimize(
     passes : Passes
     pool : Sample
         Some of the rows.
+    first : (r, k) and (q, k) arrays, optional
+        Coefficients to begin with.
     """
     oracle = Oracle(problem, passes, pool)
     block = Block(pool.X, pool.y, pool.s, 0)
@@ -297,7 +324,7 @@ def minimize(
         least=NOTHING * at_zero,
         listener=task.listener,
     )
-    return oracle, newton.minimize(oracle, W, b)
+    return oracle, newton.minimize(oracle, *((W, b) if first is None else first))
 
 
 @dataclass
@@ -316,9 +343,11 @@ def _solve(
     how: Approximation,
     phi: FeatureMap,
     columns: NDArray[np.intp],
+    first: tuple[Array, Array] | None,
 ) -> _Part:
-    problem = _problem(task, phi, passes, how, columns)
-    oracle, found = minimize(task, problem, passes, census.pool)
+    problem = problem_of(task, phi, passes, how, columns)
+    start = None if first is None else (first[0][:, columns], first[1][:, columns])
+    oracle, found = minimize(task, problem, passes, census.pool, start)
     state = oracle.state(found.W, found.b, found.mu)
     return _Part(state["A"], found, approximation_cost(task.kernel, problem, state, census.pool))
 
