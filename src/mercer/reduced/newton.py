@@ -27,6 +27,9 @@ __all__ = ["Minimum", "Newton"]
 # what part of that they may aim at where the gap asks for it.
 MAX_STEPS, SHRINK, FLOOR = 60, 1e-3, 1e-2
 
+# Steps of conjugate gradients up to which what preconditioned them does so once more.
+FEW = 5
+
 # Fractions of a step that are tried at once where the whole one does not descend.
 FRACTIONS = np.array([0.7, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6])
 
@@ -135,6 +138,7 @@ class _Descent:
         self.start = time.perf_counter()
         self.single = how.single
         self.rounded = 0
+        self.steps = MAX_STEPS
         self.factors: list[Factor] = []
         self.exact = np.zeros(self.k, dtype=bool)
         self.floor = np.zeros(found.b.shape)
@@ -223,7 +227,9 @@ class _Descent:
         """Evaluate the point, with curvature for the next step."""
         found, quadratic = self.found, self.oracle.problem.loss.quadratic
         # The curvature of the squared loss is the same everywhere.
-        known = quadratic and bool(self.factors)
+        # That of others changes little where few steps of conjugate gradients were enough.
+        kept = quadratic or (self.steps <= FEW and not np.any(self.exact))
+        known = bool(self.factors) and kept
         value = self.oracle.evaluate(found.W, found.b, found.mu, name, not known)
         if value.H is not None:
             self._curve(value.H, value.size)
@@ -284,7 +290,7 @@ class _Descent:
         assert found.value is not None
         worse = live & (found.value.smooth > value.smooth + 1e-4 * descent + rounding)
         if np.any(worse):
-            return self._shorten(old, value, delta, worse)
+            return self._shorten(old, value, delta, worse, live)
         if self.single and self.oracle.problem.loss.quadratic and np.any(inexact):
             G = np.vstack([found.value.gw, found.value.gb])
             after = np.sqrt(np.sum(G * self._solve(G), axis=0))
@@ -297,6 +303,7 @@ class _Descent:
         value: Evaluation,
         delta: Array,
         worse: NDArray[np.bool_],
+        live: NDArray[np.bool_],
     ) -> bool:
         """Take the best of several shorter steps where the whole one led up."""
         found = self.found
@@ -308,8 +315,9 @@ class _Descent:
         fell = values[best, np.arange(self.k)] < value.smooth
         t = np.where(worse, np.where(fell, FRACTIONS[best], 0.0), 1.0)
         found.W, found.b = old[0] + t * delta[: self.r], old[1] + t * delta[self.r :]
+        self.steps = MAX_STEPS
         self._look("value")
-        return bool(np.any(t > 0))
+        return bool(np.any((t > 0) & live))
 
     def _conjugate_gradients(self, G: Array, delta: Array, columns: NDArray[np.intp]) -> Array:
         """Solve for the steps of some problems, starting at that of the summed share of rows."""
@@ -331,7 +339,7 @@ class _Descent:
             # Of a quadratic problem the residual is the slope, so that it tells the gap.
             enough = 0.3 * self.how.tol * np.abs(value.primal[columns]) if quadratic else None
             going = np.arange(len(columns))
-            for _ in range(MAX_STEPS):
+            for self.steps in range(1, MAX_STEPS + 1):
                 p = direction[:, going]
                 Hw, Hb = oracle.product(
                     found.W,
