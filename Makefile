@@ -97,7 +97,7 @@ bench-scale-short: $(READY)  ## a minute: are passes and fits fast, gaps closed,
 	$(BIN)/python benchmarks/scale_speed.py short
 
 bench-quality: $(READY)  ## few centres, exact machines and peers on six large sets, resumable, hours
-	$(BIN)/python benchmarks/scale_quality.py run mercer sklearn
+	$(BIN)/python benchmarks/scale_quality.py run mercer sklearn --fresh
 	$(PEERS) benchmarks/scale_quality.py run peers
 	$(BIN)/python benchmarks/scale_quality.py gather
 

@@ -1,12 +1,13 @@
 """Error against time, one panel a set: curves over centres, points without them."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, ScalarFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 STYLES: dict[str, dict[str, Any]] = {
     "mercer LSSVR": {"color": "C0", "marker": "o"},
@@ -66,13 +67,11 @@ def panel(axes: Axes, title: str, measure: str, results: list[dict[str, Any]]) -
             (handle,) = axes.plot(x, y, **(style | more))
             handles.setdefault(method, handle)
     axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(ScalarFormatter())
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    low, high = min(r[measure] for r in results), max(r[measure] for r in results)
-    ticks = [t for t in (0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)]
-    ticks = [t for t in ticks if low * 0.97 <= t <= high * 1.03] or [low, high]
-    axes.set_yticks(ticks, [f"{t:g}" if t in ticks and t > 0.005 else f"{t:.3g}" for t in ticks])
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    # At least one power of ten is in sight, since only they are named.
+    low, high = axes.get_xlim()
+    axes.set_xlim(min(low, 10.0 ** math.floor(math.log10(high))), high)
     axes.set_title(title, fontsize="medium")
     axes.set_xlabel("processor time of a fit, s")
     axes.grid(alpha=0.3)

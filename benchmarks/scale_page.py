@@ -119,6 +119,10 @@ def seconds(value: float) -> str:
     return f"{value:.2f}" if value < 1.0 else f"{value:.1f}" if value < 10.0 else f"{value:,.0f}"
 
 
+def times(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < 1.0 else f"{ratio:.1f}"
+
+
 def mebi(value: float) -> str:
     return f"{value / 2**20:,.0f}"
 
@@ -165,7 +169,7 @@ def equal_error(table: Result) -> str:
                         called(match).removeprefix("mercer "),
                         seconds(match["cpu"]),
                         share(match, measure, table),
-                        f"{peer['cpu'] / match['cpu']:.1f}",
+                        times(peer["cpu"] / match["cpu"]),
                     )
                 )
                 head = (title(table, name, measure), called(peer), share(peer, measure, table))
@@ -189,7 +193,7 @@ def equal_centres(table: Result) -> str:
                     tail = (stopped(peer), "", "")
                 else:
                     tail = (share(peer, "error", table), seconds(peer["cpu"]), mebi(peer["peak"]))
-                ratio = "" if "failure" in peer else f"{peer['cpu'] / r['cpu']:.1f}"
+                ratio = "" if "failure" in peer else times(peer["cpu"] / r["cpu"])
                 lines.append(row(*head, a, b, mebi(r["peak"]), *tail, ratio))
     return "\n".join(lines)
 
@@ -276,8 +280,8 @@ def first(table: Result) -> str:
                 if method == mine and m and peer:
                     ratios.setdefault(theirs, []).append(peer["cpu"] / r["cpu"])
     parts = [
-        f"{np.exp(np.mean(np.log(v))):.1f} times as fast as {k} at equal centres, width and weight "
-        f"({min(v):.1f} to {max(v):.1f}, {len(v)} pairs)"
+        f"{times(np.exp(np.mean(np.log(v))))} times as fast as {k} at equal centres, width and "
+        f"weight ({times(min(v))} to {times(max(v))}, {len(v)} pairs)"
         for k, v in ratios.items()
     ]
     return "By geometric means, this library's machines are " + ", ".join(parts) + "."
