@@ -37,6 +37,8 @@ from mercer.linear import (
 )
 from mercer.losses.named import CLASSIFICATION, REGRESSION
 from mercer.preprocessing import Encoder, Imputer, Scaler
+from mercer.reduced import Nystrom
+from mercer.selection import StreamedSearch
 
 REPLACEMENTS = [SVC(), NuSVC(), SVR(), NuSVR(), OneClassSVM()]
 DEFAULT = [
@@ -113,6 +115,19 @@ CALLED_SCALER = dict.fromkeys(
     expected_failed_checks=lambda t: CALLED_SCALER if isinstance(t, Scaler) else {},
 )
 def test_transformers(estimator, check):
+    check(estimator)
+
+
+# Rows are held out by what they hold; the checks give whatever has a cv a list of rows.
+BY_CONTENT = dict.fromkeys(WEIGHTS, "cv is a share or a number of folds")
+FEW = {"gamma": "auto", "approximation": Nystrom(60, n_jobs=1)}
+
+
+@parametrize_with_checks(
+    [StreamedSearch(LSSVR(**FEW), {"C": [1.0, 10.0]}, cv=0.3)],
+    expected_failed_checks=lambda search: BY_CONTENT,
+)
+def test_streamed_search(estimator, check):
     check(estimator)
 
 

@@ -155,10 +155,12 @@ def test_decisions_are_those_of_scikit_learn():
     pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
     for k, (i, j) in enumerate(pairs):
         book[i, k], book[j, k] = 1.0, -1.0
-    votes = Mistakes(Codes(np.arange(4), book, np.ones(4)))
+    codes = Codes(np.arange(4), book, np.ones(4))
     # Their pairs are positive for the second class.
     expected = np.argmax(_ovr_decision_function(F < 0, -F, 4), axis=1)
-    np.testing.assert_array_equal(votes.decide(F), expected)
+    np.testing.assert_array_equal(Mistakes(codes, sure=True).decide(F), expected)
+    votes = np.array([[np.sum(f * book[c] > 0) for c in range(4)] for f in F])
+    np.testing.assert_array_equal(Mistakes(codes).decide(F), np.argmax(votes, axis=1))
     rest = Mistakes(Codes(np.arange(6), 2.0 * np.eye(6) - 1.0, np.ones(6)))
     np.testing.assert_array_equal(rest.decide(F), np.argmax(F, axis=1))
 

@@ -63,6 +63,7 @@ from mercer.selection.stable_folds import (
     corner,
     l_curve,
 )
+from mercer.selection.streamed import StreamedSearch
 from mercer.selection.substrate import Affine, EffectiveC, Substrate, System
 from mercer.selection.tuning import Tuning, tune
 
@@ -107,6 +108,7 @@ __all__ = [
     "StabilityCurve",
     "StableFolds",
     "StableLSSVR",
+    "StreamedSearch",
     "Substrate",
     "Surface",
     "System",
