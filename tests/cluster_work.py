@@ -42,6 +42,12 @@ def slow_products(block, shared, state):
     return products(block, shared, matrix)
 
 
+def slowly(block):
+    """Return a block after a while."""
+    time.sleep(0.03)
+    return block
+
+
 def failing(block, shared, state):
     """Fail on the row with number `state`, and leave a note of every attempt in `shared`."""
     if block.start <= state < block.start + block.n:

@@ -33,6 +33,13 @@ def client() -> Iterator[Client]:
         yield client
 
 
+@pytest.fixture
+def one() -> Iterator[Client]:
+    """One worker process, for others to join."""
+    with started(1) as client:
+        yield client
+
+
 @pytest.fixture(scope="module")
 def harmed() -> Iterator[Client]:
     """Two worker processes that are there to be killed; their nannies start others."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from hashlib import sha256
-from itertools import accumulate
+from itertools import accumulate, islice
 from operator import add
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -71,6 +71,12 @@ def same(value: Any) -> Any:
 def bind(held: Held, shared: Parcel) -> Held:
     """Return a partition together with what all passes share."""
     return replace(held, shared=shared)
+
+
+def nth_block(held: Held, rows: int, k: int) -> Block:
+    """Return one block of a partition."""
+    assert held.source is not None
+    return next(islice(held.source.blocks(rows), k, None))
 
 
 def counted(held: Held) -> int:
@@ -152,6 +158,17 @@ class Cluster(Partitions):
             key = f"mercer-rows-{self.name}-{i}"
             held = self.client.get({**self.graph, key: self.task(i)}, key)
         return held
+
+    def blocks(self, rows: int) -> Iterator[Block]:
+        if not (self.hold and self.load):
+            yield from super().blocks(rows)
+            return
+        _, inputs = self._partitions()
+        starts, sizes = self._starts(), self.sizes or []
+        for one, start, n in zip(inputs, starts, sizes, strict=True):
+            for k in range(-(-n // rows)):
+                block: Block = self.client.submit(nth_block, one, rows, k, pure=False).result()
+                yield block._replace(start=start + block.start)
 
     def total(
         self,
