@@ -167,7 +167,12 @@ def test_as_an_estimator():
     machine = SmoothingSpline(lam=1e-3).fit(LINE[:, None], Y)
     again = pickle.loads(pickle.dumps(machine))
     np.testing.assert_array_equal(again.predict(NEW[:, None]), machine.predict(NEW[:, None]))
-    assert clone(machine).get_params() == {"order": 2, "lam": 1e-3, "errors": None}
+    assert clone(machine).get_params() == {
+        "order": 2,
+        "lam": 1e-3,
+        "errors": None,
+        "approximation": None,
+    }
     search = GridSearchCV(SmoothingSpline(), {"lam": [1e-4, 1e3]}, cv=3).fit(LINE[:, None], Y)
     assert search.best_params_ == {"lam": 1e-4}
     several = SmoothingSpline(lam="reml").fit(LINE[:, None], np.c_[Y, -Y])

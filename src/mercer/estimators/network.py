@@ -15,6 +15,9 @@ from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
+from mercer.reduced.nystrom import Nystrom
+from mercer.reduced.penalized import PenalizedBasis
+from mercer.reduced.solve import Reduced
 from mercer.regularizers.basis import penalized
 from mercer.regularizers.errors import ErrorModel
 from mercer.regularizers.null_space import NullSpace, complete
@@ -54,13 +57,16 @@ class RegularizationNetwork(Outputs):
         Weight of the summed loss against the penalty.
     tol, max_iter, solver :
         As in :class:`SVR`.
+    approximation : Nystrom, "auto" or None
+        Functions :math:`k(z_j, \cdot)` at some of the samples only, with D on these, as in
+        :class:`SVR`.
 
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_outputs, n_support)
         The coefficients :math:`\alpha`.
     theta_ : ndarray of shape (n_outputs, n)
-        The dual variables :math:`\theta`.
+        The dual variables :math:`\theta`, unless there are fewer functions than samples.
     null_space_coef_, support_, support_vectors_, intercept_, solution_ :
         As in :class:`KernelRegressor`.
 
@@ -90,6 +96,7 @@ class RegularizationNetwork(Outputs):
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "solver": [StrOptions({*SOLVERS}), Solver],
+        "approximation": [Nystrom, StrOptions({"auto"}), None],
     }
 
     # Factorizing D takes the whole matrix anyway.
@@ -108,6 +115,7 @@ class RegularizationNetwork(Outputs):
         tol: float = 1e-3,
         max_iter: int = -1,
         solver: Solver | str = "auto",
+        approximation: Nystrom | str | None = None,
     ) -> None:
         self.basis = basis
         self.operator = operator
@@ -118,6 +126,7 @@ class RegularizationNetwork(Outputs):
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
+        self.approximation = approximation
 
     @property
     def kernel(self) -> Kernel | str:
@@ -167,10 +176,27 @@ class RegularizationNetwork(Outputs):
             raise ValueError(f"operator must be a symmetric matrix {(n, n)}, got shape {D.shape}.")
         return D
 
+    def _how(self) -> PenalizedBasis:
+        if not isinstance(self.operator, Kernel | str):
+            raise ValueError(
+                "a matrix D is of all samples; with an approximation give the operator as a Kernel "
+                "or 'ridge'."
+            )
+        how = super()._how()
+        assert isinstance(how, Nystrom)
+        return PenalizedBasis.of(how, self._penalty)
+
+    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
+        self._to_basis = None
+        super()._assemble_reduced(found, solutions, y)
+
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
         super()._assemble(X, y, solutions)
         del self._to_basis
 
     def _expansion(self, theta: Array) -> Array:
+        self.__dict__.pop("theta_", None)
+        if self._to_basis is None:
+            return theta
         self.theta_ = theta.T
         return np.asarray(self._to_basis @ theta)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mercer.estimators._expansion import Array, Function
+from mercer.data.arrays import Arrays
+from mercer.data.base import Block, Source
+from mercer.estimators._expansion import BLOCK, Array, Function
 from mercer.estimators._outputs import Outputs
 from mercer.estimators.base import EarlyStop, KernelMachine
 from mercer.gram.base import Gram
@@ -17,6 +20,12 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.base import Approximation
+from mercer.reduced.census import Census
+from mercer.reduced.oracle import Oracle, as_rows
+from mercer.reduced.passes import Passes
+from mercer.reduced.redescending import Redescending
+from mercer.reduced.solve import Reduced, Task, problem_of, settle, solve
 from mercer.regularizers.null_space import NullSpace
 from mercer.smoothing.scale import SCALES, robust_scale
 from mercer.smoothing.weights import WEIGHTS, HuberWeights, WeightFunction
@@ -71,11 +80,15 @@ class RobustLSSVR(Outputs):
         reweighting.
     degree, gamma, coef0, cache_size, verbose, max_time, gram, warm_start, standardize :
         As in :class:`SVR`.
+    approximation : Approximation, "auto" or None
+        As in :class:`SVR`: among how few functions the machine is looked for. Steps with new
+        weights are then passes over the rows, and the robust scale is that of some thousand rows.
 
     Attributes
     ----------
     weights_ : ndarray like y
-        The weight w of every sample, one for those that are not suspicious.
+        The weight w of every sample, one for those that are not suspicious; not there for rows that
+        came in blocks.
     scale_ : float or ndarray of shape (n_outputs,)
         Robust scale of the residuals of the least-squares machine; nan if c was given.
     c_ : float or ndarray of shape (n_outputs,)
@@ -121,6 +134,9 @@ class RobustLSSVR(Outputs):
     errors = None
     solver = "auto"
 
+    _sizes: Any = None
+    """Sizes c of the outputs, during a fit to all samples at once."""
+
     def __init__(
         self,
         kernel: Kernel | str | Function = "rbf",
@@ -143,6 +159,7 @@ class RobustLSSVR(Outputs):
         gram: str | Function = "auto",
         warm_start: bool = False,
         standardize: bool = False,
+        approximation: Approximation | str | None = None,
     ) -> None:
         self.kernel = kernel
         self.method = method
@@ -163,6 +180,7 @@ class RobustLSSVR(Outputs):
         self.gram = gram
         self.warm_start = warm_start
         self.standardize = standardize
+        self.approximation = approximation
 
     def _loss(self) -> Loss:
         return Squared()
@@ -204,13 +222,7 @@ class RobustLSSVR(Outputs):
         solver = SOLVERS["auto"]().set_params(tol=self.tol)
         squares = minimize(risk, solver, warning=EarlyStop)
         live, unit = risk.c > 0, float(np.max(np.abs(risk.y))) or 1.0
-        r = (risk.y - squares.f)[live]
-        scale = robust_scale(
-            np.where(np.abs(r) <= 64 * EPS * unit, 0.0, r),  # rounding has no scale
-            self.scale,
-            weights=risk.c[live] if self.scale == "mad" else None,
-            floor=np.sqrt(EPS) * unit,
-        )
+        scale = self._scale((risk.y - squares.f)[live], risk.c[live], unit)
         return scale, kind.tuning * scale
 
     def _robust(self, risk: RegularizedRisk, weights: WeightFunction) -> RegularizedRisk:
@@ -246,8 +258,78 @@ class RobustLSSVR(Outputs):
             tol=self.tol,
         )
 
+    # Among few functions --------------------------------------------------------------------------
+
+    def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
+        phi = settle(task, census, passes, how)
+        kind, k = self._weights(1.0), task.targets.k
+        self.convex_ = kind.loss() is not None
+        if isinstance(self.method, str) and self.c is None:
+            squares = solve(task, census, passes, how, phi)
+            scales = self._scales(task, census, squares)
+            sizes = kind.tuning * scales
+        else:
+            scales, sizes = np.full(k, np.nan), np.full(k, kind.c if self.c is None else self.c)
+        self.scale_ = scales if self._n_outputs else float(scales[0])
+        self.c_ = sizes if self._n_outputs else float(sizes[0])
+        sizes = sizes[None]
+        loss = Redescending(kind, sizes)
+        if self.convex_:
+            found = solve(replace(task, loss=_convex(kind, sizes)), census, passes, how, phi)
+        else:
+            huber = _convex(HuberWeights(), HuberWeights.tuning / kind.tuning * sizes)
+            first = solve(replace(task, loss=huber), census, passes, how, phi)
+            start = (first.W, first.b)
+            found = solve(replace(task, loss=loss), census, passes, how, phi, start)
+            # What is certified is the least-squares machine with the weights of its own errors.
+            weighted = replace(task, loss=replace(loss, squares=True))
+            oracle = Oracle(problem_of(weighted, phi, passes, how), passes, census.pool)
+            at = oracle.evaluate(found.W, found.b, np.ones(k), "certify", curved=False)
+            value, gap = float(np.sum(at.primal)), found.solution.gap
+            solution = replace(found.solution, objective=value, dual=value - gap)
+            found = replace(found, solution=solution)
+        self._keep_weights(task, passes.source, found, loss)
+        return found
+
+    def _scales(self, task: Task, census: Census, squares: Reduced) -> Array:
+        """Return robust scales of the residuals of least squares, of the rows that were drawn."""
+        pool = census.pool
+        block = Block(pool.X, pool.y, pool.s, 0)
+        r, (Y, s) = self._residuals(task, block, squares), task.targets(block)
+        live = s[:, 0] > 0
+        scales = [
+            self._scale(r[live, j], s[live, 0], float(np.max(np.abs(Y[:, j]))) or 1.0)
+            for j in range(Y.shape[1])
+        ]
+        return np.array(scales)
+
+    def _scale(self, r: Array, s: Array, unit: float) -> float:
+        """Return the robust scale of residuals of targets of some size."""
+        return robust_scale(
+            np.where(np.abs(r) <= 64 * EPS * unit, 0.0, r),  # rounding has no scale
+            self.scale,
+            weights=s if self.scale == "mad" else None,
+            floor=np.sqrt(EPS) * unit,
+        )
+
+    def _residuals(self, task: Task, block: Block, found: Reduced) -> Array:
+        X, (Y, _) = as_rows(block), task.targets(block)
+        return np.asarray(Y - np.asarray(found.map.raw(X) @ found.A) - task.null_space(X) @ found.b)
+
+    def _keep_weights(self, task: Task, source: Source, found: Reduced, loss: Redescending) -> None:
+        """Tell the weights of rows that are at hand."""
+        self.__dict__.pop("weights_", None)
+        if isinstance(source, Arrays):
+            w = [
+                loss.weights.weight(self._residuals(task, block, found))
+                for block in source.blocks(BLOCK)
+            ]
+            self.weights_ = np.vstack(w) if self._n_outputs else np.vstack(w)[:, 0]
+
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
         super()._assemble(X, y, solutions)
+        if self._sizes is None:
+            return
         residuals = np.asarray(y).reshape(len(y), -1) - np.column_stack([s.f for s in solutions])
         w = [
             self._weights(size).weight(r)
@@ -255,3 +337,11 @@ class RobustLSSVR(Outputs):
         ]
         self.weights_ = np.column_stack(w).reshape(np.shape(y))
         del self._sizes
+
+
+def _convex(kind: WeightFunction, sizes: Array) -> Loss:
+    """Return the convex loss of some weights, with a size for each problem."""
+    loss = kind.loss()
+    assert loss is not None
+    (name,) = loss.get_params(deep=False)
+    return type(loss)(**{name: sizes})

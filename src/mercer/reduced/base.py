@@ -45,6 +45,9 @@ class FeatureMap(ABC):
     index: NDArray[np.intp] | None = None
     """Which rows of the pool are the centres, where they are rows."""
 
+    natural: bool = True
+    """Whether the penalty is the kernel's own, so that the space is one of the kernel's."""
+
     @abstractmethod
     def raw(self, X: Any, single: bool = False) -> Any:
         """Return the values of the raw functions at points, (n, m), in float32 if `single`."""

@@ -95,7 +95,7 @@ def approximation_cost(
     pool : Sample
         Rows drawn at random.
     """
-    if kernel.order or not kernel.positive_definite:
+    if kernel.order or not (kernel.positive_definite and problem.map.natural):
         return Cost(np.nan, np.nan)  # the form is positive only for coefficients of all rows
     known = np.zeros(len(pool.keys), dtype=bool)
     if problem.map.index is not None:

@@ -17,7 +17,7 @@ from mercer.data.sampling import Sample
 from mercer.kernels._pairwise import count, take
 from mercer.kernels.base import Kernel
 from mercer.reduced.base import DENSE, Approximation, Array, FeatureMap
-from mercer.reduced.centres import choose
+from mercer.reduced.centres import Centres, choose
 from mercer.reduced.panel import Panel, Slopes
 from mercer.regularizers.null_space import NullSpace
 
@@ -193,11 +193,13 @@ class Nystrom(Approximation):
         return self.m if isinstance(self.centres, str) else count(self.centres)
 
     def settle(self, kernel: Kernel, null_space: NullSpace, pool: Sample, C: float) -> NystromMap:
-        m = int(self.number)
-        chosen = choose(
-            self.centres, kernel, pool, m, C=C, seed=self.random_state, max_bytes=self._bytes()
-        )
+        chosen = self.choose(kernel, pool, C)
         return NystromMap(kernel, chosen.Z, chosen.index)
+
+    def choose(self, kernel: Kernel, pool: Sample, C: float) -> Centres:
+        """Return the centres alone; parameters as in :meth:`settle`."""
+        m, limit = int(self.number), self._bytes()
+        return choose(self.centres, kernel, pool, m, C=C, seed=self.random_state, max_bytes=limit)
 
     def _bytes(self) -> float:
         return 0.5 * parse(self.memory_limit)
