@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators._calibration import agreeing, coupled
@@ -30,6 +31,15 @@ from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Solution, Solver
 
 __all__ = ["LSSVC"]
+
+
+def _has_probabilities(machine: Any) -> bool:
+    if machine.approximation is not None or getattr(machine, "_report", True) is None:
+        raise AttributeError(
+            "probabilities come from samples left out, which an approximation does not keep; use "
+            "CalibratedClassifierCV(LSSVC(approximation=...), ensemble=False)"
+        )
+    return True
 
 
 class LSSVC(Discreet, Classifier):
@@ -310,6 +320,7 @@ class LSSVC(Discreet, Classifier):
         check_is_fitted(self)
         return self.classes_[self._chosen(self.decision_function(X))]
 
+    @available_if(_has_probabilities)
     @by_blocks
     def predict_proba(self, X: Any) -> Array:
         r"""Predict class probabilities.
