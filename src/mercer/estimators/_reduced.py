@@ -34,7 +34,7 @@ from mercer.solvers import Solution, Status
 __all__ = ["Reducible", "by_blocks"]
 
 # Rows that settings left to the sample are chosen on, and that tell what the approximation costs.
-SOME, COSTED = 2000, 4000
+SOME, COSTED = 2000, 2000
 
 
 def by_blocks(method: Function) -> Function:
@@ -237,9 +237,12 @@ class Reducible(Expansion):
         if not self.kernel_.positive_definite:
             self._warn_if_indefinite(some)
         B = self._free_columns(some, self._null_space())
-        K = Dense(np.asarray(self.kernel_(some), dtype=np.float64))
         self._sample = (self._targets(y_some), s_some)
-        self._choose(K, B, y_some, s_some)
+        if self._automatic():
+            K = Dense(np.asarray(self.kernel_(some), dtype=np.float64))
+            self._choose(K, B, y_some, s_some)
+        else:
+            self._settle(None)
 
     def _store_reduced(self, found: Reduced, census: Census, labels: Any) -> None:
         k = found.A.shape[1]

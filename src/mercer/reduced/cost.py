@@ -29,7 +29,7 @@ __all__ = ["Cost", "approximation_cost"]
 GROUPS = 16
 
 # Rows that are looked at.
-COSTED = 4000
+COSTED = 2000
 
 
 @dataclass(frozen=True)
