@@ -188,6 +188,22 @@ def test_screening_keeps_the_best_and_drops_the_worst():
     assert np.all(-plain.cv_results_["mean_test_score"][dropped] > 1.02 * best)
 
 
+def test_a_search_goes_on_from_the_passes_it_kept(tmp_path):
+    how = Nystrom(20, n_jobs=1, checkpoint=tmp_path)
+    grid = {"gamma": [0.3, 3.0], "C": [0.1, 10.0]}
+    search = StreamedSearch(HuberSVR(approximation=how), grid, cv=SHARE)
+    first = clone(search).fit(X, Y)
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("pass-*.npz")}
+    again = clone(search).fit(X, Y)
+    scores = (one.cv_results_["mean_test_score"] for one in (first, again))
+    np.testing.assert_array_equal(*scores)
+    np.testing.assert_array_equal(first.predict(X), again.predict(X))
+    # But for counting the rows, to see that they are the same, no pass is made again.
+    made = [p for p, at in kept.items() if p.stat().st_mtime_ns != at]
+    assert {path.name for path in made} <= {"pass-00000.npz"}
+    assert len(kept) > 6
+
+
 @pytest.mark.parametrize(
     ("machine", "scoring", "y", "expected"),
     [

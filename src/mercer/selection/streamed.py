@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -296,6 +298,9 @@ class StreamedSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         threads = how.n_jobs or usable_cores()
         columns = len(machines) * (int(self.cv) if self.cv >= 2 else 1)
         columns = max(1, min(columns, int(parse(how.memory_limit) / (16.0 * m**2 * threads))))
+        if how.checkpoint is not None:
+            # Apart from the passes of the last fit, which keeps its own there.
+            how = copy(how).set_params(checkpoint=Path(how.checkpoint) / "search")
         passes = open_passes(source, how, m, columns, size, self._bar)
         labelled = is_classifier(self.estimator) and not at_hand
         return passes, take_census(passes, size, hows[0].random_state, labelled)
