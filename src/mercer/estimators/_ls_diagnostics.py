@@ -81,8 +81,9 @@ class Diagnostics(Discreet, Outputs):
         check_is_fitted(self)
         if self._report is None:
             raise UnavailableError(
-                "a mean of machines and a compressed machine have no factorization of their own; "
-                "fit with std=0, or ask the machine before compression."
+                "a mean of machines, a compressed machine and one among few functions have no "
+                "factorization of their own; fit with std=0, ask the machine before compression, "
+                "or fit without approximation."
             )
         return self._report
 

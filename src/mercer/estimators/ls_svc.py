@@ -347,21 +347,27 @@ class LSSVC(Discreet, Classifier):
         and C.-J. Lin, JMLR 7, 2006.
         """
         F = self.column_decision(X)
-        slope, intercept = self._report.sigmoids
+        report = self._told()
+        slope, intercept = report.sigmoids
         R = expit(slope * F + intercept)
         if R.shape[1] == 1:
             p = R[:, 0] if self.code_book_[1, 0] > 0 else 1.0 - R[:, 0]
             return np.column_stack([1.0 - p, p])
-        P = coupled(self.code_book_, R, self._report.sizes)
+        P = coupled(self.code_book_, R, report.sizes)
         return agreeing(P, self._chosen(self._scores(F)))
 
     # Samples left out ----------------------------------------------------------------------------
 
+    def _told(self) -> CodeReport:
+        check_is_fitted(self)
+        _has_probabilities(self)
+        report: CodeReport = self._report
+        return report
+
     @property
     def loo_decision_(self) -> Array:
         """Decision values of the machines that lack one sample each, at that sample."""
-        check_is_fitted(self)
-        return self._scores(self._report.values)
+        return self._scores(self._told().values)
 
     @property
     def loo_predictions_(self) -> Any:

@@ -58,7 +58,7 @@ def count(block: Block, shared: tuple[int, int, bool, bool], state: None) -> Sum
         pool=sampled(block, size, seed),
         spread=Spread.of(block.X),
     )
-    if labelled:
+    if labelled and block.y is not None:
         values, inverse = np.unique(np.asarray(block.y).reshape(-1), return_inverse=True)
         counts = np.zeros((len(values), 2), dtype=np.int64)
         np.add.at(counts, inverse, np.column_stack([np.ones(block.n), s > 0]).astype(np.int64))
