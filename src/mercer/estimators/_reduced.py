@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 from mercer._optional import plugin
 from mercer.data.arrays import Arrays
 from mercer.data.base import Source
+from mercer.data.memory import parse
 from mercer.data.opening import as_source, is_source
 from mercer.data.progress import Bar
 from mercer.estimators._expansion import BLOCK, Array, Expansion, Function
@@ -23,10 +24,11 @@ from mercer.kernels._pairwise import take
 from mercer.losses.base import Loss
 from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census, take_census
+from mercer.reduced.normal import choose_C
 from mercer.reduced.nystrom import Nystrom
 from mercer.reduced.oracle import ROWS
 from mercer.reduced.passes import Passes
-from mercer.reduced.solve import Reduced, Task, open_passes, solve
+from mercer.reduced.solve import Reduced, Task, open_passes, problem_of, settle, solve
 from mercer.reduced.targets import Targets
 from mercer.reduced.walls import Walls
 from mercer.solvers import Solution, Status
@@ -35,6 +37,9 @@ __all__ = ["Reducible", "by_blocks"]
 
 # Rows that settings left to the sample are chosen on, and that tell what the approximation costs.
 SOME, COSTED = 2000, 2000
+
+# Functions up to which all weights of the squared loss are looked at in one pass.
+SUMMED = 2000
 
 
 def by_blocks(method: Function) -> Function:
@@ -75,8 +80,25 @@ class Reducible(Expansion):
         return None
 
     def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
-        """Solve the problems that were declared."""
-        return solve(task, census, passes, how)
+        """Solve the problems that were declared.
+
+        The weight of the squared loss that is left to the sample is chosen by generalized
+        cross-validation over all rows, in the pass that solves the problem too.
+        """
+        if not (self._free_C and task.loss.quadratic and np.ptp(task.C) == 0):
+            return solve(task, census, passes, how)
+        phi = settle(task, census, passes, how)
+        if phi.r > SUMMED or 32.0 * phi.r**2 > 0.25 * parse(how.memory_limit):
+            return solve(task, census, passes, how, phi)
+        chosen = choose_C(problem_of(task, phi, passes, how), passes)
+        self.C_ = float(chosen.C)
+        task = replace(task, C=np.full(task.targets.k, self.C_))
+        return solve(task, census, passes, how, phi, (chosen.W, chosen.b))
+
+    @property
+    def _free_C(self) -> bool:
+        """Whether the weight of the loss is left to the sample."""
+        return isinstance(getattr(self, "C", None), str)
 
     def _labelled(self) -> bool:
         """Return whether targets are classes."""
