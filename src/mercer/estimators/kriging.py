@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimators._at_once import refuse_blocks
 from mercer.estimators._best_linear import BestLinear, most_likely
 from mercer.estimators._expansion import Array, Expansion, Function
 from mercer.kernels.base import Kernel, Scaled
@@ -108,7 +109,7 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
         self.optimize = optimize
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Factorize the covariance of a sample.
 
         Parameters
@@ -118,6 +119,7 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
         y : array-like of shape (n_samples,)
             Observations.
         """
+        refuse_blocks(self, X)
         X, y = self._check_X(X, y)
         y = np.asarray(y, dtype=np.float64)
         K = self._make_gram(X).dense().astype(np.float64)

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer.estimators._at_once import refuse_blocks
 from mercer.estimators._expansion import Array
 from mercer.regularizers.errors import ErrorModel, Independent
 from mercer.regularizers.null_space import NullSpace, Polynomial
@@ -107,7 +108,7 @@ class GeneralizedLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[mi
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the trend.
 
         Parameters
@@ -115,6 +116,7 @@ class GeneralizedLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[mi
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         """
+        refuse_blocks(self, X)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         self.errors_, space = self._settled()

@@ -13,6 +13,7 @@ from sklearn.linear_model import lars_path
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimators._at_once import refuse_blocks
 from mercer.estimators._best_linear import BestLinear
 from mercer.estimators._expansion import Array, Expansion, Function
 from mercer.estimators.general import KernelRegressor
@@ -126,7 +127,7 @@ class TermSelector(RegressorMixin, Expansion):  # type: ignore[misc]
         self.coef0 = coef0
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Select terms and fit them with the smooth part.
 
         Parameters
@@ -136,6 +137,7 @@ class TermSelector(RegressorMixin, Expansion):  # type: ignore[misc]
         y : array-like of shape (n_samples,)
             Targets.
         """
+        refuse_blocks(self, X)
         given = X
         X, y = self._check_X(X, y)
         y = np.asarray(y, dtype=np.float64)

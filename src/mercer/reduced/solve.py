@@ -21,7 +21,7 @@ from mercer.reduced.base import DENSE, Approximation, Array, FeatureMap
 from mercer.reduced.census import Census
 from mercer.reduced.cost import Cost, approximation_cost
 from mercer.reduced.newton import Minimum, Newton
-from mercer.reduced.oracle import Oracle, Problem, columns_of, loss_of, score
+from mercer.reduced.oracle import SOME, Oracle, Problem, columns_of, loss_of, score
 from mercer.reduced.passes import Passes
 from mercer.reduced.placed import place
 from mercer.reduced.targets import Some, Targets
@@ -46,8 +46,13 @@ FIRST_M, HELD_OUT, HELD_ROWS, ENOUGH = 256, 0.2, 20_000, 0.01
 # Part of the memory that factors of curvature of several problems may take.
 FACTORS = 0.25
 
+Listener = Callable[[Progress], object]
+
 # Gap relative to the objective, for a tolerance of one: losses without kinks have it for a step.
 SMOOTH, KINKED = 1e-3, 0.1
+
+# Memory that is held back by allocators, and by threads for their stacks.
+SLACK = 2**23
 
 # Where nearly nothing is left of the losses at zero, gaps are to be small beside this part of them.
 NOTHING = 1e-6
@@ -169,7 +174,7 @@ def open_passes(
     # The factor and its copy, the two of the curvature, what each thread sums, and the rows drawn,
     # those of a block among them while they are merged.
     fixed = 4 * size + threads * (2**22 + (size if m <= DENSE else 0) * k)
-    fixed += source.reading_bytes + 3 * 8.0 * p * pool
+    fixed += source.reading_bytes + 3 * 8.0 * p * pool + SLACK
     rows = block_rows(how.memory_limit, 8.0 * (p + 24 * k), threads, fixed, 8.0 * p, 16384)
     return Passes(source, rows=rows, n_jobs=how.n_jobs, directory=how.checkpoint, bar=bar)
 
@@ -306,7 +311,7 @@ def minimize(
     nothing = loss_of(problem.loss, block, pool.rows).value(Y, np.zeros(Y.shape))
     at_zero = np.sum(s * problem.C * nothing, axis=0) * (pool.n / len(Y))
     # Wide enough that most rows are curved at the start.
-    width = 2.0 * (float(np.std(Y)) or 1.0)
+    width, listener = 2.0 * (float(np.std(Y)) or 1.0), task.listener
     W, b = np.zeros((problem.map.r, problem.k)), np.zeros((problem.free, problem.k))
     if problem.walls is not None:
         if not (oracle.feasible or problem.held_out):
@@ -314,7 +319,7 @@ def minimize(
                 "specified nu is infeasible: it asks for more margin errors than the smaller class "
                 "has weight; choose nu at most twice its share"
             )
-        width = oracle.spread() or width
+        width, listener = oracle.spread() or width, _bounded(oracle, listener)
         b = problem.walls.start(problem.null_space.size(problem.p), problem.k, Y, width)
     newton = Newton(
         tol=task.tol * (SMOOTH if task.loss.smooth else KINKED),
@@ -322,9 +327,34 @@ def minimize(
         max_time=task.max_time,
         width=width,
         least=NOTHING * at_zero,
-        listener=task.listener,
+        listener=listener,
     )
     return oracle, newton.minimize(oracle, *((W, b) if first is None else first))
+
+
+def _bounded(oracle: Oracle, listener: Listener | None) -> Listener:
+    r"""Return a listener that notices where a margin of variable width is not bounded.
+
+    The dual value is at least :math:`-\tfrac12 |\Phi'a|^2`, and :math:`|\Phi'a|` at most
+    :math:`\max_i |\phi_i| \sum_i |a_i|`, the last of which is the price of the width.
+    """
+    pool = oracle.pool
+    some = pool.X[: min(SOME, len(pool.keys))]
+    phi = oracle.problem.map.features(np.asarray(oracle.problem.map.raw(some)))
+    # The largest of some rows, doubled, stands for that of all.
+    length = 2.0 * float(np.sqrt(np.max(np.sum(phi * phi, axis=1))))
+    lowest = -0.5 * float(np.sum(np.square(length * np.sum(np.abs(oracle.d), axis=0))))
+
+    def watch(progress: Progress) -> object:
+        if progress.objective < lowest:
+            raise ValueError(
+                "specified nu is infeasible: functions that are not penalized leave fewer margin "
+                "errors than nu asks for, so that no margin is the widest; raise nu, or leave "
+                "fewer functions unpenalized"
+            )
+        return None if listener is None else listener(progress)
+
+    return watch
 
 
 @dataclass
