@@ -114,18 +114,13 @@ def approximation_cost(
         left = kernel(X) - phi @ phi.T
         return Cost(max(0.0, 0.5 * float(np.sum(a * (left @ a)))), 0.0)
     own = np.sum(a * a, axis=1) * (kernel.diag(X) - np.einsum("ij,ij->i", phi, phi))
-    odd, even = np.arange(1, len(rows), 2), np.arange(0, len(rows), 2)
-    left = kernel(take(X, odd), take(X, even)) - phi[odd] @ phi[even].T
-    parts = [np.array_split(np.arange(len(half)), GROUPS) for half in (odd, even)]
-    values = np.array(
-        [
-            [
-                np.sum(a[odd][i] * (left[np.ix_(i, j)] @ a[even][j])) / (len(i) * len(j))
-                for j in parts[1]
-            ]
-            for i in parts[0]
-        ]
-    )
+    odd, even = (np.array_split(np.arange(k, len(rows), 2), GROUPS) for k in (1, 0))
+
+    def pairs(i: Any, j: Any) -> float:
+        left = kernel(take(X, i), take(X, j)) - phi[i] @ phi[j].T
+        return float(np.sum(a[i] * (left @ a[j]))) / (len(i) * len(j))
+
+    values = np.array([[pairs(i, j) for j in even] for i in odd])
     spread = np.var(values.mean(axis=0), ddof=1) + np.var(values.mean(axis=1), ddof=1)
     value = 0.5 * (n * float(own.mean()) + n * (n - 1.0) * float(values.mean()))
     error = 0.5 * np.hypot(n * np.std(own) / np.sqrt(len(own)), n * n * np.sqrt(spread / GROUPS))

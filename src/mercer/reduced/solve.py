@@ -21,7 +21,7 @@ from mercer.reduced.base import DENSE, Approximation, Array, FeatureMap
 from mercer.reduced.census import Census
 from mercer.reduced.cost import Cost, approximation_cost
 from mercer.reduced.newton import Minimum, Newton
-from mercer.reduced.oracle import SOME, Oracle, Problem, columns_of, loss_of, score
+from mercer.reduced.oracle import SOME, TALL, Oracle, Problem, columns_of, loss_of, score
 from mercer.reduced.passes import Passes
 from mercer.reduced.placed import place
 from mercer.reduced.targets import Some, Targets
@@ -52,7 +52,7 @@ Listener = Callable[[Progress], object]
 SMOOTH, KINKED = 1e-3, 0.1
 
 # Memory that is held back by allocators, and by threads for their stacks.
-SLACK = 2**23
+SLACK = 3 * 2**22
 
 # Where nearly nothing is left of the losses at zero, gaps are to be small beside this part of them.
 NOTHING = 1e-6
@@ -175,6 +175,8 @@ def open_passes(
     # those of a block among them while they are merged.
     fixed = 4 * size + threads * (2**22 + (size if m <= DENSE else 0) * k)
     fixed += source.reading_bytes + 3 * 8.0 * p * pool + SLACK
+    # Raw values, features and weighted features of the rows whose curvature is added at once.
+    fixed += (threads if m <= DENSE else 1) * 3 * 8.0 * TALL * m
     rows = block_rows(how.memory_limit, 8.0 * (p + 24 * k), threads, fixed, 8.0 * p, 16384)
     return Passes(source, rows=rows, n_jobs=how.n_jobs, directory=how.checkpoint, bar=bar)
 
