@@ -16,6 +16,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns \
 	bench-ls bench-ls-short \
 	bench-tune bench-tune-short \
+	bench-cluster bench-cluster-short \
 	bench-scale bench-scale-speed bench-scale-short \
 	bench-quality bench-quality-short \
 	bench-plan bench-plan-measure \
@@ -109,6 +110,12 @@ bench-plan: $(READY)  ## costs of clusters from what was measured, a thousand wo
 
 bench-plan-measure: $(READY)  ## passes, fits and the engine on one core, for the plan; some minutes
 	$(ONE_THREAD) $(BIN)/python benchmarks/plan.py measure
+
+bench-cluster: $(READY)  ## what a Dask cluster of two workers costs beside bare futures and threads, ten minutes
+	$(ONE_THREAD) $(BIN)/python benchmarks/cluster.py full
+
+bench-cluster-short: $(READY)  ## a minute: do sums and fits on a cluster agree with those of threads
+	$(ONE_THREAD) $(BIN)/python benchmarks/cluster.py short
 
 bench-report: $(READY)  ## the page of the last benchmarks, without measuring
 	$(BIN)/python benchmarks/bench.py report

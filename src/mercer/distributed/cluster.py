@@ -37,6 +37,9 @@ SMALL = 2**16
 RESTART = 30.0
 """Seconds in which a nanny ends a frozen process and starts another, before both are given up."""
 
+EMBED = 2**20
+"""Bytes up to which what changes travels with every task of a pass, which saves a round trip."""
+
 BOUND = 4
 """Shared objects that stay with the rows at the same time."""
 
@@ -193,10 +196,13 @@ class Cluster(Partitions):
             shared, large, inputs = self._share(shared, inputs)
         name = f"mercer-pass-{uuid4().hex}"
         order = Order(work, shared, state, rows, n_jobs or self._jobs())
-        graph[name] = (same, Parcel.of(order))
+        sent: Any = Parcel.of(order)
+        if len(sent.data) * len(inputs) > EMBED:
+            # Too much to go with every task: a task of its own, whose result workers pass on.
+            graph[name], sent = (same, sent), name
         parts = [(f"mercer-part-{name[12:]}", i) for i in range(len(inputs))]
         for i, key in enumerate(parts):
-            graph[key] = (worked, inputs[i], large, name, i, starts[i])
+            graph[key] = (worked, inputs[i], large, sent, i, starts[i])
         root = _tree(graph, parts, f"mercer-sum-{name[12:]}")
         futures = self._submit(graph, parts if root in parts else [*parts, root])
         result = self._result(futures, sizes, report)
