@@ -19,8 +19,10 @@ from mercer import (
     KernelRegressor,
     NuSVC,
     NuSVR,
+    Nystrom,
     OneClassSVM,
     QuantileSVR,
+    RandomFeatures,
     RobustLSSVR,
 )
 from mercer.linear import (
@@ -37,7 +39,6 @@ from mercer.linear import (
 )
 from mercer.losses.named import CLASSIFICATION, REGRESSION
 from mercer.preprocessing import Encoder, Imputer, Scaler
-from mercer.reduced import Nystrom
 from mercer.selection import StreamedSearch
 
 REPLACEMENTS = [SVC(), NuSVC(), SVR(), NuSVR(), OneClassSVM()]
@@ -141,10 +142,28 @@ def test_every_loss_without_an_expected_failure(estimator, check):
     check(estimator)
 
 
+# Machines among few functions, enough of them for the samples of these checks.
+REDUCED = [
+    *(SVC(approximation=Nystrom(60)), SVR(approximation=Nystrom(60))),
+    *(LSSVR(approximation=Nystrom(60)), LSSVC(approximation=RandomFeatures(200))),
+    KernelLogisticRegression(approximation=Nystrom(60)),
+]
+
+
+@parametrize_with_checks(REDUCED, expected_failed_checks=lambda machine: WEIGHTS)
+def test_among_few_functions(estimator, check):
+    check(estimator)
+
+
 @pytest.mark.parametrize("check", WEIGHTS)
 @pytest.mark.parametrize(
     "machine",
-    [SVC(**GIVEN), NuSVC(nu=0.1, **GIVEN), SVR(**GIVEN), NuSVR(**GIVEN)],
+    [
+        *(SVC(**GIVEN), NuSVC(nu=0.1, **GIVEN), SVR(**GIVEN), NuSVR(**GIVEN)),
+        # With a centre for every different row.
+        LSSVR(**GIVEN, approximation=Nystrom(60)),
+        KernelLogisticRegression(**GIVEN, approximation=Nystrom(60)),
+    ],
     ids=lambda machine: type(machine).__name__,
 )
 def test_weights_are_repetitions(machine, check):
