@@ -27,6 +27,9 @@ __all__ = ["Minimum", "Newton"]
 # what part of that they may aim at where the gap asks for it.
 MAX_STEPS, SHRINK, FLOOR = 60, 1e-3, 1e-2
 
+# Steps in single precision after which the residual has to have fallen by half of its square.
+STAGNANT = 8
+
 # Steps of conjugate gradients up to which what preconditioned them does so once more.
 FEW = 5
 
@@ -339,6 +342,7 @@ class _Descent:
             # Of a quadratic problem the residual is the slope, so that it tells the gap.
             enough = 0.3 * self.how.tol * np.abs(value.primal[columns]) if quadratic else None
             going = np.arange(len(columns))
+            least, since = rho.copy(), np.zeros(len(columns), dtype=int)
             for self.steps in range(1, MAX_STEPS + 1):
                 p = direction[:, going]
                 Hw, Hb = oracle.product(
@@ -361,6 +365,12 @@ class _Descent:
                 new = np.sum(residual[:, going] * z, axis=0)
                 direction[:, going] = z + (new / rho[going]) * p
                 rho[going] = new
+                since = np.where(rho <= 0.5 * least, 0, since + 1)
+                least = np.where(since == 0, rho, least)
+                if self.single and np.any(since[going] >= STAGNANT):
+                    # Of large coefficients that cancel, products in single precision are noise.
+                    self.single, self.factors = False, all_factors
+                    return self._conjugate_gradients(G, delta, columns)
                 more = new > goal[going]
                 if enough is not None:
                     left = 0.5 * np.sum(residual[: self.r, going] ** 2, axis=0)
