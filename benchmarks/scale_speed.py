@@ -131,33 +131,31 @@ def one_pass(d: int, m: int, dtype: str, rounds: int = ROUNDS) -> dict[str, Any]
         return panel.sweep(X, A, slopes, single=kind == np.float32)
 
     calls: dict[str, Callable[[], Array]] = {f"{rows}": partial(bare, rows) for rows in STRIPS}
-    best = least(calls, max(3, rounds // 5))
+    best = {name: times.min() for name, times in in_turn(calls, max(3, rounds // 5)).items()}
     rows = min(best, key=best.__getitem__)
-    times = least({"bare": calls[rows], "ours": ours}, rounds)
+    times = in_turn({"bare": calls[rows], "ours": ours}, rounds)
     exact = bare(256).astype(float)
     apart = np.abs(ours()[:, 0] - exact).max() / np.abs(exact).max()
-    each = {name: 1e9 * seconds / (n * m) for name, seconds in times.items()}
+    each = {name: 1e9 * float(seconds.min()) / (n * m) for name, seconds in times.items()}
     return {
         "rows": int(rows),
         "nanoseconds": each,
-        "ratio": times["ours"] / times["bare"],
+        # Of neighbours in time, because other work on the machine comes and goes.
+        "ratio": float(np.median(times["ours"] / times["bare"])),
         "apart": float(apart),
     }
 
 
-def least(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Return the least processor time of each call over rounds in which everybody has a turn.
-
-    Whatever else the machine does only adds to a time, so that the least of many is the truest.
-    """
-    times = dict.fromkeys(calls, np.inf)
+def in_turn(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, Array]:
+    """Return the processor times of calls over rounds in which everybody has a turn."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
     for k in range(rounds + 1):
         for name, call in calls.items():
             start = time.process_time()
             call()
             if k:  # the first round compiles, and warms caches and memory
-                times[name] = min(times[name], time.process_time() - start)
-    return times
+                times[name].append(time.process_time() - start)
+    return {name: np.array(seconds) for name, seconds in times.items()}
 
 
 # Fits --------------------------------------------------------------------------------------------
