@@ -5,6 +5,7 @@ With every sample a centre the functions are all that the exact machine has, so 
 
 import numpy as np
 import pytest
+from sklearn.utils import estimator_checks
 
 from mercer import (
     GeneralizedLeastSquares,
@@ -228,3 +229,30 @@ def test_few_functions_of_a_network():
 def test_machines_that_are_no_sums_over_rows(machine):
     with pytest.raises(ValueError, match="no sum over rows"):
         machine.fit(as_source(X, Y))
+
+
+CHECKS = [
+    "check_dict_unchanged",
+    "check_estimators_pickle",
+    "check_fit_idempotent",
+    "check_fit2d_1feature",
+    "check_methods_subset_invariance",
+    "check_n_features_in",
+    "check_sample_weights_list",
+]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize(
+    "machine",
+    [
+        NuSVC(gamma="auto", approximation=Nystrom(20, n_jobs=1)),
+        NuSVR(gamma="auto", approximation=Nystrom(20, n_jobs=1)),
+        OneClassSVM(gamma="auto", approximation=Nystrom(20, n_jobs=1)),
+        RobustLSSVR(gamma="auto", method="bisquare", approximation=Nystrom(20, n_jobs=1)),
+        RegularizationNetwork(approximation=Nystrom(20, n_jobs=1)),
+    ],
+    ids=lambda machine: type(machine).__name__,
+)
+def test_scikit_learn(machine, check):
+    getattr(estimator_checks, check)(type(machine).__name__, machine)

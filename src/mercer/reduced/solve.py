@@ -208,10 +208,11 @@ def solve(
     at_once = task.targets.k if alike(task) else max(1, min(task.targets.k, int(limit)))
     if task.walls is not None and not task.walls.joint:
         at_once = 1
-    parts = [
-        _solve(task, census, passes, how, phi, columns, first)
-        for columns in np.split(np.arange(task.targets.k), range(at_once, task.targets.k, at_once))
-    ]
+    parts: list[_Part] = []
+    for columns in np.split(np.arange(task.targets.k), range(at_once, task.targets.k, at_once)):
+        if parts and parts[-1].found.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt  # a machine that lacks some of its problems is none
+        parts.append(_solve(task, census, passes, how, phi, columns, first))
     solution = _joined(parts, passes, census, phi, time.perf_counter() - start)
     if solution.status not in (Status.CONVERGED, Status.STOPPED):
         warnings.warn(
@@ -252,6 +253,8 @@ def settle(task: Task, census: Census, passes: Passes, how: Approximation) -> Fe
         wider = how.set_m(m).settle(task.kernel, task.null_space, census.pool, C)
         problem = problem_of(quick, wider, passes, how, held_out=share)
         oracle, found = minimize(quick, problem, passes, census.pool)
+        if found.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt  # there is no machine yet
         sums = passes("score", score, problem, oracle.state(found.W, found.b, found.mu))
         each = sums["loss"] / np.maximum(sums["weight"], 1e-300)
         error = float(np.sum(each if problem.walls is None else problem.walls.score(each, found.b)))
@@ -259,7 +262,7 @@ def settle(task: Task, census: Census, passes: Passes, how: Approximation) -> Fe
             return wider if error < best else phi
         phi, best = wider, error
         # More functions than a quarter of the rows are no approximation any more.
-        if 2 * m > min(how.largest, census.n // 4) or found.status is Status.INTERRUPTED:
+        if 2 * m > min(how.largest, census.n // 4):
             return phi
         m *= 2
 
@@ -322,6 +325,8 @@ def minimize(
                 "has weight; choose nu at most twice its share"
             )
         width, listener = oracle.spread() or width, _bounded(oracle, listener)
+        # Homogeneous problems have no value at zero; the price of a first width stands for it.
+        at_zero = at_zero + width * np.sum(np.abs(oracle.d), axis=0)
         b = problem.walls.start(problem.null_space.size(problem.p), problem.k, Y, width)
     newton = Newton(
         tol=task.tol * (SMOOTH if task.loss.smooth else KINKED),
