@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import mercer.reduced.oracle as oracle_module
+import mercer.reduced.solve as solve_module
 from cases import CLASSIFICATION, LOSSES
 from mercer.data import as_source
 from mercer.gram import Dense
@@ -33,7 +34,7 @@ from mercer.reduced.random_features import RandomFeatures
 from mercer.reduced.solve import Reduced, Task, solve
 from mercer.reduced.targets import Values
 from mercer.regularizers import Constant, Empty, NullSpace, Polynomial, complete
-from mercer.solvers import InteriorPoint, Status, minimize
+from mercer.solvers import ConvergenceWarning, InteriorPoint, Status, minimize
 from oracles import conic
 
 N, M = 90, 15
@@ -325,3 +326,39 @@ def test_single_precision_inside_steps_does_not_limit_the_answer(
         # float32 alone would leave a gap of its precision, 6e-8, times what coefficients of size
         # C make of it.
         assert found.solution.gap <= 1e-11 * found.solution.objective
+
+
+@pytest.mark.parametrize("how", [Nystrom(M), Nystrom("auto")], ids=["m", "auto"])
+@pytest.mark.parametrize("columns", [1, 2])
+def test_an_interrupt_ends_the_fit(
+    how: Nystrom, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Control comes back at once: with a machine if one was found for every problem."""
+    X, y, s = sample(Hinge(), 12)
+    Y = y if columns == 1 else np.column_stack([y, -y])
+    # No memory for the curvature of two problems, so that they are solved one after the other.
+    monkeypatch.setattr(solve_module, "FACTORS", 0.0)
+    whole, stopped = Passes.__call__, False
+
+    def interrupted(self: Passes, *args: Any, **more: Any) -> Any:
+        nonlocal stopped
+        assert not stopped, "a pass after the interrupt"
+        if self.count == 6:
+            stopped = True
+            raise KeyboardInterrupt
+        return whole(self, *args, **more)
+
+    monkeypatch.setattr(Passes, "__call__", interrupted)
+    if columns == 2 or how.m == "auto":
+        with pytest.raises(KeyboardInterrupt):
+            fit(X, Y, s, Hinge(), how)
+        return
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        found = fit(X, Y, s, Hinge(), how)
+    monkeypatch.undo()
+    assert found.solution.status is Status.INTERRUPTED
+    # The certificate is that of the coefficients.
+    known = objective(found, X, y, s[:, None], Hinge(), np.ones((N, 1)))
+    np.testing.assert_allclose(known, found.solution.objective, rtol=1e-9)
+    least = reference(found, X, y, s, Hinge(), np.ones((N, 1))).objective
+    assert found.solution.objective - least <= found.solution.gap
