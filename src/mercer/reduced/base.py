@@ -118,7 +118,7 @@ class Approximation(Params, ABC):
         machine's memory.
     checkpoint : str or path, optional
         A directory that keeps the result of every pass; a fit of the same machine to the same data
-        goes on from there, to the same bits.
+        reads them once to see that they are, and goes on from there, to the same bits.
     device : str, optional
         Where blocks are evaluated: "cpu" or "cuda" for tensors of PyTorch; arrays of NumPy with
         compiled loops by default.
