@@ -96,19 +96,13 @@ def boosting(data: Task, settings: dict[str, float], m: int, **options: Any) -> 
 
 
 def tuned_boosting(data: Task, settings: dict[str, float], m: int, **options: Any) -> Found:
-    """Three sizes of trees, each stopped early by a tenth of the rows; the best one is kept.
-
-    Of more than two classes, with as many trees a step, one size.
-    """
+    """Three sizes of trees, each stopped early by a tenth of the rows; the best one is kept."""
     lightgbm = import_module("lightgbm")
     kind = lightgbm.LGBMRegressor if data.regression else lightgbm.LGBMClassifier
     X, held, y, answers = train_test_split(data.X, data.y, test_size=0.1, random_state=0)
-    several = not data.regression and len(np.unique(y)) > 2
-    metric = "multi_error" if several else "error"
-    if data.regression:
-        metric = options.get("objective", "l2")
+    metric = options.get("objective", "l2") if data.regression else "error"
     tried = []
-    for leaves in (31,) if several else (31, 127, 511):
+    for leaves in (31, 127, 511):
         given = {"n_estimators": 1000, "num_leaves": leaves} | options
         machine = kind(n_jobs=1, verbose=-1, random_state=0, **given)
         stop = lightgbm.early_stopping(30, first_metric_only=True, verbose=False)
