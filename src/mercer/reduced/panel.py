@@ -26,8 +26,8 @@ __all__ = ["Panel", "Slopes"]
 Slopes = Callable[[NDArray[np.float64], slice, Any], Array]
 """From values F (n, k) of some rows, which rows they are, and kernel values (n, m), to G (n, j)."""
 
-CACHE = 2**20
-"""Bytes of kernel values that are computed and used at once: half of a core's second cache."""
+CACHE = 3 * 2**18
+"""Bytes of kernel values that are computed and used at once: they stay in a second cache."""
 
 CHUNK = 2**20
 """Bytes of points that are prepared at once."""
