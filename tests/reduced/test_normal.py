@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from mercer.data import as_source
+from mercer.data import as_source, draw
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.losses import Absolute, Hinge, Squared
 from mercer.reduced import (
@@ -186,7 +186,9 @@ def test_certificate_is_that_of_a_pass():
     found, passes = equations(X, Y, s, phi, Constant())
     W, b = found.coefficients(5.0)
     found.problem.C[:] = 5.0
-    value = Oracle(found.problem, passes, None).evaluate(W, b, np.ones(2), curved=False)
+    value = Oracle(found.problem, passes, draw(passes.source, 60, 0)).evaluate(
+        W, b, np.ones(2), curved=False
+    )
     primal, gap = found.certificate(5.0)
     np.testing.assert_allclose(primal, value.primal, rtol=1e-12)
     assert np.all(gap < ROUNDING * primal)
@@ -199,7 +201,9 @@ def test_newton_ends_where_the_equations_do():
     found, passes = equations(X, Y, s, phi, Polynomial(1))
     found.problem.C[:] = 4.0
     start = np.zeros((phi.r, 2)), np.zeros((3, 2))
-    newton = Newton(tol=1e-12).minimize(Oracle(found.problem, passes, None), *start)
+    newton = Newton(tol=1e-12).minimize(
+        Oracle(found.problem, passes, draw(passes.source, 60, 0)), *start
+    )
     W, b = found.coefficients(4.0)
     np.testing.assert_allclose(newton.W, W, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(newton.b, b, rtol=1e-5, atol=1e-6)

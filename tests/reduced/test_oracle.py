@@ -158,7 +158,7 @@ def test_products_with_the_curvature_are_differences_of_slopes(
     t = 1e-5
     up, down = (oracle.evaluate(W + d * V, b + d * vb, mu) for d in (t, -t))
     slope_w, slope_b = (up.gw - down.gw) / (2 * t), (up.gb - down.gb) / (2 * t)
-    # Slopes of N rows of weight 4 are known to 1e-16 of their sizes, over t, and 1e-8 of the weights
+    # Slopes of N rows of weight 4 are known to 1e-16 of their sizes, over t; 1e-8 of the weights
     # counts as curvature. Of the rows 3 N t cross a border between pieces of a loss, where
     # the curvature jumps by 1/50 at most and the values change by 3 or so.
     bound = 1e-3 if asked.loss.smooth else 0.1
@@ -167,3 +167,33 @@ def test_products_with_the_curvature_are_differences_of_slopes(
     single = oracle.product(W, b, mu, V, vb, columns, single=True)
     # float32 values are off by 1e-6 of at most M numbers, lowered by features of length one.
     assert np.abs(single[1] - Hb).max() <= 1e-5 * np.abs(Hb).max() + N * 1e-5
+
+
+@pytest.mark.parametrize("width", [0.5, 12.0])
+@pytest.mark.parametrize("loss", [Squared(), Logistic()], ids=repr)
+def test_curvature_of_raw_functions_where_features_can_be_made_of_it(
+    width: float, loss: Loss, sample: tuple[Array, Array, Array]
+) -> None:
+    X, Y, s = sample
+    phi = NystromMap(Gaussian(width), X[:M])
+    given = Problem(phi, Constant(), Values(K), loss, np.array([0.5, 2.0]), 3)
+    source = as_source(X, Y, s)
+    oracle = Oracle(given, Passes(source, n_jobs=1), draw(source, N, 0))
+    # The smallest eigenvalue of the kernel matrix tells how large coefficients are.
+    steep = 1.0 / np.sqrt(np.linalg.eigvalsh(Gaussian(width)(X[:M]))[0])
+    assert phi.steepness == pytest.approx(steep, rel=0.2)
+    assert oracle.problem.direct == (width == 0.5)
+    rng = np.random.default_rng(1)
+    W, b = rng.normal(size=(phi.r, K)), rng.normal(size=(1, K))
+    U = np.hstack([phi.features(phi.raw(X)), np.ones((N, 1))])
+    D = np.broadcast_to(loss.curvature(Y, U @ np.vstack([W, b])), Y.shape)
+    for dense in (True, False):
+        oracle.dense = dense
+        curved = oracle.evaluate(W, b, np.ones(K)).H
+        assert curved is not None
+        assert curved.exact.all()
+        for j, H in enumerate(curved.H):
+            w = s if loss.quadratic else s * given.C[j] * (D[:, j] + 1e-8)
+            # To a thousandth of the penalty's, beside the rounding of the features themselves.
+            bound = 1e-3 + 1e-10 * N
+            np.testing.assert_allclose(H, (U.T * w) @ U, rtol=0, atol=bound)

@@ -100,6 +100,11 @@ class FeatureMap(ABC):
         return R
 
     @property
+    def steepness(self) -> float:
+        """Largest factor by which features have larger errors than raw values, relative to both."""
+        return 1.0
+
+    @property
     def nbytes(self) -> int:
         """Memory of the map."""
         return 0

@@ -30,6 +30,9 @@ RANK = 1e-12
 
 CENTRES = {"uniform", "leverage", "rpcholesky", "kmeans", "greedy"}
 
+# Steps of an iteration whose result needs no digits.
+POWERS = 12
+
 # Rows that are looked at for every centre where the choice depends on more than chance.
 POOL = 10
 
@@ -62,6 +65,7 @@ class NystromMap(FeatureMap):
     def __init__(self, kernel: Kernel, Z: Any, index: Any = None) -> None:
         self.kernel = kernel
         K = np.asarray(kernel(Z), dtype=np.float64)
+        self.top = float(np.abs(K).max(initial=0.0))
         monomials = kernel.unpenalized(Z.shape[1]) if kernel.numeric else []
         self.N: Array | None = None
         if monomials:
@@ -106,6 +110,16 @@ class NystromMap(FeatureMap):
     def lower(self, G: Array) -> Array:
         G = G if self.N is None else self.N.T @ G
         return np.asarray(la.solve_triangular(self.R, G, trans="T", check_finite=False))
+
+    @cached_property
+    def steepness(self) -> float:
+        # The largest singular value of the inverse factor, by inverse iteration from any vector.
+        v, size = np.random.default_rng(0).normal(size=self.r), 1.0
+        for _ in range(POWERS):
+            v = la.solve_triangular(self.R, v / la.norm(v), trans="T", check_finite=False)
+            size = float(la.norm(v))
+            v = la.solve_triangular(self.R, v, check_finite=False)
+        return max(1.0, self.top * size)
 
     @cached_property
     def _T(self) -> Array:

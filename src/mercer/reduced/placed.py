@@ -106,6 +106,10 @@ class Placed(FeatureMap):
         return self.map.features(np.asarray(R, dtype=np.float64))
 
     @property
+    def steepness(self) -> float:
+        return self.map.steepness
+
+    @property
     def nbytes(self) -> int:
         return self.map.nbytes
 
