@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from distributed import Client
+from distributed import Client, LocalCluster
 
 from cluster_work import columns, failing, products, threads
 from mercer.data import Arrays, DataError, draw
@@ -284,3 +284,21 @@ def test_arrays_that_begin_anywhere_are_settled():
     assert settled(good) is good
     assert settled(good.T).flags.c_contiguous
     assert settled(None) is None
+
+
+def test_workers_that_are_threads_of_this_process(data, expected):
+    settings = {"processes": False, "dashboard_address": ":0", "memory_limit": 0}
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=2, **settings) as cluster,
+        Client(cluster, set_as_default=False) as inside,
+    ):
+        X, y, s = lazily(data)
+        keep = X[:, 0] < 1e9
+        for hold in (True, False):
+            source = as_source(X[keep], y[keep], s[keep], client=inside, hold=hold)
+            got = source.total(products, np.ones(20_000), STATE)
+            assert got.pop("shared") == N * 20_000
+            assert_close(got, expected)
+            assert sum(block.n for block in source.blocks(100)) == N
+        few = as_source(da.from_array(data[0], chunks=(N, P)), client=inside)
+        np.testing.assert_allclose(few.total(products, None, STATE)["X"], expected["X"], rtol=1e-10)
