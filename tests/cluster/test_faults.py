@@ -2,13 +2,16 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import KilledWorker
+from distributed import Client, KilledWorker
 
 from cluster_work import slow_products
 from mercer.data import Arrays
@@ -99,6 +102,35 @@ def test_a_frozen_worker_is_restarted(harmed, undisturbed, tmp_path):
     assert time.monotonic() - start < 60
     harmed.wait_for_workers(2)
     assert before - set(harmed.run(os.getpid).values())
+
+
+@pytest.fixture
+def commands(tmp_path):
+    """Yield a client of a scheduler and two workers without nannies, each started by a command."""
+    dask = [sys.executable, "-m", "dask"]
+    where = ["--scheduler-file", str(tmp_path / "scheduler.json")]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    calls = [
+        ["scheduler", *where, "--port", "0", "--dashboard-address", ":0", "--host", "127.0.0.1"],
+        *[["worker", *where, "--no-nanny", "--no-dashboard", "--nthreads", "1"]] * 2,
+    ]
+    processes = [subprocess.Popen([*dask, *call], env=environment, **quiet) for call in calls]
+    try:
+        with Client(scheduler_file=where[1], set_as_default=False, timeout=60) as client:
+            client.wait_for_workers(2, timeout=60)
+            yield client
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def test_a_frozen_worker_without_a_nanny_is_left_behind(commands, undisturbed, tmp_path):
+    source = source_of(commands, patience=2.0)
+    assert_same_bits(passed(source), undisturbed)
+    assert_same_bits(passed(source, trap(tmp_path, signal.SIGSTOP)), undisturbed)
+    assert len(commands.scheduler_info()["workers"]) == 1
 
 
 def test_work_that_kills_every_worker_ends_with_advice(harmed):

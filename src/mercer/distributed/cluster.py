@@ -110,6 +110,24 @@ def added(parts: list[Any]) -> Any:
     return reduce(add, present) if present else None
 
 
+async def give_up(workers: list[str], dask_scheduler: Any) -> None:
+    """Have workers restarted by their nannies, or dropped if they have none: run by the scheduler.
+
+    Parameters
+    ----------
+    workers : list of str
+        Addresses.
+    dask_scheduler : distributed.Scheduler
+    """
+    await dask_scheduler.restart_workers(
+        workers,
+        timeout=RESTART,
+        wait_for_workers=False,
+        on_error="return",
+        stimulus_id=f"mercer-silent-{time.time()}",
+    )
+
+
 class Cluster(Partitions):
     """Partitions on the workers of a Dask cluster.
 
@@ -313,7 +331,7 @@ class Cluster(Partitions):
         silent = [address for address, when in seen.items() if self._seen.get(address) == when]
         self._seen, self._checked = seen, time.monotonic()
         if silent:
-            self.client.restart_workers(silent, timeout=RESTART, raise_for_error=False)
+            self.client.run_on_scheduler(give_up, silent)
 
 
 def _until(root: Future, done: SimpleQueue[Future], look: Callable[[], None]) -> Iterator[Future]:
