@@ -81,7 +81,7 @@ def view(machine: Any, X: Any) -> View:
             "alone; fit an SVC, LSSVR, KernelRegressor or another of mercer.estimators."
         )
     check_is_fitted(machine)
-    if getattr(machine, "_map", None) is not None:
+    if getattr(machine, "_functions", None) is not None:
         raise ValueError(
             "a machine of random features is no expansion of its kernel; fit it with fewer "
             "features, or with approximation=Nystrom(...), whose centres can be compressed."

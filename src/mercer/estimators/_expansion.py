@@ -67,7 +67,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
     _several: ClassVar[bool] = False
     """Whether there may be several targets a sample."""
 
-    _map: Any = None
+    _functions: Any = None
     """The functions of a machine that is no expansion of its kernel."""
 
     def __sklearn_tags__(self) -> Any:
@@ -239,7 +239,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         of the machine, unless one of its terms is wanted.
         """
         coef, ends = np.asarray(dense(coef), dtype=np.float64), np.cumsum(n_support).tolist()
-        if self._map is not None:
+        if self._functions is not None:
             return self._by_map(X, coef)[None]
         if not coef.shape[0]:
             return np.zeros((len(ends), _num_samples(X), coef.shape[1]))
@@ -252,10 +252,10 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _by_map(self, X: Any, coef: Array) -> Array:
         """Evaluate a machine that is no expansion of its kernel, some rows at a time."""
-        A = np.zeros((self._map.m, coef.shape[1]))
+        A = np.zeros((self._functions.m, coef.shape[1]))
         A[self._kept] = coef
         rows = [slice(j, j + BLOCK) for j in range(0, X.shape[0], BLOCK)]
-        return np.concatenate([np.asarray(self._map.raw(X[part])) @ A for part in rows])
+        return np.concatenate([np.asarray(self._functions.raw(X[part])) @ A for part in rows])
 
     def _free_columns(self, X: Any, null_space: NullSpace) -> Array:
         """Settle what stays unpenalized, with what the kernel needs, and return it on the sample.

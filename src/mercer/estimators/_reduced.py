@@ -115,7 +115,7 @@ class Reducible(Expansion):
     # Fitting --------------------------------------------------------------------------------------
 
     def _reduces(self, X: Any) -> bool:
-        return self.approximation is not None or is_source(X) or isinstance(X, np.memmap)
+        return self.approximation is not None or is_source(X)
 
     def _how(self) -> Approximation:
         """Return the approximation asked for."""
@@ -274,7 +274,7 @@ class Reducible(Expansion):
             centres = np.asarray(census.pool.y)[found.map.index]
             y = np.searchsorted(labels, centres)
         self._last: tuple[float, Any] = (1.0, ())
-        self._map = None if hasattr(found.map, "Z") else found.map
+        self._functions = None if hasattr(found.map, "Z") else found.map
         self._assemble_reduced(found, solutions, y)
         self._kept = kept = self.support_
         if found.index is not None:

@@ -215,7 +215,7 @@ class KernelMachine(CallbackSupportMixin, Reducible):  # type: ignore[misc]
             del self._sample
             context.call_on_fit_task_end(**task, reconstruction_attributes={})
             return self
-        self._map = None
+        self._functions = None
         X, y, s, order = self._admit(X, y, sample_weight)
         context = self._init_callback_context(max_subtasks=self._n_problems())
         context.call_on_fit_task_begin(**task)

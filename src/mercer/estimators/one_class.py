@@ -158,7 +158,8 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
         self
             The fitted machine.
         """
-        streamed = is_source(X) or isinstance(X, np.memmap)
+        mapped = self.approximation is not None and isinstance(X, np.memmap)
+        streamed = mapped or is_source(X)
         super().fit(X, None if streamed else np.ones(_num_samples(X)), sample_weight)
         return self
 
