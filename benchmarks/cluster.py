@@ -100,6 +100,7 @@ def turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[fl
     names, times = list(calls), {name: [] for name in calls}
     for name in names:
         calls[name]()
+    print(f"{time.ctime()}: {rounds} rounds of {', '.join(names)}", file=sys.stderr, flush=True)
     for k in range(rounds):
         for name in names[k % len(names) :] + names[: k % len(names)]:
             start = time.perf_counter()
@@ -240,7 +241,7 @@ def main() -> None:
     if short:
         result = measure(40_000, 400, 8, 5, 2)
     else:
-        result = measure(400_000, 1000, 16, 11, 3)
+        result = measure(1_000_000, 1000, 16, 9, 3)
         RESULTS.write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(result, indent=1))
     if result["pass, largest difference"] > 1e-5:
