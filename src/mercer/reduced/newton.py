@@ -260,8 +260,18 @@ class _Descent:
         diagonal = np.einsum("ii->i", M)
         diagonal[: self.r] += 1.0
         diagonal[self.r :] += floor + np.finfo(float).eps * max(1.0, float(diagonal.max()))
-        factor: Factor = la.cho_factor(M, overwrite_a=True, check_finite=False)
-        return factor
+        # Sums of very different weights may lose by rounding what makes them positive: more is
+        # added until they are, which costs steps and no digits of the answer.
+        slack = np.finfo(float).eps * float(diagonal.max())
+        while True:
+            try:
+                factor: Factor = la.cho_factor(M, check_finite=False)
+                return factor
+            except la.LinAlgError:
+                if not np.all(np.isfinite(diagonal)):
+                    raise
+                slack *= 10.0
+                diagonal += slack
 
     def _solve(self, G: Array) -> Array:
         """Return the columns of G, of some length, divided by the factor of each problem."""
