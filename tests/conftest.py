@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 
 import hypothesis
 import pytest
@@ -22,3 +23,19 @@ def pytest_collection_modifyitems(items):
     unstable = [item.nodeid for item in items if re.search(r" at 0x[0-9a-f]+", item.nodeid)]
     if unstable:
         raise pytest.UsageError("give these parameters an id of their own: " + ", ".join(unstable))
+
+
+@pytest.fixture(autouse=True)
+def no_cluster(request, monkeypatch):
+    """Read files here: another test of this process may have a cluster that would do it."""
+    if "distributed" in sys.modules and "cluster" not in request.path.parts:
+        distributed, dask = sys.modules["distributed"], sys.modules["dask"]
+
+        def current(cls, allow_global=True):
+            raise ValueError("no client here")
+
+        monkeypatch.setattr(distributed.Client, "current", classmethod(current))
+        with dask.config.set(scheduler="threads"):
+            yield
+    else:
+        yield

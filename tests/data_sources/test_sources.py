@@ -282,11 +282,9 @@ def test_a_sample_of_a_table_is_that_of_its_rows():
     assert len(np.unique(h)) == len(pairs)
 
 
-def test_collections_of_dask_go_where_they_are(tmp_path, monkeypatch):
+def test_collections_of_dask_go_where_they_are(tmp_path):
     da = pytest.importorskip("dask.array")
-    distributed = pytest.importorskip("distributed")
-    # Another test of this process may have a cluster.
-    monkeypatch.setattr(distributed.client, "_get_global_client", lambda: None)
+    pytest.importorskip("distributed")
     source = as_source(da.from_array(X, chunks=(40, P)), da.from_array(Y, chunks=40))
     assert is_source(da.from_array(X))
     total = source.total(product)
