@@ -238,7 +238,13 @@ def elsewhere(folder: Path) -> dict[str, Any]:
     if speed.exists():
         found["larger"] = larger(json.loads(speed.read_text()).get("slope", []))
     if cluster.exists():
-        found["bytes"] = json.loads(cluster.read_text()).get("bytes of a pass", {})
+        told = json.loads(cluster.read_text())
+        sent = told["bytes of a pass"]
+        found["bytes"] = {
+            "partitions": told["partitions"],
+            "measured": sent["summands, measured"],
+            "at most": sent["summands, at most"],
+        }
     return found
 
 

@@ -91,8 +91,9 @@ def test_other_benchmarks_are_used_if_they_were_run(tmp_path):
     assert others(elsewhere(tmp_path)) == ""
     slope = [{"key": ["mercer", "ridge", 10**e, 300], "cpu": 10.0**e} for e in (1, 2, 3)]
     (tmp_path / "scale_speed.json").write_text(json.dumps({"slope": slope}))
-    known = {"partitions": 16, "measured": 1e5, "at most": 2e5}
-    (tmp_path / "cluster.json").write_text(json.dumps({"bytes of a pass": known}))
+    sent = {"summands, measured": 1e5, "summands, at most": 2e5}
+    told = {"partitions": 16, "bytes of a pass": sent}
+    (tmp_path / "cluster.json").write_text(json.dumps(told))
     text = others(elsewhere(tmp_path))
     assert "| ridge | 300 | 1,000 | 1000 | 1000 | 1.00 |" in text
     assert "100 KB in a pass over 16 partitions" in text
