@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -17,20 +18,20 @@ from mercer.data.table import DataError
 __all__ = ["FRAMES", "Adapter", "Frame", "Lazy", "PandasAdapter", "PolarsAdapter"]
 
 
-class Adapter:
+class Adapter(ABC):
     """How one library answers what is asked of a frame."""
 
+    @abstractmethod
     def kinds(self, frame: Any) -> dict[str, Any]:
         """Return the type of every column: of its numbers, object, or a name that is no use."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cut(self, frame: Any, start: int, stop: int) -> Any:
         """Return some rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def column(self, frame: Any, name: str) -> NDArray[Any]:
         """Return one column as numbers, or as objects with None for what is missing."""
-        raise NotImplementedError
 
 
 class PandasAdapter(Adapter):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -70,9 +71,10 @@ class Footer:
     pages: dict[str, int]
 
 
-class Format:
+class Format(ABC):
     """How files of one kind are read."""
 
+    @abstractmethod
     def inspect(self, file: File) -> Footer:
         """Return what a file tells of itself.
 
@@ -80,8 +82,8 @@ class Format:
         ----------
         file : File
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def batches(
         self, file: File, schema: Any, columns: Sequence[str], groups: Any, rows: int
     ) -> Iterator[Any]:
@@ -97,7 +99,6 @@ class Format:
             Which groups of rows; all by default.
         rows : int
         """
-        raise NotImplementedError
 
 
 @contextmanager

@@ -74,7 +74,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     def _book(self) -> Array:
         """Return the codes of the classes in the problems: plus and minus one, 0 for neither."""
-        raise NotImplementedError
+        raise self._irreducible()
 
     def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
         book = self._book()

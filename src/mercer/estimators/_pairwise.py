@@ -158,8 +158,7 @@ class PairwiseClassifier(Classifier):
         self._voting = True
         # Every pair has a coefficient of every centre: rows of pairs, not of classes.
         coef, free = found.A, found.b.T
-        Z = getattr(found.map, "Z", np.zeros((found.map.m, 0)))
-        self._store(Z, np.arange(found.map.m), coef)
+        self._store(found.points, np.arange(found.map.m), coef)
         self._n_support = np.bincount(y, minlength=len(self.classes_)).astype(np.int32)
         self.null_space_coef_, self.intercept_ = free, self._intercept(free)
         self._dual_coef_, self._intercept_ = self.dual_coef_, self.intercept_

@@ -24,6 +24,7 @@ from mercer.kernels._pairwise import take
 from mercer.losses.base import Loss
 from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census, take_census
+from mercer.reduced.cost import COSTED
 from mercer.reduced.normal import choose_C
 from mercer.reduced.nystrom import Nystrom
 from mercer.reduced.oracle import ROWS
@@ -35,8 +36,8 @@ from mercer.solvers import Solution, Status
 
 __all__ = ["Reducible", "by_blocks"]
 
-# Rows that settings left to the sample are chosen on, and that tell what the approximation costs.
-SOME, COSTED = 2000, 2000
+# Rows that settings left to the sample are chosen on.
+SOME = 2000
 
 # Functions up to which all weights of the squared loss are looked at in one pass.
 SUMMED = 2000
@@ -66,14 +67,17 @@ class Reducible(Expansion):
 
     def _reduced_loss(self) -> Loss:
         """Return the loss of the problems."""
-        raise ValueError(
+        raise self._irreducible()
+
+    def _irreducible(self) -> ValueError:
+        return ValueError(
             f"{type(self).__name__} cannot be approximated: its problem is more than a sum of "
             "losses. Use SVC, SVR, QuantileSVR or LSSVR, whose parameters can be chosen by 'auto'."
         )
 
     def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
         """Return what the problems see of a row, and factors of C; labels of the classes if any."""
-        raise NotImplementedError
+        raise self._irreducible()
 
     def _reduced_walls(self, targets: Any) -> Walls | None:
         """Return the margin or tube whose width is a variable, if there is one."""
@@ -109,8 +113,7 @@ class Reducible(Expansion):
 
     def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
         """Make the machine of the coefficients of its functions."""
-        Z = getattr(found.map, "Z", None)
-        self._assemble(np.zeros((found.map.m, 0)) if Z is None else Z, y, solutions)
+        self._assemble(found.points, y, solutions)
 
     # Fitting --------------------------------------------------------------------------------------
 
@@ -208,7 +211,7 @@ class Reducible(Expansion):
         if is_source(X) or isinstance(X, np.memmap):
             source = as_source(X, y, s).checked()
             self.n_features_in_ = source.n_features
-            names = getattr(source, "given_names", None)
+            names = source.given_names
             self.__dict__.pop("feature_names_in_", None)
             if names is not None:
                 self.feature_names_in_ = np.asarray(names, dtype=object)
@@ -274,7 +277,7 @@ class Reducible(Expansion):
             centres = np.asarray(census.pool.y)[found.map.index]
             y = np.searchsorted(labels, centres)
         self._last: tuple[float, Any] = (1.0, ())
-        self._functions = None if hasattr(found.map, "Z") else found.map
+        self._functions = found.map if found.map.Z is None else None
         self._assemble_reduced(found, solutions, y)
         self._kept = kept = self.support_
         if found.index is not None:

@@ -161,7 +161,7 @@ class KernelMachine(CallbackSupportMixin, Reducible):  # type: ignore[misc]
 
     def _automatic(self) -> bool:
         """Return whether a parameter beside the kernel is left to the sample."""
-        return isinstance(getattr(self, "C", None), str)
+        return self._free_C
 
     def _settle(self, found: Guess | None) -> None:
         """Set the parameters that are used, from a least-squares machine if it is asked for."""

@@ -240,8 +240,7 @@ class LSSVC(Discreet, Classifier):
         )
 
     def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
-        Z = getattr(found.map, "Z", np.zeros((found.map.m, 0)))
-        self._store(Z, np.arange(found.map.m), found.A)
+        self._store(found.points, np.arange(found.map.m), found.A)
         self._n_support = np.bincount(y, minlength=len(self.classes_)).astype(np.int32)
         self.null_space_coef_ = found.b.T
         self.intercept_ = self._intercept(self.null_space_coef_)

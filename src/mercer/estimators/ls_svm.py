@@ -193,8 +193,7 @@ class LSSVR(Intervals):
         return float(C[np.argmax(weights)])
 
     def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
-        Z = getattr(found.map, "Z", np.zeros((found.map.m, 0)))
-        super()._assemble(Z, y, solutions)
+        super()._assemble(found.points, y, solutions)
         self.C_, self._report, self._noise_known = self._weight(), None, None
 
     def _reduced_loss(self) -> Loss:

@@ -85,7 +85,8 @@ class SVR(Regression):
         Look for the machine among few functions, by passes over blocks of rows, and not among as
         many as there are rows: ``Nystrom(2000)``, ``RandomFeatures(2000)``, or "auto" for as many
         centres as rows held out ask for. Rows that come in blocks (:mod:`mercer.data`, Dask) are
-        always approximated, by "auto" unless it is said how.
+        always approximated, by "auto" unless it is said how. `cache_size`, `gram`, `solver` and
+        `warm_start` are of fits without one.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,21 @@ class FeatureMap(ABC):
 
     index: NDArray[np.intp] | None = None
     """Which rows of the pool are the centres, where they are rows."""
+
+    Z: Any = None
+    """The centres, where raw functions are the kernel at some."""
+
+    left_behind: ClassVar[tuple[str, ...]] = ()
+    """What makes features of raw values, and does not travel to rows where it is large."""
+
+    @property
+    def core(self) -> FeatureMap:
+        """The map itself, wherever its values are made."""
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        large = self.left_behind if self.r > DENSE else ()
+        return {name: None if name in large else value for name, value in vars(self).items()}
 
     natural: bool = True
     """Whether the penalty is the kernel's own, so that the space is one of the kernel's."""

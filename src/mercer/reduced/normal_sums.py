@@ -12,7 +12,6 @@ from mercer.data.base import Block, Sums
 from mercer.data.sampling import fingerprints
 from mercer.losses.base import Loss
 from mercer.reduced.base import Array
-from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.oracle import Problem
 
 __all__ = ["Whole", "fold_of", "folded", "gather", "left_out"]
@@ -46,20 +45,13 @@ class Whole:
 
     problem: Problem
 
-    def _nystrom(self) -> NystromMap | None:
-        phi: Any = self.problem.map
-        phi = getattr(phi, "map", phi)
-        return phi if isinstance(phi, NystromMap) else None
-
     def __getstate__(self) -> dict[str, Any]:
-        phi = self._nystrom()
-        return {"problem": self.problem, "factor": None if phi is None else (phi.R, phi.N)}
+        phi = self.problem.map.core
+        return {"problem": self.problem, "factor": {k: getattr(phi, k) for k in phi.left_behind}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.problem = state["problem"]
-        phi = self._nystrom()
-        if phi is not None:
-            phi.R, phi.N = state["factor"]
+        vars(self.problem.map.core).update(state["factor"])
 
 
 def gather(block: Block, shared: Problem | Whole, state: dict[str, Any]) -> Sums:

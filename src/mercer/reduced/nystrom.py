@@ -16,10 +16,10 @@ from mercer.data.memory import parse
 from mercer.data.sampling import Sample
 from mercer.kernels._pairwise import count, take
 from mercer.kernels.base import Kernel
-from mercer.reduced.base import DENSE, Approximation, Array, FeatureMap
+from mercer.reduced.base import Approximation, Array, FeatureMap
 from mercer.reduced.centres import Centres, choose
 from mercer.reduced.panel import Panel, Slopes
-from mercer.regularizers.null_space import NullSpace
+from mercer.regularizers.null_space import Monomials, NullSpace
 
 __all__ = ["Nystrom", "NystromMap"]
 
@@ -37,7 +37,27 @@ POWERS = 12
 POOL = 10
 
 
-class NystromMap(FeatureMap):
+class CentredMap(FeatureMap):
+    """Raw functions that are a kernel at centres."""
+
+    panel: Panel
+    """Their values, and sums over rows."""
+
+    def raw(self, X: Any, single: bool = False) -> Array:
+        return self.panel.values(X, single=single)
+
+    def sweep(
+        self,
+        X: Any,
+        A: Array,
+        slopes: Slopes,
+        single: bool = False,
+        rows: int | None = None,
+    ) -> Array:
+        return self.panel.sweep(X, A, slopes, single, rows)
+
+
+class NystromMap(CentredMap):
     r"""Features of the functions spanned by a kernel at centres.
 
     With :math:`K_{ZZ} = R'R` the features are :math:`\phi(x) = R^{-T} k(Z, x)`, so that the norm of
@@ -62,6 +82,8 @@ class NystromMap(FeatureMap):
     (2, True)
     """
 
+    left_behind = ("R", "N")
+
     def __init__(self, kernel: Kernel, Z: Any, index: Any = None) -> None:
         self.kernel = kernel
         K = np.asarray(kernel(Z), dtype=np.float64)
@@ -69,7 +91,7 @@ class NystromMap(FeatureMap):
         monomials = kernel.unpenalized(Z.shape[1]) if kernel.numeric else []
         self.N: Array | None = None
         if monomials:
-            P = np.column_stack([_monomial(Z, which) for which in monomials])
+            P = Monomials(monomials)(Z)
             N = np.asarray(la.qr(P)[0][:, P.shape[1] :], dtype=np.float64)
             self.N, K = N, N.T @ K @ N
         R, pivots, r, _ = dpstrf(K, tol=RANK * max(float(np.max(np.diag(K), initial=0.0)), 1e-300))
@@ -86,22 +108,9 @@ class NystromMap(FeatureMap):
         self.panel = Panel(kernel, self.Z)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Travel without the factor where rows do not need it."""
-        state = {name: value for name, value in vars(self).items() if name != "_T"}
-        return state | ({"R": None, "N": None} if self.r > DENSE else {})
-
-    def raw(self, X: Any, single: bool = False) -> Array:
-        return self.panel.values(X, single=single)
-
-    def sweep(
-        self,
-        X: Any,
-        A: Array,
-        slopes: Slopes,
-        single: bool = False,
-        rows: int | None = None,
-    ) -> Array:
-        return self.panel.sweep(X, A, slopes, single, rows)
+        state = super().__getstate__()
+        state.pop("_T", None)  # made again from the factor, which is as large
+        return state
 
     def lift(self, W: Array) -> Array:
         alpha: Array = la.solve_triangular(self.R, W, check_finite=False)
@@ -217,10 +226,3 @@ class Nystrom(Approximation):
 
     def _bytes(self) -> float:
         return 0.5 * parse(self.memory_limit)
-
-
-def _monomial(Z: Any, which: tuple[int, ...]) -> Array:
-    values = np.ones(count(Z))
-    for j in which:
-        values = values * Z[:, j]
-    return values

@@ -14,15 +14,15 @@ import numpy as np
 from mercer.data.sampling import Sample
 from mercer.kernels._pairwise import count
 from mercer.kernels.base import Kernel
-from mercer.reduced.base import DENSE, Approximation, Array, FeatureMap
-from mercer.reduced.nystrom import Nystrom
-from mercer.reduced.panel import Panel, Slopes
+from mercer.reduced.base import Approximation, Array
+from mercer.reduced.nystrom import CentredMap, Nystrom
+from mercer.reduced.panel import Panel
 from mercer.regularizers.null_space import NullSpace
 
 __all__ = ["PenalizedBasis", "PenalizedMap"]
 
 
-class PenalizedMap(FeatureMap):
+class PenalizedMap(CentredMap):
     r"""Features :math:`\phi(x) = T' k(Z, x)` with :math:`T T' = D^+`.
 
     Parameters
@@ -46,6 +46,7 @@ class PenalizedMap(FeatureMap):
     """
 
     natural = False
+    left_behind = ("T",)
 
     def __init__(self, kernel: Kernel, Z: Any, D: Array, index: Any = None) -> None:
         self.kernel, self.Z, self.index = kernel, Z, index
@@ -57,23 +58,6 @@ class PenalizedMap(FeatureMap):
         self.T: Any = vectors[:, keep] / np.sqrt(values[keep])
         self.m, self.r = count(Z), int(keep.sum())
         self.panel = Panel(kernel, Z)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Travel without the factor where rows do not need it."""
-        return vars(self) | ({"T": None} if self.r > DENSE else {})
-
-    def raw(self, X: Any, single: bool = False) -> Array:
-        return self.panel.values(X, single=single)
-
-    def sweep(
-        self,
-        X: Any,
-        A: Array,
-        slopes: Slopes,
-        single: bool = False,
-        rows: int | None = None,
-    ) -> Array:
-        return self.panel.sweep(X, A, slopes, single, rows)
 
     def lift(self, W: Array) -> Array:
         return np.asarray(self.T @ W)

@@ -96,6 +96,10 @@ class Placed(FeatureMap):
             self._raw[single] = raw_on(self.map, self.at, single)
         return Remote(self._raw[single](X), self.at, np.float32 if single else np.float64)
 
+    @property
+    def core(self) -> FeatureMap:
+        return self.map
+
     def lift(self, W: Array) -> Array:
         return self.map.lift(W)
 

@@ -146,6 +146,11 @@ class Reduced:
     index: Any
     W: Array
 
+    @property
+    def points(self) -> Any:
+        """The centres, (m, p); without columns where functions have none."""
+        return np.zeros((self.map.m, 0)) if self.map.Z is None else self.map.Z
+
 
 def open_passes(
     source: Source,
