@@ -16,9 +16,9 @@ ROWS = (
     ("regularizers", "gram"),
     ("problems",),
     ("solvers", "capacity", "series", "smoothing"),
-    ("reduced",),
+    ("reduced", "programs"),
     ("estimators", "unsupervised", "linear", "preprocessing"),
-    ("selection", "inspect", "compression"),
+    ("selection", "inspect", "compression", "density"),
     ("distributed", "plotting", "io", "datasets"),
 )
 LEVEL = {room: level for level, row in enumerate(ROWS, start=1) for room in row}
@@ -37,7 +37,7 @@ HOMES = {
     "distributed": {"distributed"},
     "ray": {"distributed"},
     "cvxpy": set(),
-    "clarabel": set(),
+    "clarabel": {"programs"},
 }
 
 

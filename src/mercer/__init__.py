@@ -61,6 +61,7 @@ _ESTIMATORS = [
 _ROOMS = [
     "compression",
     "data",
+    "density",
     "estimators",
     "gram",
     "inspect",
@@ -70,6 +71,7 @@ _ROOMS = [
     "plotting",
     "preprocessing",
     "problems",
+    "programs",
     "reduced",
     "regularizers",
     "selection",

@@ -2,6 +2,7 @@
 
 from mercer.losses.base import (
     Conjugate,
+    ConjugateLoss,
     DualTerms,
     Loss,
     MarginLoss,
@@ -21,10 +22,12 @@ from mercer.losses.regression import (
     Squared,
     SquaredEpsilonInsensitive,
 )
+from mercer.losses.stacked import stack
 
 __all__ = [
     "Absolute",
     "Conjugate",
+    "ConjugateLoss",
     "DualTerms",
     "EpsilonInsensitive",
     "Expectile",
@@ -44,4 +47,5 @@ __all__ = [
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
     "WeightedLosses",
+    "stack",
 ]

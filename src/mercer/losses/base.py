@@ -23,6 +23,7 @@ __all__ = [
     "SLACK",
     "Array",
     "Conjugate",
+    "ConjugateLoss",
     "DualTerms",
     "Loss",
     "MarginLoss",
@@ -127,11 +128,7 @@ class _Weighted(WeightedLosses):
 
 
 class QuadraticDualLoss(Loss):
-    """A loss whose conjugate is two parabolas: all of it follows from ``terms()``."""
-
-    @abstractmethod
-    def terms(self) -> Conjugate:
-        """Return the numbers that define the conjugate."""
+    """A loss whose conjugate is two parabolas, sample by sample: quadratic programs solve it."""
 
     @abstractmethod
     def dual_terms(self, y: Array, c: Array) -> DualTerms:
@@ -139,6 +136,14 @@ class QuadraticDualLoss(Loss):
 
     def weigh(self, y: Array, c: Array) -> DualTerms:
         return self.dual_terms(y, c)
+
+
+class ConjugateLoss(QuadraticDualLoss):
+    """A function of one argument, residual or margin: all of it follows from ``terms()``."""
+
+    @abstractmethod
+    def terms(self) -> Conjugate:
+        """Return the numbers that define the conjugate."""
 
     @property
     def smooth(self) -> bool:
@@ -148,7 +153,7 @@ class QuadraticDualLoss(Loss):
         return bool(np.all(np.asarray(t.quad) > 0) and np.all(np.asarray(negative) > 0))
 
 
-class ResidualLoss(QuadraticDualLoss):
+class ResidualLoss(ConjugateLoss):
     r"""A function of the residual, :math:`l(y, f) = \rho(y - f)`.
 
     The conjugates are related by :math:`l^*(y, v) = v y + \rho^*(-v)`.
@@ -195,7 +200,7 @@ class ResidualLoss(QuadraticDualLoss):
         )
 
 
-class MarginLoss(QuadraticDualLoss):
+class MarginLoss(ConjugateLoss):
     r"""A function of the margin, :math:`l(y, f) = \varphi(y f)` with :math:`y = \pm 1`.
 
     The conjugates are related by :math:`l^*(y, v) = \varphi^*(y v)`, because :math:`y^2 = 1`.

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mercer.losses.base import Array, Conjugate, Loss, MarginLoss, QuadraticDualLoss, ResidualLoss
+from mercer.losses.base import Array, Conjugate, ConjugateLoss, Loss, MarginLoss, ResidualLoss
 
 __all__ = ["smoothed"]
 
 
-def _rounded(loss: QuadraticDualLoss, mu: float | Array) -> Conjugate:
+def _rounded(loss: ConjugateLoss, mu: float | Array) -> Conjugate:
     terms = loss.terms()
     negative = terms.quad_negative
     return replace(
