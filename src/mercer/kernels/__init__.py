@@ -6,6 +6,7 @@ from mercer.kernels.anova import ANOVA, Additive, Tensor, components
 from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum
 from mercer.kernels.callable import Callable, Pairwise
 from mercer.kernels.catalogue import catalogue
+from mercer.kernels.categorical import Categorical
 from mercer.kernels.compact import BSpline, RadialBSpline, Wendland
 from mercer.kernels.convolution import convolution_root, self_convolution
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid, monomials
@@ -47,6 +48,7 @@ __all__ = [
     "BandLimited",
     "Breaks",
     "Callable",
+    "Categorical",
     "Cauchy",
     "DampedOscillator",
     "Dirichlet",

@@ -9,6 +9,7 @@ import numpy as np
 from mercer.kernels.anova import ANOVA, Additive, Tensor
 from mercer.kernels.base import Kernel
 from mercer.kernels.callable import Callable, Pairwise
+from mercer.kernels.categorical import Categorical
 from mercer.kernels.compact import BSpline, RadialBSpline, Wendland
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
 from mercer.kernels.eigen import Eigensystem, Fourier
@@ -131,6 +132,7 @@ def rows() -> list[tuple[Kernel, str, str]]:
             "sum_gh x_g z_h k(u_g, u_h)",
             "what the kernel of the function does",
         ),
+        (Categorical(), "1 if x = z, else 0", "squared values at categories"),
         (Precomputed(), "an entry of the given matrix", "what the matrix says"),
         (Callable(np.dot), "a function of two sets of points", "what the function says"),
         (Pairwise(np.dot), "a function of two points", "what the function says"),
