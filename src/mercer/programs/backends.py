@@ -1,0 +1,150 @@
+"""The solvers below programs: Clarabel for cones, HiGHS (through SciPy) for linear ones."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import clarabel as engine
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from mercer.programs.cones import (
+    Array,
+    Cone,
+    Exponential,
+    Nonnegative,
+    Power,
+    SecondOrder,
+    Semidefinite,
+    Zero,
+)
+from mercer.solvers.base import Status
+
+__all__ = ["Canonical", "Raw", "clarabel", "highs"]
+
+
+@dataclass(frozen=True)
+class Canonical:
+    """Matrices of a program: cost ``P, q``, rows ``A, b``, and the cones of consecutive rows."""
+
+    P: Any
+    q: Array
+    A: Any
+    b: Array
+    cones: tuple[tuple[Cone, int], ...]
+
+    @property
+    def linear(self) -> bool:
+        """Whether cost and rows are linear."""
+        straight = all(isinstance(cone, Zero | Nonnegative) for cone, _ in self.cones)
+        return straight and not self.P.nnz
+
+
+@dataclass(frozen=True)
+class Raw:
+    """What a solver says."""
+
+    x: Array
+    z: Array
+    status: Status
+    verdict: str
+    n_iter: int
+    solver: str
+    times: dict[str, float]
+
+
+def clarabel(
+    form: Canonical, tol: float, max_iter: int, max_time: float | None, method: str
+) -> Raw:
+    """Solve a program with cones by an interior-point method."""
+    settings = engine.DefaultSettings()
+    settings.verbose = False
+    settings.max_iter = max_iter
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
+    if max_time is not None:
+        settings.time_limit = max_time
+    start = time.perf_counter()
+    solver = engine.DefaultSolver(
+        sp.csc_matrix(sp.triu(form.P)),
+        form.q,
+        sp.csc_matrix(form.A),
+        form.b,
+        [_engine_cone(cone, size) for cone, size in form.cones],
+        settings,
+    )
+    found = solver.solve()
+    name = str(found.status)
+    verdict = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
+    verdict |= {f"Almost{key}": value for key, value in verdict.items()}
+    status = {
+        "Solved": Status.CONVERGED,
+        "MaxIterations": Status.MAX_ITER,
+        "MaxTime": Status.MAX_TIME,
+    }
+    return Raw(
+        np.asarray(found.x),
+        np.asarray(found.z),
+        status.get(name, Status.STALLED),
+        verdict.get(name, ""),
+        int(found.iterations),
+        "clarabel",
+        {"solve": time.perf_counter() - start},
+    )
+
+
+def _engine_cone(cone: Cone, size: int) -> Any:
+    match cone:
+        case Zero():
+            return engine.ZeroConeT(size)
+        case Nonnegative():
+            return engine.NonnegativeConeT(size)
+        case SecondOrder():
+            return engine.SecondOrderConeT(size)
+        case Semidefinite():
+            return engine.PSDTriangleConeT(cone.size)
+        case Exponential():
+            return engine.ExponentialConeT()
+        case Power():
+            return engine.PowerConeT(cone.alpha)
+    raise TypeError(f"no cone of the solver for {cone!r}")
+
+
+def highs(form: Canonical, tol: float, max_iter: int, max_time: float | None, method: str) -> Raw:
+    """Solve a linear program, by the simplex method or an interior point with crossover."""
+    equality = np.concatenate(
+        [np.zeros(0, dtype=bool)]
+        + [np.full(size, isinstance(cone, Zero)) for cone, size in form.cones]
+    )
+    A: Any = sp.csr_array(form.A)
+    names: Any = {"simplex": "highs-ds", "interior": "highs-ipm", "highs": "highs"}
+    # HiGHS takes tolerances between 1e-10 and what is of use.
+    options: Any = {
+        "primal_feasibility_tolerance": float(np.clip(tol, 1e-10, 1e-6)),
+        "dual_feasibility_tolerance": float(np.clip(tol, 1e-10, 1e-6)),
+    }
+    if max_time is not None:
+        options["time_limit"] = max_time
+    start = time.perf_counter()
+    found = linprog(
+        form.q,
+        A_ub=A[~equality] if np.any(~equality) else None,
+        b_ub=form.b[~equality] if np.any(~equality) else None,
+        A_eq=A[equality] if np.any(equality) else None,
+        b_eq=form.b[equality] if np.any(equality) else None,
+        bounds=(None, None),
+        method=names[method],
+        options=options,
+    )
+    times = {"solve": time.perf_counter() - start}
+    verdict = {2: "infeasible", 3: "unbounded"}.get(int(found.status), "")
+    if verdict or found.x is None:
+        nothing = np.zeros(0)
+        return Raw(nothing, nothing, Status.STALLED, verdict or "nothing", 0, "highs", times)
+    z = np.zeros(len(form.b))
+    z[~equality] = -found.ineqlin.marginals
+    z[equality] = -found.eqlin.marginals
+    status = Status.CONVERGED if found.status == 0 else Status.MAX_ITER
+    return Raw(np.asarray(found.x), z, status, "", int(found.nit), "highs", times)
