@@ -62,4 +62,6 @@ OF_THE_MARGIN = ("Hinge", "SquaredHinge", "HuberHinge", "Logistic")
 def printed(loss: Any, y: Any, f: Any) -> Any:
     """Return a loss by its printed formula."""
     name = type(loss).__name__
+    if hasattr(loss, "below"):  # the distance to an interval: its nearest point is the target
+        return printed(loss.loss, np.clip(f, y - loss.below, y + loss.above), f)
     return FORMULAS[name](loss, y * f if name in OF_THE_MARGIN else y - f)

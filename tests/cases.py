@@ -24,6 +24,7 @@ from mercer.losses import (
     Squared,
     SquaredEpsilonInsensitive,
     SquaredHinge,
+    within,
 )
 from mercer.problems import RegularizedRisk
 from mercer.regularizers import Constant, NullSpace, complete
@@ -64,6 +65,8 @@ REGRESSION: list[Loss] = [
     Polynomial(3.0, 0.1),
     PiecewisePolynomial(1.3, 0.5, 0.1),
     PiecewisePolynomial(2.5, 0.7),
+    within(Huber(0.5), 0.1, 0.3),
+    within(LogCosh(0.6), -0.2, 0.4),
 ]
 CLASSIFICATION: list[Loss] = [Hinge(), SquaredHinge(), HuberHinge(0.5), Logistic()]
 LOSSES = REGRESSION + CLASSIFICATION

@@ -6,6 +6,7 @@ to gaps e and e' satisfy ``|g - g'| <= sqrt(2 e) + sqrt(2 e')`` in the norm of t
 ``|g(x) - g'(x)| <= sqrt(2 k(x, x)) (sqrt(e) + sqrt(e'))``.
 """
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -80,9 +81,9 @@ def test_scale_and_shift_of_the_targets(loss, solver):
     widths = {
         name: s * value
         for name, value in loss.get_params().items()
-        if name in ("epsilon", "delta", "sigma")
+        if name.rpartition("__")[2] in ("epsilon", "delta", "sigma", "below", "above")
     }
-    scaled = type(loss)(**(loss.get_params() | widths))
+    scaled = copy.copy(loss).set_params(**widths)
     one = np.array(1.5)
     degree = np.log(scaled.value(s * one, 0 * one) / loss.value(one, 0 * one)) / np.log(s)
     moved = RegularizedRisk(scaled, risk.K, s * risk.y + shift, s ** (2 - degree) * risk.c, risk.B)
@@ -96,6 +97,8 @@ def test_flipping_the_labels_flips_the_function(loss, solver):
     for name in ("quantile", "expectile"):  # the level of -y below is that of y above
         if hasattr(loss, name):
             mirrored = type(loss)(1.0 - getattr(loss, name))
+    if hasattr(loss, "below"):
+        mirrored = type(loss)(loss.loss, loss.above, loss.below)
     flipped = RegularizedRisk(mirrored, risk.K, -risk.y, risk.c, risk.B)
     one, (other, gap, h) = solve(risk, solver), solve(flipped, solver)
     assert_same(one, (other, gap, -h), risk.K.diag())

@@ -17,6 +17,7 @@ from mercer.losses import (
     Hinge,
     Huber,
     HuberHinge,
+    Interval,
     LogCosh,
     Logistic,
     PiecewisePolynomial,
@@ -40,6 +41,12 @@ class Reference:
 
 def expression(loss, y, f):
     """Return the loss as a cvxpy expression and the constraints of its slack variables."""
+    if isinstance(loss, Interval):
+        # The target that costs least is a variable; ends at infinity are no constraints.
+        low, high = y - loss.below, y + loss.above
+        t, bounded, capped = cp.Variable(y.shape), np.isfinite(low), np.isfinite(high)
+        value, slack = expression(loss.loss, t, f)
+        return value, [*slack, t[bounded] >= low[bounded], t[capped] <= high[capped]]
     r, m = y - f, cp.multiply(y, f)
     if isinstance(loss, Squared):
         return cp.square(r) / 2, []

@@ -11,6 +11,8 @@ from mercer.losses.base import (
     WeightedLosses,
 )
 from mercer.losses.classification import Hinge, HuberHinge, Logistic, SquaredHinge
+from mercer.losses.custom import Custom
+from mercer.losses.interval import Interval, IntervalResidual, within
 from mercer.losses.log_cosh import LogCosh
 from mercer.losses.power import PiecewisePolynomial, Polynomial
 from mercer.losses.regression import (
@@ -22,18 +24,24 @@ from mercer.losses.regression import (
     Squared,
     SquaredEpsilonInsensitive,
 )
+from mercer.losses.several import Several
 from mercer.losses.stacked import stack
+from mercer.losses.wall import LinearWall
 
 __all__ = [
     "Absolute",
     "Conjugate",
     "ConjugateLoss",
+    "Custom",
     "DualTerms",
     "EpsilonInsensitive",
     "Expectile",
     "Hinge",
     "Huber",
     "HuberHinge",
+    "Interval",
+    "IntervalResidual",
+    "LinearWall",
     "LogCosh",
     "Logistic",
     "Loss",
@@ -43,9 +51,11 @@ __all__ = [
     "Polynomial",
     "QuadraticDualLoss",
     "ResidualLoss",
+    "Several",
     "Squared",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
     "WeightedLosses",
     "stack",
+    "within",
 ]
