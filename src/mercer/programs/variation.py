@@ -1,0 +1,421 @@
+r"""Additive machines that pay for the largest value of each of their components.
+
+.. math::
+
+    \min_{w, b}\; \tfrac{\rho}{2} \sum_p |w_p|^2 + \sum_i c_i\, l(y_i, f_i)
+    + \mu \sum_p v_p \max_i |f_p(x_i)|, \qquad f = \sum_p f_p + Bb
+
+The maximum makes components vanish as a whole. Every component is a combination of few functions of
+unit norm, so that the program has as many variables as these, however many samples there are, and
+of the rows :math:`|f_p(x_i)| \le t_p` only those are kept that some solution came close to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.losses.base import Array, Loss, QuadraticDualLoss
+from mercer.programs.program import Block, Program
+from mercer.programs.risk import add_losses
+from mercer.solvers.base import Solution, Status
+
+__all__ = ["Part", "Variation", "VariationProblem"]
+
+Index = NDArray[np.intp]
+
+# Rows of a component that are kept from the start, and that are added at a time.
+FIRST, MORE = 30, 10
+
+# Rounds in which rows are added.
+ROUNDS = 60
+
+# Functions of a component whose share of its variance is less do not keep it from vanishing.
+VISIBLE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A component on the sample.
+
+    Parameters
+    ----------
+    features : ndarray of shape (m, r)
+        Functions of unit norm, orthogonal to each other, at the different values that the component
+        has on the sample.
+    index : ndarray of shape (n,)
+        Which of the values each sample has, -1 if it was not observed.
+    """
+
+    features: Array
+    index: Index
+
+    @property
+    def observed(self) -> NDArray[np.bool_]:
+        """Whether the samples have a value, (n,)."""
+        return np.asarray(self.index >= 0)
+
+    @cached_property
+    def design(self) -> Array:
+        """The functions at the samples, (n, r), zero where nothing was observed."""
+        whole = np.vstack([self.features, np.zeros((1, self.features.shape[1]))])
+        return np.asarray(whole[self.index])
+
+    @property
+    def visible(self) -> int:
+        """How many of the functions, in the order of a pivoted factor, are no rounding."""
+        sizes = np.max(np.square(self.features), axis=0, initial=0.0)
+        return int(np.sum(sizes > VISIBLE * np.max(sizes, initial=0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Variation:
+    r"""A solution.
+
+    Parameters
+    ----------
+    w : list of ndarray of shape (r_p,)
+        Coefficients of the functions of each component.
+    b : ndarray of shape (q,)
+        Coefficients of the unpenalized columns.
+    variation : ndarray of shape (P,)
+        The penalized size of each component: :math:`\max_i |f_p(x_i)|`, or its norm.
+    solution : Solution
+        Certificate; ``a`` are the coefficients that all components share.
+    working : list of ndarray
+        The rows that were kept, to start from.
+    """
+
+    w: list[Array]
+    b: Array
+    variation: Array
+    solution: Solution
+    working: list[Index]
+
+
+@dataclass(frozen=True, eq=False)
+class VariationProblem:
+    r"""The problem, for any :math:`\mu`.
+
+    Where a component was not observed its value is the worst of :math:`[-t_p, t_p]`: the loss is
+    that of the worst decision value.
+
+    Parameters
+    ----------
+    parts : list of Part
+        The components.
+    loss : QuadraticDualLoss
+        What an error costs.
+    y, c : ndarray of shape (n,)
+        Targets and weights of the losses.
+    B : ndarray of shape (n, q)
+        Unpenalized columns.
+    factors : ndarray of shape (P,), optional
+        Factors :math:`v_p` of the penalties; ones by default.
+    ridge : float, default=1.0
+        Weight :math:`\rho` of the norms; zero leaves the variation as the only penalty.
+    penalty : {"variation", "norm"}, default="variation"
+        Of the largest values, or of the norms :math:`|w_p|` of the components.
+    span : ndarray of shape (sum r_p, d), optional
+        Only coefficients in its range, ``w = span @ u``: components that share one expansion.
+
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, eq. (6.42)-(6.44), where the dual
+    has one quadratic form for each component; (6.49)-(6.54) for what was not observed; (8.39) for
+    components that share an expansion. Y. Lin and H. H. Zhang, *Component selection and smoothing
+    in multivariate nonparametric regression*, Annals of Statistics 34 (2006), for norms.
+
+    Examples
+    --------
+    Two columns, of which the second is noise, with a function of unit norm each:
+
+    >>> from mercer.losses import Squared
+    >>> X = np.array([[-1.0, 0.2], [0.0, -0.1], [1.0, -0.2], [2.0, 0.1]])
+    >>> parts = [Part(X[:, [j]], np.arange(4)) for j in range(2)]
+    >>> y, ones = 3.0 * X[:, 0], np.ones(4)
+    >>> problem = VariationProblem(parts, Squared(), y, 10.0 * ones, ones[:, None])
+    >>> problem.solve(1.0).variation.round(2)
+    array([5.8, 0. ])
+    """
+
+    parts: Sequence[Part]
+    loss: Loss
+    y: Array
+    c: Array
+    B: Array
+    factors: Array | None = None
+    ridge: float = 1.0
+    penalty: str = "variation"
+    span: Array | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.loss, QuadraticDualLoss):
+            raise ValueError(
+                f"{type(self.loss).__name__} has no quadratic dual, which a program needs: use the "
+                "squared, absolute, epsilon-insensitive, Huber, pinball or a hinge loss."
+            )
+        if self.penalty not in ("variation", "norm"):
+            raise ValueError(f"penalty must be 'variation' or 'norm', got {self.penalty!r}.")
+        if self.penalty == "norm" and self._missing.any():
+            raise ValueError(
+                "values that were not observed are bounded by the largest one, not by a norm: use "
+                "penalty='variation'."
+            )
+
+    # What the sample makes of the components ------------------------------------------------------
+
+    @cached_property
+    def slices(self) -> list[slice]:
+        """Where the coefficients of the components are among all."""
+        ends = np.cumsum([0, *(part.features.shape[1] for part in self.parts)])
+        return [slice(int(i), int(j)) for i, j in pairwise(ends)]
+
+    @cached_property
+    def design(self) -> Array:
+        """All functions at the samples, (n, sum r_p)."""
+        return np.hstack([np.zeros((len(self.y), 0)), *(part.design for part in self.parts)])
+
+    @cached_property
+    def _missing(self) -> Array:
+        """One where a component was not observed, (n, P)."""
+        columns = [np.zeros((len(self.y), 0)), *(~p.observed[:, None] for p in self.parts)]
+        return np.hstack(columns).astype(np.float64)
+
+    @cached_property
+    def _weights(self) -> Array:
+        return np.ones(len(self.parts)) if self.factors is None else np.asarray(self.factors)
+
+    @cached_property
+    def _quadratic(self) -> bool:
+        """Whether the losses are the squares of residuals that were all observed."""
+        return bool(self.loss.quadratic and not self._missing.any())
+
+    def _spanned(self, M: Array, where: slice = slice(None)) -> Array:
+        return M if self.span is None else np.asarray(M @ self.span[where])
+
+    @cached_property
+    def _normal(self) -> tuple[Array, Array, float]:
+        """Return R, t and e of the squared losses, |R z - t|^2 / 2 + e for all coefficients z."""
+        root = np.sqrt(self.c)
+        A = root[:, None] * np.hstack([self._spanned(self.design), self.B])
+        target = root * self.y
+        if A.shape[0] > A.shape[1]:
+            Q, R = la.qr(A, mode="economic", check_finite=False)
+            t = Q.T @ target
+            return R, t, 0.5 * float(target @ target - t @ t)
+        return A, target, 0.0
+
+    # Solving --------------------------------------------------------------------------------------
+
+    def solve(
+        self,
+        mu: float,
+        start: Variation | None = None,
+        *,
+        tol: float = 1e-6,
+        max_time: float | None = None,
+    ) -> Variation:
+        r"""Solve the problem for one :math:`\mu`.
+
+        Parameters
+        ----------
+        mu : float
+            Weight of the penalty, not negative.
+        start : Variation, optional
+            Of another value; its rows are kept.
+        tol : float, default=1e-6
+            Relative duality gap.
+        max_time : float, optional
+            Largest number of seconds of a program.
+        """
+        working = self._first() if start is None else [rows.copy() for rows in start.working]
+        n_iter, seconds = 0, 0.0
+        for _ in range(ROUNDS):
+            answer = self._program(mu, working, tol, max_time)
+            n_iter += answer.solution.n_iter
+            seconds += answer.solution.times.get("solve", 0.0)
+            solution = answer.solution
+            good = solution.gap <= tol * (1.0 + abs(solution.objective))
+            if good or not self._extend(answer, working, tol):
+                break
+        status = Status.CONVERGED if good else answer.solution.status
+        if not good and status is Status.CONVERGED:
+            # The program converged as far as floating point goes, which is measured here.
+            status = Status.STALLED if solution.relative_gap > 100 * tol else status
+        solution = replace(solution, n_iter=n_iter, times={"solve": seconds}, status=status)
+        return replace(answer, solution=solution, working=working)
+
+    def path(self, mus: Sequence[float] | Array, *, tol: float = 1e-6) -> list[Variation]:
+        """Solve the problem for several values, each from the rows of the one before."""
+        found: list[Variation] = []
+        for mu in mus:
+            found.append(self.solve(float(mu), found[-1] if found else None, tol=tol))
+        return found
+
+    def constant(self) -> Variation:
+        """Return the solution without any component."""
+        nothing = replace(self, parts=[], factors=None, span=None)
+        found = nothing.solve(0.0)
+        empty = [np.zeros(part.features.shape[1]) for part in self.parts]
+        return replace(found, w=empty, variation=np.zeros(len(self.parts)), working=self._first())
+
+    def largest_mu(self) -> float:
+        r"""Return a :math:`\mu` beyond which no component is left that could be seen.
+
+        Without components the coefficients a are those of the constant. A component stays zero as
+        long as :math:`a' f_p \le \mu v_p` for all its functions with :math:`|f_p| \le 1`, which is
+        a linear program; functions too small to be seen are left out of it.
+        """
+        a = self.constant().solution.a
+        return float(max((self._pull(p, a) for p in range(len(self.parts))), default=0.0))
+
+    def _pull(self, p: int, a: Array) -> float:
+        part, factor = self.parts[p], float(self._weights[p])
+        if factor == 0:
+            return 0.0
+        slope = part.design.T @ a
+        if self.penalty == "norm":
+            return float(np.linalg.norm(slope)) / factor
+        r = max(part.visible, 1)
+        m = len(part.features)
+        some = np.unique(np.linspace(0, m - 1, min(m, max(200, 4 * r))).astype(int))
+        program = Program()
+        w = program.variable(r)
+        program.cost(w, -slope[:r])
+        values = part.features[some, :r]
+        program.at_most([(np.vstack([values, -values]), w)], 1.0)
+        return -program.solve(1e-7).objective / factor
+
+    # The program ----------------------------------------------------------------------------------
+
+    def _first(self) -> list[Index]:
+        """Keep a few values of each component, spread over all."""
+        return [
+            np.unique(np.linspace(0, len(p.features) - 1, min(len(p.features), FIRST)).astype(int))
+            for p in self.parts
+        ]
+
+    def _extend(self, answer: Variation, working: list[Index], tol: float) -> bool:
+        """Keep the values at which components are larger than the program knew."""
+        more = False
+        for p, part in enumerate(self.parts):
+            size = np.abs(part.features @ answer.w[p])
+            known = np.max(size[working[p]], initial=0.0)
+            size[working[p]] = 0.0
+            beyond = np.flatnonzero(size > known * (1.0 + 0.1 * tol) + 1e-12 * np.max(self.c))
+            if len(beyond):
+                worst = beyond[np.argsort(-size[beyond])[:: max(1, len(beyond) // MORE)][:MORE]]
+                working[p] = np.union1d(working[p], worst)
+                more = True
+        return more
+
+    def _program(
+        self, mu: float, working: list[Index], tol: float, max_time: float | None
+    ) -> Variation:
+        program = Program()
+        k = self.design.shape[1] if self.span is None else self.span.shape[1]
+        q = self.B.shape[1]
+        z = program.variable(k + q)
+        select = sp.eye_array(k, k + q, format="csr")
+        if self.ridge:
+            span = select if self.span is None else sp.csr_array(self.span) @ select
+            program.square(z, span, self.ridge)
+        t = self._bounds(program, z, mu, working)
+        losses = None
+        if self._quadratic:
+            R, target, constant = self._normal
+            program.square(z, R)
+            program.cost(z, -(R.T @ target))
+            constant += 0.5 * float(target @ target)
+        else:
+            f = np.hstack([self._spanned(self.design), self.B])
+            widths = [(sp.csr_array(self._missing), t)] if t is not None else []
+            widths = widths if self._missing.any() else []
+            losses = add_losses(program, self._terms, [(f, z)], widths)
+            constant = 0.0
+        found = program.solve(0.1 * tol, max_time=max_time)
+        u, b = found[z][:k], found[z][k:]
+        w = u if self.span is None else self.span @ u
+        parts = [w[s] for s in self.slices]
+        size = self.sizes(parts)
+        f_all = self.design @ w + self.B @ b
+        a = self.c * (self.y - f_all) if losses is None else losses.coefficients(found)
+        objective = self.objective(mu, parts, b)
+        dual = min(found.dual + constant, objective)
+        solution = replace(
+            found.solution(a, b, f_all), objective=objective, dual=dual, gap=objective - dual
+        )
+        return Variation(parts, b, size, solution, working)
+
+    @cached_property
+    def _terms(self) -> Any:
+        return self.loss.weigh(self.y, self.c)
+
+    def sizes(self, w: Sequence[Array]) -> Array:
+        """Return what is penalized of each component, (P,)."""
+        if self.penalty == "norm":
+            return np.array([float(np.linalg.norm(v)) for v in w])
+        return np.array(
+            [
+                float(np.max(np.abs(part.features @ v), initial=0.0))
+                for part, v in zip(self.parts, w, strict=True)
+            ]
+        )
+
+    def objective(self, mu: float, w: Sequence[Array], b: Array) -> float:
+        """Evaluate what is minimized."""
+        size = self.sizes(w)
+        f = sum((part.design @ v for part, v in zip(self.parts, w, strict=True)), self.B @ b)
+        cost = self._terms.value(f)
+        if self._missing.any():
+            T = self._missing @ size
+            cost = np.maximum(self._terms.value(f + T), self._terms.value(f - T))
+        norms = sum(float(v @ v) for v in w)
+        return float(0.5 * self.ridge * norms + np.sum(cost) + mu * (self._weights @ size))
+
+    def _bounds(self, program: Program, z: Block, mu: float, working: list[Index]) -> Block | None:
+        """Bound the sizes of the components by variables, and charge for these."""
+        P, prices = len(self.parts), mu * self._weights
+        if not (np.any(prices > 0) or self._missing.any()):
+            return None
+        t = program.variable(P)
+        program.cost(t, prices)
+        needed = (prices > 0) | self._missing.any(axis=0)
+        rest = z.size - (self.design.shape[1] if self.span is None else self.span.shape[1])
+        for p in range(P):
+            column = sp.csr_array(([1.0], ([0], [p])), shape=(1, P))
+            if not needed[p]:
+                program.at_least([(column, t)], 0.0)
+                continue
+            values = np.eye(self.parts[p].features.shape[1])
+            if self.penalty == "variation":
+                values = self.parts[p].features[working[p]]
+            rows = self._placed(p, values, rest)
+            if self.penalty == "norm":
+                program.norm([(rows, z)], 0.0, [(column.toarray(), t)])
+                continue
+            above = sp.csr_array(np.ones((len(values), 1))) @ column
+            program.at_most([(rows, z), (-1.0 * above, t)], 0.0)
+            program.at_most([(-1.0 * rows, z), (-1.0 * above, t)], 0.0)
+        return t
+
+    def _placed(self, p: int, values: Array, rest: int) -> Any:
+        """Return rows for the coefficients of one component as rows for all variables."""
+        where = self.slices[p]
+        if self.span is not None:
+            return sp.csr_array(
+                np.hstack([values @ self.span[where], np.zeros((len(values), rest))])
+            )
+        k = self.design.shape[1]
+        coo = sp.coo_array(values)
+        columns = coo.coords[1] + where.start
+        return sp.csr_array((coo.data, (coo.coords[0], columns)), shape=(len(values), k + rest))
