@@ -13,10 +13,12 @@ from mercer import (
     LSSVRCV,
     SVC,
     SVR,
+    AdaptiveMarginSVC,
     HuberSVR,
     KernelClassifier,
     KernelLogisticRegression,
     KernelRegressor,
+    LeaveOneOutSVC,
     NuSVC,
     NuSVR,
     Nystrom,
@@ -95,6 +97,21 @@ LINEAR = [
 
 @parametrize_with_checks(LINEAR)
 def test_linear_models(estimator, check):
+    check(estimator)
+
+
+# Of two copies each carries the other, where a sample of weight two has nothing but itself. And
+# nothing is penalized, so that weights matter only where slacks cannot vanish together.
+CARRIED = dict.fromkeys(WEIGHTS, "a sample twice is no sample of weight two") | {
+    "check_class_weight_classifiers": "both classes have their margins whatever they weigh"
+}
+
+
+@parametrize_with_checks(
+    [AdaptiveMarginSVC(), LeaveOneOutSVC()],
+    expected_failed_checks=lambda machine: CARRIED,
+)
+def test_adaptive_margins(estimator, check):
     check(estimator)
 
 

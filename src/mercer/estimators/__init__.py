@@ -1,6 +1,13 @@
 """The scikit-learn face: machines as declarations of loss, kernel, null space and solver."""
 
 from mercer.estimators._expansion import IndefiniteKernel
+from mercer.estimators.adaptive_margin import (
+    AdaptiveMarginPath,
+    AdaptiveMargins,
+    AdaptiveMarginSVC,
+    CollapsedMachine,
+    LeaveOneOutSVC,
+    adaptive_margin_path,
 from mercer.estimators.errors import estimate_errors
 from mercer.estimators.general import KernelClassifier, KernelLogisticRegression, KernelRegressor
 from mercer.estimators.kriging import UniversalKriging
@@ -20,12 +27,17 @@ __all__ = [
     "LSSVR",
     "SVC",
     "SVR",
+    "AdaptiveMarginPath",
+    "AdaptiveMarginSVC",
+    "AdaptiveMargins",
+    "CollapsedMachine",
     "GeneralizedLeastSquares",
     "HuberSVR",
     "IndefiniteKernel",
     "KernelClassifier",
     "KernelLogisticRegression",
     "KernelRegressor",
+    "LeaveOneOutSVC",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
@@ -36,5 +48,6 @@ __all__ = [
     "TermSelector",
     "ThinPlateSpline",
     "UniversalKriging",
+    "adaptive_margin_path",
     "estimate_errors",
 ]

@@ -1,0 +1,576 @@
+"""Classifiers whose margins adapt: every pattern has to be carried by the others."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+
+from mercer.estimators._expansion import Array, Function
+from mercer.estimators._margin_program import MarginAnswer, MarginProgram
+from mercer.estimators._pairwise import PairwiseClassifier
+from mercer.estimators.base import EarlyStop
+from mercer.gram.base import Gram
+from mercer.kernels.base import Kernel
+from mercer.losses.classification import Hinge
+from mercer.problems.risk import RegularizedRisk
+from mercer.regularizers.null_space import Empty, NullSpace
+from mercer.solvers import Solution, Status
+
+__all__ = [
+    "AdaptiveMarginPath",
+    "AdaptiveMarginSVC",
+    "AdaptiveMargins",
+    "CollapsedMachine",
+    "LeaveOneOutSVC",
+    "adaptive_margin_path",
+]
+
+
+class CollapsedMachine(UserWarning):
+    """Margins are asked to be so wide that no pattern is worth a coefficient."""
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveMargins:
+    """The margins of the patterns of one problem of two classes."""
+
+    index: NDArray[np.intp]
+    """Which samples they are of, (n,)."""
+
+    alpha: Array
+    """Coefficients, not negative; the function has them times the label, (n,)."""
+
+    required: Array
+    """The margin each pattern has to reach, one and lambda times its own share, (n,)."""
+
+    achieved: Array
+    """Label times decision value, (n,)."""
+
+    left_out: Array
+    """What is achieved without the pattern's own share, (n,)."""
+
+    slack: Array
+    """What is missing of the required margin, (n,)."""
+
+    multipliers: Array
+    """Dual variables between zero and the weight of the sample, (n,)."""
+
+    W: float
+    """Norm of the function in the space of the kernel."""
+
+    D: float
+    """Length of what is missing of a margin of one."""
+
+    lambda_max: float
+    """The lambda from which on all coefficients are zero."""
+
+    capped: bool
+    """Whether a coefficient rests on the cap."""
+
+
+class _AdaptiveMargin(PairwiseClassifier):
+    """What the two classes share; they differ in where lambda comes from."""
+
+    # The program is dense, without iterations to start, stop or listen to.
+    gram = "auto"
+    cache_size = 200
+    warm_start = False
+    probability = "deprecated"
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        name: PairwiseClassifier._parameter_constraints[name]
+        for name in (
+            *("kernel", "degree", "gamma", "coef0", "tol", "class_weight", "null_space"),
+            *("decision_function_shape", "break_ties", "random_state"),
+        )
+    } | {
+        "cap": [Interval(Real, 0.0, None, closed="neither")],
+        "columns": [Interval(Integral, 1, None, closed="left"), None],
+        "standardize": ["boolean"],
+    }
+
+    @abstractmethod
+    def _lambda(self) -> float:
+        """Return what a coefficient adds to the margin of its own pattern."""
+
+    def _null_space(self) -> NullSpace:
+        return Empty() if self.null_space is None else self.null_space
+
+    def _weight(self) -> float:
+        return 1.0
+
+    def _order(self, y: Any) -> NDArray[np.intp] | None:
+        return None  # margins are reported in the order of the sample
+
+    def _warn_if_indefinite(self, X: Any) -> None:
+        """Say nothing: a linear program has one minimum whatever the matrix is."""
+
+    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+        if len(np.unique(y[c > 0])) < 2:
+            raise ValueError(
+                "Invalid input - all samples with positive weights belong to the same class."
+            )
+        return RegularizedRisk(Hinge(), K, y, c, B)
+
+    def _program(self, risk: RegularizedRisk) -> tuple[MarginProgram, NDArray[np.intp]]:
+        """Return the program of a problem, and the samples that take part."""
+        live = np.flatnonzero(risk.c > 0)
+        columns = np.arange(len(live))
+        if self.columns is not None and self.columns < len(live):
+            rng = check_random_state(self.random_state)
+            columns = np.sort(rng.choice(len(live), self.columns, replace=False))
+        K = np.asarray(risk.K.block(live, live[columns]), dtype=np.float64)
+        diag, y, c = risk.K.diag()[live].astype(np.float64), risk.y[live], risk.c[live]
+        return MarginProgram(K, columns, diag, y, c, risk.B[live], float(self.cap)), live
+
+    def _minimize(
+        self, problems: Sequence[tuple[str, RegularizedRisk]], context: Any
+    ) -> list[Solution]:
+        pairs = [self._solve(title, risk) for title, risk in problems]
+        self._collapsed = [collapsed for _, _, collapsed in pairs]
+        self.pairs_ = [margins for _, margins, _ in pairs]
+        return [solution for solution, _, _ in pairs]
+
+    def _solve(self, title: str, risk: RegularizedRisk) -> tuple[Solution, AdaptiveMargins, float]:
+        """Return the solution of a problem, its margins, and the constant of a collapsed one."""
+        lam, (program, live) = self._lambda(), self._program(risk)
+        answer = program.solve(lam)
+        limit = self.tol * program.c.sum()
+        gap = answer.objective - answer.bound
+        status = Status.CONVERGED if gap <= limit else Status.STALLED
+        if status is not Status.CONVERGED:
+            warnings.warn(
+                f"The linear program{' of ' + title if title else ''} is solved up to a gap of "
+                f"{gap:.2g} where tol asks for {limit:.2g}; widen the kernel, or lower cap.",
+                EarlyStop,
+                stacklevel=5,
+            )
+        constant = 0.0
+        if not len(answer.active) and not risk.q:
+            constant = 1.0 if program.c @ program.y > 0 else -1.0
+            warnings.warn(
+                f"No pattern has a coefficient at lam={lam:.4g}: they are all zero from "
+                f"lambda_max_={program.lambda_max:.4g} on. The heavier class is predicted "
+                "everywhere; choose a smaller lam.",
+                CollapsedMachine,
+                stacklevel=5,
+            )
+        a, f = np.zeros(risk.n), np.zeros(risk.n)
+        a[live] = program.y * answer.alpha
+        f[live] = program.K @ a[live][program.columns] + program.B @ answer.b
+        margins = _margins(program, answer, lam, live, f[live])
+        solution = Solution(
+            a=a,
+            b=answer.b,
+            objective=answer.objective,
+            dual=answer.bound,
+            gap=gap,
+            violation=answer.violation,
+            residual=answer.residual,
+            status=status,
+            n_iter=answer.n_iter,
+            solver="HiGHS",
+            reason="a linear program",
+            f=f,
+            times={"solve": answer.seconds},
+        )
+        return solution, margins, constant
+
+    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
+        super()._assemble(X, y, solutions)
+        constants = np.array(self.__dict__.pop("_collapsed"))
+        self.intercept_ = self.intercept_ + constants
+        self._intercept_ = self._intercept_ + (-constants if len(self.classes_) == 2 else constants)
+        if len(self.pairs_) > 1:
+            members = self._members(y)
+            places = [np.concatenate([members[i], members[j]]) for i, j in self._class_pairs()]
+            self.pairs_ = [
+                AdaptiveMargins(**{**vars(pair), "index": place[pair.index]})
+                for pair, place in zip(self.pairs_, places, strict=True)
+            ]
+        for name in ("required", "achieved", "left_out"):
+            setattr(self, f"{name}_margins_", self._spread(name, len(y)))
+        self.slack_ = self._spread("slack", len(y))
+        # Beside every class that it is compared with, the worst; nothing is known of weight zero.
+        left_out = np.reshape(self.left_out_margins_, (len(y), -1))
+        worst = np.min(np.where(np.isnan(left_out), np.inf, left_out), axis=1)
+        self.outlier_scores_ = np.where(np.isinf(worst), np.nan, -worst)
+        limits = np.array([pair.lambda_max for pair in self.pairs_])
+        self.lambda_max_ = float(limits[0]) if len(limits) == 1 else limits
+        self.cap_active_ = any(pair.capped for pair in self.pairs_)
+
+    def _spread(self, name: str, n: int) -> Array:
+        """Return a quantity of the pairs for all samples, (n,) or (n, n_pairs), else nan."""
+        values = np.full((n, len(self.pairs_)), np.nan)
+        for k, pair in enumerate(self.pairs_):
+            values[pair.index, k] = getattr(pair, name)
+        return values[:, 0] if len(self.pairs_) == 1 else values
+
+
+def _margins(
+    program: MarginProgram, answer: MarginAnswer, lam: float, index: NDArray[np.intp], f: Array
+) -> AdaptiveMargins:
+    own, achieved = answer.alpha * program.diag, program.y * f
+    a = program.y * answer.alpha
+    square = float(a @ (f - program.B @ answer.b))
+    return AdaptiveMargins(
+        index=index,
+        alpha=answer.alpha,
+        required=1.0 + lam * own,
+        achieved=achieved,
+        left_out=achieved - own,
+        slack=answer.slack,
+        multipliers=answer.beta,
+        W=float(np.sqrt(max(square, 0.0))),
+        D=float(np.linalg.norm(np.maximum(0.0, answer.slack - lam * own))),
+        lambda_max=program.lambda_max,
+        capped=answer.capped,
+    )
+
+
+class AdaptiveMarginSVC(_AdaptiveMargin):
+    r"""Adaptive margin support vector classification: outliers get no say, by one parameter.
+
+    .. math:: \min_{\alpha, \xi \ge 0} \sum_i s_i \xi_i \quad\text{subject to}\quad
+              y_i f(x_i) \ge 1 - \xi_i + \lambda \alpha_i k(x_i, x_i), \qquad
+              f(x) = \sum_j \alpha_j y_j k(x_j, x)
+
+    What a pattern contributes to itself is added to the margin it has to reach. At
+    :math:`\lambda = 0` the summed hinge loss is minimized and nothing regularizes; at
+    :math:`\lambda = 1` every pattern has to be classified by the others
+    (:class:`LeaveOneOutSVC`); beyond, functions become flatter, until from ``lambda_max_`` on no
+    coefficient is left. It is a linear program, solved with a certificate.
+
+    Parameters
+    ----------
+    lam : float, default=1.0
+        What a pattern's own share adds to its required margin.
+    kernel : Kernel, str or callable, default="rbf"
+        Any kernel, also one that is not positive definite; a name, or ``"precomputed"``.
+    degree, gamma, coef0 : int, {"scale", "auto", "median", "tuned"} or float, float
+        Parameters of the named kernels, as in :class:`SVC`.
+    cap : float, default=1e4
+        Largest :math:`\alpha_i k(x_i, x_i)`. It is reached only where the program has no scale:
+        at :math:`\lambda = 0`, and for kernels much narrower than the distances of the patterns.
+    columns : int, optional
+        How many patterns, drawn at random, may have coefficients; all by default. The program has
+        as many rows, so that large samples ask for a few hundred.
+    class_weight : dict or "balanced", optional
+        Factors of the samples' weights by class.
+    null_space : NullSpace, optional
+        Functions without a margin to pay, as ``Constant()`` for a threshold; none by default.
+    tol : float, default=1e-6
+        Largest duality gap, relative to the summed weights, that is not warned of.
+    decision_function_shape, break_ties :
+        As in :class:`SVC`: several classes vote, one problem a pair.
+    random_state : int or RandomState, optional
+        Draws the columns.
+    standardize : bool, default=False
+        Divide the features by their standard deviations.
+
+    Attributes
+    ----------
+    classes_, class_weight_, support_, support_vectors_, n_support_, dual_coef_, intercept_ :
+        As in scikit-learn. The intercept is zero without a threshold; a machine without
+        coefficients has that of the heavier class, which is what it predicts.
+    required_margins_, achieved_margins_, left_out_margins_, slack_ :
+        Of every sample, (n,), or (n, n_pairs) with nan where a sample is not of the pair:
+        :math:`1 + \lambda \alpha_i k_{ii}`, :math:`y_i f(x_i)`,
+        :math:`y_i f(x_i) - \alpha_i k_{ii}` and :math:`\xi_i`.
+    outlier_scores_ : ndarray of shape (n,)
+        The margin that a pattern has without its own share, with the sign turned: the largest are
+        those that the others contradict most, outliers or wrong labels.
+    lambda_max_ : float or ndarray of shape (n_pairs,)
+        The :math:`\lambda` from which on all coefficients are zero; an upper bound of it with a
+        threshold.
+    cap_active_ : bool
+        Whether a coefficient rests on the cap.
+    pairs_ : list of AdaptiveMargins
+        All of this for each problem, with multipliers and the numbers W and D of the bound.
+    solution_ : Solution
+        Summed slacks, a lower bound of them, and how the program ended.
+
+    Notes
+    -----
+    Of several optima the one with the smallest :math:`\sum_i \alpha_i k_{ii}` is returned. A
+    decision value of exactly zero, as far away from all patterns, is ``classes_[0]``. A sample
+    of weight two is not a sample twice: of two copies each carries the other. The slacks of
+    a machine with :math:`\lambda = 1` count leave-one-out errors of that machine's coefficients,
+    which is a statistic and no bound, because it was minimized.
+
+    References
+    ----------
+    J. Weston, R. Herbrich, Adaptive margin support vector machines, in *Advances in Large Margin
+    Classifiers*, chapter 2, eq. (2.10)-(2.12). The statement there that
+    :math:`\lambda \to \infty` leads to Parzen windows does not hold: all coefficients become zero
+    at the finite ``lambda_max_``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import AdaptiveMarginSVC
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.array([[-1.2], [-1.0], [-0.8], [0.8], [1.0], [1.2], [0.9]])
+    >>> y = np.array([0, 0, 0, 1, 1, 1, 0])
+    >>> machine = AdaptiveMarginSVC(lam=1.0, kernel=Gaussian(0.5)).fit(X, y)
+    >>> int(np.argmax(machine.outlier_scores_)), machine.predict([[0.9]])
+    (6, array([1]))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_AdaptiveMargin._parameter_constraints,
+        "lam": [Interval(Real, 0.0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        lam: float = 1.0,
+        *,
+        kernel: Kernel | str | Function = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        cap: float = 1e4,
+        columns: int | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        null_space: NullSpace | None = None,
+        tol: float = 1e-6,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        standardize: bool = False,
+    ) -> None:
+        self.lam = lam
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.cap = cap
+        self.columns = columns
+        self.class_weight = class_weight
+        self.null_space = null_space
+        self.tol = tol
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.standardize = standardize
+
+    def _lambda(self) -> float:
+        return float(self.lam)
+
+
+class LeaveOneOutSVC(_AdaptiveMargin):
+    r"""Leave-one-out support vector classification: no weight of errors to choose.
+
+    .. math:: \min_{\alpha, \xi \ge 0} \sum_i s_i \xi_i \quad\text{subject to}\quad
+              y_i \sum_{j \ne i} \alpha_j y_j k(x_i, x_j) \ge 1 - \xi_i
+
+    Every pattern has to be classified by the others, so that none gets a coefficient for its own
+    sake, and an outlier none at all. Predictions use the whole sum. It is
+    :class:`AdaptiveMarginSVC` with :math:`\lambda = 1`; the only parameters are those of the
+    kernel.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, cap, columns, class_weight, null_space, tol :
+        As in :class:`AdaptiveMarginSVC`.
+    decision_function_shape, break_ties, random_state, standardize :
+        As in :class:`AdaptiveMarginSVC`.
+
+    Attributes
+    ----------
+    classes_, class_weight_, support_, support_vectors_, n_support_, dual_coef_, intercept_ :
+        As in scikit-learn.
+    required_margins_, achieved_margins_, left_out_margins_, slack_, outlier_scores_ :
+        As in :class:`AdaptiveMarginSVC`.
+    lambda_max_, cap_active_, pairs_, solution_ :
+        As in :class:`AdaptiveMarginSVC`.
+
+    Notes
+    -----
+    A pattern with a slack below one is classified correctly, so that training errors are at most
+    the summed slacks.
+
+    References
+    ----------
+    J. Weston, R. Herbrich, Adaptive margin support vector machines, in *Advances in Large Margin
+    Classifiers*, chapter 2, eq. (2.7)-(2.9).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import LeaveOneOutSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> machine = LeaveOneOutSVC().fit(X, y)
+    >>> round(machine.score(X, y), 2)
+    0.99
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**_AdaptiveMargin._parameter_constraints}
+
+    def __init__(
+        self,
+        *,
+        kernel: Kernel | str | Function = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        cap: float = 1e4,
+        columns: int | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        null_space: NullSpace | None = None,
+        tol: float = 1e-6,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        standardize: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.cap = cap
+        self.columns = columns
+        self.class_weight = class_weight
+        self.null_space = null_space
+        self.tol = tol
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.standardize = standardize
+
+    def _lambda(self) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveMarginPath:
+    """Machines of two classes along lambda, from the largest to the smallest."""
+
+    lams: Array
+    """The values, descending, (k,)."""
+
+    coefs: Array
+    """Signed coefficients, (k, n)."""
+
+    intercepts: Array
+    """Coefficients of the unpenalized functions, (k, q)."""
+
+    objectives: Array
+    """Summed slacks, (k,); they do not grow along the path."""
+
+    bounds: Array
+    """Lower bounds of them, (k,)."""
+
+    margins: list[AdaptiveMargins]
+    """Margins of the patterns, W and D, for each value."""
+
+    lambda_max: float
+    """From where on all coefficients are zero."""
+
+    @property
+    def W(self) -> Array:
+        """Norms of the functions, (k,)."""
+        return np.array([m.W for m in self.margins])
+
+    @property
+    def D(self) -> Array:
+        """Lengths of what is missing of a margin of one, (k,)."""
+        return np.array([m.D for m in self.margins])
+
+    @property
+    def n_support(self) -> NDArray[np.intp]:
+        """How many patterns have coefficients, (k,)."""
+        return np.asarray(np.count_nonzero(self.coefs, axis=1), dtype=np.intp)
+
+
+def adaptive_margin_path(
+    machine: Any,
+    X: Any,
+    y: Any,
+    lams: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> AdaptiveMarginPath:
+    r"""Solve the adaptive margin machine for many lambdas over one kernel matrix.
+
+    From the largest to the smallest, each started from the patterns that carry its neighbour.
+
+    Parameters
+    ----------
+    machine : AdaptiveMarginSVC or LeaveOneOutSVC
+        Kernel, weights and unpenalized functions; it stays as it is.
+    X, y : array-like
+        A sample of two classes.
+    lams : array-like, optional
+        The values; by default 20 from just below ``lambda_max`` down to 0.05 or a hundredth of it,
+        log-spaced.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the samples' slacks.
+
+    Returns
+    -------
+    AdaptiveMarginPath
+
+    References
+    ----------
+    J. Weston, R. Herbrich, Adaptive margin support vector machines, in *Advances in Large Margin
+    Classifiers*, section 2.3, figure 2.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import AdaptiveMarginSVC
+    >>> from mercer.estimators import adaptive_margin_path
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> path = adaptive_margin_path(AdaptiveMarginSVC(), X, X[:, 0] > 0, [0.5, 1.0, 2.0])
+    >>> path.lams, bool(np.all(np.diff(path.objectives) <= 1e-9))
+    (array([2. , 1. , 0.5]), True)
+    """
+    machine = clone(machine)
+    machine._validate_params()
+    X, y, s, _ = machine._admit(X, y, sample_weight)
+    if len(machine.classes_) != 2:
+        raise ValueError(
+            f"A path is one of two classes; got {len(machine.classes_)}. Ask for each pair."
+        )
+    K, B = machine._lay_out(X, y, s)
+    ((_, risk),) = machine._problems(B, K, y, s)
+    program, live = machine._program(risk)
+    top = program.lambda_max
+    if lams is None:
+        high = 0.99 * (top if np.isfinite(top) else 100.0)
+        lams = np.geomspace(high, min(0.05, 0.01 * high), 20)
+    values = np.sort(np.atleast_1d(np.asarray(lams, dtype=np.float64)))[::-1]
+    if not np.all(values >= 0):
+        raise ValueError("lams must not be negative.")
+    start: NDArray[np.intp] | None = None
+    answers, margins = [], []
+    coefs = np.zeros((len(values), risk.n))
+    for k, lam in enumerate(values):
+        answer = program.solve(float(lam), start)
+        start = answer.active
+        a = program.y * answer.alpha
+        coefs[k, live] = a
+        f = program.K @ a[program.columns] + program.B @ answer.b
+        answers.append(answer)
+        margins.append(_margins(program, answer, float(lam), live, f))
+    return AdaptiveMarginPath(
+        lams=values,
+        coefs=coefs,
+        intercepts=np.array([answer.b for answer in answers]),
+        objectives=np.array([answer.objective for answer in answers]),
+        bounds=np.array([answer.bound for answer in answers]),
+        margins=margins,
+        lambda_max=top,
+    )
