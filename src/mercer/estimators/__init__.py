@@ -8,6 +8,7 @@ from mercer.estimators.adaptive_margin import (
     CollapsedMachine,
     LeaveOneOutSVC,
     adaptive_margin_path,
+)
 from mercer.estimators.errors import estimate_errors
 from mercer.estimators.general import KernelClassifier, KernelLogisticRegression, KernelRegressor
 from mercer.estimators.kriging import UniversalKriging
