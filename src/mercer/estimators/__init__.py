@@ -9,7 +9,9 @@ from mercer.estimators.adaptive_margin import (
     LeaveOneOutSVC,
     adaptive_margin_path,
 )
+from mercer.estimators.censored import CensoredRegressor
 from mercer.estimators.errors import estimate_errors
+from mercer.estimators.forecasting import Backtest, Forecaster
 from mercer.estimators.general import KernelClassifier, KernelLogisticRegression, KernelRegressor
 from mercer.estimators.kriging import UniversalKriging
 from mercer.estimators.least_squares import GeneralizedLeastSquares
@@ -22,6 +24,7 @@ from mercer.estimators.spline import SmoothingSpline, ThinPlateSpline
 from mercer.estimators.svc import SVC, NuSVC
 from mercer.estimators.svr import SVR, HuberSVR, NuSVR, QuantileSVR
 from mercer.estimators.terms import TermSelector
+from mercer.estimators.tube import SupportVectorTube
 
 __all__ = [
     "LSSVC",
@@ -31,7 +34,10 @@ __all__ = [
     "AdaptiveMarginPath",
     "AdaptiveMarginSVC",
     "AdaptiveMargins",
+    "Backtest",
+    "CensoredRegressor",
     "CollapsedMachine",
+    "Forecaster",
     "GeneralizedLeastSquares",
     "HuberSVR",
     "IndefiniteKernel",
@@ -46,6 +52,7 @@ __all__ = [
     "RegularizationNetwork",
     "RobustLSSVR",
     "SmoothingSpline",
+    "SupportVectorTube",
     "TermSelector",
     "ThinPlateSpline",
     "UniversalKriging",
