@@ -26,6 +26,7 @@ from mercer import (
     QuantileSVR,
     RandomFeatures,
     RobustLSSVR,
+    SupportVectorTube,
 )
 from mercer.linear import (
     Bridge,
@@ -51,6 +52,7 @@ DEFAULT = [
     *(RobustLSSVR(c=1.0), RobustLSSVR(method="bisquare", c=1.0)),
     *(LSSVR(), LSSVC(), LSSVC(codes="one-vs-one", decoding="hamming")),
     *(LSSVRCV(budget=2), LSSVCCV(budget=2)),
+    *(SupportVectorTube(), SupportVectorTube(exceptions=5)),
 ]
 
 # A kernel whose width does not depend on the sample, and three digits beyond the seven that the

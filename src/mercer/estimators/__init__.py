@@ -1,6 +1,7 @@
 """The scikit-learn face: machines as declarations of loss, kernel, null space and solver."""
 
 from mercer.estimators._expansion import IndefiniteKernel
+from mercer.estimators._shaping import Knowledge, ShapeCertificate
 from mercer.estimators.adaptive_margin import (
     AdaptiveMarginPath,
     AdaptiveMargins,
@@ -9,6 +10,7 @@ from mercer.estimators.adaptive_margin import (
     LeaveOneOutSVC,
     adaptive_margin_path,
 )
+from mercer.estimators.additive import AdditiveClassifier, AdditiveRegressor, Component
 from mercer.estimators.censored import CensoredRegressor
 from mercer.estimators.errors import estimate_errors
 from mercer.estimators.forecasting import Backtest, Forecaster
@@ -17,9 +19,16 @@ from mercer.estimators.kriging import UniversalKriging
 from mercer.estimators.least_squares import GeneralizedLeastSquares
 from mercer.estimators.ls_svc import LSSVC
 from mercer.estimators.ls_svm import LSSVR
+from mercer.estimators.missing import (
+    BreakdownWarning,
+    MissingInputClassifier,
+    MissingInputRegressor,
+)
+from mercer.estimators.missing_risks import ExpectedRisk, MeanEmbedding, WorstCase
 from mercer.estimators.network import RegularizationNetwork
 from mercer.estimators.one_class import OneClassSVM
 from mercer.estimators.robust import RobustLSSVR
+from mercer.estimators.shaped import ShapedClassifier, ShapedRegressor
 from mercer.estimators.spline import SmoothingSpline, ThinPlateSpline
 from mercer.estimators.svc import SVC, NuSVC
 from mercer.estimators.svr import SVR, HuberSVR, NuSVR, QuantileSVR
@@ -34,9 +43,14 @@ __all__ = [
     "AdaptiveMarginPath",
     "AdaptiveMarginSVC",
     "AdaptiveMargins",
+    "AdditiveClassifier",
+    "AdditiveRegressor",
     "Backtest",
+    "BreakdownWarning",
     "CensoredRegressor",
     "CollapsedMachine",
+    "Component",
+    "ExpectedRisk",
     "Forecaster",
     "GeneralizedLeastSquares",
     "HuberSVR",
@@ -44,18 +58,26 @@ __all__ = [
     "KernelClassifier",
     "KernelLogisticRegression",
     "KernelRegressor",
+    "Knowledge",
     "LeaveOneOutSVC",
+    "MeanEmbedding",
+    "MissingInputClassifier",
+    "MissingInputRegressor",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
     "QuantileSVR",
     "RegularizationNetwork",
     "RobustLSSVR",
+    "ShapeCertificate",
+    "ShapedClassifier",
+    "ShapedRegressor",
     "SmoothingSpline",
     "SupportVectorTube",
     "TermSelector",
     "ThinPlateSpline",
     "UniversalKriging",
+    "WorstCase",
     "adaptive_margin_path",
     "estimate_errors",
 ]

@@ -1,9 +1,12 @@
 """How K is held and multiplied."""
 
 from mercer.gram.base import Gram
+from mercer.gram.combined import Extended, extend
 from mercer.gram.dense import Dense
+from mercer.gram.dictionary import Arranged, Dictionary, KernelColumns, Table
 from mercer.gram.held import Held
 from mercer.gram.indexed import Indexed
+from mercer.gram.levels import Levels
 from mercer.gram.low_rank import LowRank
 from mercer.gram.make import make
 from mercer.gram.precomputed import Precomputed
@@ -15,18 +18,25 @@ from mercer.gram.tiled import Tiled
 from mercer.gram.whitened import Whitened, whiten
 
 __all__ = [
+    "Arranged",
     "Dense",
+    "Dictionary",
+    "Extended",
     "Gram",
     "Held",
     "Indexed",
+    "KernelColumns",
+    "Levels",
     "LowRank",
     "Precomputed",
     "Projected",
     "Remembered",
     "RowStore",
     "Sparse",
+    "Table",
     "Tiled",
     "Whitened",
+    "extend",
     "make",
     "whiten",
 ]

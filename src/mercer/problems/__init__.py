@@ -10,15 +10,29 @@ from mercer.problems.nu import (
     one_class,
 )
 from mercer.problems.risk import Certificate, RegularizedRisk
+from mercer.problems.several import fold, unfold
+from mercer.problems.shaped import Between, Said, Shaped, chebychev
+from mercer.problems.sparse import SparseRisk
+from mercer.problems.tube import Walls, tube, tube_back
 
 __all__ = [
+    "Between",
     "BoxQP",
     "Certificate",
     "Machine",
     "RegularizedRisk",
+    "Said",
+    "Shaped",
+    "SparseRisk",
+    "Walls",
+    "chebychev",
+    "fold",
     "nu_classification",
     "nu_classification_back",
     "nu_regression",
     "nu_regression_back",
     "one_class",
+    "tube",
+    "tube_back",
+    "unfold",
 ]

@@ -18,12 +18,15 @@ from mercer.solvers.direct import Direct
 from mercer.solvers.interior_point import InteriorPoint
 from mercer.solvers.newton import Newton
 from mercer.solvers.reweighting import Reweighting
+from mercer.solvers.shaped import Conflict, Satisfied, satisfy
 from mercer.solvers.smo import SMO
+from mercer.solvers.tube_path import TubePath, tube_path
 
 __all__ = [
     "SMO",
     "SOLVERS",
     "Auto",
+    "Conflict",
     "ConjugateGradient",
     "ConvergenceWarning",
     "Direct",
@@ -32,11 +35,15 @@ __all__ = [
     "Newton",
     "Progress",
     "Reweighting",
+    "Satisfied",
     "Solution",
     "Solver",
     "Status",
+    "TubePath",
     "alike",
     "join",
     "minimize",
     "minimize_together",
+    "satisfy",
+    "tube_path",
 ]

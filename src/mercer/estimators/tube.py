@@ -1,0 +1,336 @@
+"""Tubes that hold the sample, all of it or all but a few."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_array, column_or_1d
+
+from mercer.estimators._expansion import Array, Expansion, Function
+from mercer.estimators._single import Regression
+from mercer.estimators.base import HARD, KernelMachine
+from mercer.gram.base import Gram
+from mercer.kernels.base import Kernel
+from mercer.losses.base import Loss
+from mercer.losses.regression import Pinball
+from mercer.problems.risk import RegularizedRisk
+from mercer.problems.tube import tube, tube_back
+from mercer.reduced.base import Approximation
+from mercer.reduced.solve import Reduced
+from mercer.reduced.walls import TubeWalls, Walls
+from mercer.regularizers.null_space import NullSpace
+from mercer.smoothing.intervals import order_statistics
+from mercer.smoothing.widths import Guess
+from mercer.solvers import Solution, Solver
+from mercer.solvers.tube_path import TubePath, tube_path
+
+__all__ = ["SupportVectorTube"]
+
+
+class SupportVectorTube(Regression):
+    r"""The narrowest tube around a smooth function that holds the sample, but for a few exceptions.
+
+    .. math::
+
+        \min_{f, t}\; \tfrac12 \|f\|^2 + \mu t + \frac{\mu}{e} \sum_i s_i
+        \max(0, |y_i - f(x_i) - b| - t)
+
+    What it predicts is the interval :math:`f(x) \pm t`. Without exceptions every target of the
+    sample lies inside; with them at most e lie outside, and at least e samples carry the function.
+    It is nu-regression with :math:`\nu = e / n` and :math:`C = \mu / e`, told by what its user
+    wants: how many exceptions, and how wide. For what it says of *new* observations see
+    :meth:`calibrate`: a tube around its own sample is too narrow for others.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable, default="rbf"
+        Reproducing kernel of the penalty, as in :class:`SVR`.
+    mu : float or "auto", default="auto"
+        Price of the half-width against the penalty, the largest sum of absolute coefficients.
+        "auto" follows the least-squares machine that leaves one out best, as ``C="auto"`` of
+        :class:`NuSVR` does.
+    exceptions : float or pair of float, default=0
+        How many samples may lie outside: none up to 1, which is the hard tube. A pair is how many
+        may lie below and how many above; both must be positive, and :meth:`predict` is then the
+        middle of the tube and nothing else.
+    gamma, degree, coef0, null_space, tol, cache_size, verbose, max_iter, max_time :
+        As in :class:`SVR`.
+    gram, solver, warm_start, standardize :
+        As in :class:`SVR`.
+    approximation : Approximation, "auto" or None
+        As in :class:`SVR`; for more than one exception, as many below as above.
+
+    Attributes
+    ----------
+    tube_halfwidth_ : float
+        Half-width t: the smallest that is optimal, or what :meth:`calibrate` made of it.
+    halfwidth_range_ : tuple of float
+        Smallest and largest half-width that are: they differ where exactly as many samples lie
+        outside as may, and the problem leaves the choice.
+    mu_ : float
+        The price that was used.
+    coverage_ : float
+        Share of the sample inside, by weight.
+    calibration_ : tuple of (int, float) or None
+        How many observations :meth:`calibrate` saw, and which coverage it was asked for.
+    support_, support_vectors_, dual_coef_, intercept_, n_support_, solution_ :
+        As in :class:`SVR`.
+
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, sec. 3.5, Lemma 3.7, eq. (3.52) to
+    (3.57); sec. 3.6.2, Lemmas 3.9 and 3.10, eq. (3.67) to (3.70).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import SupportVectorTube
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 6, (80, 1))
+    >>> y = np.sin(X[:, 0]) + rng.uniform(-0.3, 0.3, 80)
+    >>> tube = SupportVectorTube(mu=5.0, tol=1e-6).fit(X, y)
+    >>> low, high = tube.predict_interval(X).T
+    >>> bool(np.all((low - 1e-9 <= y) & (y <= high + 1e-9))), bool(tube.tube_halfwidth_ < 0.45)
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **{k: v for k, v in KernelMachine._parameter_constraints.items() if k != "C"},
+        "mu": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
+        "exceptions": [Interval(Real, 0.0, None, closed="left"), tuple, list],
+        "standardize": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        kernel: Kernel | str | Function = "rbf",
+        *,
+        mu: float | str = "auto",
+        exceptions: float | tuple[float, float] = 0,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        null_space: NullSpace | None = None,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        gram: str | Function = "auto",
+        solver: Solver | str = "auto",
+        warm_start: bool = False,
+        standardize: bool = False,
+        approximation: Approximation | str | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.mu = mu
+        self.exceptions = exceptions
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.null_space = null_space
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.gram = gram
+        self.solver = solver
+        self.warm_start = warm_start
+        self.standardize = standardize
+        self.approximation = approximation
+
+    mu_: float
+    _walls: Any = None
+    """Targets, weights and prices of the problem that is being solved."""
+
+    # What is declared ----------------------------------------------------------------------------
+
+    @property
+    def _pair(self) -> tuple[float, float] | None:
+        """Exceptions below and above, if they are counted apart."""
+        if not isinstance(self.exceptions, tuple | list):
+            return None
+        below, above = (float(e) for e in self.exceptions)
+        if not (below > 0 and above > 0):
+            raise ValueError(
+                f"exceptions={self.exceptions!r}: numbers below and above must both be positive; "
+                "one that is less than 1 keeps all samples on its side."
+            )
+        return below, above
+
+    @property
+    def _budget(self) -> float:
+        """Exceptions on both sides; one for a hard tube, whose weight is then the price."""
+        pair = self._pair
+        return sum(pair) if pair else max(float(self.exceptions), 1.0)  # type: ignore[arg-type]
+
+    @property
+    def _hard(self) -> bool:
+        return self._pair is None and self._budget == 1.0
+
+    def _weight(self) -> float:
+        return float(min(self.mu_ / self._budget, HARD))
+
+    def _price(self, total: float) -> float | tuple[float, float]:
+        """Return the price of the half-width, or of both walls, for samples of some weight."""
+        unit, pair = self._weight(), self._pair
+        if pair is not None:
+            return unit * pair[0], unit * pair[1]
+        # With as many exceptions as samples there is no tube, but the machine of absolute errors.
+        return min(unit * self._budget, total)
+
+    def _automatic(self) -> bool:
+        return isinstance(self.mu, str)
+
+    def _choose(self, K: Gram, B: Array, y: Any, s: Array) -> None:
+        if isinstance(self.mu, str) and np.sum(s > 0) < 2:
+            raise ValueError("mu='auto' leaves one sample out, and n_samples=1; give a number.")
+        super()._choose(K, B, y, s)
+
+    def _settle(self, found: Guess | None) -> None:
+        if not isinstance(self.mu, str):
+            self.mu_ = float(self.mu)
+        elif found is not None:
+            # The weight with which a loss of the largest errors only holds the function as tightly
+            # as that of least squares, times as many as there are; a part of the rows has its part.
+            r = np.sort(np.abs(found.left_out[:, 0]))[::-1]
+            n = self.shape_fit_[0]
+            most = min(max(self._budget * len(r) / n, 1.0), float(len(r)))
+            held = float(np.sum(r[: int(np.ceil(most))]))
+            weight = found.C * float(np.sum(r**2)) / held if held > 0 else found.C
+            self.mu_ = weight * most * n / len(r)
+
+    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+        if self._hard:
+            c = np.where(c > 0, self._weight(), 0.0)
+        self._walls = (y, c, self._price(float(np.sum(c))))
+        return tube(K, y, c, self._walls[2], B, self._one)
+
+    def _read(self, solution: Solution) -> tuple[Array, Array]:
+        if self._walls is None:
+            return solution.a, solution.b
+        y, c, mu = self._walls
+        n = len(solution.a) // 2
+        found = tube_back(solution.a, solution.b, y, solution.f, c, mu, self._one)
+        # What the middle predicts, with walls moved to targets.
+        moved = found.b - _middle(solution.b, self._one)
+        shift = 0.0 if self._one is None else float(moved[self._one])
+        r = np.abs(y - 0.5 * (solution.f[:n] + solution.f[n:]) - shift)
+        self._tell(found.halfwidth, found.widest)
+        slack = 1e-9 * max(found.halfwidth, 1e-300)
+        self.coverage_ = float(np.sum(c[r <= found.halfwidth + slack]) / np.sum(c))
+        del self._walls
+        return found.a, found.b
+
+    def _tell(self, halfwidth: float, widest: float) -> None:
+        self.tube_halfwidth_: float = halfwidth
+        self.halfwidth_range_ = (halfwidth, widest)
+        self.calibration_: tuple[int, float] | None = None
+
+    # Among few functions --------------------------------------------------------------------------
+
+    def _reduced_loss(self) -> Loss:
+        if self._hard or self._pair is not None:
+            raise ValueError(
+                "walls that a sample must not pass, or of two prices, need all samples at once; "
+                "ask for more than one exception, as many below as above, or approximation=None."
+            )
+        return Pinball()
+
+    def _reduced_walls(self, targets: Any) -> Walls:
+        return TubeWalls(min(self._budget / self.shape_fit_[0], 1.0), self._one)
+
+    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
+        (s,) = solutions
+        width = float(s.b[0] if self._one is None else 0.5 * (s.b[0] - s.b[1]))
+        middle = replace(s, b=_middle(s.b, self._one))
+        self._tell(max(width, 0.0), max(width, 0.0))
+        self.coverage_ = 1.0 - self._budget / self.shape_fit_[0]
+        super()._assemble_reduced(found, [middle], y)
+
+    # What it says ---------------------------------------------------------------------------------
+
+    def predict_interval(self, X: Any) -> Array:
+        """Return the walls of the tube at new points.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Lower and upper wall.
+        """
+        f = self.predict(X)
+        return np.column_stack([f - self.tube_halfwidth_, f + self.tube_halfwidth_])
+
+    def calibrate(self, X: Any, y: Any, coverage: float = 0.9) -> Self:
+        r"""Make the tube as wide as observations that it has not seen ask for.
+
+        .. math:: t = |r|_{(k)}, \qquad k = \lceil \gamma (m + 1) \rceil
+
+        the order statistic of m held-out errors below which a further one lies with probability
+        :math:`\gamma` at least, whatever their law: split conformal prediction.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Observations that took no part in the fit.
+        coverage : float, default=0.9
+            Probability with which a new observation is to lie inside.
+
+        Returns
+        -------
+        self
+            With a new ``tube_halfwidth_``, infinite if there are too few observations.
+        """
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}.")
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64))
+        r = np.sort(np.abs(y - self.predict(X)))
+        _, k = order_statistics(len(r), coverage)
+        self.tube_halfwidth_ = float(r[k - 1]) if k <= len(r) else np.inf
+        self.calibration_ = (len(r), float(coverage))
+        return self
+
+    def path(self, X: Any, y: Any) -> TubePath:
+        """Return the hard tubes of a sample at all prices: the LASSO in kernel and targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        TubePath
+            Half-widths, prices and coefficients at the corners; ``path.at(mu)`` between them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import SupportVectorTube
+        >>> X = np.linspace(0, 6, 40)[:, None]
+        >>> path = SupportVectorTube().path(X, np.sin(X[:, 0]) + 0.2 * np.cos(9 * X[:, 0]))
+        >>> bool(np.all(np.diff(path.halfwidths) < 0) and np.all(np.diff(path.prices) > -1e-9))
+        True
+        """
+        machine = type(self)(**self.get_params(deep=False))
+        X, y = machine._check_X(X, y)
+        y, _ = machine._encode(y)
+        machine._sample = (machine._targets(y), np.ones(len(y)))
+        K = Expansion._make_gram(machine, X).dense().astype(np.float64)
+        return tube_path(K, y, machine._free_columns(X, machine._null_space()))
+
+
+def _middle(b: Array, one: int | None) -> Array:
+    """Return coefficients of the unpenalized columns from those of two walls."""
+    return b[1:] if one is None else np.insert(b[2:], one, 0.5 * (b[0] + b[1]))
