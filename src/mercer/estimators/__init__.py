@@ -15,6 +15,12 @@ from mercer.estimators.censored import CensoredRegressor
 from mercer.estimators.errors import estimate_errors
 from mercer.estimators.forecasting import Backtest, Forecaster
 from mercer.estimators.general import KernelClassifier, KernelLogisticRegression, KernelRegressor
+from mercer.estimators.hard_margin import (
+    HardMarginSVC,
+    HullCertificate,
+    NotSeparable,
+    separability,
+)
 from mercer.estimators.kriging import UniversalKriging
 from mercer.estimators.least_squares import GeneralizedLeastSquares
 from mercer.estimators.ls_svc import LSSVC
@@ -53,7 +59,9 @@ __all__ = [
     "ExpectedRisk",
     "Forecaster",
     "GeneralizedLeastSquares",
+    "HardMarginSVC",
     "HuberSVR",
+    "HullCertificate",
     "IndefiniteKernel",
     "KernelClassifier",
     "KernelLogisticRegression",
@@ -63,6 +71,7 @@ __all__ = [
     "MeanEmbedding",
     "MissingInputClassifier",
     "MissingInputRegressor",
+    "NotSeparable",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
@@ -80,4 +89,5 @@ __all__ = [
     "WorstCase",
     "adaptive_margin_path",
     "estimate_errors",
+    "separability",
 ]

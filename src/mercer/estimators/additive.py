@@ -1,0 +1,524 @@
+"""Machines that are sums of functions of few features each, for every loss."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from numbers import Integral
+from operator import add
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.data.opening import is_source
+from mercer.estimators._best_linear import BestLinear
+from mercer.estimators._component_tuning import tune_terms
+from mercer.estimators._components import Component, Term, named_kernel, read_components
+from mercer.estimators._expansion import Array
+from mercer.estimators._one_vs_rest import OneVsRest
+from mercer.estimators._outputs import Outputs
+from mercer.estimators.base import KernelMachine
+from mercer.kernels._pairwise import take
+from mercer.kernels.base import Kernel
+from mercer.losses.base import Loss
+from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
+from mercer.losses.regression import Squared
+from mercer.reduced.base import Approximation
+from mercer.regularizers.errors import ErrorModel
+from mercer.regularizers.null_space import NullSpace, complete
+from mercer.smoothing._pairs import some_rows
+from mercer.solvers import Solver
+
+__all__ = ["AdditiveClassifier", "AdditiveRegressor", "Component"]
+
+# Rows over which components are averaged, and whose range is told.
+SHOWN = 5000
+
+CONSTRAINTS: dict[str, Any] = {
+    **KernelMachine._parameter_constraints,
+    "components": [
+        StrOptions({"each", "pairs"}),
+        Interval(Integral, 1, None, closed="left"),
+        dict,
+        list,
+        tuple,
+    ],
+    "kernel": [*KernelMachine._parameter_constraints["kernel"], dict],
+    "categorical": ["array-like", None],
+    "tune": [StrOptions({"weights", "widths"}), None],
+}
+
+
+class Additive(KernelMachine):
+    """What additive machines share: components, and their parts of a prediction."""
+
+    components: Any
+    categorical: Any
+    tune: Any
+
+    def _resolved(self, X: Any) -> Kernel:
+        names = getattr(self, "feature_names_in_", None)
+        terms = read_components(
+            self.components,
+            self.kernel,
+            self.categorical,
+            X,
+            None if names is None else list(names),
+            named_kernel(self),
+        )
+        self._squared_weight = None
+        if self.tune is not None:
+            terms = self._tuned(terms, X)
+        self.terms_ = terms
+        return reduce(add, [term.weighted for term in terms])
+
+    def _tuned(self, terms: list[Term], X: Any) -> list[Term]:
+        """Choose weights; what they have in common is C where this is left open too."""
+        Y, s = self._sample
+        names = getattr(self, "feature_names_in_", None)
+        space = self._null_space() if names is None else self._null_space().bind(list(names))
+        whole: Kernel = reduce(add, [term.kernel for term in terms])
+        columns = complete(space, whole.unpenalized(X.shape[1]), X.shape[1])(X)
+        found = tune_terms(terms, X, Y, columns, s, self.tune == "widths")
+        C = max(term.weight for term in found) if self._free_C else self._weight()
+        if self._free_C:
+            self._squared_weight = C
+        return [replace(term, weight=term.weight / C) for term in found]
+
+    def _fit_reduced(
+        self, X: Any, y: Any, sample_weight: Any, context: Any, warning: type[Warning]
+    ) -> None:
+        super()._fit_reduced(X, y, sample_weight, context, warning)
+        self._complete(X, y, sample_weight)
+
+    def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
+        super()._complete(X, y, sample_weight)
+        names = self.null_space_names_
+        features = getattr(self, "feature_names_in_", None)
+        p = self.n_features_in_
+        titles = [f"x{j}" if features is None else str(features[j]) for j in range(p)]
+        # An unpenalized slope is a part of the component of its feature.
+        alone = {
+            term.columns[0]: k
+            for k, term in reversed(list(enumerate(self.terms_)))
+            if len(term.columns) == 1
+        }
+        self._joined: dict[int, int] = {
+            j: alone[titles.index(name)]
+            for j, name in enumerate(names)
+            if name in titles and titles.index(name) in alone
+        }
+        self._further = [j for j, name in enumerate(names) if name != "1" and j not in self._joined]
+        self.component_names_ = [term.name for term in self.terms_]
+        self.component_names_ += [names[j] for j in self._further]
+        self._show(X, sample_weight)
+
+    def _show(self, X: Any, sample_weight: Any) -> None:
+        """Find means and ranges of the components over the sample."""
+        n = self.shape_fit_[0]
+        for name in ("component_means_", "component_range_", "component_variation_"):
+            self.__dict__.pop(name, None)
+        if self._functions is not None:
+            return  # random features do not tell components apart
+        if is_source(X):
+            points, s = self.support_vectors_, None
+        else:
+            rows = some_rows(n, SHOWN)
+            points = take(self._check_new(X), rows)
+            s = None if sample_weight is None else np.asarray(sample_weight, float)[rows]
+            if s is not None:
+                points, s = take(points, np.flatnonzero(s > 0)), s[s > 0]
+        parts = self._parts(points)
+        self.component_means_ = self._one_or_more(np.average(parts, axis=0, weights=s))
+        centred = parts - np.average(parts, axis=0, weights=s)
+        self.component_range_ = np.stack(
+            [self._one_or_more(centred.min(axis=0)), self._one_or_more(centred.max(axis=0))],
+            axis=-1,
+        )
+        self.component_variation_ = self._one_or_more(np.abs(parts).max(axis=0))
+
+    def _parts(self, X: Any) -> Array:
+        """Evaluate the components at checked points, (n, P, d)."""
+        if self._functions is not None:
+            raise ValueError(
+                "random features do not tell components apart: use approximation=Nystrom()."
+            )
+        coef = self._dual_coef_.T
+        parts = [self._expand(X, coef, term.weighted) for term in self.terms_]
+        columns, b = self.null_space_(X), np.atleast_2d(self.null_space_coef_)
+        for j, k in self._joined.items():
+            parts[k] = parts[k] + np.outer(columns[:, j], b[:, j])
+        parts += [np.outer(columns[:, j], b[:, j]) for j in self._further]
+        return np.stack(parts, axis=1)
+
+    def _one_or_more(self, values: Array) -> Array:
+        """Return values of the only output or class without an axis for it."""
+        return values[..., 0] if self._single_output() else values
+
+    def _single_output(self) -> bool:
+        raise NotImplementedError
+
+    def predict_components(self, X: Any, *, centred: bool = True) -> Array:
+        r"""Evaluate the components, whose sum with a constant is the fitted function.
+
+        .. math:: f(x) = b + \sum_p f_p(x^{(p)}), \qquad f_p(x) = v_p \sum_i a_i k_p(x_i, x)
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+        centred : bool, default=True
+            Take the mean of each component over the sample from it. A component is known up to a
+            constant only; these then add up to ``component_offset_``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components) or (n_samples, n_components, n_outputs)
+            In the order of ``component_names_``.
+        """
+        check_is_fitted(self)
+        parts = self._one_or_more(self._parts(self._check_new(X)))
+        return parts - self.component_means_ if centred else parts
+
+    @property
+    def component_offset_(self) -> Any:
+        """The constant that centred components leave: intercept and means."""
+        check_is_fitted(self)
+        intercept = np.atleast_1d(self._intercept(self.null_space_coef_))
+        means = np.sum(self.component_means_, axis=0)
+        return float(intercept[0] + means) if self._single_output() else intercept + means
+
+
+class AdditiveRegressor(Additive, Outputs):
+    r"""Regression by a sum of functions of one or a few features each, for any convex loss.
+
+    .. math:: \min_{f, b} \tfrac12 \sum_p v_p^{-1} \|f_p\|^2
+              + C \sum_i s_i\, l\Bigl(y_i, \sum_p f_p(x_i^{(p)}) + b\Bigr)
+
+    Dually it is one machine with the kernel :math:`\sum_p v_p k_p`: every loss, solver, null space
+    and approximation applies. With a function of each feature alone the error falls as fast as in
+    one dimension, and every component can be looked at.
+
+    Parameters
+    ----------
+    components : {"each", "pairs"}, int, list or dict, default="each"
+        Every feature alone; also all pairs of features; all sets of up to so many; or a list whose
+        entries are features (positions or names), groups of these, or :class:`Component` objects
+        with kernels and weights of their own; or a dictionary of names and groups.
+    kernel : Kernel, str or dict, default="rbf"
+        Kernel of components without one of their own: a name, whose ``gamma`` is settled for each
+        feature by itself, of several features their product; a kernel, which acts on the features
+        of a component; or a dictionary of features and either of these.
+    loss : Loss or str, default="squared"
+        What an error costs.
+    categorical : list of features or mask, optional
+        Features that are categories, given as numbers: any value at each of them.
+    tune : {"weights", "widths"} or None, default=None
+        Choose the weights v, and the widths too, by the evidence of the squared loss on at most 500
+        rows; a component that is not needed gets a weight of almost nothing. ``C="auto"`` is then
+        chosen along with them.
+    null_space : NullSpace, optional
+        Unpenalized functions; an intercept by default.
+    C : float or "auto", default=1.0
+        Weight of the summed loss against the penalty.
+    errors, output_covariance, degree, gamma, coef0, tol, cache_size, verbose, max_iter :
+        As in :class:`KernelRegressor`.
+    max_time, gram, solver, warm_start, approximation :
+        As in :class:`KernelRegressor`.
+
+    Attributes
+    ----------
+    component_names_ : list of str
+        Names of the components: of their features, or as given.
+    component_means_ : ndarray of shape (n_components,)
+        Means over the sample, which centred components leave out.
+    component_range_ : ndarray of shape (n_components, 2)
+        Smallest and largest values of the centred components on the sample.
+    component_variation_ : ndarray of shape (n_components,)
+        Largest absolute values on the sample, as the machine splits constants: its maximal
+        variation.
+    component_offset_ : float
+        Intercept and means together.
+    terms_ : list
+        The components with kernels and weights as they were used.
+    dual_coef_, support_, intercept_, null_space_coef_, solution_ :
+        As in :class:`KernelRegressor`.
+
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, eq. (4.15)-(4.25) and lemma 9.1;
+    T. Hastie and R. Tibshirani, *Generalized Additive Models*, 1990.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import AdditiveRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
+    >>> y = np.sin(3 * X[:, 0]) + X[:, 1] ** 2
+    >>> machine = AdditiveRegressor(C=100.0).fit(X, y)
+    >>> machine.component_names_, machine.score(X, y) > 0.99
+    (['x0', 'x1', 'x2'], True)
+    >>> low, high = machine.component_range_.T
+    >>> bool((high - low)[2] < 0.05 * (high - low)[0])
+    True
+    >>> parts = machine.predict_components(X)
+    >>> np.allclose(parts.sum(axis=1) + machine.component_offset_, machine.predict(X))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **CONSTRAINTS,
+        "loss": [Loss, StrOptions(set(REGRESSION))],
+        "errors": [ErrorModel, None],
+        "output_covariance": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        components: Any = "each",
+        kernel: Any = "rbf",
+        *,
+        loss: Loss | str = "squared",
+        categorical: Any = None,
+        tune: str | None = None,
+        null_space: NullSpace | None = None,
+        errors: Any = None,
+        output_covariance: Any = None,
+        C: float | str = 1.0,
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        gram: Any = "auto",
+        solver: Solver | str = "auto",
+        warm_start: bool = False,
+        approximation: Approximation | str | None = None,
+    ) -> None:
+        self.components = components
+        self.kernel = kernel
+        self.loss = loss
+        self.categorical = categorical
+        self.tune = tune
+        self.null_space = null_space
+        self.errors = errors
+        self.output_covariance = output_covariance
+        self.C = C
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.gram = gram
+        self.solver = solver
+        self.warm_start = warm_start
+        self.approximation = approximation
+
+    def _loss(self) -> Loss:
+        return resolve(self.loss, REGRESSION)
+
+    def _single_output(self) -> bool:
+        return self._n_outputs is None
+
+    def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
+        super()._complete(X, y, sample_weight)
+        exact = not self._reduces(X) and self.errors is None and self._single_output()
+        self._bayes: Array | None = None
+        if exact and isinstance(self._loss(), Squared):
+            s = np.ones(self.shape_fit_[0])
+            if sample_weight is not None:
+                s = np.asarray(sample_weight, dtype=np.float64)
+            self._bayes = s[self.support_] * self._weight()
+
+    # What squared losses tell of components -------------------------------------------------------
+
+    def component_errors(self, X: Any) -> Array:
+        r"""Return standard errors of the centred components, for the squared loss.
+
+        They are those of the Gaussian process behind the machine,
+        :math:`f_p \sim N(0, \tau v_p k_p)` with :math:`\tau = C \hat\sigma^2`, given the targets,
+        which cover the true function at the stated rate on the average over the inputs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+
+        References
+        ----------
+        G. Wahba, *Bayesian confidence intervals for the cross-validated smoothing spline*, JRSS B
+        45 (1983).
+        """
+        best, _ = self._best_linear()
+        X = self._check_new(X)
+        scale = self.noise_variance_ * self._weight()
+        errors = np.empty((X.shape[0], len(self.component_names_)))
+        for p, (cross, columns, diagonal) in enumerate(self._functionals(X)):
+            errors[:, p] = np.sqrt(scale * best.variance(cross, columns, diagonal))
+        return errors
+
+    @property
+    def component_freedom_(self) -> Array:
+        """Effective degrees of freedom of the centred components, for the squared loss."""
+        best, _ = self._best_linear()
+        points = self.support_vectors_
+        return np.array(
+            [
+                float(np.einsum("ij,ij->", best.weights(cross, columns), np.eye(points.shape[0])))
+                for cross, columns, _ in self._functionals(points)
+            ]
+        )
+
+    @property
+    def noise_variance_(self) -> float:
+        """What the squared loss leaves over, per degree of freedom that is left."""
+        best, c = self._best_linear()
+        a = np.ravel(self._dual_coef_)
+        # Residuals are a / c, and 1 - S has the diagonal Q / c.
+        left = float(np.sum(np.diag(best.inverse) / c))
+        square = float(np.sum(np.square(a) / c)) / self._weight()
+        return square / left if left > 0 else 0.0
+
+    def _best_linear(self) -> tuple[BestLinear, Array]:
+        check_is_fitted(self)
+        c: Array | None = getattr(self, "_bayes", None)
+        if c is None:
+            raise ValueError(
+                "standard errors and degrees of freedom of components are those of the squared "
+                "loss with one output, all of its functions, and independent errors."
+            )
+        points = self.support_vectors_
+        K = np.asarray(self.kernel_(points), dtype=np.float64)
+        return BestLinear(K + np.diag(1.0 / c), self.null_space_(points)), c
+
+    def _functionals(self, X: Any) -> Any:
+        """Yield covariance with the sample, unpenalized part and variance of each component."""
+        points = self.support_vectors_
+        new, old = self.null_space_(X), self.null_space_(points)
+        trend = new - np.mean(old, axis=0)
+        for p, term in enumerate(self.terms_):
+            k = term.weighted
+            inner = np.asarray(k(points), dtype=np.float64)
+            cross = np.asarray(k(X, points), dtype=np.float64)
+            mean = np.mean(inner, axis=0)
+            diagonal = np.asarray(k.diag(X)) - 2.0 * np.mean(cross, axis=1) + np.mean(mean)
+            columns = np.zeros_like(trend)
+            for j, k_of in self._joined.items():
+                if k_of == p:
+                    columns[:, j] = trend[:, j]
+            yield cross - mean, columns, np.maximum(diagonal, 0.0)
+        for j in self._further:
+            columns = np.zeros_like(trend)
+            columns[:, j] = trend[:, j]
+            yield np.zeros((X.shape[0], points.shape[0])), columns, np.zeros(X.shape[0])
+
+
+class AdditiveClassifier(Additive, OneVsRest):
+    r"""Classify by a sum of functions of one or a few features each, for any loss of the margin.
+
+    .. math:: \min_{f, b} \tfrac12 \sum_p v_p^{-1} \|f_p\|^2
+              + C \sum_i s_i\, l\Bigl(y_i, \sum_p f_p(x_i^{(p)}) + b\Bigr), \qquad y_i = \pm 1
+
+    Several classes are decided by one machine per class against the rest, which share kernels and
+    weights.
+
+    Parameters
+    ----------
+    components, kernel, categorical, tune :
+        As in :class:`AdditiveRegressor`; the evidence is that of labels plus and minus one.
+    loss : Loss or str, default="logistic"
+        What a wrong or narrow decision costs; the logistic loss has probabilities.
+    class_weight : dict or "balanced", optional
+        Factors of ``C`` by class.
+    null_space, C, degree, gamma, coef0, tol, cache_size, verbose, max_iter :
+        As in :class:`KernelClassifier`.
+    max_time, gram, solver, warm_start, approximation :
+        As in :class:`KernelClassifier`.
+
+    Attributes
+    ----------
+    component_names_, component_means_, component_range_, component_variation_, terms_ :
+        As in :class:`AdditiveRegressor`, with one more axis for the classes if there are more than
+        two.
+    classes_, support_, dual_coef_, intercept_, solution_ :
+        As in :class:`KernelClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import AdditiveClassifier
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
+    >>> y = np.where(np.abs(X[:, 0]) > 0.5, "outer", "inner")
+    >>> machine = AdditiveClassifier(C=10.0).fit(X, y)
+    >>> machine.score(X, y) > 0.95, int(np.argmax(machine.component_variation_))
+    (True, 0)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **OneVsRest._parameter_constraints,
+        **CONSTRAINTS,
+        "loss": [Loss, StrOptions(set(CLASSIFICATION))],
+    }
+
+    def __init__(
+        self,
+        components: Any = "each",
+        kernel: Any = "rbf",
+        *,
+        loss: Loss | str = "logistic",
+        categorical: Any = None,
+        tune: str | None = None,
+        null_space: NullSpace | None = None,
+        C: float | str = 1.0,
+        class_weight: dict[Any, float] | str | None = None,
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        gram: Any = "auto",
+        solver: Solver | str = "auto",
+        warm_start: bool = False,
+        approximation: Approximation | str | None = None,
+    ) -> None:
+        self.components = components
+        self.kernel = kernel
+        self.loss = loss
+        self.categorical = categorical
+        self.tune = tune
+        self.null_space = null_space
+        self.C = C
+        self.class_weight = class_weight
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.gram = gram
+        self.solver = solver
+        self.warm_start = warm_start
+        self.approximation = approximation
+
+    def _loss(self) -> Loss:
+        return resolve(self.loss, CLASSIFICATION)
+
+    def _single_output(self) -> bool:
+        return len(self.classes_) == 2
