@@ -1,5 +1,6 @@
 """Linear smoothers: all that one factorization of the squared loss tells."""
 
+from mercer.smoothing.backfitting import Backfit, backfit, marginal_integration
 from mercer.smoothing.bias_variance import BiasVariance, bias_variance, plug_in
 from mercer.smoothing.criteria import (
     AIC,
@@ -35,6 +36,7 @@ from mercer.smoothing.secular import (
     squared_norm,
 )
 from mercer.smoothing.spectral import Spectral
+from mercer.smoothing.survival import SurvivalCurve, kaplan_meier, turnbull
 from mercer.smoothing.tube import optimal_epsilon, optimal_nu, tube_efficiency
 from mercer.smoothing.weights import (
     BisquareWeights,
@@ -51,6 +53,7 @@ __all__ = [
     "BIC",
     "GCV",
     "Averaged",
+    "Backfit",
     "BiasVariance",
     "BisquareWeights",
     "Criterion",
@@ -73,15 +76,19 @@ __all__ = [
     "NoiseVariance",
     "ScaleWarning",
     "Spectral",
+    "SurvivalCurve",
     "WeightFunction",
     "WeightRule",
     "average",
+    "backfit",
     "bias_variance",
     "cherkassky_C",
     "guess_C",
     "guess_epsilon",
     "guess_width",
     "ivanov",
+    "kaplan_meier",
+    "marginal_integration",
     "mean_square",
     "morozov",
     "noise_variance",
@@ -96,4 +103,5 @@ __all__ = [
     "smoother_noise",
     "squared_norm",
     "tube_efficiency",
+    "turnbull",
 ]

@@ -1,0 +1,430 @@
+"""Regression on targets of which only an interval is known."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+from sklearn.utils import indexable
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from mercer.data.base import Source
+from mercer.estimators._expansion import Array, Function
+from mercer.estimators._reduced import by_blocks
+from mercer.estimators._single import Regression
+from mercer.estimators._survival_targets import Intervals, as_intervals, is_plain
+from mercer.estimators.base import KernelMachine
+from mercer.gram.base import Gram
+from mercer.gram.combined import extend
+from mercer.kernels.base import Kernel
+from mercer.losses.base import Loss
+from mercer.losses.interval import within
+from mercer.losses.named import REGRESSION, resolve
+from mercer.losses.stacked import stack
+from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.base import Approximation
+from mercer.regularizers.null_space import NullSpace
+from mercer.smoothing.survival import kaplan_meier, turnbull
+from mercer.solvers import Solution, Solver
+
+__all__ = ["CensoredRegressor"]
+
+
+class CensoredRegressor(Regression):
+    r"""Regression on targets that are known, or known to lie in an interval.
+
+    .. math:: \min_{f, b} \tfrac12 \|f\|^2 + C \sum_i s_i \min_{t \in [y_i^-, y_i^+]}
+              \rho(t - f(x_i) - b' p(x_i))
+
+    A value that is known has :math:`y^- = y^+`; one that is known to exceed a bound (right
+    censored, a patient still alive) has :math:`y^+ = \infty`; one below a limit of detection (left
+    censored) has :math:`y^- = -\infty`. A prediction inside of its interval costs nothing and is
+    not a support vector. With known targets only, this is :class:`KernelRegressor`.
+
+    Censoring must not tell more of the value than its bound does, given the inputs: patients who
+    leave a study because they are worse make every method here, and this one, too optimistic. No
+    data can show that they did.
+
+    Parameters
+    ----------
+    loss : Loss or str, default="squared"
+        What a distance costs: any loss of the residual. "squared" is the censored least-squares
+        machine, "epsilon_insensitive" a support vector machine, "absolute" for medians.
+    kernel : Kernel, str or callable, default="rbf"
+        Reproducing kernel of the penalty.
+    log : bool, default=False
+        Fit logarithms of positive targets, and predict their exponential: accelerated failure
+        times, where inputs stretch time instead of adding to it.
+    weighting : "ipcw" or None
+        Leave out what is censored, and weigh each value that is seen by one over the probability
+        that it was not censored: unbiased for means where censoring does not depend on the inputs,
+        but noisier. Without it censored values take part by their bounds.
+    ranking : float, default=0.0
+        Weight, in units of C, of the order among samples: the difference between the predictions of
+        a sample and of the last value seen before it is to be at least that of their targets, at
+        the price of the same loss. For predictions that are to be ranked.
+    cv : int, splitter or None
+        Folds out of which the residuals behind :meth:`predict_survival_function` and its like come,
+        with a fit for each; None for those of the sample itself, which a flexible machine makes
+        too small.
+    null_space : NullSpace, optional
+        Unpenalized functions :math:`p`; an intercept by default.
+    C : float or "auto", default=1.0
+        Weight of the summed loss against the penalty; "auto" as in :class:`SVR`, by the middle of
+        finite intervals and the one end of others.
+    degree, gamma, coef0, tol, cache_size, verbose, max_iter :
+        As in :class:`SVR`.
+    max_time, gram, solver, warm_start, standardize :
+        As in :class:`SVR`.
+    approximation : Approximation, "auto" or None
+        As in :class:`SVR`: among how few functions the machine is looked for.
+
+    Attributes
+    ----------
+    residual_curve_ : SurvivalCurve
+        Distribution of targets around the fitted function, of logarithms if `log`: Kaplan and
+        Meier's estimator, Turnbull's for intervals.
+    event_times_ : ndarray
+        The finite upper ends of the targets, in ascending order.
+    null_space_coef_, support_, support_vectors_, dual_coef_, intercept_, n_support_, solution_ :
+        As in :class:`KernelRegressor`.
+
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, section 4.4, Lemmas 4.2 and 4.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import CensoredRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, (80, 1))
+    >>> y = np.sinc(X[:, 0]) + 0.1 * rng.normal(size=80)
+    >>> seen = y < 0.6  # the instrument shows no more than 0.6
+    >>> pairs = np.column_stack([np.minimum(y, 0.6), np.where(seen, y, np.inf)])
+    >>> machine = CensoredRegressor(C=20.0, gamma=1.0).fit(X, pairs)
+    >>> bool(machine.predict([[0.0]])[0] > 0.7)
+    True
+    """
+
+    _known: Any = None
+    """What is known of the targets, and how far intervals reach around them, during a fit."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **KernelMachine._parameter_constraints,
+        "loss": [Loss, StrOptions(set(REGRESSION))],
+        "log": ["boolean"],
+        "weighting": [StrOptions({"ipcw"}), None],
+        "ranking": [Interval(Real, 0.0, None, closed="left")],
+        "cv": ["cv_object"],
+        "standardize": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        loss: Loss | str = "squared",
+        kernel: Kernel | str | Function = "rbf",
+        *,
+        log: bool = False,
+        weighting: str | None = None,
+        ranking: float = 0.0,
+        cv: Any = None,
+        null_space: NullSpace | None = None,
+        C: float | str = 1.0,
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        gram: str | Function = "auto",
+        solver: Solver | str = "auto",
+        warm_start: bool = False,
+        standardize: bool = False,
+        approximation: Approximation | str | None = None,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.log = log
+        self.weighting = weighting
+        self.ranking = ranking
+        self.cv = cv
+        self.null_space = null_space
+        self.C = C
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.gram = gram
+        self.solver = solver
+        self.warm_start = warm_start
+        self.standardize = standardize
+        self.approximation = approximation
+
+    # The problem ---------------------------------------------------------------------------------
+
+    def _scaled(self, y: Any) -> Intervals:
+        """Return what is known of the values that are fitted."""
+        known = as_intervals(y)
+        return known.log() if self.log else known
+
+    def _targets_of(self, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """Return a number a sample, remembering its interval, and weights."""
+        self._known = None
+        if y is None or (is_plain(y) and not self.log):
+            return y, sample_weight
+        known = self._scaled(y)
+        anchors, below, above = known.anchored()
+        self._known = (known, below, above)
+        if self.weighting == "ipcw":
+            time, event = known.right_censored("weighting='ipcw'")
+            unseen = kaplan_meier(time, event, reverse=True)
+            s = self._check_weights(sample_weight, len(time))
+            sample_weight = s * np.where(event, 1.0 / np.where(event, unseen.before(time), 1.0), 0)
+        return anchors, sample_weight
+
+    def _admit(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        return super()._admit(X, *self._targets_of(y, sample_weight))
+
+    def _rows(self, X: Any, y: Any, s: Any) -> Any:
+        return super()._rows(X, *self._targets_of(y, s))
+
+    def _compared(self) -> Loss:
+        return resolve(self.loss, REGRESSION)
+
+    def _loss(self) -> Loss:
+        loss = resolve(self.loss, REGRESSION)
+        return loss if self._known is None else within(loss, *self._known[1:])
+
+    def _reduced_loss(self) -> Loss:
+        if self.ranking:
+            raise ValueError("ranking compares pairs of rows, which are not looked at in passes.")
+        return self._loss()
+
+    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+        risk = super()._problem(B, K, y, c)
+        self._pairs = None
+        if not self.ranking:
+            return risk
+        known = Intervals(y, y) if self._known is None else self._known[0]
+        later, earlier = self._pairs = neighbours(known, c > 0)
+        # The difference of two values is known to exceed that of their nearer ends.
+        loss = within(resolve(self.loss, REGRESSION), 0.0, np.inf)
+        everyone = np.arange(len(y))
+        V = K.block(everyone, later) - K.block(everyone, earlier)
+        return RegularizedRisk(
+            stack([risk.loss, loss], [len(y), len(later)]),
+            extend(K, V, V[later] - V[earlier]),
+            np.concatenate([y, known.lower[later] - known.upper[earlier]]),
+            np.concatenate([c, self.ranking * c[later]]),
+            np.concatenate([B, B[later] - B[earlier]]),
+        )
+
+    def _read(self, solution: Solution) -> tuple[Array, Array]:
+        pairs = self.__dict__.pop("_pairs", None)
+        if pairs is None:
+            return solution.a, solution.b
+        (later, earlier), n = pairs, self.shape_fit_[0]
+        a, t = solution.a[:n], solution.a[n:]
+        return a + np.bincount(later, t, n) - np.bincount(earlier, t, n), solution.b
+
+    # What is left over ---------------------------------------------------------------------------
+
+    def _fit_reduced(self, X: Any, y: Any, sample_weight: Any, context: Any, warning: Any) -> None:
+        super()._fit_reduced(X, y, sample_weight, context, warning)
+        if y is None or isinstance(X, Source):
+            for name in ("residual_curve_", "event_times_"):
+                self.__dict__.pop(name, None)
+        else:
+            self._complete(X, y, sample_weight)
+
+    def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
+        known = self._scaled(y) if self._known is None else self._known[0]
+        self.__dict__.pop("_known", None)
+        n = len(known.lower)
+        if self.cv is not None:
+            f = self._left_out(X, y, sample_weight, n)
+        elif len(self.solution_.f) >= n:
+            f = self.solution_.f[:n]
+        else:
+            f = np.asarray(self._decision(X))
+        s = self._check_weights(sample_weight, n)
+        self.residual_curve_ = turnbull(known.lower - f, known.upper - f, s)
+        ends = np.unique(known.upper[np.isfinite(known.upper)])
+        self.event_times_ = np.exp(ends) if self.log else ends
+
+    def _left_out(self, X: Any, y: Any, sample_weight: Any, n: int) -> Array:
+        """Return what machines without a fold predict of it."""
+        (X, y), f = indexable(X, y), np.empty(n)
+        for train, test in check_cv(self.cv).split(np.zeros(n)):
+            machine: Self = clone(self).set_params(cv=None)
+            X_train, y_train = _safe_split(machine, X, y, train)
+            X_test, _ = _safe_split(machine, X, y, test, train)
+            s = None if sample_weight is None else np.asarray(sample_weight)[train]
+            f[test] = machine.fit(X_train, y_train, s)._decision(X_test)
+        return f
+
+    # Prediction ----------------------------------------------------------------------------------
+
+    def _back(self, values: Array) -> Array:
+        """Return targets from values of the fitted function."""
+        return np.exp(values) if self.log else values
+
+    @by_blocks
+    def predict(self, X: Any) -> Array:
+        """Evaluate the fitted function, on the scale of the targets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predicted values; times if `log`.
+        """
+        return self._back(self._decision(X))
+
+    def predict_survival_function(self, X: Any, times: ArrayLike | None = None) -> Array:
+        r"""Return the probabilities that new targets exceed given values.
+
+        .. math:: P(y > t \mid x) = S(t - f(x))
+
+        with the distribution S of the residuals, which is the same everywhere: inputs shift the
+        curve, or stretch it if `log`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+        times : array-like of shape (n_times,), optional
+            Values; ``event_times_`` by default.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_times)
+            Rows fall from one; what lies beyond all data stays above zero.
+        """
+        curve = self._curve()
+        t = np.asarray(self.event_times_ if times is None else times, dtype=np.float64)
+        if t.ndim != 1:
+            raise ValueError(f"times must be one-dimensional, got shape {t.shape}.")
+        if self.log:
+            with np.errstate(divide="ignore"):
+                t = np.log(np.maximum(t, 0.0))
+        return np.asarray(curve(t - self._decision(X)[:, None]))
+
+    def predict_quantile(self, X: Any, level: ArrayLike = 0.5) -> Array:
+        """Return values that new targets do not exceed with a probability; medians by default.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+        level : float or array-like of shape (n_levels,), default=0.5
+            Probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_levels)
+            Infinite where so much of the distribution lies beyond all data.
+        """
+        levels = np.asarray(level, dtype=np.float64)
+        if not np.all((levels > 0) & (levels < 1)):
+            raise ValueError(f"level must lie between 0 and 1, got {levels}.")
+        shift = self._curve().quantile(levels)
+        return self._back(np.add.outer(self._decision(X), shift))
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """Return intervals in which new targets lie with a probability.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+        coverage : float, default=0.9
+            The probability; half of the rest lies on either side.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Lower and upper ends; the upper ones infinite where the data do not reach.
+        """
+        rest = 0.5 * (1.0 - coverage)
+        return self.predict_quantile(X, [rest, 1.0 - rest])
+
+    def _curve(self) -> Any:
+        check_is_fitted(self)
+        if not hasattr(self, "residual_curve_"):
+            raise ValueError(
+                "rows that came in blocks left no residuals; fit arrays, or a part of the rows."
+            )
+        return self.residual_curve_
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        r"""Return the share of the squared distances that is explained.
+
+        .. math:: 1 - \frac{\sum_i s_i\, d_i(f(x_i))^2}{\min_c \sum_i s_i\, d_i(c)^2}, \qquad
+                  d_i(c) = |c - \operatorname{clip}(c, y_i^-, y_i^+)|
+
+        the coefficient of determination where all targets are known; of logarithms if `log`. For
+        the order of predictions see :func:`mercer.inspect.concordance`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Inputs.
+        y : array-like
+            Targets, in any form that ``fit`` takes.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        if is_plain(y) and not self.log:
+            return float(super().score(X, y, sample_weight))
+        known = self._scaled(y)
+        s = self._check_weights(sample_weight, _num_samples(X))
+        own = float(np.sum(s * known.distance(self._decision(X)) ** 2))
+        least = float(np.sum(s * known.distance(np.full(len(s), _centre(known, s))) ** 2))
+        if least == 0.0:
+            return float(own == 0.0)
+        return 1.0 - own / least
+
+
+def neighbours(
+    known: Intervals, live: NDArray[np.bool_]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return, for each sample that has one, the last value seen before it for certain."""
+    seen = np.flatnonzero(np.isfinite(known.upper) & live)
+    seen = seen[np.argsort(known.upper[seen], kind="stable")]
+    before = np.searchsorted(known.upper[seen], known.lower, side="left")
+    later = np.flatnonzero((before > 0) & live)
+    return later, seen[before[later] - 1]
+
+
+def _centre(known: Intervals, s: Array) -> float:
+    """Return the constant of least summed squared distance, by halving where its slope changes."""
+    ends = np.concatenate([known.lower, known.upper])
+    low, high = (float(end(ends[np.isfinite(ends)])) for end in (np.min, np.max))
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if np.sum(s * known.distance(np.full(len(s), middle))) > 0:
+            high = middle
+        else:
+            low = middle
+    return 0.5 * (low + high)
