@@ -1,0 +1,164 @@
+"""Functions at a sample: a matrix with a row a sample and a column a function, known by blocks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.kernels._pairwise import BLOCK_BYTES, Array, Data, count, row_slices, take
+from mercer.kernels.base import Kernel
+
+__all__ = ["Arranged", "Dictionary", "KernelColumns", "Table"]
+
+Indices = NDArray[np.intp]
+
+
+class Dictionary(ABC):
+    """A matrix G of m functions at n samples that a solver reads by columns.
+
+    It needs to be neither square nor symmetric. A subclass writes :meth:`columns` and
+    :meth:`price`; the whole matrix is asked for by no one.
+    """
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """``(n, m)``."""
+
+    @abstractmethod
+    def columns(self, index: Indices) -> NDArray[np.float64]:
+        """Return the columns ``G[:, index]``; the caller must not write to them.
+
+        Parameters
+        ----------
+        index : (k,) array of int
+        """
+
+    @abstractmethod
+    def price(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``G'u``, the product of every column with a vector.
+
+        Parameters
+        ----------
+        u : (n,) array
+        """
+
+
+class Table(Dictionary):
+    """A dictionary that is in memory.
+
+    Parameters
+    ----------
+    G : (n, m) array
+
+    Examples
+    --------
+    >>> Table(np.array([[1.0, 2.0], [3.0, 4.0]])).price(np.array([1.0, 1.0]))
+    array([4., 6.])
+    """
+
+    def __init__(self, G: Array) -> None:
+        self.G = np.asarray(G, dtype=np.float64)
+        if self.G.ndim != 2 or not np.all(np.isfinite(self.G)):
+            raise ValueError("a dictionary is a matrix (n, m) of finite numbers.")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.G.shape[0], self.G.shape[1]
+
+    def columns(self, index: Indices) -> NDArray[np.float64]:
+        return self.G[:, index]
+
+    def price(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(self.G.T @ u)
+
+
+class KernelColumns(Dictionary):
+    r"""The functions :math:`k(z_j, \cdot)` of some centres, computed when they are asked for.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : (n, p) points
+        The sample.
+    Z : (m, p) points, optional
+        The centres; the sample itself by default.
+    cache_bytes : int, default=200 * 2**20
+        A matrix of at most this size is computed once and kept.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> G = KernelColumns(Linear(), np.array([[1.0], [2.0]]), np.array([[3.0]]))
+    >>> G.shape, G.price(np.array([1.0, 1.0]))
+    ((2, 1), array([9.]))
+    """
+
+    def __init__(
+        self, kernel: Kernel, X: Data, Z: Data | None = None, cache_bytes: int = 200 * 2**20
+    ) -> None:
+        self.kernel, self.X, self.Z = kernel, X, X if Z is None else Z
+        self._whole: Table | None = None
+        if 8 * count(self.X) * count(self.Z) <= cache_bytes:
+            self._whole = Table(np.asarray(kernel(self.X, self.Z), dtype=np.float64))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return count(self.X), count(self.Z)
+
+    def columns(self, index: Indices) -> NDArray[np.float64]:
+        if self._whole is not None:
+            return self._whole.columns(index)
+        return np.asarray(self.kernel(self.X, take(self.Z, index)), dtype=np.float64)
+
+    def price(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self._whole is not None:
+            return self._whole.price(u)
+        live = np.flatnonzero(u)
+        points, out = take(self.X, live), np.empty(self.shape[1])
+        for part in row_slices(len(out), 8 * max(1, len(live)), BLOCK_BYTES):
+            index = np.arange(len(out))[part]
+            out[part] = np.asarray(self.kernel(take(self.Z, index), points)) @ u[live]
+        return out
+
+
+class Arranged(Dictionary):
+    r"""Combinations of the rows of another dictionary, and a few more columns: :math:`(SG, E)`.
+
+    Samples that occur twice, samples that no function reaches and linear functionals of functions
+    are rows of S; the width of a tube is a column of E.
+
+    Parameters
+    ----------
+    below : Dictionary
+        The matrix G (n, m).
+    S : (N, n) array or sparse matrix
+    E : (N, k) array, optional
+
+    Examples
+    --------
+    >>> G = Table(np.array([[1.0], [2.0]]))
+    >>> Arranged(G, np.array([[1.0, -1.0]]), np.array([[5.0]])).columns(np.array([0, 1]))
+    array([[-1.,  5.]])
+    """
+
+    def __init__(self, below: Dictionary, S: Any, E: Array | None = None) -> None:
+        self.below, self.S = below, S
+        self.E = np.zeros((S.shape[0], 0)) if E is None else np.asarray(E, dtype=np.float64)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.S.shape[0], self.below.shape[1] + self.E.shape[1]
+
+    def columns(self, index: Indices) -> NDArray[np.float64]:
+        m, index = self.below.shape[1], np.asarray(index)
+        out, own = np.empty((self.shape[0], len(index))), index < m
+        out[:, own] = self.S @ self.below.columns(index[own])
+        out[:, ~own] = self.E[:, index[~own] - m]
+        return out
+
+    def price(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.append(self.below.price(np.asarray(self.S.T @ u)), self.E.T @ u)

@@ -1,0 +1,54 @@
+"""Restricted problems of curved losses under a 1-norm, by the interior point of the functional."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.losses.base import Array
+from mercer.problems.sparse import SparseRisk
+from mercer.solvers import ConvergenceWarning, InteriorPoint, minimize
+
+__all__ = ["curved_master"]
+
+# A coefficient whose price is this far below its weight, relatively, is zero at the optimum.
+SLACK = 1e-6
+# Slopes of the walls that keep coefficients positive, in units of their weights.
+STEEP, STEEPEST = 10.0, 1e7
+
+
+def curved_master(
+    risk: SparseRisk, tol: float
+) -> Callable[[Array, NDArray[np.intp]], tuple[Array, Array, Array]]:
+    """Return the solver of restricted problems: functions to coefficients and multipliers.
+
+    Parameters
+    ----------
+    risk : SparseRisk
+    tol : float
+        Relative gap of the answers.
+    """
+    solver = InteriorPoint(tol=min(tol, 1e-6))
+    steep = STEEP
+
+    def solve(GJ: Array, J: NDArray[np.intp]) -> tuple[Array, Array, Array]:
+        nonlocal steep
+        n, k, positive = len(risk.y), len(J), risk.positive[J]
+        while True:
+            with warnings.catch_warnings():
+                # What counts is the gap over the whole dictionary, which is measured afterwards.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                found = minimize(risk.restricted(J, steep), solver)
+            a, b, u = found.b[:k], found.b[k:], found.a[:n]
+            price = GJ.T @ u / risk.weights[J]
+            # A wall that holds is not pushed as hard as it stands.
+            if steep >= STEEPEST or np.all(-price[positive] < 0.99 * steep):
+                break
+            steep *= 100.0
+        idle = np.where(positive, price, np.abs(price)) < 1.0 - SLACK
+        return np.where(idle | (positive & (a < 0)), 0.0, a), b, u
+
+    return solve

@@ -1,0 +1,237 @@
+"""Restricted linear programs of a sparse risk: some functions, and samples near kinks only."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from mercer.losses.base import Array, DualTerms
+from mercer.problems.sparse import SparseRisk
+
+__all__ = ["LinearMaster", "Master", "highs", "linear_program"]
+
+Indices = NDArray[np.intp]
+
+# Samples up to which a program sees all of them, and how many it sees at least otherwise.
+ALL, SOME = 600, 400
+# Height of the walls around coefficients while some samples are fixed, in units of the targets.
+WALL = 10.0
+# Columns up to which the simplex method is faster than an interior point with crossover.
+FEW = 60
+# Digits that HiGHS is asked for, in the units of a program whose costs and weights are near one.
+PRECISE = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
+# A coefficient smaller than this part of the largest is rounding.
+FAINT = 1e-12
+
+
+class Master(NamedTuple):
+    """The answer of a restricted problem: coefficients, and the multipliers of the samples.
+
+    ``held`` says that a coefficient was kept from growing.
+    """
+
+    a: Array
+    b: Array
+    u: Array
+    held: bool = False
+
+
+class LinearMaster:
+    r"""The dual of a restricted problem with a piecewise linear loss, as a linear program.
+
+    .. math::
+
+        \min_u \sum_i p^\pm_i u_i, \quad G_J'u = s,\; |s_j| \le w_j, \quad B'u = d,
+        \quad \text{lower} \le u \le \text{upper}
+
+    The multipliers of its rows are a and b. A sample that is far from the kinks of its loss has
+    the multiplier of the piece it lies on: only samples near a kink are variables. Where that turns
+    out wrong they become variables, and the program is solved again.
+    """
+
+    def __init__(self, risk: SparseRisk) -> None:
+        self.risk = risk
+        assert isinstance(risk.free.terms, DualTerms)
+        self.terms = risk.free.terms
+        self.f: Array = np.zeros(0)
+        self.wall = WALL
+
+    def __call__(self, GJ: Array, J: Indices) -> Master:
+        n = len(self.risk.y)
+        if n <= ALL:
+            return linear_program(self.risk, GJ, J, np.ones(n, dtype=bool), np.zeros(n))
+        near = self._guess(GJ, J) if not len(self.f) else self._near(self.f, 3 * len(J) + SOME)
+        u = self._slope(self.f)
+        while True:
+            found = linear_program(self.risk, GJ, J, near, np.where(near, 0.0, u), self.wall)
+            self.f = GJ @ found.a + self.risk.B @ found.b
+            # A sample whose price of being wrong is nothing may stay where it is.
+            wrong = np.where(near, 0.0, self._loss(found.u, self.f))
+            if np.any(wrong):
+                worst = np.argsort(-wrong, kind="stable")[: int(np.sum(near))]
+                near[worst[wrong[worst] > 0]] = True
+            elif found.held:
+                self.wall *= 10.0
+            else:
+                return found
+
+    def _guess(self, GJ: Array, J: Indices) -> NDArray[np.bool_]:
+        """Look at some of the samples for all of them, to see who is near a kink."""
+        n = len(self.risk.y)
+        some = np.sort(np.random.default_rng(n).choice(n, SOME, replace=False))
+        drawn = np.isin(np.arange(n), some)
+        found = linear_program(self.risk, GJ, J, drawn, np.zeros(n), inflate=n / SOME)
+        self.f = GJ @ found.a + self.risk.B @ found.b
+        return self._near(self.f, 3 * len(J) + SOME)
+
+    def _near(self, f: Array, many: int) -> NDArray[np.bool_]:
+        """Return which samples are nearest to a kink of their loss."""
+        t = self.terms
+        distance = np.minimum(
+            np.where(t.upper > 0, np.abs(f + t.p_pos), np.inf),
+            np.where(t.lower < 0, np.abs(f + t.p_neg), np.inf),
+        )
+        near = np.zeros(len(f), dtype=bool)
+        near[np.argpartition(distance, min(many, len(f) - 1))[:many]] = True
+        return near
+
+    def _slope(self, f: Array) -> Array:
+        """Return the multipliers of decision values that are off the kinks."""
+        t = self.terms
+        return np.where(-f > t.p_pos, t.upper, np.where(-f < t.p_neg, t.lower, 0.0))
+
+    def _loss(self, u: Array, f: Array) -> Array:
+        """Return what is lost by multipliers that are not those of the decision values."""
+        t = self.terms
+        terms = t.value(f) + t.conjugate(u) + u * f
+        return np.where(terms > 1e-12 * (1.0 + np.abs(u * f)), terms, 0.0)
+
+
+def linear_program(
+    risk: SparseRisk,
+    GJ: Array,
+    J: Indices,
+    near: NDArray[np.bool_],
+    u: Array,
+    wall: float | None = None,
+    *,
+    inflate: float = 1.0,
+) -> Master:
+    """Solve the dual for the samples ``near``, the others having the multipliers ``u``.
+
+    Where others are fixed the rows of the program may not be satisfiable: then what is missing
+    costs the height of a wall, which bounds the coefficients until the right samples are variables.
+
+    Parameters
+    ----------
+    risk : SparseRisk
+    GJ, J : ndarray of shape (n, k) and (k,)
+        The functions.
+    near : ndarray of bool of shape (n,)
+        Which samples are variables.
+    u : ndarray of shape (n,)
+        Multipliers of the others, zero for those that are variables.
+    wall : float, optional
+        What a unit that is missing in a row costs, in units of the targets.
+    inflate : float, default=1.0
+        Factor of the weights, where some samples stand for all.
+    """
+    terms, rows, k, q = risk.free.terms, np.flatnonzero(near), len(J), risk.B.shape[1]
+    assert isinstance(terms, DualTerms)
+    z = _variables(terms, rows, inflate)
+    # In units in which multipliers, and what they cost, are about one.
+    unit = float(np.max(risk.c, initial=0.0)) * inflate
+    if k and risk.radius is None:
+        unit = min(unit, float(np.max(risk.weights[J])))
+    size = float(np.max(np.abs(z.cost), initial=0.0)) or 1.0
+    P, Q = GJ[z.sample].T * z.sign, risk.B[z.sample].T * z.sign
+    w, sided = risk.weights[J] / unit, np.flatnonzero(~risk.positive[J])
+    fixed, missing = -GJ.T @ u / unit, (risk.d - risk.B.T @ u) / unit
+    box = np.column_stack([z.low, z.high]) / unit
+    if risk.radius is None:
+        # Prices are variables between minus and plus the weights, or just below them.
+        floor = np.where(risk.positive[J], -np.inf, -w)
+        cost, bounds = np.append(z.cost / size, np.zeros(k)), [box, np.column_stack([floor, w])]
+        A_eq = np.block([[P, -np.eye(k)], [Q, np.zeros((q, k))]])
+        more = {"A_eq": A_eq, "b_eq": np.append(fixed, missing)}
+    else:
+        # The largest price is a variable, and costs the radius.
+        ceiling = -risk.weights[np.append(J, J[sided])]
+        cost, bounds = np.append(z.cost, risk.radius) / size, [box, np.array([[0.0, np.inf]])]
+        more = {
+            "A_ub": np.column_stack([np.vstack([P, -P[sided]]), ceiling]),
+            "b_ub": np.append(fixed, -fixed[sided]),
+            "A_eq": np.column_stack([Q, np.zeros(q)]),
+            "b_eq": missing,
+        }
+    if wall is not None:
+        r = len(more["b_eq"])
+        more["A_eq"] = np.hstack([more["A_eq"], np.eye(r), -np.eye(r)])
+        if "A_ub" in more:
+            more["A_ub"] = np.hstack([more["A_ub"], np.zeros((len(more["b_ub"]), 2 * r))])
+        cost = np.append(cost, np.full(2 * r, wall))
+        bounds.append(np.tile([0.0, np.inf], (2 * r, 1)))
+    answer = highs(cost, k, bounds=np.vstack(bounds), **more)
+    b = -size * np.asarray(answer.eqlin.marginals)
+    if risk.radius is None:
+        a, b = b[:k], b[k:]
+    else:
+        m = -size * np.asarray(answer.ineqlin.marginals)
+        a = m[:k].copy()
+        a[sided] -= m[k:]
+    full = u.copy()
+    found = np.clip(unit * answer.x[: len(z.sample)], z.low, z.high)
+    np.add.at(full, z.sample, z.sign * found / inflate)
+    largest = float(np.max(np.abs(np.append(a, b)), initial=0.0))
+    held = wall is not None and largest >= 0.99 * wall * size
+    return Master(np.where(np.abs(a) > FAINT * largest, a, 0.0), b, full, held)
+
+
+class _Variables(NamedTuple):
+    """Multipliers as variables: one a sample, two where its conjugate has a kink at zero."""
+
+    sample: Indices
+    sign: Array
+    cost: Array
+    low: Array
+    high: Array
+
+
+def _variables(terms: DualTerms, rows: Indices, inflate: float) -> _Variables:
+    lower, upper = inflate * terms.lower[rows], inflate * terms.upper[rows]
+    p_pos, p_neg = terms.p_pos[rows], terms.p_neg[rows]
+    up = upper > 0
+    bent = up & (lower < 0) & (p_pos > p_neg)
+    return _Variables(
+        sample=np.append(rows, rows[bent]),
+        sign=np.append(np.ones(len(rows)), -np.ones(int(bent.sum()))),
+        cost=np.append(np.where(up, p_pos, p_neg), -p_neg[bent]),
+        low=np.append(np.where(bent, 0.0, lower), np.zeros(int(bent.sum()))),
+        high=np.append(upper, -lower[bent]),
+    )
+
+
+def highs(cost: Array, k: int, **constraints: Array) -> Any:
+    """Solve a linear program at a vertex; the other method of HiGHS where the first gives up.
+
+    Parameters
+    ----------
+    cost : ndarray of shape (m,)
+    k : int
+        Number of dense rows, by which the method is chosen.
+    **constraints
+        As in :func:`scipy.optimize.linprog`.
+    """
+    solve: Any = linprog
+    methods = ("highs-ds", "highs-ipm") if k <= FEW else ("highs-ipm", "highs-ds")
+    for method, options in ((methods[0], PRECISE), (methods[1], PRECISE), (methods[1], {})):
+        answer = solve(cost, method=method, options=options, **constraints)
+        if answer.status == 0:
+            return answer
+    raise ArithmeticError(
+        f"the linear program has no answer: {answer.message} Scale the inputs and targets, or "
+        "lower C."
+    )

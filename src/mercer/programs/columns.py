@@ -1,0 +1,263 @@
+r"""Sparse expansions by column generation: few functions of a large dictionary, with a certificate.
+
+A problem :class:`~mercer.problems.SparseRisk` over all functions is solved over some of them, the
+restricted master, whose multipliers u price the others by one product :math:`G'u`: a function whose
+price exceeds its weight is taken in. The objective can only fall. Multipliers shrunk until no price
+exceeds its weight are feasible for the dual of the whole problem, so that every round ends with a
+lower bound and the difference to it is an honest gap.
+
+Piecewise linear losses have linear masters, solved at a vertex by HiGHS; of the samples only those
+whose loss may have a kink at the solution enter them with a variable, the others with the slope
+they have there. Curved losses are solved by the interior point of the one functional.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.losses.base import Array
+from mercer.problems.sparse import SparseRisk
+from mercer.programs._curved import curved_master
+from mercer.programs._linear import LinearMaster, highs
+from mercer.solvers import Monitor, Progress, Solution, Status
+from mercer.solvers.base import settle
+
+__all__ = ["SparseSolution", "generate_columns", "threshold"]
+
+Indices = NDArray[np.intp]
+
+# Functions of the first master, and the least and largest number that a round takes in.
+FIRST, LEAST, MOST = 60, 20, 100
+# A function without coefficient whose price is below this part of its weight is let go.
+FAR = 0.95
+
+
+class SparseSolution(NamedTuple):
+    """A certified minimizer, with what its dual knows.
+
+    Parameters
+    ----------
+    solution : Solution
+        Coefficients a (m,) and b (q,), objective, dual, gap, status.
+    u : ndarray of shape (n,)
+        Multipliers of the samples, feasible for the dual of the whole problem.
+    columns : ndarray of int
+        The functions of the last master, among them all with a coefficient.
+    """
+
+    solution: Solution
+    u: Array
+    columns: Indices
+
+
+def generate_columns(
+    risk: SparseRisk,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = -1,
+    max_time: float | None = None,
+    start: Indices | None = None,
+    listener: Callable[[Progress], object] | None = None,
+) -> SparseSolution:
+    r"""Minimize a sparse risk over all functions of its dictionary.
+
+    Parameters
+    ----------
+    risk : SparseRisk
+        The problem.
+    tol : float, default=1e-6
+        Largest gap between objective and lower bound, relative to one plus the objective.
+    max_iter : int, default=-1
+        Largest number of rounds, -1 for no limit.
+    max_time : float, optional
+        Seconds after which no round is begun.
+    start : ndarray of int, optional
+        Functions to begin with, those of a similar problem.
+    listener : callable, optional
+        Called with each :class:`~mercer.solvers.Progress`; a true answer stops.
+
+    Returns
+    -------
+    SparseSolution
+
+    References
+    ----------
+    K. P. Bennett, A. Demiriz, J. Shawe-Taylor, A column generation algorithm for boosting, ICML
+    2000, for linear programs of this kind; A. J. Smola, *Learning with Kernels*, TU Berlin 1998,
+    eq. (3.101).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram import Table
+    >>> from mercer.losses import Absolute
+    >>> from mercer.problems import SparseRisk
+    >>> from mercer.programs import generate_columns
+    >>> G = np.array([[1.0, 0.0, 0.9], [0.0, 1.0, 0.9]])
+    >>> risk = SparseRisk(Absolute(), Table(G), np.array([1.0, 1.0]), np.full(2, 9.0))
+    >>> found = generate_columns(risk).solution
+    >>> found.a.round(6) + 0.0, round(found.objective, 6)
+    (array([0.      , 0.      , 1.111111]), 1.111111)
+    """
+    monitor, m = Monitor(max_iter, max_time, listener), risk.G.shape[1]
+    rng = np.random.default_rng(m)
+    solve: Any = LinearMaster(risk) if risk.linear else curved_master(risk, tol)
+    J = np.empty(0, dtype=np.intp) if start is None else np.unique(start)
+    best, u_best, rounds = -np.inf, np.zeros(len(risk.y)), 0
+    GJ = risk.G.columns(J)
+    while True:
+        a, b, u = solve(GJ, J)[:3]
+        u = settle(risk.free, u)
+        f = GJ @ a + risk.B @ b
+        price = risk.G.price(u)
+        excess, bound = risk.excess(price), risk.bound(u, price)
+        if bound >= best or not rounds:
+            largest = max(1.0, float(np.max(excess, initial=0.0)))
+            best, u_best = bound, u if risk.radius is not None else u / largest
+        whole = np.zeros(m)
+        whole[J] = a
+        value = risk.value(whole, b, f)
+        gap = max(value - best, 0.0)
+        limit = 1.0 if risk.radius is None else float(np.max(excess[J], initial=0.0))
+        stop = monitor.report(rounds, value, gap, float(np.max(excess, initial=0.0) - limit))
+        rounds += 1
+        if gap <= tol * (1.0 + abs(value)):
+            status = Status.CONVERGED
+            break
+        fresh = _violators(excess, limit, J, rng)
+        if stop or not len(fresh):
+            # No function is worth taking in, so what is left of the gap is rounding in the master.
+            status = monitor.status or Status.STALLED
+            break
+        keep = (a != 0) | (excess[J] >= FAR * limit)
+        J, GJ = (
+            np.append(J[keep], fresh),
+            np.column_stack([GJ[:, keep], risk.G.columns(fresh)]),
+        )
+    solved = monitor.elapsed
+    solution = Solution(
+        a=whole,
+        b=b,
+        objective=value,
+        dual=best,
+        gap=gap,
+        violation=max(float(np.max(excess, initial=0.0)) - limit, 0.0),
+        residual=risk.free.residual(u),
+        status=status,
+        n_iter=rounds,
+        solver="column generation",
+        reason="a 1-norm of coefficients",
+        f=f,
+        times={"solve": solved, "certify": 0.0},
+        history=tuple(monitor.history),
+    )
+    return SparseSolution(solution, u_best, J)
+
+
+def _violators(excess: Array, limit: float, J: Indices, rng: np.random.Generator) -> Indices:
+    """Return functions to take in: half of them the worst, the others of all that are too dear.
+
+    The worst alone would be neighbours of each other, of which one is enough.
+    """
+    dear = excess > limit * (1.0 + 1e-9)
+    dear[J] = False
+    all_dear = np.flatnonzero(dear)
+    many = int(np.clip(len(J), FIRST if not len(J) else LEAST, MOST))
+    if len(all_dear) <= many:
+        return all_dear
+    order = all_dear[np.argsort(-excess[all_dear], kind="stable")]
+    worst, rest = order[: many // 2], order[many // 2 :]
+    share = excess[rest] - limit
+    others = rng.choice(rest, many - len(worst), replace=False, p=share / share.sum())
+    return np.append(worst, others)
+
+
+def threshold(risk: SparseRisk) -> float:
+    r"""Return the factor of the weights c up to which no function has a coefficient.
+
+    Without functions the multipliers are some :math:`u^0`, in proportion to c; all coefficients are
+    zero as long as no price :math:`|G'u^0|_j` exceeds its weight. Where multipliers are not unique,
+    at kinks of the loss, those of the lowest prices count, found by a linear program.
+
+    Parameters
+    ----------
+    risk : SparseRisk
+        The problem.
+
+    Returns
+    -------
+    float
+        Infinite if no function is ever needed.
+
+    References
+    ----------
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, sec. 3.9.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram import Table
+    >>> from mercer.losses import Hinge
+    >>> from mercer.problems import SparseRisk
+    >>> y = np.array([1.0, 1.0, -1.0])
+    >>> K = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, 0.1], [0.1, 0.1, 1.0]])
+    >>> round(1 / threshold(SparseRisk(Hinge(), Table(K), y, np.ones(3))), 9)  # max_j y_j (K y)_j
+    1.4
+    """
+    none = np.empty(0, dtype=np.intp)
+    empty = np.zeros((len(risk.y), 0))
+    if not risk.linear:
+        u = settle(risk.free, curved_master(risk, 1e-8)(empty, none)[2])
+        return _inverse(float(np.max(risk.excess(risk.G.price(u)), initial=0.0)))
+    master = LinearMaster(risk)
+    found = master(empty, none)
+    f = risk.B @ found.b
+    t = master.terms
+    scale = 1e-9 * max(1.0, float(np.max(np.abs(risk.y), initial=0.0)))
+    up, down = np.abs(f + t.p_pos) <= scale, np.abs(f + t.p_neg) <= scale
+    kinks = np.flatnonzero((up & (t.upper > 0)) | (down & (t.lower < 0)))
+    u, m = found.u.copy(), risk.G.shape[1]
+    if not len(kinks) or len(kinks) > MOST:
+        return _inverse(float(np.max(risk.excess(risk.G.price(u)), initial=0.0)))
+    low = np.where(down & (t.lower < 0), t.lower, np.where(up, 0.0, u))[kinks]
+    high = np.where(up & (t.upper > 0), t.upper, np.where(down, 0.0, u))[kinks]
+    u[kinks] = 0.0
+    # The lowest largest price over all multipliers of the kinks: rows are read as they bind.
+    base, best = risk.G.price(u) / risk.weights, np.inf
+    two_sided = ~risk.positive
+    J = np.argsort(-risk.excess(base * risk.weights), kind="stable")[:FIRST]
+    q, unit = risk.B.shape[1], float(np.max(risk.c))
+    while True:
+        P = risk.G.columns(J)[kinks].T / risk.weights[J][:, None]
+        other = two_sided[J]
+        rest = {
+            "A_eq": np.hstack([risk.B[kinks].T, np.zeros((q, 1))]),
+            "b_eq": (risk.d - risk.B.T @ u) / unit,
+        }
+        answer = highs(
+            np.append(np.zeros(len(kinks)), 1.0),
+            len(kinks),
+            A_ub=np.column_stack([np.vstack([P, -P[other]]), -np.ones(len(J) + other.sum())]),
+            b_ub=np.append(-base[J], base[J][other]) / unit,
+            bounds=np.vstack([np.column_stack([low, high]) / unit, [0.0, np.inf]]),
+            **(rest if q else {}),
+        )
+        z = u.copy()
+        z[kinks] = unit * answer.x[:-1]
+        excess = risk.excess(risk.G.price(z))
+        best = min(best, float(np.max(excess, initial=0.0)))
+        if best <= unit * answer.x[-1] * (1.0 + 1e-7) + 1e-300 or len(J) == m:
+            return _inverse(best)
+        worst = np.argsort(-excess, kind="stable")[:FIRST]
+        grown = np.union1d(J, worst)
+        if len(grown) == len(J):
+            return _inverse(best)
+        J = grown
+
+
+def _inverse(price: float) -> float:
+    return np.inf if price <= 0 else 1.0 / price

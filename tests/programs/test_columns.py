@@ -1,0 +1,240 @@
+"""Sparse expansions against a conic solver, and what their certificates say."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from mercer.gram import Arranged, KernelColumns, Table
+from mercer.kernels import Gaussian
+from mercer.losses import (
+    Absolute,
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    Pinball,
+    Squared,
+    SquaredHinge,
+)
+from mercer.problems import SparseRisk
+from mercer.programs import _linear, generate_columns, threshold
+from mercer.programs import columns as engine
+from mercer.solvers import InteriorPoint, Status, minimize
+
+TOL = 1e-7
+
+
+@pytest.fixture(autouse=True)
+def small_rounds(monkeypatch):
+    """Let small dictionaries take several rounds."""
+    monkeypatch.setattr(engine, "FIRST", 5)
+    monkeypatch.setattr(engine, "LEAST", 4)
+
+
+def sample(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, (n, 2))
+    y = np.sinc(X[:, 0]) * np.cos(X[:, 1]) + 0.1 * rng.normal(size=n)
+    return X, y, np.where(y > np.median(y), 1.0, -1.0), rng.uniform(0.5, 1.5, n)
+
+
+CONIC = {
+    "absolute": (Absolute(), lambda y, f: cp.abs(y - f)),
+    "tube": (EpsilonInsensitive(0.1), lambda y, f: cp.pos(cp.abs(y - f) - 0.1)),
+    "quantile": (Pinball(0.3), lambda y, f: cp.maximum(0.3 * (y - f), -0.7 * (y - f))),
+    "hinge": (Hinge(), lambda y, f: cp.pos(1 - cp.multiply(y, f))),
+    "squared": (Squared(), lambda y, f: 0.5 * cp.square(y - f)),
+    "huber": (Huber(0.2), lambda y, f: 0.5 * cp.huber(y - f, 0.2)),
+    "squared hinge": (SquaredHinge(), lambda y, f: 0.5 * cp.square(cp.pos(1 - cp.multiply(y, f)))),
+    "logistic": (Logistic(), lambda y, f: cp.logistic(-cp.multiply(y, f))),
+}
+LABELS = {"hinge", "squared hinge", "logistic"}
+LINEAR = ["absolute", "tube", "quantile", "hinge"]
+
+
+def conic(name, G, y, c, B, w, positive, radius=None):
+    a, b = cp.Variable(G.shape[1]), cp.Variable(B.shape[1])
+    loss = c @ CONIC[name][1](y, G @ a + B @ b)
+    norm = w @ cp.abs(a)
+    held = [a[np.flatnonzero(positive)] >= 0] if np.any(positive) else []
+    if radius is None:
+        problem = cp.Problem(cp.Minimize(norm + loss), held)
+    else:
+        problem = cp.Problem(cp.Minimize(loss), [*held, norm <= radius])
+    return problem.solve(solver=cp.CLARABEL)
+
+
+def problem(name, C=2.0, positive=False, q=1, n=40, seed=0):
+    X, y, labels, s = sample(n, seed)
+    # Neither square nor symmetric, with weights: any dictionary will do.
+    G = np.random.default_rng(seed + 1).normal(size=(n, 50)) * 0.3
+    G[:, :n] += Gaussian(0.7)(X, X[:50])
+    w = np.random.default_rng(seed).uniform(0.5, 2.0, 50)
+    signs = np.full(50, positive)
+    signs[::5] = False
+    target = labels if name in LABELS else y
+    B = np.column_stack([np.ones(n), X[:, 0]])[:, :q]
+    return SparseRisk(CONIC[name][0], Table(G), target, C * s, B, None, w, signs)
+
+
+@pytest.mark.parametrize("name", CONIC)
+@pytest.mark.parametrize(("positive", "q"), [(False, 2), (True, 1), (False, 0)])
+def test_agrees_with_a_conic_solver(name, positive, q):
+    risk = problem(name, positive=positive, q=q)
+    found = generate_columns(risk, tol=TOL)
+    s = found.solution
+    expected = conic(name, risk.G.G, risk.y, risk.c, risk.B, risk.weights, risk.positive)
+    assert s.status is Status.CONVERGED
+    # The conic solver stops at relative gaps of 1e-8, the exponential cone at a hundred times that.
+    assert s.objective == pytest.approx(expected, abs=1e-6 * (1 + expected))
+    assert s.objective - s.dual <= TOL * (1 + s.objective)
+    assert np.all(s.a[risk.positive] >= 0)
+    # The multipliers are feasible for the whole dictionary, and prove the bound by themselves.
+    price = risk.G.G.T @ found.u
+    assert np.max(risk.excess(price)) <= 1 + 1e-12
+    assert -risk.free.conjugate(found.u) == pytest.approx(s.dual, rel=1e-12)
+    assert np.max(np.abs(risk.B.T @ found.u), initial=0.0) <= 1e-9 * np.sum(np.abs(found.u))
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_vertices_are_sparse_and_complementary(name):
+    risk = problem(name, C=5.0)
+    found = generate_columns(risk, tol=TOL)
+    s, u = found.solution, found.u
+    # At a vertex of the dual as many multipliers are off their bounds as there are tight prices;
+    # so there are at most as many coefficients as samples on a kink of their loss.
+    terms = risk.free.terms
+    kinks = np.minimum(np.abs(s.f + terms.p_pos), np.abs(s.f + terms.p_neg)) < 1e-6
+    assert np.count_nonzero(s.a) + risk.B.shape[1] <= np.count_nonzero(kinks)
+    price = risk.G.G.T @ u / risk.weights
+    tight = s.a != 0
+    # Complementary: these products are terms of the gap, none of them negative.
+    assert np.sum(risk.weights * np.abs(s.a) * (1 - np.sign(s.a) * price)) <= s.gap + 1e-12
+    assert np.all(np.sign(price[tight]) == np.sign(s.a[tight]))
+
+
+def test_objective_falls_from_round_to_round():
+    risk = problem("tube", C=20.0)
+    history = generate_columns(risk, tol=TOL).solution.history
+    objectives = [line.objective for line in history]
+    assert len(objectives) > 2
+    assert np.all(np.diff(objectives) <= 1e-9 * objectives[0])
+
+
+@pytest.mark.parametrize("name", CONIC)
+def test_collapse_threshold(name):
+    risk = problem(name, C=1.0)
+    factor = threshold(risk)
+
+    def support(t):
+        c = t * factor * risk.c
+        near = SparseRisk(risk.loss, risk.G, risk.y, c, risk.B, None, risk.weights, risk.positive)
+        return np.count_nonzero(generate_columns(near, tol=1e-9).solution.a)
+
+    assert support(0.99) == 0
+    assert support(1.02) > 0
+
+
+def test_collapse_of_the_classifier_without_threshold_is_the_printed_formula():
+    X, _, y, _ = sample()
+    K = Gaussian(0.7)(X)
+    risk = SparseRisk(Hinge(), Table(K * y), y, np.ones(len(y)), positive=np.ones(len(y), bool))
+    assert 1 / threshold(risk) == pytest.approx(np.max(y * (K @ y)), rel=1e-12)
+
+
+def test_scale_of_the_dictionary_is_a_scale_of_the_weights():
+    risk = problem("tube")
+    one = generate_columns(risk, tol=TOL).solution
+    scaled = SparseRisk(
+        risk.loss, Table(3.0 * risk.G.G), risk.y, risk.c, risk.B, None, 3.0 * risk.weights
+    )
+    other = generate_columns(scaled, tol=TOL).solution
+    # Both objectives are within the relative gap of the same optimum.
+    assert other.objective == pytest.approx(one.objective, rel=2 * TOL)
+    assert np.allclose(3.0 * other.a, one.a, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("positive", [False, True])
+def test_a_bound_on_the_norm(name, positive):
+    free = problem(name, positive=positive, q=1)
+    risk = SparseRisk(
+        free.loss, free.G, free.y, free.c, free.B, None, free.weights, free.positive, radius=0.7
+    )
+    found = generate_columns(risk, tol=TOL)
+    s = found.solution
+    expected = conic(name, free.G.G, free.y, free.c, free.B, free.weights, free.positive, 0.7)
+    assert s.status is Status.CONVERGED
+    assert s.objective == pytest.approx(expected, abs=1e-6 * (1 + expected))
+    assert risk.norm(s.a) <= 0.7 * (1 + 1e-9)
+    with pytest.raises(ValueError, match="solve it as a program"):
+        risk.restricted(np.arange(3))
+
+
+def test_it_is_the_one_functional_without_a_kernel():
+    """The functional's own interior point, over all functions at once, certifies the same value."""
+    risk = problem("tube", positive=True)
+    whole = minimize(risk.restricted(np.arange(50)), InteriorPoint(tol=1e-7))
+    assert generate_columns(risk, tol=TOL).solution.objective == pytest.approx(
+        whole.objective, rel=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "radius"), [("tube", None), ("hinge", None), ("absolute", None), ("hinge", 0.5)]
+)
+def test_only_samples_near_kinks_are_variables(name, radius, monkeypatch):
+    """Row generation takes another way to the same vertex value."""
+    risk = problem(name, C=3.0, n=300)
+    risk = SparseRisk(risk.loss, risk.G, risk.y, risk.c, risk.B, radius=radius)
+    whole = generate_columns(risk, tol=TOL).solution
+    monkeypatch.setattr(_linear, "ALL", 50)
+    monkeypatch.setattr(_linear, "SOME", 30)
+    rows = []
+    solve = _linear.linear_program
+
+    def watched(risk, GJ, J, near, *rest, **more):
+        rows.append(np.sum(near))
+        return solve(risk, GJ, J, near, *rest, **more)
+
+    monkeypatch.setattr(_linear, "linear_program", watched)
+    part = generate_columns(risk, tol=TOL).solution
+    assert part.status is Status.CONVERGED
+    assert part.objective == pytest.approx(whole.objective, rel=2 * TOL)
+    assert max(rows) < 300
+
+
+def test_dictionaries_agree_with_their_matrix():
+    X, _, _, u = sample(30)
+    Z = X[:7]
+    K = Gaussian(0.7)(X, Z)
+    index = np.array([5, 2])
+    held, lazy = KernelColumns(Gaussian(0.7), X, Z), KernelColumns(Gaussian(0.7), X, Z, 0)
+    S = np.random.default_rng(0).normal(size=(12, 30))
+    E = np.ones((12, 2))
+    whole = np.hstack([S @ K, E])
+    arranged = Arranged(lazy, S, E)
+    for G, matrix, v in [(held, K, u), (lazy, K, u), (arranged, whole, u[:12])]:
+        assert G.shape == matrix.shape
+        assert np.allclose(G.columns(index), matrix[:, index], rtol=1e-13, atol=1e-14)
+        assert np.allclose(G.price(v), matrix.T @ v, rtol=1e-12)
+    assert np.allclose(arranged.columns(np.array([8, 0])), whole[:, [8, 0]])
+    with pytest.raises(ValueError, match="finite"):
+        Table(np.array([[np.nan]]))
+
+
+def test_what_cannot_be_is_refused():
+    risk = problem("tube")
+    with pytest.raises(ValueError, match="positive numbers"):
+        SparseRisk(risk.loss, risk.G, risk.y, risk.c, weights=np.zeros(50))
+    with pytest.raises(ValueError, match="radius"):
+        SparseRisk(risk.loss, risk.G, risk.y, risk.c, radius=0.0)
+
+
+def test_stops_where_it_is_told():
+    risk = problem("tube", C=20.0)
+    assert generate_columns(risk, max_iter=1).solution.status is Status.MAX_ITER
+    stopped = generate_columns(risk, listener=lambda line: line.iteration == 1).solution
+    assert stopped.status is Status.STOPPED
+    again = generate_columns(risk, start=generate_columns(risk).columns).solution
+    assert again.n_iter == 1
