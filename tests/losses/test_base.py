@@ -241,4 +241,6 @@ def test_losses_compare_by_value():
 def test_every_loss_of_the_package_has_a_case():
     exported = {getattr(room, name) for name in room.__all__}
     concrete = {x for x in exported if isclass(x) and issubclass(x, Loss) and not isabstract(x)}
+    # Made of functions or of other losses, these have tests of their own.
+    concrete -= {room.Custom, room.Several}
     assert concrete == {type(loss) for loss in REGRESSION + CLASSIFICATION}

@@ -274,8 +274,8 @@ class KernelMachine(CallbackSupportMixin, Reducible):  # type: ignore[misc]
 
     def _check_loss(self, loss: Loss, n: int) -> Loss:
         """Refuse parameters given per sample for another number of samples."""
-        for name, value in loss.get_params().items():
-            if np.ndim(value) and np.shape(value) != (n,):
+        for name, value in loss.per_sample().items():
+            if np.shape(value) != (n,):
                 raise ValueError(
                     f"{name} of {type(loss).__name__} has shape {np.shape(value)}; give one "
                     f"number, or one per sample: ({n},)"

@@ -12,6 +12,7 @@ from mercer.losses.base import (
 )
 from mercer.losses.classification import Hinge, HuberHinge, Logistic, SquaredHinge
 from mercer.losses.custom import Custom
+from mercer.losses.density import NoiseDensity, density_from_loss, loss_from_density
 from mercer.losses.interval import Interval, IntervalResidual, within
 from mercer.losses.log_cosh import LogCosh
 from mercer.losses.power import PiecewisePolynomial, Polynomial
@@ -26,7 +27,6 @@ from mercer.losses.regression import (
 )
 from mercer.losses.several import Several
 from mercer.losses.stacked import stack
-from mercer.losses.wall import LinearWall
 
 __all__ = [
     "Absolute",
@@ -41,11 +41,11 @@ __all__ = [
     "HuberHinge",
     "Interval",
     "IntervalResidual",
-    "LinearWall",
     "LogCosh",
     "Logistic",
     "Loss",
     "MarginLoss",
+    "NoiseDensity",
     "PiecewisePolynomial",
     "Pinball",
     "Polynomial",
@@ -56,6 +56,8 @@ __all__ = [
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
     "WeightedLosses",
+    "density_from_loss",
+    "loss_from_density",
     "stack",
     "within",
 ]

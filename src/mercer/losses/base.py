@@ -89,6 +89,14 @@ class Loss(Params, ABC):
             lower, upper = np.where(c > 0, -c * high, 0.0), np.where(c > 0, -c * low, 0.0)
         return _Weighted(self, y, c, lower, upper)
 
+    def parts(self) -> list[tuple[Loss, float | Array]]:
+        """Return losses and weights of which this is the sum, if it has to be taken apart."""
+        return [(self, 1.0)]
+
+    def per_sample(self) -> dict[str, Array]:
+        """Return the parameters that have one entry per sample, by name."""
+        return {name: value for name, value in self.get_params().items() if np.ndim(value)}
+
     def take(self, index: NDArray[np.intp]) -> Self:
         """Restrict per-sample parameters to the samples ``index``."""
         params: dict[str, Any] = {

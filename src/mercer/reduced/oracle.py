@@ -169,44 +169,38 @@ def held_out(X: Any, seed: int, share: float) -> NDArray[np.bool_]:
     return fingerprints(X, seed + 1) < np.uint64(share * 2.0**64)
 
 
-def loss_of(loss: Loss, block: Block, rows: Any = None) -> Loss:
-    """Return the loss of a block of rows, its parameters as columns where each row has its own."""
-    params = loss.get_params(deep=False)
-    if not any(np.ndim(value) == 1 for value in params.values()):
-        return loss
-    rows = slice(block.start, block.start + block.n) if rows is None else rows
+def _replaced(loss: Loss, pick: Callable[[Any], Any]) -> Loss:
+    """Return a loss with some of its parameters in place of all, and of losses inside of it."""
     return type(loss)(
         **{
-            name: np.asarray(value)[rows, None] if np.ndim(value) == 1 else value
-            for name, value in params.items()
+            name: _replaced(value, pick) if isinstance(value, Loss) else pick(value)
+            for name, value in loss.get_params(deep=False).items()
         }
     )
+
+
+def loss_of(loss: Loss, block: Block, rows: Any = None) -> Loss:
+    """Return the loss of a block of rows, its parameters as columns where each row has its own."""
+    if not any(np.ndim(value) == 1 for value in loss.per_sample().values()):
+        return loss
+    rows = slice(block.start, block.start + block.n) if rows is None else rows
+    return _replaced(loss, lambda x: np.asarray(x)[rows, None] if np.ndim(x) == 1 else x)
 
 
 def rows_of(loss: Loss, rows: slice) -> Loss:
     """Return the loss of some of the rows of a block, where each has parameters of its own."""
-    params = loss.get_params(deep=False)
-    if not any(np.ndim(value) == 2 and np.shape(value)[0] > 1 for value in params.values()):
+    params = loss.get_params().values()
+    if not any(np.ndim(value) == 2 and np.shape(value)[0] > 1 for value in params):
         return loss
-    return type(loss)(
-        **{
-            name: np.asarray(value)[rows] if np.ndim(value) == 2 and len(value) > 1 else value
-            for name, value in params.items()
-        }
-    )
+    return _replaced(loss, lambda x: np.asarray(x)[rows] if np.ndim(x) == 2 and len(x) > 1 else x)
 
 
 def columns_of(loss: Loss, columns: NDArray[np.intp]) -> Loss:
     """Return the loss of some of the problems, where each has parameters of its own."""
-    params = loss.get_params(deep=False)
-    if not any(np.ndim(value) == 2 and np.shape(value)[1] > 1 for value in params.values()):
+    params = loss.get_params().values()
+    if not any(np.ndim(value) == 2 and np.shape(value)[1] > 1 for value in params):
         return loss
-    return type(loss)(
-        **{
-            name: np.asarray(value)[:, columns] if np.ndim(value) == 2 else value
-            for name, value in params.items()
-        }
-    )
+    return _replaced(loss, lambda x: np.asarray(x)[:, columns] if np.ndim(x) == 2 else x)
 
 
 class Rounded:

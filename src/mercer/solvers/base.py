@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mercer._params import Params
 from mercer.losses.base import Array
 from mercer.problems.risk import Certificate, RegularizedRisk
+from mercer.problems.several import fold, unfold
 
 __all__ = [
     "ConvergenceWarning",
@@ -388,6 +389,14 @@ def minimize_together(
     """
     starts = [None] * len(risks) if starts is None else starts
     listeners = [None] * len(risks) if listeners is None else listeners
+    copies = [unfold(risk) for risk in risks]
+    if any(copy is not risk for copy, risk in zip(copies, risks, strict=True)):
+        # The value of the copies is that of the sum, and so is every bound on it.
+        found = minimize_together(copies, solver, listeners=listeners, warning=warning)
+        return [
+            replace(solution, a=fold(risk, solution.a), f=solution.f[: risk.n])
+            for risk, solution in zip(risks, found, strict=True)
+        ]
     chosen, reason = solver.choose(risks[0])
     for risk in risks:
         if missing := chosen.refuses(risk):
