@@ -20,8 +20,10 @@ from mercer.estimators._expansion import Array
 from mercer.estimators._one_vs_rest import OneVsRest
 from mercer.estimators._outputs import Outputs
 from mercer.estimators.base import KernelMachine
+from mercer.gram.base import Gram
 from mercer.kernels._pairwise import take
 from mercer.kernels.base import Kernel
+from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.losses.regression import Squared
@@ -45,7 +47,7 @@ CONSTRAINTS: dict[str, Any] = {
         list,
         tuple,
     ],
-    "kernel": [*KernelMachine._parameter_constraints["kernel"], dict],
+    "kernel": [StrOptions({*FREE, *NAMES} - {"precomputed"}), callable, dict],
     "categorical": ["array-like", None],
     "tune": [StrOptions({"weights", "widths"}), None],
 }
@@ -58,6 +60,23 @@ class Additive(KernelMachine):
     categorical: Any
     tune: Any
 
+    # What is settled with the kernel is held in one place, which copies of the machine share.
+
+    def _make_gram(self, X: Any) -> Gram:
+        self._held: dict[str, Any] = {}
+        K = super()._make_gram(X)
+        self.terms_: list[Term] = self._held["terms"]
+        return K
+
+    def _settle_on(self, *sample: Any) -> None:
+        self._held = {}
+        super()._settle_on(*sample)
+        self.terms_ = self._held["terms"]
+
+    @property
+    def _squared_weight(self) -> float | None:  # type: ignore[override]
+        return self._held.get("C")
+
     def _resolved(self, X: Any) -> Kernel:
         names = getattr(self, "feature_names_in_", None)
         terms = read_components(
@@ -68,10 +87,9 @@ class Additive(KernelMachine):
             None if names is None else list(names),
             named_kernel(self),
         )
-        self._squared_weight = None
         if self.tune is not None:
             terms = self._tuned(terms, X)
-        self.terms_ = terms
+        self._held["terms"] = terms
         return reduce(add, [term.weighted for term in terms])
 
     def _tuned(self, terms: list[Term], X: Any) -> list[Term]:
@@ -84,7 +102,7 @@ class Additive(KernelMachine):
         found = tune_terms(terms, X, Y, columns, s, self.tune == "widths")
         C = max(term.weight for term in found) if self._free_C else self._weight()
         if self._free_C:
-            self._squared_weight = C
+            self._held["C"] = C
         return [replace(term, weight=term.weight / C) for term in found]
 
     def _fit_reduced(
