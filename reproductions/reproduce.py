@@ -51,6 +51,9 @@ EXPERIMENTS = (
     "stability",
     "table_8_2",
     "sparsifiers",
+    "mackey_glass",
+    "santa_fe_d",
+    "adaptive_margin_table",
 )
 """The modules, in the order of the page."""
 
