@@ -19,10 +19,13 @@ from mercer import (
     KernelLogisticRegression,
     KernelRegressor,
     LeaveOneOutSVC,
+    MissingInputClassifier,
+    MissingInputRegressor,
     NuSVC,
     NuSVR,
     Nystrom,
     OneClassSVM,
+    QuantileBand,
     QuantileSVR,
     RandomFeatures,
     RobustLSSVR,
@@ -52,7 +55,7 @@ DEFAULT = [
     *(RobustLSSVR(c=1.0), RobustLSSVR(method="bisquare", c=1.0)),
     *(LSSVR(), LSSVC(), LSSVC(codes="one-vs-one", decoding="hamming")),
     *(LSSVRCV(budget=2), LSSVCCV(budget=2)),
-    *(SupportVectorTube(), SupportVectorTube(exceptions=5)),
+    *(SupportVectorTube(), SupportVectorTube(exceptions=5), QuantileBand()),
 ]
 
 # A kernel whose width does not depend on the sample, and three digits beyond the seven that the
@@ -174,11 +177,24 @@ def test_among_few_functions(estimator, check):
     check(estimator)
 
 
+# Machines for rows with gaps; what they do with gaps is tested beside them.
+GAPS = [
+    *(MissingInputRegressor(), MissingInputClassifier()),
+    *(MissingInputRegressor(strategy="worst"), MissingInputClassifier(strategy="worst")),
+]
+
+
+@parametrize_with_checks(GAPS, expected_failed_checks=lambda machine: WEIGHTS)
+def test_machines_for_gaps(estimator, check):
+    check(estimator)
+
+
 @pytest.mark.parametrize("check", WEIGHTS)
 @pytest.mark.parametrize(
     "machine",
     [
         *(SVC(**GIVEN), NuSVC(nu=0.1, **GIVEN), SVR(**GIVEN), NuSVR(**GIVEN)),
+        MissingInputRegressor(**GIVEN),
         # With a centre for every different row.
         LSSVR(**GIVEN, approximation=Nystrom(60)),
         KernelLogisticRegression(**GIVEN, approximation=Nystrom(60)),

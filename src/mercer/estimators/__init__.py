@@ -11,6 +11,7 @@ from mercer.estimators.adaptive_margin import (
     adaptive_margin_path,
 )
 from mercer.estimators.additive import AdditiveClassifier, AdditiveRegressor, Component
+from mercer.estimators.band import QuantileBand
 from mercer.estimators.censored import CensoredRegressor
 from mercer.estimators.errors import estimate_errors
 from mercer.estimators.forecasting import Backtest, Forecaster
@@ -75,6 +76,7 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "QuantileBand",
     "QuantileSVR",
     "RegularizationNetwork",
     "RobustLSSVR",

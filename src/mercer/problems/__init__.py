@@ -1,6 +1,7 @@
 """The functional, written down."""
 
 from mercer.problems.box_qp import BoxQP
+from mercer.problems.joint import ordered, ordered_back
 from mercer.problems.nu import (
     Machine,
     nu_classification,
@@ -32,6 +33,8 @@ __all__ = [
     "nu_regression",
     "nu_regression_back",
     "one_class",
+    "ordered",
+    "ordered_back",
     "tube",
     "tube_back",
     "unfold",

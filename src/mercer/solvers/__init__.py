@@ -16,6 +16,7 @@ from mercer.solvers.base import (
 from mercer.solvers.conjugate_gradient import ConjugateGradient
 from mercer.solvers.direct import Direct
 from mercer.solvers.interior_point import InteriorPoint
+from mercer.solvers.joint import Ordered, order
 from mercer.solvers.newton import Newton
 from mercer.solvers.reweighting import Reweighting
 from mercer.solvers.shaped import Conflict, Satisfied, satisfy
@@ -33,6 +34,7 @@ __all__ = [
     "InteriorPoint",
     "Monitor",
     "Newton",
+    "Ordered",
     "Progress",
     "Reweighting",
     "Satisfied",
@@ -44,6 +46,7 @@ __all__ = [
     "join",
     "minimize",
     "minimize_together",
+    "order",
     "satisfy",
     "tube_path",
 ]

@@ -1,0 +1,352 @@
+"""Several quantiles or expectiles in one fit, which do not cross."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_array, column_or_1d
+
+from mercer import gram as grams
+from mercer.data.base import Block
+from mercer.estimators._expansion import Array, Function
+from mercer.estimators._reduced import by_blocks
+from mercer.estimators.base import EarlyStop, KernelMachine
+from mercer.gram.base import Gram
+from mercer.kernels.base import Kernel
+from mercer.losses.base import Loss
+from mercer.losses.regression import Expectile, Pinball
+from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.base import Approximation
+from mercer.reduced.census import Census
+from mercer.reduced.passes import Passes
+from mercer.reduced.solve import Reduced, Task
+from mercer.reduced.targets import Targets, Values
+from mercer.regularizers.null_space import NullSpace
+from mercer.solvers import SMO, Solution, Solver
+from mercer.solvers.joint import Ordered, order
+
+__all__ = ["QuantileBand"]
+
+LOSSES: dict[str, type[Pinball] | type[Expectile]] = {"quantile": Pinball, "expectile": Expectile}
+
+
+@dataclass
+class _Repeated:
+    """The target of a row, once for every function."""
+
+    k: int
+
+    def __call__(self, block: Block) -> tuple[Array, Array]:
+        Y, s = Values(1)(block)
+        return np.repeat(Y, self.k, axis=1), s
+
+
+class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
+    r"""Several conditional quantiles, or expectiles, in one convex problem in which none cross.
+
+    .. math::
+
+        \min_{f_1, \dots, f_m} \sum_k \tfrac12 \|f_k\|^2
+        + C \sum_{k,i} s_i\, \rho_{\tau_k}(y_i - f_k(x_i) - b_k), \qquad
+        f_1 + b_1 \le f_2 + b_2 \le \dots
+
+    with the order kept at every sample and wherever else it is asked for. Functions that would not
+    cross anyway are those of :class:`QuantileSVR`, to the last digit; others borrow from their
+    neighbours. At new points the values are sorted, which moves them further only where the order
+    still fails between the points, and then towards the truth.
+
+    Parameters
+    ----------
+    quantiles : sequence of float, default=(0.05, 0.5, 0.95)
+        Levels :math:`\tau` in (0, 1), ascending.
+    kind : {"quantile", "expectile"}, default="quantile"
+        The pinball loss, or the tilted square.
+    kernel, degree, gamma, coef0, tol, cache_size, verbose, max_iter :
+        As in :class:`SVR`.
+    C : float or "auto", default=1.0
+        Weight of the summed losses against the penalties; "auto" as in :class:`SVR`.
+    points : int or array-like of shape (n_points, n_features), optional
+        Further points at which the order is kept, or how many to draw half-way between samples.
+    random_state : int, RandomState instance or None, default=None
+        By which they are drawn.
+    null_space, max_time, gram, solver, warm_start, standardize :
+        As in :class:`SVR`.
+    approximation : Approximation, "auto" or None
+        As in :class:`SVR`, for large samples: functions are then fitted together, and kept in
+        order by sorting their values only.
+
+    Attributes
+    ----------
+    quantiles_ : ndarray of shape (m,)
+    crossing_ : float
+        By how much functions would cross at the points if they were fitted one by one; not positive
+        if they would not.
+    n_constraints_ : int
+        Differences of functions at points that took part.
+    support_, support_vectors_, dual_coef_, intercept_, solution_ :
+        As in :class:`SVR`, with a row or an entry for every function. Numbers in ``support_`` from
+        the size of the sample on are those of further points.
+
+    See Also
+    --------
+    mercer.IntervalRegressor : Intervals with a guarantee for finite samples, from such bands.
+
+    References
+    ----------
+    I. Takeuchi, Q. Le, T. Sears and A. Smola (2006), Nonparametric quantile estimation, JMLR 7,
+    sec. 3.2 on crossing; V. Chernozhukov, I. Fernandez-Val and A. Galichon (2010), Quantile and
+    probability curves without crossing, Econometrica 78, on sorting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import QuantileBand
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 1, (200, 1))
+    >>> y = X[:, 0] + (0.1 + X[:, 0]) * rng.normal(size=200)
+    >>> band = QuantileBand((0.1, 0.5, 0.9), C=1.0).fit(X, y)
+    >>> Q = band.predict_quantiles(X)
+    >>> bool(np.all(np.diff(Q, axis=1) >= 0)), np.mean(y[:, None] <= Q, axis=0).round(1)
+    (True, array([0.1, 0.5, 0.9]))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **KernelMachine._parameter_constraints,
+        "quantiles": ["array-like"],
+        "kind": [StrOptions(set(LOSSES))],
+        "points": [Interval(Integral, 0, None, closed="left"), "array-like", None],
+        "random_state": ["random_state"],
+        "standardize": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        quantiles: Any = (0.05, 0.5, 0.95),
+        *,
+        kind: str = "quantile",
+        kernel: Kernel | str | Function = "rbf",
+        C: float | str = 1.0,
+        points: Any = None,
+        random_state: Any = None,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        null_space: NullSpace | None = None,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        gram: str | Function = "auto",
+        solver: Solver | str = "auto",
+        warm_start: bool = False,
+        standardize: bool = False,
+        approximation: Approximation | str | None = None,
+    ) -> None:
+        self.quantiles = quantiles
+        self.kind = kind
+        self.kernel = kernel
+        self.C = C
+        self.points = points
+        self.random_state = random_state
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.null_space = null_space
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.gram = gram
+        self.solver = solver
+        self.warm_start = warm_start
+        self.standardize = standardize
+        self.approximation = approximation
+
+    # What is declared -----------------------------------------------------------------------------
+
+    def _encode(self, y: Any) -> tuple[Array, float]:
+        levels = np.asarray(self.quantiles, dtype=np.float64)
+        if levels.ndim != 1 or not len(levels) or np.any(np.diff(levels) <= 0):
+            raise ValueError(f"quantiles must ascend, got {self.quantiles!r}.")
+        if not (levels[0] > 0 and levels[-1] < 1):
+            raise ValueError(f"quantiles must lie between 0 and 1, got {self.quantiles!r}.")
+        self.quantiles_ = levels
+        return column_or_1d(y, warn=True).astype(np.float64, copy=False), 1.0
+
+    def _n_problems(self) -> int:
+        return len(self.quantiles)
+
+    def _losses(self) -> list[Loss]:
+        return [LOSSES[self.kind](float(level)) for level in self.quantiles_]
+
+    def _compared(self) -> Loss:
+        return LOSSES[self.kind](0.5)
+
+    def _lay_out(self, X: Any, y: Any, s: Array) -> tuple[Gram, Array]:
+        K, B = super()._lay_out(X, y, s)
+        Z = self._further(X)
+        self._points: Any = X if Z is None else np.concatenate([X, Z])
+        if Z is not None:
+            self._all = (grams.make(self.kernel_, self._points), self.null_space_(self._points))
+        else:
+            self._all = (K, B)
+        return K, B
+
+    def _further(self, X: Any) -> Array | None:
+        """Return further points at which functions are to keep their order."""
+        if self.points is None or (isinstance(self.points, Integral) and self.points == 0):
+            return None
+        if self._function or self._precomputed or self._objects or self._sparse:
+            raise ValueError("points need a Kernel of dense features; use points=None.")
+        if isinstance(self.points, Integral):
+            rng = check_random_state(self.random_state)
+            i, j = rng.randint(len(X), size=(2, int(self.points)))
+            return np.asarray(0.5 * (X[i] + X[j]))
+        Z = check_array(self.points, dtype=np.float64)
+        if Z.shape[1] != X.shape[1]:
+            raise ValueError(f"points have {Z.shape[1]} features, the sample has {X.shape[1]}.")
+        return np.asarray(Z)
+
+    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
+        return [
+            (f"level {level:g}", RegularizedRisk(loss, K, y, c, B))
+            for level, loss in zip(self.quantiles_, self._losses(), strict=True)
+        ]
+
+    def _minimize(self, problems: Any, context: Any) -> list[Solution]:
+        apart = super()._minimize(problems, context)
+        risk, (K, B) = problems[0][1], self._all
+        found = order(
+            K,
+            risk.y,
+            risk.c,
+            self._losses(),
+            B,
+            apart,
+            self._joint_solver(),
+            tol=self.tol,
+            warning=EarlyStop,
+        )
+        self.crossing_, self.n_constraints_ = found.apart, len(found.crossings[0])
+        self._found: Ordered | None = found
+        del self._all
+        return [found.solution] if self.n_constraints_ else apart
+
+    def _joint_solver(self) -> Solver:
+        """Return the solver of the joint problem: decomposition unless another is asked for."""
+        if self.solver != "auto":
+            return self._make_solver()
+        return SMO(
+            tol=self.tol,
+            max_iter=self.max_iter,
+            max_time=self.max_time,
+            cache_bytes=self.cache_size * 2**20,
+        )
+
+    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
+        found = self.__dict__.pop("_found", None)
+        if found is not None:
+            X, A, b = self.__dict__.pop("_points"), found.a, found.b
+        else:
+            A, b = (np.stack([getattr(s, x) for s in solutions], axis=1) for x in "ab")
+        index = np.flatnonzero(A.any(axis=1))
+        self._store(X, index, A[index])
+        self._n_support = np.array([len(index)], dtype=np.int32)
+        self.null_space_coef_ = b.T
+        self.intercept_ = np.atleast_1d(self._intercept(self.null_space_coef_))
+        self._intercept_ = self.intercept_
+        self.n_iter_ = max(int(s.n_iter) for s in solutions)
+
+    # Among few functions --------------------------------------------------------------------------
+
+    def _reduced_loss(self) -> Loss:
+        return self._compared()
+
+    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
+        m = len(self.quantiles_)
+        return _Repeated(m), np.ones(m)
+
+    def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
+        loss = LOSSES[self.kind](self.quantiles_[None])
+        return super()._solve_reduced(replace(task, loss=loss), census, passes, how)
+
+    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
+        self.crossing_, self.n_constraints_ = np.nan, 0
+        super()._assemble_reduced(found, solutions, y)
+
+    # What it says ---------------------------------------------------------------------------------
+
+    def _evaluate(self, X: Any) -> Array:
+        """Evaluate the functions at points that were checked, (n, m), as they are."""
+        return np.asarray(
+            self._expand(X, self._dual_coef_.T) + self.null_space_(X) @ self.null_space_coef_.T
+        )
+
+    @by_blocks
+    def predict_quantiles(self, X: Any) -> Array:
+        """Return all quantiles, ascending.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, m)
+        """
+        return np.sort(self._evaluate(self._check_new(X)), axis=1)
+
+    @by_blocks
+    def predict(self, X: Any) -> Array:
+        """Return the quantile whose level is nearest to one half.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        Q = self.predict_quantiles(X)
+        return np.asarray(Q[:, int(np.argmin(np.abs(self.quantiles_ - 0.5)))])
+
+    def predict_interval(self, X: Any) -> Array:
+        """Return the lowest and the highest quantile.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+        """
+        return np.asarray(self.predict_quantiles(X)[:, [0, -1]])
+
+    def crossing(self, X: Any) -> Array:
+        """Return by how much the functions cross at new points before they are sorted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The largest excess of a function over the next; not positive where they are in order.
+        """
+        F = self._evaluate(self._check_new(X))
+        return np.asarray(np.max(-np.diff(F, axis=1), axis=1, initial=-np.inf))
