@@ -194,7 +194,6 @@ def test_machines_for_gaps(estimator, check):
     "machine",
     [
         *(SVC(**GIVEN), NuSVC(nu=0.1, **GIVEN), SVR(**GIVEN), NuSVR(**GIVEN)),
-        MissingInputRegressor(**GIVEN),
         # With a centre for every different row.
         LSSVR(**GIVEN, approximation=Nystrom(60)),
         KernelLogisticRegression(**GIVEN, approximation=Nystrom(60)),

@@ -24,6 +24,12 @@ from mercer.estimators.hard_margin import (
 )
 from mercer.estimators.kriging import UniversalKriging
 from mercer.estimators.least_squares import GeneralizedLeastSquares
+from mercer.estimators.linear_programming import (
+    NuSparseClassifier,
+    NuSparseRegressor,
+    SparseClassifier,
+    SparseRegressor,
+)
 from mercer.estimators.ls_svc import LSSVC
 from mercer.estimators.ls_svm import LSSVR
 from mercer.estimators.missing import (
@@ -41,6 +47,7 @@ from mercer.estimators.svc import SVC, NuSVC
 from mercer.estimators.svr import SVR, HuberSVR, NuSVR, QuantileSVR
 from mercer.estimators.terms import TermSelector
 from mercer.estimators.tube import SupportVectorTube
+from mercer.estimators.tubes import LocalTubeSVR, NuTubeSVR
 
 __all__ = [
     "LSSVC",
@@ -69,12 +76,16 @@ __all__ = [
     "KernelRegressor",
     "Knowledge",
     "LeaveOneOutSVC",
+    "LocalTubeSVR",
     "MeanEmbedding",
     "MissingInputClassifier",
     "MissingInputRegressor",
     "NotSeparable",
     "NuSVC",
     "NuSVR",
+    "NuSparseClassifier",
+    "NuSparseRegressor",
+    "NuTubeSVR",
     "OneClassSVM",
     "QuantileBand",
     "QuantileSVR",
@@ -84,6 +95,8 @@ __all__ = [
     "ShapedClassifier",
     "ShapedRegressor",
     "SmoothingSpline",
+    "SparseClassifier",
+    "SparseRegressor",
     "SupportVectorTube",
     "TermSelector",
     "ThinPlateSpline",

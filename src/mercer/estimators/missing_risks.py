@@ -1,0 +1,388 @@
+"""What a sample with gaps costs: on average over what may stand there, or at its worst."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+
+from mercer._params import Params
+from mercer.estimators._completion import LAWS, Copies, Law
+from mercer.estimators._expansion import Array
+from mercer.estimators._gaps import Components
+from mercer.estimators.base import EarlyStop
+from mercer.gram.low_rank import LowRank
+from mercer.losses.base import Loss, QuadraticDualLoss
+from mercer.problems.risk import RegularizedRisk
+from mercer.programs.variation import Part, VariationProblem
+from mercer.solvers import Auto, InteriorPoint, Solution, Solver, minimize
+
+__all__ = ["STRATEGIES", "ExpectedRisk", "GapStrategy", "MeanEmbedding", "Reading", "WorstCase"]
+
+# Rows beyond which pairs of coefficients would creep, while a factor of few columns makes a system
+# of the interior point cheap.
+MANY = 3000
+
+
+class Reading(ABC):
+    """A fitted sum of components, at rows with gaps."""
+
+    parts: Components
+    W: Array
+    b: Array
+
+    @abstractmethod
+    def between(self, X: Array) -> tuple[Array, Array, Array]:
+        """Return values, and the least and largest ones that the gaps leave open, (n, m) each."""
+
+
+@dataclass(frozen=True, eq=False)
+class ByComponent(Reading):
+    """A missing component contributes its centre, between its bounds, (P, m) each."""
+
+    parts: Components
+    W: Array
+    b: Array
+    centre: Array
+    low: Array
+    high: Array
+
+    def between(self, X: Array) -> tuple[Array, Array, Array]:
+        f = self.parts.values(X, self.W)
+        gap = np.isnan(f)
+        middle, low, high = (
+            np.where(gap, bound, f).sum(axis=1) + self.b
+            for bound in (self.centre, self.low, self.high)
+        )
+        return middle, low, high
+
+
+@dataclass(frozen=True, eq=False)
+class ByDraws(Reading):
+    """A row with gaps has the mean of its completions, between their extremes."""
+
+    parts: Components
+    W: Array
+    b: Array
+    law: Law
+    draws: int
+    seed: int
+
+    def between(self, X: Array) -> tuple[Array, Array, Array]:
+        copies = self.law.copies(X, self.draws, self.seed)
+        f = self.parts.features(copies.X) @ self.W + self.b
+        starts = np.flatnonzero(np.diff(copies.source, prepend=-1))
+        if not len(starts):
+            return f, f, f
+        middle = np.add.reduceat(f * copies.share[:, None], starts)
+        return middle, np.minimum.reduceat(f, starts), np.maximum.reduceat(f, starts)
+
+
+class GapStrategy(Params, ABC):
+    """How a row with gaps is charged."""
+
+    @abstractmethod
+    def solve(
+        self,
+        X: Array,
+        make: Any,
+        loss: Loss,
+        Y: Array,
+        c: Array,
+        tol: float,
+        max_time: float | None,
+    ) -> tuple[Reading, list[Solution]]:
+        """Fit one function for each column of the targets.
+
+        Parameters
+        ----------
+        X : (n, d) array
+            Rows, nan where a cell is missing.
+        make : callable
+            From rows to the :class:`Components` that they span.
+        loss : Loss
+        Y : (n, m) array
+            Targets.
+        c : (n,) array
+            Weights of the losses, positive.
+        tol, max_time :
+            Of the solver.
+        """
+
+
+@dataclass(eq=False)
+class Completing(GapStrategy):
+    """A strategy that needs a law of what is missing."""
+
+    draws: int = 10
+    law: str = "marginal"
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if int(self.draws) != self.draws or self.draws < 1:
+            raise ValueError(f"draws must be a positive number of copies, got {self.draws!r}.")
+        if self.law not in LAWS:
+            raise ValueError(f"law must be one of {sorted(LAWS)}, got {self.law!r}.")
+
+    @abstractmethod
+    def _rows(self, F: Array, copies: Copies) -> tuple[Array, NDArray[np.intp], Array]:
+        """Return features, samples and shares of what is charged, from features of the copies."""
+
+    def _exact(
+        self, parts: Components, X: Array, loss: Loss, c: Array
+    ) -> tuple[Array, Array] | None:
+        """Return features that need no draws and the way back to coefficients, if there are."""
+        return None
+
+    def solve(
+        self,
+        X: Array,
+        make: Any,
+        loss: Loss,
+        Y: Array,
+        c: Array,
+        tol: float,
+        max_time: float | None,
+    ) -> tuple[Reading, list[Solution]]:
+        parts: Components = make(X)
+        cellwise = parts.separate and self.law == "marginal"
+        exact = self._exact(parts, X, loss, c) if cellwise else None
+        if exact is not None:
+            W, b, solutions = _minimize(loss, exact[0], Y, c, tol, max_time)
+            return _marginal(parts, X, c, exact[1] @ W, b), solutions
+        law = LAWS[self.law](X, c)
+        copies = law.copies(X, self.draws, self.random_state)
+        parts = parts if cellwise else make(copies.X)
+        G, index, share = self._rows(parts.features(copies.X), copies)
+        W, b, solutions = _minimize(loss.take(index), G, Y[index], c[index] * share, tol, max_time)
+        if cellwise:
+            return _marginal(parts, X, c, W, b), solutions
+        return ByDraws(parts, W, b, law, self.draws, self.random_state), solutions
+
+
+@dataclass(eq=False)
+class ExpectedRisk(Completing):
+    r"""The mean of the loss over what may stand in the gaps: the integrated empirical risk.
+
+    .. math:: \sum_i c_i\, E\, l(y_i, f(X_i)), \qquad X_i = x_i \text{ where it is observed}
+
+    For functions of single columns, the squared loss and cells that are missing independently of
+    each other this is one linear system: with mean :math:`m_p` and variance :math:`v_p` of
+    :math:`f_p` over the samples that have it,
+
+    .. math:: E\, (y_i - f(X_i))^2 = \Bigl(y_i - b - \sum_{p \text{ there}} f_p(x_i)
+              - \sum_{p \text{ missing}} m_p\Bigr)^2 + \sum_{p \text{ missing}} v_p .
+
+    Otherwise each row with gaps is replaced by completed copies of it that share its weight. A
+    component that a share q of the rows lacks is drawn towards its mean, by the factor 1 - q where
+    norms do not matter: what is known of a row then decides less.
+
+    Parameters
+    ----------
+    draws : int, default=10
+        Copies of a row with gaps, where the mean is not known in closed form.
+    law : {"marginal", "normal"}, default="marginal"
+        Missing cells have the values observed in their columns, independently; or a normal law
+        given the cells that are there.
+    random_state : int, default=0
+        Seed of the draws.
+
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, definition 6.2 and eqs. (6.47) and
+    (6.48), where the integral is over x and the marginal that of the component.
+
+    Examples
+    --------
+    >>> from mercer.estimators import ExpectedRisk
+    >>> ExpectedRisk(draws=20)
+    ExpectedRisk(draws=20, law='marginal', random_state=0)
+    """
+
+    def _rows(self, F: Array, copies: Copies) -> tuple[Array, NDArray[np.intp], Array]:
+        return F, copies.source, copies.share
+
+    def _exact(
+        self, parts: Components, X: Array, loss: Loss, c: Array
+    ) -> tuple[Array, Array] | None:
+        return _averaged(parts, X, c, spread=True) if loss.quadratic else None
+
+
+@dataclass(eq=False)
+class MeanEmbedding(Completing):
+    r"""The loss of the mean of the function over what may stand in the gaps.
+
+    .. math:: \sum_i c_i\, l(y_i, E f(X_i)), \qquad
+              k(i, j) = E\, k(X_i, X_j), \quad X_i, X_j \text{ independent}
+
+    A row with gaps is one point of the space of the kernel, the mean of its completions. That is
+    less than the expected loss, by as much as f may vary, and nothing is drawn towards its mean.
+    For functions of single columns there is nothing to draw.
+
+    Parameters
+    ----------
+    draws, law, random_state :
+        As in :class:`ExpectedRisk`.
+
+    References
+    ----------
+    A. Smola, A. Gretton, L. Song and B. Schoelkopf, *A Hilbert space embedding for distributions*,
+    Algorithmic Learning Theory 2007.
+
+    Examples
+    --------
+    >>> from mercer.estimators import MeanEmbedding
+    >>> MeanEmbedding(law="normal")
+    MeanEmbedding(draws=10, law='normal', random_state=0)
+    """
+
+    def _rows(self, F: Array, copies: Copies) -> tuple[Array, NDArray[np.intp], Array]:
+        starts = np.flatnonzero(np.diff(copies.source, prepend=-1))
+        G = np.add.reduceat(F * copies.share[:, None], starts)
+        return G, np.arange(len(G)), np.ones(len(G))
+
+    def _exact(
+        self, parts: Components, X: Array, loss: Loss, c: Array
+    ) -> tuple[Array, Array] | None:
+        return _averaged(parts, X, c, spread=False)
+
+
+def _averaged(parts: Components, X: Array, c: Array, spread: bool) -> tuple[Array, Array]:
+    r"""Return features with means where they are missing, and the way back to coefficients.
+
+    With ``spread`` their squared loss is the expected one: the variances add
+    :math:`\tfrac12 n_p w_p' V_p w_p` to the norm, with the covariance :math:`V_p` of the features
+    where they are there and the weight :math:`n_p` of the samples that lack them. With
+    :math:`1 + n_p V_p = R_p'R_p` the penalty is the length of :math:`R_p w_p`.
+    """
+    F, there = parts.features(X), parts.observed(X)
+    back = np.zeros((parts.r, parts.r))
+    for p, at in enumerate(parts.slices):
+        seen = there[:, p]
+        weights = c[seen] / c[seen].sum()
+        mean = weights @ F[seen, at]
+        F[~seen, at] = mean
+        if not spread:
+            back[at, at] = np.eye(len(mean))
+            continue
+        Z = np.sqrt(weights * c[~seen].sum())[:, None] * (F[seen, at] - mean)
+        R = la.cholesky(np.eye(Z.shape[1]) + Z.T @ Z)
+        back[at, at] = la.solve_triangular(R, np.eye(len(R)))
+    return F @ back, back
+
+
+def _marginal(parts: Components, X: Array, c: Array, W: Array, b: Array) -> ByComponent:
+    """Let missing components contribute their means over the samples that have them."""
+    f = parts.values(X, W)
+    weights = c[:, None] * parts.observed(X)
+    centre = np.einsum("ip,ipm->pm", weights / weights.sum(axis=0), np.nan_to_num(f))
+    if not parts.parts:
+        return ByComponent(parts, W, b, centre, centre, centre)
+    return ByComponent(parts, W, b, centre, np.nanmin(f, axis=0), np.nanmax(f, axis=0))
+
+
+def _minimize(
+    loss: Loss, G: Array, Y: Array, c: Array, tol: float, max_time: float | None
+) -> tuple[Array, Array, list[Solution]]:
+    """Minimize a risk over features and a constant, for each column of targets."""
+    K, one = LowRank(G), np.ones((len(G), 1))
+    solver: Solver = Auto(tol=tol, max_time=max_time)
+    if not loss.smooth and len(G) > max(MANY, 4 * G.shape[1]):
+        solver = InteriorPoint(tol=tol, max_time=max_time)
+    solutions = [
+        minimize(RegularizedRisk(loss, K, y, c, one), solver, warning=EarlyStop) for y in Y.T
+    ]
+    W = np.stack([G.T @ s.a for s in solutions], axis=1)
+    return W, np.array([s.b[0] for s in solutions]), solutions
+
+
+@dataclass(eq=False)
+class WorstCase(GapStrategy):
+    r"""The largest loss that the gaps of a sample allow.
+
+    .. math:: \sum_i c_i \max_{|u| \le T_i} l\Bigl(y_i, b + \sum_{p \text{ there}} f_p(x_i)
+              + u\Bigr) + \mu \sum_p t_p, \qquad
+              T_i = \sum_{p \text{ missing}} t_p, \quad t_p = \max_i |f_p(x_i)|
+
+    A convex loss is largest at an end of the interval, so that this is a quadratic program. A
+    component that many samples lack costs more than it can give; from a third to a half of all
+    cells on nothing is left but the constant.
+
+    Parameters
+    ----------
+    variation : float, default=0.0
+        The price :math:`\mu` of the largest value of a component, in the units of C.
+
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, definition 6.3, lemma 6.6 and eqs.
+    (6.49) to (6.54); in (6.51) the bounds :math:`t_p` are those of cells that are observed.
+
+    Examples
+    --------
+    >>> from mercer.estimators import WorstCase
+    >>> WorstCase()
+    WorstCase(variation=0.0)
+    """
+
+    variation: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.variation < np.inf:
+            raise ValueError(f"variation must be at least 0, got {self.variation!r}.")
+
+    def solve(
+        self,
+        X: Array,
+        make: Any,
+        loss: Loss,
+        Y: Array,
+        c: Array,
+        tol: float,
+        max_time: float | None,
+    ) -> tuple[Reading, list[Solution]]:
+        if not isinstance(loss, QuadraticDualLoss):
+            raise ValueError(
+                f"the worst case of {type(loss).__name__} is no quadratic program; use a hinge, "
+                "squared, absolute, epsilon-insensitive or Huber loss, or strategy='expected'."
+            )
+        parts: Components = make(X)
+        pieces = [_piece(part, X) for part in parts.parts]
+        found = [
+            VariationProblem(pieces, loss, y, c, np.ones((len(X), 1))).solve(
+                self.variation, tol=tol, max_time=max_time
+            )
+            for y in Y.T
+        ]
+        W = np.stack([np.concatenate([np.zeros(0), *answer.w]) for answer in found], axis=1)
+        t = np.stack([answer.variation for answer in found], axis=1)
+        b = np.array([answer.b[0] for answer in found])
+        return ByComponent(parts, W, b, 0.0 * t, -t, t), [answer.solution for answer in found]
+
+
+def _piece(part: Any, X: Array) -> Part:
+    """Return a component at its different values, and which of them each row has."""
+    there = part.observed(X)
+    rows = X[there][:, part.columns]
+    different, which = np.unique(rows, axis=0, return_inverse=True)
+    index = np.full(len(X), -1)
+    index[there] = np.asarray(which).ravel()
+    functions = part.functions
+    return Part(functions.features(functions.raw(different)), index)
+
+
+STRATEGIES: dict[str, type[GapStrategy]] = {
+    "expected": ExpectedRisk,
+    "embedded": MeanEmbedding,
+    "worst": WorstCase,
+}
+"""Strategies by name."""
+
+
+def named(strategy: GapStrategy | str) -> GapStrategy:
+    """Return the strategy meant by a name."""
+    return STRATEGIES[strategy]() if isinstance(strategy, str) else strategy

@@ -1,0 +1,397 @@
+"""Rows with gaps: expected, embedded and worst risks against enumeration and conic programs."""
+
+from itertools import product
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from mercer import KernelClassifier, KernelRegressor, MissingInputClassifier, MissingInputRegressor
+from mercer.estimators import BreakdownWarning, ExpectedRisk, MeanEmbedding, WorstCase
+from mercer.estimators._completion import Marginals, Normal
+from mercer.kernels import Gaussian, Linear
+from mercer.losses import Huber, Pinball
+
+K = Gaussian(0.8)
+TWO = K.on([0]) + K.on([1])
+
+
+def with_gaps(n=30, d=3, share=0.2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    g = np.sin(2 * X[:, 0]) + X[:, 1]
+    y = g + 0.3 * rng.normal(size=n)
+    X[rng.uniform(size=X.shape) < share] = np.nan
+    return X, y, np.where(y > 0, 1, -1)
+
+
+def completions(X, s):
+    """Every way to fill the gaps with values of their columns, with its probability."""
+    rows, source, weight = [], [], []
+    for i, x in enumerate(X):
+        gaps = np.flatnonzero(np.isnan(x))
+        there = [np.flatnonzero(~np.isnan(X[:, j])) for j in gaps]
+        for chosen in product(*there):
+            z = x.copy()
+            z[gaps] = X[chosen, gaps]
+            rows.append(z)
+            source.append(i)
+            shares = [s[k] / s[seen].sum() for k, seen in zip(chosen, there, strict=True)]
+            weight.append(s[i] * np.prod(shares))
+    return np.array(rows), np.array(source), np.array(weight)
+
+
+# The expected risk ------------------------------------------------------------------------------
+
+
+def test_expected_squared_loss_is_that_of_every_completion():
+    X, y, _ = with_gaps(12, 2, 0.3)
+    s = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
+    ours = MissingInputRegressor(kernel=K, C=2.0, tol=1e-10).fit(X, y, s)
+    Z, source, weight = completions(X, s)
+    whole = KernelRegressor(kernel=TWO, C=2.0, tol=1e-10).fit(Z, y[source], weight)
+    grid = np.random.default_rng(2).normal(size=(20, 2))
+    # Centres that add less than 1e-12 to the diagonal are left out, which is 1e-6 of a value.
+    np.testing.assert_allclose(ours.predict(grid), whole.predict(grid), atol=2e-6)
+    # A new row with a gap has the mean over the law of its column.
+    there = ~np.isnan(X[:, 1])
+    mean = np.average(
+        whole.predict(np.column_stack([np.full(there.sum(), 0.3), X[there, 1]])), weights=s[there]
+    )
+    np.testing.assert_allclose(ours.predict([[0.3, np.nan]])[0], mean, atol=2e-6)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_draws_that_exhaust_a_column_are_every_completion(loss):
+    X, _, y = with_gaps(15, 2, 0.0)
+    X[:5, 1] = np.nan
+    strategy = ExpectedRisk(draws=10)
+    ours = MissingInputClassifier(loss, K, strategy=strategy, C=3.0, tol=1e-9).fit(X, y)
+    Z, source, weight = completions(X, np.ones(len(y)))
+    whole = KernelClassifier(loss, TWO, C=3.0, tol=1e-9).fit(Z, y[source], weight)
+    grid = np.random.default_rng(2).normal(size=(20, 2))
+    np.testing.assert_allclose(
+        ours.decision_function(grid), whole.decision_function(grid), atol=1e-5
+    )
+
+
+def test_expected_squared_loss_by_draws_converges_to_the_system():
+    X, y, _ = with_gaps(25, 2, 0.2)
+    exact = MissingInputRegressor(kernel=K).fit(X, y)
+    # One component of two columns is drawn; its kernel is the same sum.
+    errors = []
+    for draws in (4, 400):
+        drawn = MissingInputRegressor(
+            kernel=TWO, components="joint", strategy=ExpectedRisk(draws=draws), tol=1e-9
+        ).fit(X, y)
+        grid = np.random.default_rng(2).normal(size=(30, 2))
+        errors.append(np.abs(drawn.predict(grid) - exact.predict(grid)).max())
+    # Errors of stratified draws fall at least like the root of their number: ten times here.
+    assert errors[1] < errors[0] / 5
+    assert errors[1] < 5e-3
+
+
+def test_shrinkage_towards_the_mean_is_the_share_of_gaps():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=4000)
+    X = np.where(rng.uniform(size=4000) < 0.25, np.nan, x)[:, None]
+    slope = {
+        name: np.diff(
+            MissingInputRegressor(kernel=Linear(), strategy=name, C=1e4)
+            .fit(X, 2 * x)
+            .predict([[0.0], [1.0]])
+        )[0]
+        for name in ("expected", "embedded")
+    }
+    # Least squares on complete rows; the covariance of 3000 rows has errors of a few hundredths.
+    assert slope["embedded"] == pytest.approx(2.0, abs=0.02)
+    assert slope["expected"] == pytest.approx(2.0 * 0.75, abs=0.04)
+
+
+def test_embedding_is_a_machine_of_mean_kernels():
+    X, _, labels = with_gaps(20, 2, 0.25)
+    there = ~np.isnan(X)
+    gram = np.zeros((20, 20))
+    for j in range(2):
+        S = np.where(there[:, [j]], np.eye(20), there[:, j] / there[:, j].sum())
+        gram += S @ K(np.where(there, X, 0.0)[:, [j]]) @ S.T
+    whole = KernelClassifier("hinge", "precomputed", C=2.0, tol=1e-9).fit(gram, labels)
+    ours = MissingInputClassifier(kernel=K, strategy="embedded", C=2.0, tol=1e-9).fit(X, labels)
+    np.testing.assert_allclose(ours.decision_function(X), whole.decision_function(gram), atol=1e-5)
+    assert ours.solution_.objective == pytest.approx(whole.solution_.objective, rel=1e-6)
+
+
+def test_mean_loss_is_at_least_that_of_the_mean():
+    """Jensen: of the same function; so of the minima."""
+    X, _, labels = with_gaps(40, 3, 0.25)
+    value = {
+        s: MissingInputClassifier(kernel=K, strategy=s, tol=1e-8).fit(X, labels).solution_.objective
+        for s in ("embedded", "expected", "worst")
+    }
+    assert value["embedded"] < value["expected"] < value["worst"]
+
+
+# The law of the gaps ----------------------------------------------------------------------------
+
+
+def test_normal_law_of_a_monotone_pattern_is_two_regressions():
+    rng = np.random.default_rng(0)
+    x = rng.normal(1.0, 2.0, 60)
+    z = 0.7 * x + rng.normal(size=60)
+    z[x > 1.5] = np.nan
+    law = Normal(np.column_stack([x, z]), np.ones(60))
+    there = ~np.isnan(z)
+    slope, level = np.polyfit(x[there], z[there], 1)
+    left = np.mean((z[there] - slope * x[there] - level) ** 2)
+    mean = np.array([x.mean(), level + slope * x.mean()])
+    covariance = np.array([[x.var(), slope * x.var()], [0.0, left + slope**2 * x.var()]])
+    # The sweeps end at steps of 1e-6, with a ridge of 1e-6 of the variances.
+    np.testing.assert_allclose(law.mean, mean, rtol=1e-4)
+    np.testing.assert_allclose(np.triu(law.covariance), covariance, rtol=1e-3)
+
+
+@pytest.mark.parametrize("law", [Marginals, Normal])
+def test_copies_keep_what_is_there_and_have_the_law(law):
+    X, _, _ = with_gaps(400, 3, 0.3)
+    copies = law(X, np.ones(400)).copies(X, 20, seed=0)
+    original = X[copies.source]
+    there = ~np.isnan(original)
+    assert np.array_equal(copies.X[there], original[there])
+    assert np.bincount(copies.source, copies.share) == pytest.approx(np.ones(400))
+    for j in range(3):
+        seen, drawn = X[~np.isnan(X[:, j]), j], copies.X[~there[:, j], j]
+        # Columns are independent here: two means, three standard errors.
+        error = 3 * seen.std() * np.sqrt(1 / len(seen) + 20 / len(drawn))
+        assert abs(drawn.mean() - seen.mean()) < error
+
+
+def test_a_normal_law_uses_what_correlated_columns_say():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    X = np.column_stack([x, x + 0.1 * rng.normal(size=300)])
+    X[::3, 0] = np.nan
+    machine = MissingInputRegressor(strategy=MeanEmbedding(law="normal"), C=100.0).fit(X, 3 * x)
+    new = np.array([[np.nan, 1.0]])
+    marginal = MissingInputRegressor(strategy="embedded", C=100.0).fit(X, 3 * x)
+    assert machine.predict(new)[0] == pytest.approx(3.0, abs=0.3)
+    assert np.ptp(machine.predict_interval(new)) < 0.5 * np.ptp(marginal.predict_interval(new))
+
+
+# The worst case ---------------------------------------------------------------------------------
+
+PHI = {
+    "hinge": lambda e: cp.sum(cp.pos(e)),
+    "squared_hinge": lambda e: 0.5 * cp.sum_squares(cp.pos(e)),
+    "huber_hinge": lambda e: 0.5 * cp.sum(cp.huber(cp.pos(e), 1.0)),
+}
+RHO = {
+    "squared": lambda e: 0.5 * cp.sum_squares(e),
+    "absolute": cp.sum,
+    "epsilon_insensitive": lambda e: cp.sum(cp.pos(e - 0.1)),
+    "huber": lambda e: 0.5 * cp.sum(cp.huber(e, 1.0)),
+}
+
+
+def cellwise(X):
+    """Roots of the matrices of observed cells, as rows of features."""
+    F = []
+    for j in range(X.shape[1]):
+        there = ~np.isnan(X[:, j])
+        values, vectors = np.linalg.eigh(K(X[there][:, [j]]))
+        root = np.zeros((len(X), there.sum()))
+        root[there] = vectors * np.sqrt(np.maximum(values, 0.0))
+        F.append(root)
+    return F
+
+
+def conic(X, y, loss, C, mu, classes):
+    """Minimize the printed primal."""
+    F = cellwise(X)
+    w = [cp.Variable(G.shape[1]) for G in F]
+    b, t, e = cp.Variable(), cp.Variable(len(F), nonneg=True), cp.Variable(len(y))
+    parts = [G @ v for G, v in zip(F, w, strict=True)]
+    f, T = sum(parts) + b, np.isnan(X).astype(float) @ t
+    rows = [cp.abs(part) <= t[p] for p, part in enumerate(parts)]
+    if classes:
+        cost, rows = PHI[loss](1 - cp.multiply(y, f) + T), rows
+    else:
+        cost, rows = RHO[loss](e), [*rows, e >= y - f + T, e >= f - y + T]
+    norms = 0.5 * sum(cp.sum_squares(v) for v in w)
+    return cp.Problem(cp.Minimize(norms + C * cost + mu * cp.sum(t)), rows).solve(solver="CLARABEL")
+
+
+@pytest.mark.parametrize("loss", sorted(PHI))
+def test_worst_margins_against_a_conic_program(loss):
+    X, _, y = with_gaps(30, 3, 0.1)
+    strategy = WorstCase(variation=0.5)
+    ours = MissingInputClassifier(loss, K, strategy=strategy, C=2.0, tol=1e-8).fit(X, y)
+    value = conic(X, y, loss, 2.0, 0.5, True)
+    assert ours.solution_.objective == pytest.approx(value, rel=1e-6)
+    assert ours.solution_.relative_gap < 1e-6
+
+
+@pytest.mark.parametrize("loss", sorted(RHO))
+def test_worst_residuals_against_a_conic_program(loss):
+    X, y, _ = with_gaps(30, 3, 0.1)
+    ours = MissingInputRegressor(loss, K, strategy="worst", C=2.0, tol=1e-8).fit(X, y)
+    value = conic(X, y, loss, 2.0, 0.0, False)
+    assert ours.solution_.objective == pytest.approx(value, rel=1e-6)
+    assert ours.solution_.relative_gap < 1e-6
+
+
+@pytest.mark.parametrize("mu", [0.0, 1.0, 5.0])
+def test_strong_duality_of_the_worst_case(mu):
+    """The dual of lemma 6.6, with the corrections of the bounds and of w."""
+    X, _, y = with_gaps(25, 3, 0.1)
+    C, there = 2.0, ~np.isnan(X)
+    ours = MissingInputClassifier(kernel=K, strategy=WorstCase(mu), C=C, tol=1e-8).fit(X, y)
+    alpha, rows, value = cp.Variable(len(y)), [], 0.0
+    for j, G in enumerate(cellwise(X)):
+        up, down = cp.Variable(len(y), nonneg=True), cp.Variable(len(y), nonneg=True)
+        seen = there[:, j].astype(float)
+        value -= 0.5 * cp.sum_squares(G.T @ (cp.multiply(alpha, y) + up - down))
+        rows += [seen @ (up + down) == mu + (1 - seen) @ alpha]
+    rows += [alpha >= 0, alpha <= C, y @ alpha == 0]
+    dual = cp.Problem(cp.Maximize(value + cp.sum(alpha)), rows)
+    assert dual.solve(solver="CLARABEL") == pytest.approx(ours.solution_.objective, rel=1e-6)
+    # Prices of the samples are the coefficients, y alpha, where these are unique.
+    np.testing.assert_allclose(ours.solution_.a, y * alpha.value, atol=1e-3)
+
+
+def test_a_pinball_is_worst_at_one_of_two_ends():
+    X, y, _ = with_gaps(30, 2, 0.1)
+    ours = MissingInputRegressor(Pinball(0.3), K, strategy="worst", tol=1e-8).fit(X, y)
+    low, high = ours.predict_interval(X)
+    f, loss = ours.predict(X), Pinball(0.3)
+    worst = np.maximum(loss.value(y, low), loss.value(y, high)).sum()
+    assert np.all((low <= f) & (f <= high))
+    values = ours._reading.parts.values(X, ours._reading.W)[:, :, 0]
+    np.testing.assert_allclose(ours.component_size_, np.nanmax(np.abs(values), axis=0))
+    norms = 0.5 * np.sum(ours._reading.W**2)
+    assert norms + worst == pytest.approx(ours.solution_.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("strategy", ["expected", "embedded", "worst"])
+def test_without_gaps_every_strategy_is_the_additive_machine(strategy):
+    X, y, labels = with_gaps(40, 2, 0.0)
+    given = {"kernel": K, "strategy": strategy, "C": 2.0, "tol": 1e-8}
+    ours = MissingInputClassifier(**given).fit(X, labels)
+    twin = KernelClassifier("hinge", TWO, C=2.0, tol=1e-8).fit(X, labels)
+    np.testing.assert_allclose(ours.decision_function(X), twin.decision_function(X), atol=1e-4)
+    ours = MissingInputRegressor(Huber(0.5), **given).fit(X, y)
+    twin = KernelRegressor(Huber(0.5), TWO, C=2.0, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), twin.predict(X), atol=1e-4)
+    low, high = ours.predict_interval(X)
+    assert np.array_equal(low, high)
+
+
+def test_too_many_gaps_break_the_worst_case_down():
+    X, _, y = with_gaps(60, 3, 0.5)
+    with pytest.warns(BreakdownWarning, match="nothing but the constant"):
+        MissingInputClassifier(kernel=K, strategy="worst").fit(X, y)
+
+
+def test_a_loss_without_quadratic_dual_has_no_worst_case():
+    X, _, y = with_gaps()
+    with pytest.raises(ValueError, match="Logistic is no quadratic program"):
+        MissingInputClassifier("logistic", strategy="worst").fit(X, y)
+
+
+# What a user meets ------------------------------------------------------------------------------
+
+
+def test_what_gaps_leave_open_is_not_decided():
+    X, _, y = with_gaps(80, 3, 0.1)
+    machine = MissingInputClassifier(kernel=K, strategy="worst", C=3.0).fit(X, y)
+    new, _, _ = with_gaps(200, 3, 0.3, seed=1)
+    low, high = machine.decision_interval(new)
+    doubtful = (low < 0) & (high > 0)
+    assert 0 < doubtful.sum() < 200
+    labels = clone(machine).set_params(abstain=0).fit(X, y).predict(new)
+    assert np.array_equal(labels == 0, doubtful)
+    assert np.array_equal(labels[~doubtful], machine.predict(new)[~doubtful])
+
+
+def test_several_classes_and_probabilities():
+    X, y, _ = with_gaps(90, 3, 0.1)
+    labels = np.array(["low", "middle", "high"])[np.digitize(y, [-0.7, 0.7])]
+    for machine in (
+        MissingInputClassifier(strategy="worst", abstain="?"),
+        MissingInputClassifier("logistic"),
+    ):
+        machine.fit(X, labels)
+        assert machine.decision_function(X).shape == (90, 3)
+        predicted = machine.predict(X)
+        decided = predicted != "?"
+        assert np.mean(predicted[decided] == labels[decided]) > 0.6
+    p = machine.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert np.array_equal(machine.classes_[p.argmax(axis=1)], machine.predict(X))
+
+
+def test_components_by_names_of_a_frame_with_kernels_of_their_own():
+    X, y, _ = with_gaps(60, 3, 0.1)
+    frame = pd.DataFrame(X, columns=["dose", "age", "noise"])
+    machine = MissingInputRegressor(
+        kernel={"age": "linear", "both": Gaussian(1.0)},
+        components={"age": "age", "both": ["dose", "noise"]},
+        strategy="worst",
+    ).fit(frame, y)
+    assert machine.component_names_ == ["age", "both"]
+    assert isinstance(machine.kernels_["age"], Linear)
+    parts = machine.predict_components(frame)
+    assert np.array_equal(np.isnan(parts["both"]), frame[["dose", "noise"]].isna().any(axis=1))
+    whole = frame.notna().all(axis=1).to_numpy()
+    total = parts["age"] + parts["both"] + machine.intercept_[0]
+    np.testing.assert_allclose(total[whole], machine.predict(frame)[whole])
+    for wrong, message in (
+        ({"components": ["height"]}, "name the column 'height'"),
+        ({"components": [[0, 0]]}, "different columns"),
+        ({"components": [0, [0]]}, "read the same columns"),
+        ({"kernel": {"height": "linear"}}, "no components"),
+        ({"kernel": "thin_plate"}, "positive definite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            MissingInputRegressor(**wrong).fit(frame, y)
+
+
+@pytest.mark.parametrize("strategy", ["expected", "embedded", "worst"])
+def test_empty_rows_and_columns(strategy):
+    X, y, _ = with_gaps(40, 3, 0.05)
+    X[0] = np.nan
+    X = np.column_stack([X, np.full(40, np.nan)])
+    with pytest.warns(UserWarning, match="columns without any value are left out: ..x3"):
+        machine = MissingInputRegressor(strategy=strategy).fit(X, y)
+    assert machine.component_names_ == ["x0", "x1", "x2"]
+    new = np.vstack([X[1:4], np.full(4, np.nan)])
+    filled = new.copy()
+    filled[:, 3] = 7.0
+    np.testing.assert_array_equal(machine.predict(new), machine.predict(filled))
+    assert np.isfinite(machine.predict(new)).all()
+
+
+@pytest.mark.parametrize("components", ["pairs", "joint"])
+@pytest.mark.parametrize("law", ["marginal", "normal"])
+def test_functions_of_several_columns_are_drawn(components, law):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    y = X[:, 0] * X[:, 1]
+    X[rng.uniform(size=X.shape) < 0.1] = np.nan
+    given = {"components": components, "C": 20.0}
+    machine = MissingInputRegressor(strategy=MeanEmbedding(20, law), **given).fit(X, y)
+    new = rng.normal(size=(200, 2))
+    error = np.mean((machine.predict(new) - new.prod(axis=1)) ** 2) / np.var(new.prod(axis=1))
+    assert error < 0.2
+    new[0, 0] = np.nan
+    low, high = machine.predict_interval(new)
+    assert low[0] < machine.predict(new)[0] < high[0]
+    np.testing.assert_allclose(low[1:], high[1:])
+
+
+def test_infinite_cells_are_refused():
+    X, y, _ = with_gaps()
+    X[0, 0] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        MissingInputRegressor().fit(X, y)
