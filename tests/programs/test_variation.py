@@ -19,7 +19,7 @@ from mercer.losses import (
     SquaredHinge,
 )
 from mercer.problems import RegularizedRisk
-from mercer.programs import Part, Program, VariationProblem, add_losses
+from mercer.programs import Infeasible, Part, Program, VariationProblem, add_losses
 from mercer.solvers import minimize
 from mercer.solvers.interior_point import InteriorPoint
 
@@ -316,3 +316,30 @@ def test_coefficients_of_losses_in_programs(loss):
     np.testing.assert_allclose(A.T @ losses.coefficients(found), found[z], atol=1e-6)
     value = 0.5 * found[z] @ found[z] + c @ loss.value(y, A @ found[z])
     assert found.objective == pytest.approx(value, rel=1e-7)
+
+
+def test_bounds_instead_of_penalties():
+    """(6.46): its multipliers are the weights of (6.42), whose solution is the same."""
+    _, y, _, parts = sample(Squared())
+    ones, B = np.ones(len(y)), np.ones((len(y), 1))
+    problem = VariationProblem(parts, Squared(), y, ones, B)
+    bound = problem.constrained(0.5, 0.3)
+    assert bound.mu > 0
+    assert bound.C > 0
+    assert bound.found.variation.mean() == pytest.approx(0.5, rel=1e-5)
+    assert np.mean((y - bound.found.solution.f) ** 2) == pytest.approx(0.3, rel=1e-5)
+    same = VariationProblem(parts, Squared(), y, bound.C * ones, B).solve(bound.mu, tol=TOL)
+    np.testing.assert_allclose(same.solution.f, bound.found.solution.f, atol=3e-3)
+    np.testing.assert_allclose(same.variation, bound.found.variation, atol=3e-3)
+    with pytest.raises(Infeasible, match="more variation"):
+        problem.constrained(0.01, 0.01)
+
+
+def test_parts_of_some_samples():
+    _, _, _, parts = sample(Squared(), missing=0.3)
+    rows = np.array([3, 5, 5, 20, 7])
+    for part in parts:
+        some = part.restricted(rows)
+        np.testing.assert_array_equal(some.design, part.design[rows])
+        np.testing.assert_array_equal(some.observed, part.observed[rows])
+        assert len(some.features) <= 4

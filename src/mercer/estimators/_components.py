@@ -164,6 +164,9 @@ def read_components(
 
     terms: list[Term] = []
     for item in _listed(components, p):
+        if isinstance(item, Term):
+            terms.append(item)
+            continue
         columns = positions(item.columns, p, names)
         given = item.kernel
         if given is None and isinstance(default, Kernel) and not item.product:
@@ -198,7 +201,7 @@ class _Listed:
     """Whether it is a product over its features, as in functional analysis of variance."""
 
 
-def _listed(components: Any, p: int) -> list[_Listed]:
+def _listed(components: Any, p: int) -> list[_Listed | Term]:
     """Return the components one by one, as objects with columns, kernel, name and weight."""
     if isinstance(components, str):
         sizes = {"each": 1, "pairs": 2}
@@ -216,12 +219,13 @@ def _listed(components: Any, p: int) -> list[_Listed]:
         return [_Listed(s, product=True) for s in subsets(p, int(components))]
     if isinstance(components, Mapping):
         return [_Listed(columns, name=str(name)) for name, columns in components.items()]
-    items = list(components)
     return [
-        _Listed(item.columns, item.kernel, item.name, item.weight)
+        item
+        if isinstance(item, Term)
+        else _Listed(item.columns, item.kernel, item.name, item.weight)
         if isinstance(item, Component)
         else _Listed(item)
-        for item in items
+        for item in components
     ]
 
 

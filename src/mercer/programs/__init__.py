@@ -3,10 +3,11 @@
 from mercer.programs.columns import SparseSolution, generate_columns, threshold
 from mercer.programs.program import Block, Infeasible, Optimum, Program, Rows, Unbounded
 from mercer.programs.risk import ProgramLosses, add_losses
-from mercer.programs.variation import Part, Variation, VariationProblem
+from mercer.programs.variation import Constrained, Part, Variation, VariationProblem
 
 __all__ = [
     "Block",
+    "Constrained",
     "Infeasible",
     "Optimum",
     "Part",

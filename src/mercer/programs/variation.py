@@ -24,11 +24,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.losses.base import Array, Loss, QuadraticDualLoss
-from mercer.programs.program import Block, Program
+from mercer.programs.program import Block, Infeasible, Program
 from mercer.programs.risk import add_losses
 from mercer.solvers.base import Solution, Status
 
-__all__ = ["Part", "Variation", "VariationProblem"]
+__all__ = ["Constrained", "Part", "Variation", "VariationProblem"]
 
 Index = NDArray[np.intp]
 
@@ -40,6 +40,11 @@ ROUNDS = 60
 
 # Functions of a component whose share of its variance is less do not keep it from vanishing.
 VISIBLE = 1e-4
+
+NO_ROOM = (
+    "components of this variation do not come as close to the targets: allow for more variation or "
+    "a larger error."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +73,14 @@ class Part:
         """The functions at the samples, (n, r), zero where nothing was observed."""
         whole = np.vstack([self.features, np.zeros((1, self.features.shape[1]))])
         return np.asarray(whole[self.index])
+
+    def restricted(self, rows: Index) -> Part:
+        """Return the component on some of the samples."""
+        some = self.index[rows]
+        values, index = np.unique(some, return_inverse=True)
+        seen = values >= 0
+        # The value -1 comes first, and those that were observed move up by it.
+        return Part(self.features[values[seen]], np.ravel(index) - int(np.sum(~seen)))
 
     @property
     def visible(self) -> int:
@@ -99,6 +112,24 @@ class Variation:
     variation: Array
     solution: Solution
     working: list[Index]
+
+
+@dataclass(frozen=True, eq=False)
+class Constrained:
+    r"""A solution at given variation and error, and the penalties that lead to the same.
+
+    Parameters
+    ----------
+    found : Variation
+        The solution.
+    mu, C : float
+        Multipliers: the weights of variation and loss with which
+        :meth:`VariationProblem.solve` finds it too.
+    """
+
+    found: Variation
+    mu: float
+    C: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,6 +326,61 @@ class VariationProblem:
         program.at_most([(np.vstack([values, -values]), w)], 1.0)
         return -program.solve(1e-7).objective / factor
 
+    def constrained(self, variation: float, error: float, *, tol: float = 1e-8) -> Constrained:
+        r"""Return the smoothest components of at most so much variation and error.
+
+        .. math:: \min \tfrac12 \sum_p |w_p|^2, \qquad
+                  \frac1P \sum_p v_p \max_i |f_p(x_i)| \le \sigma_\mu, \quad
+                  \frac1n \sum_i (y_i - f_i)^2 \le \sigma_\lambda
+
+        Parameters
+        ----------
+        variation, error : float
+            The bounds :math:`\sigma_\mu` and :math:`\sigma_\lambda`, of means.
+        tol : float, default=1e-8
+            Tolerance of the program.
+
+        Raises
+        ------
+        Infeasible
+            If components of this variation do not come as close to the targets.
+
+        References
+        ----------
+        K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, eq. (6.46).
+        """
+        if not self.loss.quadratic or self._missing.any() or self.penalty != "variation":
+            raise ValueError("bounds are of squared errors of observed values, and of variation.")
+        plain = replace(self, c=np.ones(len(self.y)))
+        R, target, constant = plain._normal
+        n, P = len(self.y), len(self.parts)
+        room = error * n - 2.0 * constant
+        program = Program()
+        z = program.variable(R.shape[1])
+        k = z.size - self.B.shape[1]
+        select = sp.eye_array(k, z.size, format="csr")
+        program.square(z, select if self.span is None else sp.csr_array(self.span) @ select)
+        every = [np.arange(len(part.features)) for part in self.parts]
+        t = plain._bounds(program, z, 1.0, every, charge=False)
+        if t is None or room < 0:
+            raise Infeasible(NO_ROOM)
+        total = program.at_most([(self._weights[None, :], t)], P * variation)
+        radius = float(np.sqrt(room))
+        near = program.norm([(R, z)], -target, [], radius)
+        try:
+            found = program.solve(tol)
+        except Infeasible:
+            raise Infeasible(NO_ROOM) from None
+        # The optimal value moves with the length of residuals by nu, with half its square by nu/s.
+        mu = float(-found.multiplier(total)[0])
+        C = float(abs(found.multiplier(near)[0])) / max(radius, 1e-300)
+        u, b = found[z][:k], found[z][k:]
+        w = u if self.span is None else self.span @ u
+        parts = [w[s] for s in self.slices]
+        f = self.design @ w + self.B @ b
+        solution = found.solution(C * (self.y - f), b, f)
+        return Constrained(Variation(parts, b, self.sizes(parts), solution, every), mu, C)
+
     # The program ----------------------------------------------------------------------------------
 
     def _first(self) -> list[Index]:
@@ -382,13 +468,15 @@ class VariationProblem:
         norms = sum(float(v @ v) for v in w)
         return float(0.5 * self.ridge * norms + np.sum(cost) + mu * (self._weights @ size))
 
-    def _bounds(self, program: Program, z: Block, mu: float, working: list[Index]) -> Block | None:
+    def _bounds(
+        self, program: Program, z: Block, mu: float, working: list[Index], charge: bool = True
+    ) -> Block | None:
         """Bound the sizes of the components by variables, and charge for these."""
         P, prices = len(self.parts), mu * self._weights
         if not (np.any(prices > 0) or self._missing.any()):
             return None
         t = program.variable(P)
-        program.cost(t, prices)
+        program.cost(t, prices if charge else 0.0)
         needed = (prices > 0) | self._missing.any(axis=0)
         rest = z.size - (self.design.shape[1] if self.span is None else self.span.shape[1])
         for p in range(P):
