@@ -91,7 +91,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", nargs="+")
     parser.add_argument("--short", action="store_true", help="few rows and splits; not stored")
     options = parser.parse_args(arguments)
-    sys.path.insert(0, str(HERE.parent))
+    sys.path[:] = [str(HERE.parent), *(path for path in sys.path if Path(path) != HERE)]
     for name in options.names:
         start = time.perf_counter()
         table = import_module(f"studies.{name}").run(options.short)
