@@ -3,6 +3,7 @@
 from mercer.inspect.admissible import Verdict, conditional_order, is_kernel
 from mercer.inspect.bands import Bandwidth, band_edge, bandwidth, spectral_decay, widen
 from mercer.inspect.comparison import Comparison, Equivalence, compare, equivalent_width
+from mercer.inspect.coverage import TubeRisk, coverage_report, tube_risk_bound
 from mercer.inspect.decay import Decay, classify_decay
 from mercer.inspect.filters import FilterCurve, filter_curve
 from mercer.inspect.gram import (
@@ -54,6 +55,7 @@ __all__ = [
     "Penalty",
     "RiskBound",
     "SurvivalCalibration",
+    "TubeRisk",
     "Verdict",
     "band_edge",
     "bandwidth",
@@ -66,6 +68,7 @@ __all__ = [
     "concordance",
     "conditional_order",
     "contamination_curve",
+    "coverage_report",
     "d_calibration",
     "default_width",
     "effective_dimension",
@@ -90,5 +93,6 @@ __all__ = [
     "sensitivity_curve",
     "spectral_decay",
     "survival_calibration",
+    "tube_risk_bound",
     "widen",
 ]

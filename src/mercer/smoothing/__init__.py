@@ -2,6 +2,18 @@
 
 from mercer.smoothing.backfitting import Backfit, backfit, marginal_integration
 from mercer.smoothing.bias_variance import BiasVariance, bias_variance, plug_in
+from mercer.smoothing.coverage import (
+    CoverageReport,
+    CoverageTest,
+    GroupCoverage,
+    coverage_of,
+    coverage_test,
+    dkw_band,
+    iterated_logarithm,
+    tolerance_level,
+    tolerance_probability,
+    tolerance_sample_size,
+)
 from mercer.smoothing.criteria import (
     AIC,
     BIC,
@@ -56,6 +68,8 @@ __all__ = [
     "Backfit",
     "BiasVariance",
     "BisquareWeights",
+    "CoverageReport",
+    "CoverageTest",
     "Criterion",
     "CrossValidation",
     "DifferogramBins",
@@ -64,6 +78,7 @@ __all__ = [
     "Evidence",
     "Factored",
     "Fit",
+    "GroupCoverage",
     "Guess",
     "HampelWeights",
     "HuberWeights",
@@ -83,9 +98,13 @@ __all__ = [
     "backfit",
     "bias_variance",
     "cherkassky_C",
+    "coverage_of",
+    "coverage_test",
+    "dkw_band",
     "guess_C",
     "guess_epsilon",
     "guess_width",
+    "iterated_logarithm",
     "ivanov",
     "kaplan_meier",
     "marginal_integration",
@@ -102,6 +121,9 @@ __all__ = [
     "signal_to_noise",
     "smoother_noise",
     "squared_norm",
+    "tolerance_level",
+    "tolerance_probability",
+    "tolerance_sample_size",
     "tube_efficiency",
     "turnbull",
 ]
