@@ -54,6 +54,7 @@ EXPERIMENTS = (
     "mackey_glass",
     "santa_fe_d",
     "adaptive_margin_table",
+    "censored_sinc",
 )
 """The modules, in the order of the page."""
 
