@@ -19,10 +19,12 @@ from mercer import (
     KernelLogisticRegression,
     KernelRegressor,
     LeaveOneOutSVC,
+    LocalTubeSVR,
     MissingInputClassifier,
     MissingInputRegressor,
     NuSVC,
     NuSVR,
+    NuTubeSVR,
     Nystrom,
     OneClassSVM,
     QuantileBand,
@@ -56,6 +58,7 @@ DEFAULT = [
     *(LSSVR(), LSSVC(), LSSVC(codes="one-vs-one", decoding="hamming")),
     *(LSSVRCV(budget=2), LSSVCCV(budget=2)),
     *(SupportVectorTube(), SupportVectorTube(exceptions=5), QuantileBand()),
+    *(LocalTubeSVR(), NuTubeSVR(), NuTubeSVR(symmetric=False)),
 ]
 
 # A kernel whose width does not depend on the sample, and three digits beyond the seven that the

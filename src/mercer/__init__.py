@@ -30,10 +30,10 @@ if TYPE_CHECKING:
         LocalTubeSVR,
         MissingInputClassifier,
         MissingInputRegressor,
-        NuSVC,
-        NuSVR,
         NuSparseClassifier,
         NuSparseRegressor,
+        NuSVC,
+        NuSVR,
         NuTubeSVR,
         OneClassSVM,
         QuantileBand,
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
         TermSelector,
         ThinPlateSpline,
         UniversalKriging,
+        VariationClassifier,
+        VariationRegressor,
         estimate_errors,
     )
     from mercer.reduced import Nystrom, RandomFeatures
@@ -96,6 +98,8 @@ _ESTIMATORS = [
     "TermSelector",
     "ThinPlateSpline",
     "UniversalKriging",
+    "VariationClassifier",
+    "VariationRegressor",
     "estimate_errors",
 ]
 _ROOMS = [
@@ -166,6 +170,8 @@ __all__ = [
     "TermSelector",
     "ThinPlateSpline",
     "UniversalKriging",
+    "VariationClassifier",
+    "VariationRegressor",
     "__version__",
     "estimate_errors",
     "tune",

@@ -43,6 +43,12 @@ from mercer.estimators.one_class import OneClassSVM
 from mercer.estimators.robust import RobustLSSVR
 from mercer.estimators.shaped import ShapedClassifier, ShapedRegressor
 from mercer.estimators.spline import SmoothingSpline, ThinPlateSpline
+from mercer.estimators.structure import (
+    StructureWarning,
+    VariationClassifier,
+    VariationPath,
+    VariationRegressor,
+)
 from mercer.estimators.svc import SVC, NuSVC
 from mercer.estimators.svr import SVR, HuberSVR, NuSVR, QuantileSVR
 from mercer.estimators.terms import TermSelector
@@ -97,10 +103,14 @@ __all__ = [
     "SmoothingSpline",
     "SparseClassifier",
     "SparseRegressor",
+    "StructureWarning",
     "SupportVectorTube",
     "TermSelector",
     "ThinPlateSpline",
     "UniversalKriging",
+    "VariationClassifier",
+    "VariationPath",
+    "VariationRegressor",
     "WorstCase",
     "adaptive_margin_path",
     "estimate_errors",

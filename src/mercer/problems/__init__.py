@@ -15,12 +15,14 @@ from mercer.problems.several import fold, unfold
 from mercer.problems.shaped import Between, Said, Shaped, chebychev
 from mercer.problems.sparse import SparseRisk
 from mercer.problems.tube import Walls, tube, tube_back
+from mercer.problems.tubes import ParametricTube, parametric_tube, parametric_tube_back
 
 __all__ = [
     "Between",
     "BoxQP",
     "Certificate",
     "Machine",
+    "ParametricTube",
     "RegularizedRisk",
     "Said",
     "Shaped",
@@ -35,6 +37,8 @@ __all__ = [
     "one_class",
     "ordered",
     "ordered_back",
+    "parametric_tube",
+    "parametric_tube_back",
     "tube",
     "tube_back",
     "unfold",
