@@ -9,6 +9,7 @@ from mercer.plotting.kernels import KernelDisplay, PriorDisplay
 from mercer.plotting.machine import MachineFilterDisplay
 from mercer.plotting.path import PathDisplay
 from mercer.plotting.stability import LCurveDisplay, StabilityDisplay, StabilityProfileDisplay
+from mercer.plotting.survival import SurvivalCalibrationDisplay, SurvivalDisplay
 
 __all__ = [
     "ComparisonDisplay",
@@ -26,4 +27,6 @@ __all__ = [
     "StabilityDisplay",
     "StabilityProfileDisplay",
     "StatisticsDisplay",
+    "SurvivalCalibrationDisplay",
+    "SurvivalDisplay",
 ]

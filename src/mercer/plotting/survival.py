@@ -1,0 +1,224 @@
+"""Survival curves of machines, and whether patients lived as long as predicted."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mercer.estimators._survival_targets import as_intervals
+from mercer.inspect.survival import SurvivalCalibration, survival_calibration
+from mercer.plotting._base import Axes, axes_of, figure_of
+from mercer.smoothing.survival import SurvivalCurve, turnbull
+
+
+class SurvivalDisplay:
+    """Predicted curves, one a sample, beside the curve of everyone.
+
+    Parameters
+    ----------
+    times : array-like of shape (m,)
+    survival : array-like of shape (n, m)
+        Probabilities to exceed the times.
+    whole : SurvivalCurve, optional
+        Of the sample without its inputs.
+    names : sequence of str, optional
+        Labels of the curves.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib Line2D
+    whole_ : matplotlib Line2D or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import CensoredRegressor
+    >>> from mercer.plotting import SurvivalDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(50, 1)), rng.exponential(size=50)
+    >>> machine = CensoredRegressor(log=True).fit(X, y)
+    >>> display = SurvivalDisplay.from_estimator(machine, X[:3], y=y)
+    >>> len(display.lines_)
+    3
+    """
+
+    def __init__(
+        self,
+        *,
+        times: ArrayLike,
+        survival: ArrayLike,
+        whole: SurvivalCurve | None = None,
+        names: Any = None,
+    ) -> None:
+        self.times, self.survival = np.asarray(times), np.atleast_2d(np.asarray(survival))
+        self.whole, self.names = whole, names
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw the curves as steps.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        **kwargs
+            For ``Axes.step``.
+
+        Returns
+        -------
+        SurvivalDisplay
+        """
+        (ax,) = axes_of(ax)
+        names = [None] * len(self.survival) if self.names is None else self.names
+        start = min(0.0, float(self.times[0]))
+        t = np.append(start, self.times)
+        self.lines_ = [
+            ax.step(t, np.append(1.0, row), **{"where": "post", "label": name} | kwargs)[0]
+            for row, name in zip(self.survival, names, strict=True)
+        ]
+        self.whole_ = None
+        if self.whole is not None:
+            (self.whole_,) = ax.step(
+                t, self.whole(t), where="post", color="0.5", ls=":", label="everyone"
+            )
+        ax.set(xlabel="time", ylabel="probability to exceed it", ylim=(-0.02, 1.02))
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        times: ArrayLike | None = None,
+        y: Any = None,
+        names: Any = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Predict curves and draw them.
+
+        Parameters
+        ----------
+        estimator : CensoredRegressor
+            Or whatever has its ``predict_survival_function``.
+        X : array-like of shape (n, p)
+        times : array-like of shape (m,), optional
+            ``estimator.event_times_`` by default.
+        y : array-like, optional
+            Targets, whose own curve is drawn as well.
+        names : sequence of str, optional
+            Labels of the curves.
+        ax : matplotlib Axes, optional
+        **kwargs
+            For :meth:`plot`.
+
+        Returns
+        -------
+        SurvivalDisplay
+        """
+        times = estimator.event_times_ if times is None else times
+        whole = None if y is None else turnbull(*as_intervals(y))
+        survival = estimator.predict_survival_function(X, times)
+        return cls(times=times, survival=survival, whole=whole, names=names).plot(ax, **kwargs)
+
+
+class SurvivalCalibrationDisplay:
+    """Observed against predicted probabilities to exceed a time, in groups of like predictions.
+
+    Parameters
+    ----------
+    calibration : SurvivalCalibration
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    points_ : matplotlib ErrorbarContainer
+    line_ : matplotlib Line2D
+        Where both are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import CensoredRegressor
+    >>> from mercer.plotting import SurvivalCalibrationDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 1))
+    >>> y = np.exp(X[:, 0]) * rng.exponential(size=60)
+    >>> machine = CensoredRegressor(log=True, cv=3).fit(X, y)
+    >>> display = SurvivalCalibrationDisplay.from_estimator(machine, X, y, time=1.0, bins=3)
+    >>> display.calibration.count
+    array([20, 20, 20])
+    """
+
+    def __init__(self, *, calibration: SurvivalCalibration) -> None:
+        self.calibration = calibration
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw groups with their confidence limits.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        **kwargs
+            For ``Axes.errorbar``.
+
+        Returns
+        -------
+        SurvivalCalibrationDisplay
+        """
+        (ax,) = axes_of(ax)
+        found = self.calibration
+        reach = np.stack([found.observed - found.lower, found.upper - found.observed])
+        (self.line_,) = ax.plot([0, 1], [0, 1], color="0.7", lw=0.8, zorder=0)
+        style: dict[str, Any] = {"fmt": "o", "capsize": 2} | kwargs
+        self.points_ = ax.errorbar(found.predicted, found.observed, np.maximum(reach, 0.0), **style)
+        ax.set(
+            xlabel=f"predicted probability to exceed {found.time:g}",
+            ylabel="observed",
+            xlim=(-0.02, 1.02),
+            ylim=(-0.02, 1.02),
+        )
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        time: float,
+        bins: int = 10,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Predict probabilities, compare them with what happened, and draw both.
+
+        Parameters
+        ----------
+        estimator : CensoredRegressor
+            Or whatever has its ``predict_survival_function``.
+        X : array-like of shape (n, p)
+        y : array-like
+            Targets that are known or known to exceed a time; of samples that were not fitted.
+        time : float
+            When.
+        bins : int, default=10
+            Number of groups.
+        ax : matplotlib Axes, optional
+        **kwargs
+            For :meth:`plot`.
+
+        Returns
+        -------
+        SurvivalCalibrationDisplay
+        """
+        predicted = estimator.predict_survival_function(X, [time])[:, 0]
+        found = survival_calibration(y, predicted, time, bins=bins)
+        return cls(calibration=found).plot(ax, **kwargs)
