@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from mercer.losses import Huber, Squared, density_from_loss
 from mercer.smoothing import (
     cherkassky_C,
+    fit_noise,
     guess_epsilon,
     optimal_epsilon,
     optimal_nu,
@@ -13,6 +15,7 @@ from mercer.smoothing import (
     ridge_C,
     signal_to_noise,
     tube_efficiency,
+    tube_variance,
 )
 
 # Table 2.3 of Smola's thesis, with what the scan lost computed again: power, epsilon, nu.
@@ -54,21 +57,111 @@ def test_laplacian_efficiency_has_its_closed_form():
         np.testing.assert_allclose(tube_efficiency("laplace", t), np.exp(-t / scale), rtol=1e-7)
 
 
-def test_efficiency_is_that_of_draws():
-    rng = np.random.default_rng(0)
-    draws = np.sort(rng.standard_normal((3000, 200)), axis=1)
-    epsilon = 0.612
+@pytest.mark.parametrize(
+    ("noise", "epsilon"),
+    [(stats.norm(), 0.612), (stats.gumbel_r(), 0.8), (stats.gumbel_r(loc=3.0), 0.0)],
+    ids=["normal", "gumbel", "median of gumbel"],
+)
+def test_variance_is_that_of_draws(noise, epsilon):
+    draws = noise.rvs((3000, 200), random_state=0)
     # The minimizers of the summed loss: bisection for the sign of its derivative.
-    low, high = np.full(3000, -1.0), np.full(3000, 1.0)
-    for _ in range(40):
+    low, high = np.full(3000, -4.0), np.full(3000, 8.0)
+    for _ in range(45):
         middle = 0.5 * (low + high)
         r = draws - middle[:, None]
         slope = np.sum(r > epsilon, axis=1) - np.sum(r < -epsilon, axis=1)
         low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
     # A variance of 3000 draws has a standard error of sqrt(2/3000); n = 200 is nearly asymptotic.
     np.testing.assert_allclose(
-        200 * np.var(low), 1.0 / tube_efficiency("gaussian", epsilon), rtol=3 * 0.026 + 0.02
+        200 * np.var(low), tube_variance(noise, epsilon), rtol=3 * 0.026 + 0.02
     )
+
+
+@pytest.mark.parametrize(
+    ("noise", "information"),
+    [
+        (stats.norm(scale=2.0), 1 / 4),
+        (stats.laplace(scale=2.0), 1 / 4),
+        (stats.logistic(scale=2.0), 1 / 12),
+        (stats.t(3), 4 / 6),
+        (stats.gumbel_r(scale=2.0), 1 / 4),
+        (stats.gamma(4.0), 1 / 2),  # 1 / (k - 2), and no score that is known beforehand
+        (Squared(), 1.0),
+        (density_from_loss(Squared(), C=4.0), 4.0),
+        (lambda z: -(np.abs(z) ** 3), None),
+    ],
+)
+def test_efficiency_is_relative_to_the_fisher_information(noise, information):
+    if information is None:
+        known = stats.gennorm(3.0)
+        np.testing.assert_allclose(
+            tube_efficiency(noise, 0.5), tube_efficiency(known, 0.5), rtol=1e-6
+        )
+        return
+    product = tube_efficiency(noise, 0.3) * tube_variance(noise, 0.3)
+    # Of log-densities without a known slope by differences, and tails of 1e-12 left out.
+    np.testing.assert_allclose(product, 1 / information, rtol=1e-5)
+    assert 0 < tube_efficiency(noise, 0.3) <= 1
+
+
+def test_a_skewed_density_has_its_best_tube():
+    noise = stats.gumbel_r(scale=2.0)
+    best = optimal_epsilon(noise)
+    here = tube_variance(noise, best)
+    assert all(here <= tube_variance(noise, best * t) for t in (0.0, 0.5, 0.95, 1.05, 2.0))
+    np.testing.assert_allclose(best, 2.0 * optimal_epsilon(stats.gumbel_r()), rtol=1e-6)
+    np.testing.assert_allclose(best, optimal_epsilon(stats.gumbel_l(loc=5, scale=2.0)), rtol=1e-6)
+
+
+def test_sharp_ends_are_capped():
+    uniform = stats.uniform(-1, 2)
+    # G = 1 - t and Q = 1: the variance falls to nothing, where one per cent is left outside.
+    for t in (0.0, 0.5, 0.9):
+        np.testing.assert_allclose(tube_variance(uniform, t), 1 - t, rtol=1e-9)
+    with pytest.warns(UserWarning, match="sharp ends"):
+        np.testing.assert_allclose(optimal_epsilon(uniform), 0.99, rtol=1e-6)
+    with pytest.warns(UserWarning, match="sharp ends"):
+        np.testing.assert_allclose(optimal_nu(uniform), 0.01, rtol=1e-6)
+    with pytest.raises(ValueError, match="no best variance"):
+        tube_efficiency(uniform, 0.1)
+    assert tube_variance(uniform, 2.0) == np.inf
+
+
+def test_losses_are_densities_too():
+    np.testing.assert_allclose(optimal_epsilon(Squared()), optimal_epsilon("gaussian"), rtol=1e-6)
+    np.testing.assert_allclose(optimal_nu(Squared()), optimal_nu("gaussian"), rtol=1e-6)
+    # Between Laplacian and Gaussian noise.
+    assert optimal_nu("gaussian") < optimal_nu(Huber(1.0)) < 1.0
+
+
+@pytest.mark.parametrize("power", [1.0, 1.5, 2.0, 4.0])
+def test_the_power_of_the_noise_is_found(power):
+    known = stats.gennorm(power, loc=0.5, scale=2.0)
+    z = known.rvs(4000, random_state=1)
+    found = fit_noise(z, location=None)
+    # The information of 4000 draws on log p is at least 1000 in this range of powers.
+    assert abs(np.log(found.power / power)) < 3 / np.sqrt(1000)
+    assert found.sigma == pytest.approx(known.std(), rel=3 / np.sqrt(2 * 1000))
+    np.testing.assert_allclose(found.log_likelihood, np.sum(found.density.logpdf(z)), rtol=1e-9)
+    # No better than the best that a general search finds, and no worse than Gaussian.
+    general = np.sum(stats.gennorm(*stats.gennorm.fit(z)).logpdf(z))
+    assert found.log_likelihood >= general - 1.92 - 1e-6
+    assert found.gain >= 0.0
+    assert found.nu == optimal_nu(found.power)
+    assert found.epsilon == pytest.approx(found.sigma * optimal_epsilon(found.power))
+
+
+def test_weights_of_residuals_are_repetitions():
+    z = np.random.default_rng(0).laplace(size=60)
+    w = np.random.default_rng(1).integers(0, 3, 60)
+    weighted, repeated = fit_noise(z, w), fit_noise(np.repeat(z, w))
+    np.testing.assert_allclose(weighted.power, repeated.power, rtol=1e-5)
+    np.testing.assert_allclose(weighted.sigma, repeated.sigma, rtol=1e-5)
+    assert fit_noise(np.zeros(5)).power == 2.0
+    with pytest.raises(ValueError, match="weights"):
+        fit_noise(z, -np.ones(60))
+    with pytest.raises(ValueError, match="at or above 1"):
+        fit_noise(z, powers=(0.5, 2.0))
 
 
 def test_widths_scale_with_the_noise():
@@ -80,8 +173,8 @@ def test_widths_scale_with_the_noise():
 
 
 def test_densities_that_are_none_are_refused():
-    with pytest.raises(ValueError, match="symmetric"):
-        optimal_epsilon(stats.gamma(2.0))
+    with pytest.raises(ValueError, match="must not be negative"):
+        tube_variance("gaussian", -1.0)
     with pytest.raises(ValueError, match="power of at least 1"):
         optimal_nu(0.5)
     with pytest.raises(ValueError, match="noise must be"):

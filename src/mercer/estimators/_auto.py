@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import optimize, special, stats
 
 from mercer.estimators._expansion import Array
 from mercer.gram.base import Gram
@@ -20,10 +19,10 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.named import NAMES, gamma_of_width, resolve
 from mercer.kernels.stretched import stretch
 from mercer.smoothing._pairs import feature_scales, some_rows
-from mercer.smoothing.tube import optimal_nu
+from mercer.smoothing.tube import fit_noise, optimal_epsilon
 from mercer.smoothing.widths import ROWS, Guess, guess_C, search_width
 
-__all__ = ["choose_kernel", "choose_nu", "guess", "stretched"]
+__all__ = ["choose_epsilon", "choose_kernel", "choose_nu", "guess", "stretched"]
 
 AUTOMATIC_GAMMA = ("median", "tuned")
 # Powers of exp(-|z|^p) between which the shape of the noise is looked for: beyond, a few hundred
@@ -121,7 +120,8 @@ def guess(machine: Any, K: Gram, B: Array, Y: Array, weights: Array) -> Guess:
 def choose_nu(residuals: Array) -> float:
     r"""Return the share of errors outside the most efficient tube for noise of a shape.
 
-    The shape is the power of :math:`\exp(-|cz|^p)` whose kurtosis the residuals have.
+    The shape is the power of :math:`\exp(-|cz|^p)` under which the residuals are most likely, two
+    unless they say otherwise.
 
     Parameters
     ----------
@@ -133,17 +133,23 @@ def choose_nu(residuals: Array) -> float:
     >>> bool(0.5 < choose_nu(z) < 0.58)
     True
     """
-    kurtosis = float(stats.kurtosis(np.ravel(residuals), fisher=False))
-    if not np.isfinite(kurtosis):
-        return optimal_nu("gaussian")
+    return fit_noise(residuals, powers=POWERS).nu
 
-    def excess(p: float) -> float:
-        g = special.gamma
-        return float(g(5.0 / p) * g(1.0 / p) / g(3.0 / p) ** 2) - kurtosis
 
-    low, high = POWERS
-    if excess(low) <= 0.0:
-        return optimal_nu(low)
-    if excess(high) >= 0.0:
-        return optimal_nu(high)
-    return optimal_nu(float(optimize.brentq(excess, low, high)))
+def choose_epsilon(residuals: Array, variance: float) -> float:
+    """Return the most efficient half-width of the tube for noise of a shape and a variance.
+
+    Parameters
+    ----------
+    residuals : array
+        Errors of samples left out, which tell the shape as for :func:`choose_nu`.
+    variance : float
+        Variance of the noise.
+
+    Examples
+    --------
+    >>> z = np.random.default_rng(0).normal(size=400)
+    >>> round(choose_epsilon(z, 4.0), 3)
+    1.224
+    """
+    return optimal_epsilon(fit_noise(residuals, powers=POWERS).power, float(np.sqrt(variance)))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mercer.estimators._auto import choose_nu
+from mercer.estimators._auto import choose_epsilon, choose_nu
 from mercer.estimators._expansion import Array, Function
 from mercer.estimators._single import Regression
 from mercer.estimators.base import KernelMachine
@@ -23,7 +23,6 @@ from mercer.reduced.base import Approximation
 from mercer.reduced.solve import Reduced
 from mercer.reduced.walls import TubeWalls, Walls
 from mercer.regularizers.null_space import NullSpace
-from mercer.smoothing.guesses import guess_epsilon
 from mercer.smoothing.widths import Guess
 from mercer.solvers import Solution, Solver
 
@@ -54,9 +53,10 @@ class SVR(Regression):
         loss at the errors left out: about the cost of a fit.
     epsilon : float, array-like of shape (n_samples,) or "auto", default=0.1
         Half-width of the tube inside which errors cost nothing, for all samples or for each. "auto"
-        is 0.612 standard deviations of the noise, the most efficient for Gaussian noise
-        (:func:`mercer.smoothing.optimal_epsilon`); the noise is what the least-squares machine of
-        ``C="auto"`` leaves.
+        is the most efficient for the noise (:func:`mercer.smoothing.optimal_epsilon`), 0.612
+        standard deviations of Gaussian noise; the noise is what the least-squares machine of
+        ``C="auto"`` leaves, Gaussian unless the likelihood of :func:`mercer.smoothing.fit_noise`
+        says otherwise.
     shrinking : bool, default=True
         Without effect, and there for scikit-learn's signature: samples that rest on their bounds
         are always left aside.
@@ -172,7 +172,7 @@ class SVR(Regression):
         self.__dict__.pop("noise_variance_", None)
         if found is not None:
             self.noise_variance_ = found.noise_variance
-            self.epsilon_: Any = guess_epsilon(found.noise_variance)
+            self.epsilon_: Any = choose_epsilon(found.left_out, found.noise_variance)
         if not isinstance(self.epsilon, str):
             self.epsilon_ = np.asarray(self.epsilon, dtype=np.float64)[()]
         super()._settle(found)
@@ -195,8 +195,8 @@ class NuSVR(Regression):
     nu : float or "auto", default=0.5
         Upper bound on the fraction of samples outside the tube and lower bound on the fraction of
         support vectors, in (0, 1]. "auto" is the most efficient fraction for noise of the density
-        :math:`\exp(-|cz|^p)` whose kurtosis the errors of samples left out have, 0.54 for Gaussian
-        noise (:func:`mercer.smoothing.optimal_nu`).
+        :math:`\exp(-|cz|^p)` under which the errors of samples left out are most likely, 0.54 for
+        Gaussian noise (:func:`mercer.smoothing.optimal_nu`, :func:`mercer.smoothing.fit_noise`).
     C : float or "auto", default=1.0
         Weight of the summed loss against the penalty; "auto" as in :class:`SVR`.
     kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter :

@@ -134,7 +134,7 @@ def loss_from_density(
     middle, size = _whereabouts(noise)
     unit = size if unit is None else unit
     if score is None:
-        score = _known(noise)
+        score = known_score(noise)
     bare = _MinusLog(noise, score, 0.0, unit)
     z = middle + unit * np.linspace(-40.0, 40.0, 4001)
     # Where a density underflows nothing can be asked of it.
@@ -185,8 +185,8 @@ def _whereabouts(noise: Any) -> tuple[float, float]:
     return middle, 0.5 * (high - low)
 
 
-def _known(noise: Any) -> Function | None:
-    """Return the derivative of the log-density of a known distribution."""
+def known_score(noise: Any) -> Function | None:
+    """Return the derivative of the log-density of a known distribution, None of others."""
     name = getattr(getattr(noise, "dist", None), "name", None)
     if name not in SCORES:
         return None
@@ -253,7 +253,7 @@ class NoiseDensity:
         Its weight.
     """
 
-    loss: Loss
+    loss: Any
     C: float = 1.0
 
     @cached_property
@@ -312,7 +312,7 @@ class NoiseDensity:
     def score(self, z: ArrayLike) -> Array:
         """Return the derivative of the log-density."""
         z = np.asarray(z, dtype=np.float64)
-        return self.C * self.loss.gradient(z, np.zeros_like(z))
+        return np.asarray(self.C * self.loss.gradient(z, np.zeros_like(z)))
 
     def cdf(self, z: ArrayLike) -> Array:
         """Return the probability of an error up to ``z``."""

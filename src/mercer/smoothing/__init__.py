@@ -49,7 +49,14 @@ from mercer.smoothing.secular import (
 )
 from mercer.smoothing.spectral import Spectral
 from mercer.smoothing.survival import SurvivalCurve, kaplan_meier, turnbull
-from mercer.smoothing.tube import optimal_epsilon, optimal_nu, tube_efficiency
+from mercer.smoothing.tube import (
+    PolynomialNoise,
+    fit_noise,
+    optimal_epsilon,
+    optimal_nu,
+    tube_efficiency,
+    tube_variance,
+)
 from mercer.smoothing.weights import (
     BisquareWeights,
     HampelWeights,
@@ -89,6 +96,7 @@ __all__ = [
     "Morozov",
     "MyriadWeights",
     "NoiseVariance",
+    "PolynomialNoise",
     "ScaleWarning",
     "Spectral",
     "SurvivalCurve",
@@ -101,6 +109,7 @@ __all__ = [
     "coverage_of",
     "coverage_test",
     "dkw_band",
+    "fit_noise",
     "guess_C",
     "guess_epsilon",
     "guess_width",
@@ -125,5 +134,6 @@ __all__ = [
     "tolerance_probability",
     "tolerance_sample_size",
     "tube_efficiency",
+    "tube_variance",
     "turnbull",
 ]
