@@ -18,6 +18,7 @@ from mercer.linear.lasso import (
 )
 from mercer.linear.least_squares import LeastSquaresFit, least_squares
 from mercer.linear.location import Location, location
+from mercer.linear.margins import FeatureShare, LpMarginSVC, dual_norm
 from mercer.linear.matching import RobustLocation, robust_location
 from mercer.linear.nadaraya_watson import NadarayaWatson
 from mercer.linear.norms import NormRegression, residual_scale
@@ -36,18 +37,21 @@ from mercer.linear.plausible import (
     plausible_set,
 )
 from mercer.linear.plausible_fit import PlausibleLeastSquares
+from mercer.linear.rbf_network import RBFNetwork
 from mercer.linear.validated_selection import ValidatedSelection, selection_penalty
 
 __all__ = [
     "AlternativesRelaxation",
     "Bridge",
     "ClusteredRidge",
+    "FeatureShare",
     "FusedRidge",
     "FusionCertificate",
     "LassoConstrained",
     "LeastSquaresAmongstAlternatives",
     "LeastSquaresFit",
     "Location",
+    "LpMarginSVC",
     "NadarayaWatson",
     "NormRegression",
     "OneNormSVC",
@@ -56,6 +60,7 @@ __all__ = [
     "PiecewiseLinearPath",
     "PlausibleLeastSquares",
     "PlausibleSet",
+    "RBFNetwork",
     "RidgeFusion",
     "RobustLocation",
     "Split",
@@ -65,6 +70,7 @@ __all__ = [
     "clustered_ridge",
     "covariance_draws",
     "covariance_quantiles",
+    "dual_norm",
     "fuse_orthonormal",
     "hard_threshold",
     "lasso_homotopy",

@@ -65,6 +65,7 @@ from mercer.selection.stable_folds import (
 )
 from mercer.selection.streamed import StreamedSearch
 from mercer.selection.substrate import Affine, EffectiveC, Substrate, System
+from mercer.selection.threshold import PurityCurve, ThresholdSelector, purity_curve
 from mercer.selection.tuning import Tuning, tune
 
 __all__ = [
@@ -97,6 +98,7 @@ __all__ = [
     "MeanShift",
     "MedianOfFive",
     "PathMinimum",
+    "PurityCurve",
     "RadiusMargin",
     "Relaxed",
     "SVMPath",
@@ -112,6 +114,7 @@ __all__ = [
     "Substrate",
     "Surface",
     "System",
+    "ThresholdSelector",
     "Trial",
     "Tuning",
     "Validation",
@@ -140,6 +143,7 @@ __all__ = [
     "minimize_over_hull",
     "modified_loss",
     "nearest_point",
+    "purity_curve",
     "radius_margin",
     "relax",
     "selection_statistics",
