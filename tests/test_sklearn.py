@@ -14,7 +14,9 @@ from mercer import (
     SVC,
     SVR,
     AdaptiveMarginSVC,
+    CensoredRegressor,
     HuberSVR,
+    IntervalRegressor,
     KernelClassifier,
     KernelLogisticRegression,
     KernelRegressor,
@@ -22,6 +24,8 @@ from mercer import (
     LocalTubeSVR,
     MissingInputClassifier,
     MissingInputRegressor,
+    NuSparseClassifier,
+    NuSparseRegressor,
     NuSVC,
     NuSVR,
     NuTubeSVR,
@@ -31,6 +35,8 @@ from mercer import (
     QuantileSVR,
     RandomFeatures,
     RobustLSSVR,
+    SparseClassifier,
+    SparseRegressor,
     SupportVectorTube,
 )
 from mercer.linear import (
@@ -66,6 +72,7 @@ DEFAULT = [
 GIVEN = {"gamma": "auto", "tol": 1e-10}
 OWN = [
     LSSVR(**GIVEN),
+    *(CensoredRegressor(**GIVEN), CensoredRegressor("absolute", ranking=0.5, cv=3, **GIVEN)),
     *(HuberSVR(**GIVEN), QuantileSVR(**GIVEN), KernelLogisticRegression(**GIVEN)),
     *(RobustLSSVR(c=1.0, **GIVEN), RobustLSSVR(method="bisquare", c=1.0, **GIVEN)),
     *(KernelRegressor(loss, **GIVEN) for loss in sorted(REGRESSION)),
@@ -101,6 +108,28 @@ LINEAR = [
     *(FusedRidge(cv=3), ValidatedLasso(cv=3), ValidatedSelection("local")),
     *(LeastSquaresAmongstAlternatives(), PlausibleLeastSquares(0.05), NadarayaWatson()),
 ]
+
+
+SPARSE = [
+    SparseRegressor(gamma="auto", tol=1e-9),
+    SparseRegressor(kernel="precomputed"),
+    SparseClassifier(gamma="auto", tol=1e-9),
+    *(NuSparseRegressor(), NuSparseClassifier(0.1, centres=100)),
+]
+
+
+def not_unique(machine):
+    """Linear programs with a tube or a margin of any width have many optima of one value."""
+    if isinstance(machine, NuSparseClassifier):
+        # Copies of a row with different labels have no margin, of which it is right to warn.
+        copies = {f"check_estimator_sparse_{kind}": "warns" for kind in ("tag", "array", "matrix")}
+        return INFEASIBLE | copies | dict.fromkeys(WEIGHTS, "one of several optima")
+    return dict.fromkeys(WEIGHTS, "one of several optima") if hasattr(machine, "nu") else {}
+
+
+@parametrize_with_checks(SPARSE, expected_failed_checks=not_unique)
+def test_sparse_machines(estimator, check):
+    check(estimator)
 
 
 @parametrize_with_checks(LINEAR)
@@ -154,6 +183,20 @@ FEW = {"gamma": "auto", "approximation": Nystrom(60, n_jobs=1)}
     expected_failed_checks=lambda search: BY_CONTENT,
 )
 def test_streamed_search(estimator, check):
+    check(estimator)
+
+
+# One machine of each way to leave samples out. To leave out one of two copies is not to leave out a
+# sample of weight two, and widths are chosen on the sample as it is.
+INTERVALS = [
+    IntervalRegressor(random_state=0),
+    IntervalRegressor(method="split", random_state=0),
+    IntervalRegressor(SVR(), method="cv+", cv=3, random_state=0),
+]
+
+
+@parametrize_with_checks(INTERVALS, expected_failed_checks=lambda machine: COPIES)
+def test_intervals(estimator, check):
     check(estimator)
 
 

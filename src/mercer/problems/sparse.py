@@ -16,6 +16,7 @@ It is the one functional without a kernel part: :math:`a` are unpenalized column
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +51,9 @@ class SparseRisk:
         Linear cost of their coefficients.
     weights : ndarray of shape (m,), optional
         The weights :math:`w_j > 0`, one by default.
-    positive : ndarray of bool of shape (m,), optional
-        Which coefficients may not be negative; none by default.
+    signs : ndarray of shape (m,), optional
+        One or minus one where a coefficient may not have the other sign, zero, the default, where
+        it is free.
     radius : float, optional
         Bound :math:`\sum_j w_j |a_j|` by this instead of penalizing it. The dual then has
         :math:`R \max_j |G'u|_j / w_j` in its objective instead of the constraint.
@@ -78,10 +80,10 @@ class SparseRisk:
     G: Dictionary
     y: Array
     c: Array
-    B: Array = None  # type: ignore[assignment]
-    d: Array = None  # type: ignore[assignment]
-    weights: Array = None  # type: ignore[assignment]
-    positive: NDArray[np.bool_] = None  # type: ignore[assignment]
+    B: Any = None
+    d: Any = None
+    weights: Any = None
+    signs: Any = None
     radius: float | None = None
     free: RegularizedRisk = field(init=False, repr=False)
     """The problem without the dictionary."""
@@ -94,7 +96,7 @@ class SparseRisk:
             "B": free.B,
             "d": free.d,
             "weights": np.ones(m) if self.weights is None else np.asarray(self.weights, float),
-            "positive": np.zeros(m, dtype=bool) if self.positive is None else self.positive,
+            "signs": np.zeros(m) if self.signs is None else np.sign(self.signs).astype(float),
         }
         for name, value in settled.items():
             object.__setattr__(self, name, value)
@@ -126,7 +128,7 @@ class SparseRisk:
         s : ndarray of shape (m,)
             The product ``G'u``.
         """
-        return np.asarray(np.where(self.positive, s, np.abs(s)) / self.weights)
+        return np.asarray(np.where(self.signs == 0, np.abs(s), self.signs * s) / self.weights)
 
     def bound(self, u: Array, s: Array) -> float:
         """Return the lower bound on the objective that multipliers prove, whoever found them.
@@ -152,9 +154,8 @@ class SparseRisk:
         r"""Return the problem of some of the functions as a regularized risk without kernel.
 
         Its unpenalized coefficients are those of the functions followed by b, the coefficients of
-        its first n samples the multipliers u. A coefficient that may not be negative costs
-        :math:`w_j \text{steep}` per unit below zero, which keeps it from there as long as its
-        price :math:`-(G'u)_j` stays below that.
+        its first n samples the multipliers u. On the side where a coefficient may not be it costs
+        :math:`w_j \text{steep}`, which keeps it from there as long as its price stays below that.
 
         Parameters
         ----------
@@ -166,10 +167,11 @@ class SparseRisk:
         if self.radius is not None:
             raise ValueError("a bound on the norm is not a sum of losses; solve it as a program.")
         k, n, q = len(index), self.G.shape[0], self.B.shape[1]
-        positive = self.positive[index]
-        weights = self.weights[index] * np.where(positive, 1.0 + steep, 2.0)
-        # At the target zero a pinball of slopes w steep below and w above; w and w for any sign.
-        level = np.where(positive, steep / (1.0 + steep), 0.5)
+        signs = self.signs[index]
+        weights = self.weights[index] * np.where(signs == 0, 2.0, 1.0 + steep)
+        # At the target zero a pinball of slopes w steep on one side and w on the other; w and w
+        # where both are allowed.
+        level = 0.5 + 0.5 * signs * (steep - 1.0) / (steep + 1.0)
         return RegularizedRisk(
             stack([self.loss, Pinball(level)], [n, k]),
             LowRank(np.zeros((n + k, 1))),

@@ -16,7 +16,7 @@ __all__ = ["curved_master"]
 
 # A coefficient whose price is this far below its weight, relatively, is zero at the optimum.
 SLACK = 1e-6
-# Slopes of the walls that keep coefficients positive, in units of their weights.
+# Slopes of the walls that keep coefficients to their signs, in units of their weights.
 STEEP, STEEPEST = 10.0, 1e7
 
 
@@ -36,7 +36,7 @@ def curved_master(
 
     def solve(GJ: Array, J: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         nonlocal steep
-        n, k, positive = len(risk.y), len(J), risk.positive[J]
+        n, k, signs = len(risk.y), len(J), risk.signs[J]
         while True:
             with warnings.catch_warnings():
                 # What counts is the gap over the whole dictionary, which is measured afterwards.
@@ -45,10 +45,10 @@ def curved_master(
             a, b, u = found.b[:k], found.b[k:], found.a[:n]
             price = GJ.T @ u / risk.weights[J]
             # A wall that holds is not pushed as hard as it stands.
-            if steep >= STEEPEST or np.all(-price[positive] < 0.99 * steep):
+            if steep >= STEEPEST or np.all(-signs * price < 0.99 * steep):
                 break
             steep *= 100.0
-        idle = np.where(positive, price, np.abs(price)) < 1.0 - SLACK
-        return np.where(idle | (positive & (a < 0)), 0.0, a), b, u
+        idle = np.where(signs == 0, np.abs(price), signs * price) < 1.0 - SLACK
+        return np.where(idle | (signs * a < 0), 0.0, a), b, u
 
     return solve

@@ -23,6 +23,8 @@ WALL = 10.0
 FEW = 60
 # Digits that HiGHS is asked for, in the units of a program whose costs and weights are near one.
 PRECISE = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
+# A multiplier this close to its bounds, in units of the weight, is on them.
+EDGE = 1e-7
 # A coefficient smaller than this part of the largest is rounding.
 FAINT = 1e-12
 
@@ -148,22 +150,23 @@ def linear_program(
         unit = min(unit, float(np.max(risk.weights[J])))
     size = float(np.max(np.abs(z.cost), initial=0.0)) or 1.0
     P, Q = GJ[z.sample].T * z.sign, risk.B[z.sample].T * z.sign
-    w, sided = risk.weights[J] / unit, np.flatnonzero(~risk.positive[J])
+    w, signs = risk.weights[J] / unit, risk.signs[J]
+    over, under = np.flatnonzero(signs >= 0), np.flatnonzero(signs <= 0)
     fixed, missing = -GJ.T @ u / unit, (risk.d - risk.B.T @ u) / unit
     box = np.column_stack([z.low, z.high]) / unit
     if risk.radius is None:
         # Prices are variables between minus and plus the weights, or just below them.
-        floor = np.where(risk.positive[J], -np.inf, -w)
-        cost, bounds = np.append(z.cost / size, np.zeros(k)), [box, np.column_stack([floor, w])]
+        band = np.column_stack([np.where(signs > 0, -np.inf, -w), np.where(signs < 0, np.inf, w)])
+        cost, bounds = np.append(z.cost / size, np.zeros(k)), [box, band]
         A_eq = np.block([[P, -np.eye(k)], [Q, np.zeros((q, k))]])
         more = {"A_eq": A_eq, "b_eq": np.append(fixed, missing)}
     else:
         # The largest price is a variable, and costs the radius.
-        ceiling = -risk.weights[np.append(J, J[sided])]
+        ceiling = -risk.weights[np.append(J[over], J[under])]
         cost, bounds = np.append(z.cost, risk.radius) / size, [box, np.array([[0.0, np.inf]])]
         more = {
-            "A_ub": np.column_stack([np.vstack([P, -P[sided]]), ceiling]),
-            "b_ub": np.append(fixed, -fixed[sided]),
+            "A_ub": np.column_stack([np.vstack([P[over], -P[under]]), ceiling]),
+            "b_ub": np.append(fixed[over], -fixed[under]),
             "A_eq": np.column_stack([Q, np.zeros(q)]),
             "b_eq": missing,
         }
@@ -180,14 +183,57 @@ def linear_program(
         a, b = b[:k], b[k:]
     else:
         m = -size * np.asarray(answer.ineqlin.marginals)
-        a = m[:k].copy()
-        a[sided] -= m[k:]
+        a = np.zeros(k)
+        a[over] += m[: len(over)]
+        a[under] -= m[len(over) :]
     full = u.copy()
     found = np.clip(unit * answer.x[: len(z.sample)], z.low, z.high)
     np.add.at(full, z.sample, z.sign * found / inflate)
+    if inflate == 1.0:
+        a, b, full = _polish(risk, terms, GJ, J, a, b, full)
     largest = float(np.max(np.abs(np.append(a, b)), initial=0.0))
     held = wall is not None and largest >= 0.99 * wall * size
     return Master(np.where(np.abs(a) > FAINT * largest, a, 0.0), b, full, held)
+
+
+def _polish(
+    risk: SparseRisk, terms: DualTerms, GJ: Array, J: Indices, a: Array, b: Array, u: Array
+) -> tuple[Array, Array, Array]:
+    """Solve the equations of a vertex, which a program knows to its tolerance, to rounding.
+
+    Samples whose multiplier is off its bounds lie on a kink, functions with a coefficient have the
+    price of their weight. The least corrections of both are taken where they help.
+    """
+    A = np.flatnonzero(np.abs(a) > FAINT * np.max(np.abs(a), initial=0.0))
+    room = EDGE * risk.c
+    up, down = (u > room) & (u < terms.upper - room), (u < -room) & (u > terms.lower + room)
+    I = np.flatnonzero(up | down)  # noqa: E741
+    M = np.column_stack([GJ[:, A], risk.B])
+    if not len(I) or not M.shape[1]:
+        return a, b, u
+    w, signs, q = risk.weights[J[A]], np.sign(a[A]), risk.B.shape[1]
+    # Prices are the weights, or with a bound on the norm a common multiple of them.
+    toward = np.append(signs * w, np.zeros(q))
+    price, goal = M.T @ u, np.append(np.zeros(len(A)), risk.d)
+    kinks = np.where(up, -terms.p_pos, -terms.p_neg)[I]
+    short = kinks - M[I] @ np.append(a[A], b)
+    if risk.radius is None:
+        du = np.linalg.lstsq(M[I].T, goal + toward - price, rcond=None)[0]
+        dab = np.linalg.lstsq(M[I], short, rcond=None)[0]
+    else:
+        level = float(np.mean(signs * price[: len(A)] / w)) if len(A) else 0.0
+        missing = goal + level * toward - price
+        du = np.linalg.lstsq(np.column_stack([M[I].T, -toward]), missing, rcond=None)[0][:-1]
+        rows = np.vstack([M[I], toward])
+        over = risk.radius - float(w @ np.abs(a[A]))
+        dab = np.linalg.lstsq(rows, np.append(short, over), rcond=None)[0]
+    better, finer, b_new = u.copy(), a.copy(), b + dab[len(A) :]
+    better[I] = np.clip(u[I] + du, terms.lower[I], terms.upper[I])
+    finer[A] += dab[: len(A)]
+    same = np.array_equal(np.sign(finer), np.sign(a)) and np.all(np.isfinite(dab))
+    if np.max(np.abs(short)) > 1e-6 * (1.0 + np.max(np.abs(kinks))) or not same:
+        return a, b, u  # not at a vertex, so that there is nothing to correct
+    return finer, b_new, better
 
 
 class _Variables(NamedTuple):

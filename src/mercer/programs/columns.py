@@ -30,8 +30,12 @@ __all__ = ["SparseSolution", "generate_columns", "threshold"]
 
 Indices = NDArray[np.intp]
 
+# Functions of a linear program that are not worth choosing from.
+WHOLE = 150
 # Functions of the first master, and the least and largest number that a round takes in.
 FIRST, LEAST, MOST = 60, 20, 100
+# A value of the problem of a margin that is nothing.
+TINY = 1e-6
 # A function without coefficient whose price is below this part of its weight is let go.
 FAR = 0.95
 
@@ -70,7 +74,8 @@ def generate_columns(
     risk : SparseRisk
         The problem.
     tol : float, default=1e-6
-        Largest gap between objective and lower bound, relative to one plus the objective.
+        Largest gap between objective and lower bound, relative to one plus the objective, or to the
+        objective where the norm is bounded.
     max_iter : int, default=-1
         Largest number of rounds, -1 for no limit.
     max_time : float, optional
@@ -106,7 +111,9 @@ def generate_columns(
     monitor, m = Monitor(max_iter, max_time, listener), risk.G.shape[1]
     rng = np.random.default_rng(m)
     solve: Any = LinearMaster(risk) if risk.linear else curved_master(risk, tol)
-    J = np.empty(0, dtype=np.intp) if start is None else np.unique(start)
+    J = np.arange(m if risk.linear and m <= WHOLE else 0)
+    if start is not None:
+        J = np.unique(start)
     best, u_best, rounds = -np.inf, np.zeros(len(risk.y)), 0
     GJ = risk.G.columns(J)
     while True:
@@ -123,9 +130,10 @@ def generate_columns(
         value = risk.value(whole, b, f)
         gap = max(value - best, 0.0)
         limit = 1.0 if risk.radius is None else float(np.max(excess[J], initial=0.0))
-        stop = monitor.report(rounds, value, gap, float(np.max(excess, initial=0.0) - limit))
         rounds += 1
-        if gap <= tol * (1.0 + abs(value)):
+        stop = monitor.report(rounds, value, gap, float(np.max(excess, initial=0.0) - limit))
+        # A margin may be small without being nothing: its problem has no other unit than itself.
+        if gap <= tol * ((1.0 if risk.radius is None else TINY) + abs(value)):
             status = Status.CONVERGED
             break
         fresh = _violators(excess, limit, J, rng)
@@ -228,12 +236,11 @@ def threshold(risk: SparseRisk) -> float:
     u[kinks] = 0.0
     # The lowest largest price over all multipliers of the kinks: rows are read as they bind.
     base, best = risk.G.price(u) / risk.weights, np.inf
-    two_sided = ~risk.positive
     J = np.argsort(-risk.excess(base * risk.weights), kind="stable")[:FIRST]
     q, unit = risk.B.shape[1], float(np.max(risk.c))
     while True:
         P = risk.G.columns(J)[kinks].T / risk.weights[J][:, None]
-        other = two_sided[J]
+        over, under = risk.signs[J] >= 0, risk.signs[J] <= 0
         rest = {
             "A_eq": np.hstack([risk.B[kinks].T, np.zeros((q, 1))]),
             "b_eq": (risk.d - risk.B.T @ u) / unit,
@@ -241,8 +248,10 @@ def threshold(risk: SparseRisk) -> float:
         answer = highs(
             np.append(np.zeros(len(kinks)), 1.0),
             len(kinks),
-            A_ub=np.column_stack([np.vstack([P, -P[other]]), -np.ones(len(J) + other.sum())]),
-            b_ub=np.append(-base[J], base[J][other]) / unit,
+            A_ub=np.column_stack(
+                [np.vstack([P[over], -P[under]]), -np.ones(over.sum() + under.sum())]
+            ),
+            b_ub=np.append(-base[J][over], base[J][under]) / unit,
             bounds=np.vstack([np.column_stack([low, high]) / unit, [0.0, np.inf]]),
             **(rest if q else {}),
         )
