@@ -16,12 +16,8 @@ from mercer.estimators.censored import CensoredRegressor
 from mercer.estimators.errors import estimate_errors
 from mercer.estimators.forecasting import Backtest, Forecaster
 from mercer.estimators.general import KernelClassifier, KernelLogisticRegression, KernelRegressor
-from mercer.estimators.hard_margin import (
-    HardMarginSVC,
-    HullCertificate,
-    NotSeparable,
-    separability,
-)
+from mercer.estimators.hard_margin import HardMarginSVC, separability
+from mercer.estimators.intervals import IntervalRegressor
 from mercer.estimators.kriging import UniversalKriging
 from mercer.estimators.least_squares import GeneralizedLeastSquares
 from mercer.estimators.linear_programming import (
@@ -75,8 +71,8 @@ __all__ = [
     "GeneralizedLeastSquares",
     "HardMarginSVC",
     "HuberSVR",
-    "HullCertificate",
     "IndefiniteKernel",
+    "IntervalRegressor",
     "KernelClassifier",
     "KernelLogisticRegression",
     "KernelRegressor",
@@ -86,7 +82,6 @@ __all__ = [
     "MeanEmbedding",
     "MissingInputClassifier",
     "MissingInputRegressor",
-    "NotSeparable",
     "NuSVC",
     "NuSVR",
     "NuSparseClassifier",
