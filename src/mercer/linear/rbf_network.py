@@ -128,8 +128,9 @@ class RBFNetwork(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         steps = 0
         if self.max_iter:
-            error: Any = partial(_objective, X=X[train], t=t[train], k=k, alpha=self.alpha)
-            found: Any = minimize(
+            error = partial(_objective, X=X[train], t=t[train], k=k, alpha=self.alpha)
+            search: Any = minimize
+            found = search(
                 error,
                 start,
                 jac=True,
