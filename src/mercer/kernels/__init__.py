@@ -39,6 +39,7 @@ from mercer.kernels.stationary import (
 from mercer.kernels.stretched import Stretched, stretch
 from mercer.kernels.structured import ObjectKernel, SetKernel, StringSpectrum, Subsequence
 from mercer.kernels.tabulated import Tabulated
+from mercer.kernels.taylor import derivatives, roughness
 
 __all__ = [
     "ANOVA",
@@ -100,6 +101,7 @@ __all__ = [
     "catalogue",
     "components",
     "convolution_root",
+    "derivatives",
     "fourier_transform",
     "from_penalty_matrix",
     "log_polar",
@@ -109,6 +111,7 @@ __all__ = [
     "power_series_coefficients",
     "resolve",
     "resolve_gamma",
+    "roughness",
     "self_convolution",
     "stretch",
 ]

@@ -1,0 +1,312 @@
+"""Regression and classification by functions of a known shape."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import StrOptions
+
+from mercer.estimators._expansion import Array
+from mercer.estimators._one_vs_rest import OneVsRest
+from mercer.estimators._shaping import ShapedMachine
+from mercer.estimators._single import Regression
+from mercer.kernels.base import Kernel
+from mercer.losses.base import Loss
+from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
+from mercer.problems.shaped import Said, chebychev
+from mercer.reduced.nystrom import Nystrom
+from mercer.regularizers.null_space import NullSpace
+from mercer.solvers import Solver
+
+__all__ = ["ShapedClassifier", "ShapedRegressor"]
+
+
+class ShapedRegressor(ShapedMachine, Regression):
+    r"""Regression for any loss by a function of which something is known.
+
+    .. math::
+
+        \min_{f, b} \tfrac12 \|f\|^2 + C \sum_i s_i\, l(y_i, f(x_i) + b' p(x_i))
+        \quad \text{subject to} \quad l_j \le L_j (f + b'p) \le u_j
+
+    Knowledge is a list of values: ``Increasing("dose")``, ``Convex(0)``, ``Bounded(0, 1)``,
+    ``At(x0, y0)`` and the others of :mod:`mercer.regularizers.shape`. Shapes are asked for at the
+    steps of lines through the domain, of which those take part in the problem that the solution
+    would violate; `shape_certificate_` says what is proved between them.
+
+    Parameters
+    ----------
+    constraints : Constraint, list of them, dict or array-like of shape (n_features,), optional
+        What is known. A dict or an array of 1, 0 and -1 says along which features the function
+        rises and falls, as ``monotonic_cst`` of scikit-learn's trees.
+    loss : Loss or str, default="squared"
+        What an error costs; ``"chebychev"`` for the largest error, :math:`C \max_i |y_i - f_i|`.
+    kernel : Kernel or str, default="rbf"
+        Reproducing kernel of the penalty.
+    null_space : NullSpace, optional
+        Unpenalized functions :math:`p`; an intercept by default.
+    C : float or "auto", default=1.0
+        Weight of the summed loss against the penalty; "auto" as in :class:`SVR`.
+    grid : int, optional
+        Steps along a line; 200 for one feature and 24 for more by default.
+    lines : int, default=64
+        Lines along a feature, where there are several: half of them through the sample.
+    prove : bool, default=False
+        Move the walls until shapes are proved to hold between the steps too, with no violation at
+        all: everywhere for one feature and for kernels that are sums over features, on the lines
+        otherwise. For kernels whose derivatives are known (Gaussian, Matern, rational quadratic,
+        and sums and products of them).
+    approximation : Nystrom, optional
+        Look for the machine among few functions: ``Nystrom(500)``.
+    degree, gamma, coef0, tol, cache_size, verbose, max_iter, max_time, gram, solver, standardize :
+        As in :class:`SVR`; `tol` is the largest violation of knowledge too, in units of y (a slope
+        counts per range of its feature).
+    random_state : int, default=0
+        Of the choice of lines.
+
+    Attributes
+    ----------
+    shape_certificate_ : ShapeCertificate
+        Largest violation found and largest not excluded by proof, and for every piece of knowledge
+        its price (multipliers) and where it is active.
+    support_, support_vectors_, dual_coef_, intercept_, null_space_coef_ :
+        The expansion; positions beyond the sample are points of knowledge that is active.
+    width_ : float
+        The largest error, for ``loss="chebychev"``.
+    solution_ : Solution
+        Objective, duality gap, status, iterations and timings of the fit.
+
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, sec. 4.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import ShapedRegressor
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.regularizers import Bounded, Increasing
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 3, (40, 1))
+    >>> y = np.tanh(X[:, 0]) + 0.3 * rng.standard_normal(40)
+    >>> machine = ShapedRegressor([Increasing(0), Bounded(at_most=1.0)], kernel=Gaussian(0.5), C=10)
+    >>> f = machine.fit(X, y).predict(np.linspace(X.min(), X.max(), 500)[:, None])
+    >>> bool(np.all(np.diff(f) > -1e-5)), bool(f.max() < 1.001)
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **ShapedMachine._parameter_constraints,
+        "loss": [Loss, StrOptions({*REGRESSION, "chebychev"})],
+    }
+
+    def __init__(
+        self,
+        constraints: Any = None,
+        loss: Loss | str = "squared",
+        kernel: Kernel | str = "rbf",
+        *,
+        null_space: NullSpace | None = None,
+        C: float | str = 1.0,
+        grid: int | None = None,
+        lines: int = 64,
+        prove: bool = False,
+        approximation: Nystrom | None = None,
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        gram: Any = "auto",
+        solver: Solver | str = "auto",
+        standardize: bool = False,
+        random_state: int = 0,
+    ) -> None:
+        self.constraints = constraints
+        self.loss = loss
+        self.kernel = kernel
+        self.null_space = null_space
+        self.C = C
+        self.grid = grid
+        self.lines = lines
+        self.prove = prove
+        self.approximation = approximation
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.gram = gram
+        self.solver = solver
+        self.standardize = standardize
+        self.random_state = random_state
+
+    @property
+    def _largest(self) -> bool:
+        return isinstance(self.loss, str) and self.loss == "chebychev"
+
+    def _loss(self) -> Loss:
+        if self._largest:
+            raise ValueError('C="auto" needs a loss of single errors; give a number for C.')
+        return resolve(self.loss, REGRESSION)
+
+    def _said(self, B: Array, y: Any, c: Array) -> Said:
+        if self._largest:
+            # The largest error does not count samples: weights only leave some out.
+            live = np.flatnonzero(c > 0)
+            said = chebychev(y[live], y[live], self._weight(), B[live])
+            assert said.index is not None
+            index = np.append(live, -1)[said.index]
+            return Said(said.loss, said.y, said.c, said.B, said.d, index)
+        return Said(self._check_loss(self._loss(), len(y)), y, c, B, np.zeros(B.shape[1]))
+
+    def _keep(self, X: Array, index: NDArray[np.intp], coef: Array, b: Array) -> None:
+        self._store(X, index, coef[:, None])
+        self.__dict__.pop("width_", None)
+        if self._largest:
+            self.width_, b = float(b[-1]), b[:-1]
+        self.null_space_coef_ = b
+        self.intercept_ = np.atleast_1d(self._intercept(b))
+        self._intercept_ = self.intercept_
+
+    def _values(self, Z: Array) -> Array:
+        return self._evaluate(Z)
+
+
+class ShapedClassifier(ShapedMachine, OneVsRest):
+    r"""Classify in two classes by a decision function of which something is known.
+
+    .. math::
+
+        \min_{f, b} \tfrac12 \|f\|^2 + C \sum_i s_i\, l(y_i, f(x_i) + b' p(x_i))
+        \quad \text{subject to} \quad l_j \le L_j (f + b'p) \le u_j
+
+    A decision function that rises with a feature gives a probability that does. Knowledge of
+    values is that of the decision function: with the logistic loss, of log-odds.
+
+    Parameters
+    ----------
+    constraints :
+        What is known, as in :class:`ShapedRegressor`.
+    loss : Loss or str, default="logistic"
+        What a wrong or narrow decision costs.
+    class_weight : dict or "balanced", optional
+        Factors of ``C`` by class.
+    kernel, null_space, C, grid, lines, prove, approximation, random_state :
+        As in :class:`ShapedRegressor`.
+    degree, gamma, coef0, tol, cache_size, verbose, max_iter, max_time, gram, solver, standardize :
+        As in :class:`ShapedRegressor`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    shape_certificate_, support_vectors_, dual_coef_, null_space_coef_, solution_ :
+        As in :class:`ShapedRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import ShapedClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, (60, 1))
+    >>> y = X[:, 0] + rng.standard_normal(60) > 0
+    >>> machine = ShapedClassifier({0: 1}, C=10.0).fit(X, y)
+    >>> p = machine.predict_proba(np.linspace(-1.9, 1.9, 100)[:, None])[:, 1]
+    >>> bool(np.all(np.diff(p) > -1e-4))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **ShapedMachine._parameter_constraints,
+        "loss": [Loss, StrOptions(set(CLASSIFICATION))],
+        "class_weight": OneVsRest._parameter_constraints["class_weight"],
+    }
+
+    def __init__(
+        self,
+        constraints: Any = None,
+        loss: Loss | str = "logistic",
+        kernel: Kernel | str = "rbf",
+        *,
+        null_space: NullSpace | None = None,
+        C: float | str = 1.0,
+        class_weight: dict[Any, float] | str | None = None,
+        grid: int | None = None,
+        lines: int = 64,
+        prove: bool = False,
+        approximation: Nystrom | None = None,
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        gram: Any = "auto",
+        solver: Solver | str = "auto",
+        standardize: bool = False,
+        random_state: int = 0,
+    ) -> None:
+        self.constraints = constraints
+        self.loss = loss
+        self.kernel = kernel
+        self.null_space = null_space
+        self.C = C
+        self.class_weight = class_weight
+        self.grid = grid
+        self.lines = lines
+        self.prove = prove
+        self.approximation = approximation
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.gram = gram
+        self.solver = solver
+        self.standardize = standardize
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _encode(self, y: Any) -> tuple[NDArray[np.intp], Array]:
+        codes, weights = super()._encode(y)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                "fit one machine a class (OneVsRestClassifier) if the shape is that of each."
+            )
+        return codes, weights
+
+    def _loss(self) -> Loss:
+        return resolve(self.loss, CLASSIFICATION)
+
+    def _said(self, B: Array, y: Any, c: Array) -> Said:
+        loss = self._check_loss(self._loss(), len(y))
+        return Said(loss, np.where(y == 1, 1.0, -1.0), c, B, np.zeros(B.shape[1]))
+
+    def _keep(self, X: Array, index: NDArray[np.intp], coef: Array, b: Array) -> None:
+        self._store(X, index, coef[:, None])
+        self.loss_ = copy.deepcopy(self._loss())
+        self.null_space_coef_ = b[None]
+        self.intercept_ = self._intercept(self.null_space_coef_)
+
+    def _values(self, Z: Array) -> Array:
+        f = self._expand(Z, self._dual_coef_.T) + self.null_space_(Z) @ self.null_space_coef_.T
+        return np.asarray(f[:, 0])

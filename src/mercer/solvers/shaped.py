@@ -1,0 +1,247 @@
+"""Let knowledge take part where it matters: solve, look where it is violated, add, solve again."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.losses.base import Array
+from mercer.problems.shaped import Shaped
+from mercer.regularizers.rows import Rows
+from mercer.solvers.base import ConvergenceWarning, Solution, Solver, Status, minimize
+from mercer.solvers.interior_point import InteriorPoint
+
+__all__ = ["Conflict", "Satisfied", "satisfy"]
+
+# A multiplier this close to the weight of its wall is held by it: the wall is not steep enough.
+HELD = 0.99
+# By how much walls are made steeper, and how often, before knowledge counts as contradictory.
+STEEPER, TIMES = 30.0, 4
+# The share of the tolerance that solutions are looked for with, so that what is left over does not
+# count as a violation.
+SHARE = 0.1
+
+
+class Conflict(ValueError):  # noqa: N818
+    """Pieces of knowledge that cannot hold together; ``rows`` says which rows of theirs."""
+
+    def __init__(self, message: str, rows: NDArray[np.intp]) -> None:
+        super().__init__(message)
+        self.rows = rows
+
+
+@dataclass(frozen=True)
+class Satisfied:
+    """A solution in which all that is known holds.
+
+    Parameters
+    ----------
+    solution : Solution
+        Coefficients of what the sample says, then of the rows that take part.
+    multipliers : ndarray of shape (r,)
+        Of all rows: what an additional unit of the wall would cost, zero where it does not matter.
+    values : ndarray of shape (r,)
+        Functionals of all rows.
+    violation : float
+        Largest violation of a row, those of the last look at other ones included.
+    rounds : int
+        How often knowledge was added.
+    weight : float
+        The weight of the walls that was steep enough.
+    """
+
+    solution: Solution
+    multipliers: Array
+    values: Array
+    violation: float
+    rounds: int
+    weight: float
+
+
+def satisfy(
+    problem: Shaped,
+    solver: Solver,
+    weight: float,
+    *,
+    tol: float = 1e-3,
+    batch: int = 100,
+    max_rounds: int = 100,
+    name: Callable[[NDArray[np.intp]], str] = lambda rows: f"{len(rows)} rows",
+    warning: type[Warning] = ConvergenceWarning,
+    start: Satisfied | None = None,
+    more: Callable[[int], Rows] | None = None,
+    looks: int = 25,
+) -> Satisfied:
+    """Minimize a risk so that all that is known of its function holds up to a tolerance.
+
+    The rows to begin with take part from the start; then, round by round, some of those that the
+    solution violates most. Rows that never matter cost one evaluation a round. For the squared
+    loss the sample is eliminated once, and rounds are problems of the rows alone.
+
+    Parameters
+    ----------
+    problem : Shaped
+        The sample and what is known.
+    solver : Solver
+        For the problem with the sample in it.
+    weight : float
+        Weight of the walls to begin with; raised while a multiplier needs it.
+    tol : float, default=1e-3
+        Largest violation of a row, in the unit of the function.
+    batch : int, default=100
+        Rows that are added a round.
+    max_rounds : int, default=100
+        Largest number of rounds.
+    name : callable, optional
+        Words for rows that contradict each other.
+    warning : type of Warning, default=ConvergenceWarning
+        Category of the warning where a solver stops early.
+    start : Satisfied, optional
+        A solution of nearly the same problem, with the same rows.
+    more : callable, optional
+        Other rows to look at, number by number, once the known ones hold; those that are violated
+        become known. The margins of their owners are those of the problem.
+    looks : int, default=25
+        Largest number of times that other rows are looked at.
+
+    Returns
+    -------
+    Satisfied
+
+    Raises
+    ------
+    Conflict
+        If walls however steep do not hold: the pieces of knowledge contradict each other, or what
+        the functions of the kernel can do.
+    """
+    began = time.perf_counter()
+    rng = np.random.default_rng(0)
+    weight = max(weight, 0.0 if start is None else start.weight)
+    fresh = np.setdiff1d(np.flatnonzero(problem.rows.first), problem.chosen)
+    if len(fresh):
+        problem.add(fresh)
+    last: Solution | None = None
+    rounds, look, unseen = 0, 0, 0.0
+    while rounds < max_rounds:
+        rounds += 1
+        a, b, last, weight = _steep_enough(problem, solver, weight, tol, name, warning, last)
+        excess = problem.walls.violation(problem.values(a, b))
+        excess[problem.chosen] = 0.0
+        if np.max(excess, initial=0.0) > tol:
+            problem.add(_draw(excess, tol, batch, rng))
+            continue
+        if more is None or look == looks:
+            break
+        look += 1
+        other = more(look)
+        excess = problem.move(other).violation(problem.values(a, b, other))
+        unseen = float(np.max(excess, initial=0.0))
+        if unseen <= tol:
+            break
+        known = problem.rows.r
+        problem.append(other.take(_draw(excess, tol, batch, rng)))
+        problem.add(np.arange(known, problem.rows.r))
+    if last is None:
+        risk = problem.risk(weight)
+        offered = _as_start(a, b)
+        certified = minimize(risk, InteriorPoint(tol=tol), offered, warning=warning)
+        last = certified
+    multipliers = np.zeros(problem.rows.r)
+    multipliers[problem.chosen] = last.a[len(problem.said.y) :]
+    values = problem.values(last.a, last.b)
+    times = {**last.times, "solve": time.perf_counter() - began}
+    return Satisfied(
+        replace(last, times=times),
+        multipliers,
+        values,
+        max(unseen, float(np.max(problem.rows.violation(values), initial=0.0))),
+        rounds,
+        weight,
+    )
+
+
+def _steep_enough(
+    problem: Shaped,
+    solver: Solver,
+    weight: float,
+    tol: float,
+    name: Callable[[NDArray[np.intp]], str],
+    warning: type[Warning],
+    last: Solution | None,
+) -> tuple[Array, Array, Solution | None, float]:
+    """Solve with walls that are steep enough, or say what contradicts what."""
+    for _ in range(TIMES):
+        # What solvers have to say counts for walls that are steep enough only.
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", warning)
+            a, b, eta, last = _once(problem, solver, weight, tol, warning, last)
+        held = np.abs(eta) >= HELD * weight
+        if not held.any():
+            for message in said if last is not None else ():
+                warnings.warn(message.message, stacklevel=4)
+            return a, b, last, weight
+        weight *= STEEPER
+    rows = problem.chosen[held]
+    raise Conflict(
+        f"what is known cannot all hold: {name(rows)} stay violated however steep their walls are; "
+        "leave one of them out, loosen it, or take a kernel (a null space) whose functions can do "
+        "both.",
+        rows,
+    )
+
+
+def _once(
+    problem: Shaped,
+    solver: Solver,
+    weight: float,
+    tol: float,
+    warning: type[Warning],
+    last: Solution | None,
+) -> tuple[Array, Array, Array, Solution | None]:
+    """Return the coefficients for walls of a weight, and the solution if it is a whole one."""
+    if problem.eliminable and len(problem.chosen):
+        small = problem.eliminated(weight)
+        eta = minimize(small, InteriorPoint(tol=SHARE * tol), warning=warning).a
+        return *problem.whole(eta), eta, None
+    risk = problem.risk(weight)
+    begin = None if last is None else _padded(last, risk.n)
+    found = minimize(risk, solver, begin, warning=warning)
+    return found.a, found.b, found.a[len(problem.said.y) :], found
+
+
+def _draw(excess: Array, tol: float, batch: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return rows to add: the most violated ones, and some of the others that are."""
+    order = np.argsort(-excess)
+    order = order[excess[order] > tol]
+    worst, rest = order[: batch // 2], order[batch // 2 :]
+    return np.concatenate([worst, rng.permutation(rest)[: batch - len(worst)]])
+
+
+def _padded(last: Solution, n: int) -> Solution:
+    """Return a solution with zeros for the rows that have come since."""
+    more = n - len(last.a)
+    return replace(last, a=np.append(last.a, np.zeros(more)), f=np.append(last.f, np.zeros(more)))
+
+
+def _as_start(a: Array, b: Array) -> Solution:
+    """Return coefficients as a solution that nobody has certified yet."""
+    unknown = float("nan")
+    return Solution(
+        a,
+        b,
+        unknown,
+        unknown,
+        unknown,
+        unknown,
+        unknown,
+        Status.STALLED,
+        0,
+        "",
+        "",
+        np.zeros_like(a),
+    )
