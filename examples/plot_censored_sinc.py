@@ -17,6 +17,23 @@ import numpy as np
 
 from mercer import CensoredRegressor, KernelRegressor
 
+# sphinx_gallery_start_ignore
+plt.rcParams.update(
+    {
+        "axes.prop_cycle": plt.cycler(
+            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
+        ),
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "axes.titlelocation": "left",
+        "axes.titlesize": "medium",
+        "figure.constrained_layout.use": True,
+        "font.size": 11,
+        "savefig.dpi": 150,
+    }
+)
+# sphinx_gallery_end_ignore
+
 rng = np.random.default_rng(3)
 x = np.sort(rng.uniform(-3, 3, 75))
 y = np.sinc(x) + 0.1 * rng.normal(size=75)
@@ -26,20 +43,20 @@ ends = np.column_stack([np.where(seen, y, limit), np.where(seen, y, np.inf)])
 
 settings = {"gamma": 1 / 0.7**2, "C": 20.0}
 machines = {
-    "the limit taken for a value": (KernelRegressor(**settings).fit(x[:, None], ends[:, 0]), "C3"),
-    "left out": (KernelRegressor(**settings).fit(x[seen, None], y[seen]), "C1"),
+    "the limit taken for a value": (KernelRegressor(**settings).fit(x[:, None], ends[:, 0]), "C1"),
+    "left out": (KernelRegressor(**settings).fit(x[seen, None], y[seen]), "C4"),
     "known to be at least the limit": (CensoredRegressor(**settings).fit(x[:, None], ends), "C0"),
 }
 grid = np.linspace(-3, 3, 300)
-fig, ax = plt.subplots(figsize=(7, 4))
+figure, ax = plt.subplots(figsize=(9, 4.5))
 ax.plot(grid, np.sinc(grid), "k:", label="truth")
 for name, (machine, colour) in machines.items():
     ax.plot(grid, machine.predict(grid[:, None]), colour, label=name)
 ax.plot(x[seen], y[seen], "k.", ms=4)
 ax.plot(x[~seen], ends[~seen, 0], "k^", ms=5, label="at least")
+ax.set(xlabel="$x$", ylabel="$y$")
 ax.axhline(limit, color="0.7", lw=0.8)
-ax.legend(frameon=False, fontsize=8)
-fig.tight_layout()
+ax.legend(frameon=False, loc="upper left")
 
 # %%
 # The active set of the machine, those points that are known or whose bound is crossed, was found by
