@@ -5,8 +5,8 @@ Forecasting a load
 Two series with a season, a calendar and weather: the daily maxima of an electricity load that a
 competition asked for in 2001, and the half-hourly demand of Victoria in 2014. The kernel says what
 is known: a year comes back, Sundays differ from Mondays more in winter, demand follows the hour,
-the kind of day and the temperature. Beside it stand boosted trees and simpler rules; the table holds
-all of them, wins and losses. ``make studies`` measures it again.
+the kind of day and the temperature. Beside it stand boosted trees and simpler rules; the table
+holds all of them, wins and losses. ``make studies`` measures it again.
 """
 
 import sys

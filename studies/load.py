@@ -152,10 +152,10 @@ def run(short: bool) -> Table:
         "no temperature (it was not known); delays of seven days are fed back. Victoria: "
         "half-hourly demand of 2014, forecasts of a whole day at midnight, with the temperature "
         "that came in place of a weather forecast, and demand one day, two days and one week "
-        "before; the last eight weeks are the test. Parameters are chosen by forecasts from origins in the last "
-        "quarter of the training part (EUNITE: every ten days of the last 120), and intervals are "
-        "the 90 % quantile of the absolute errors of these forecasts: of the same machine that was "
-        "chosen on them, which is a little optimistic.",
+        "before; the last eight weeks are the test. Parameters are chosen by forecasts from "
+        "origins in the last quarter of the training part (EUNITE: every ten days of the last "
+        "120), and intervals are the 90 % quantile of the absolute errors of these forecasts: of "
+        "the same machine that was chosen on them, which is a little optimistic.",
         COLUMNS,
     )
     kept: dict[str, Any] = {}

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 
 from mercer import SVC
 from mercer.selection import ThresholdSelector, purity_curve
@@ -48,6 +49,16 @@ def test_target_is_met_on_what_was_held_out(machine):
     assert 0.3 <= chosen.curve_.efficiency[at] <= 0.3 + 1.5 / held
     assert chosen.purity_ > chosen.chance_
     np.testing.assert_array_equal(chosen.predict(X), chosen.score_samples(X) >= chosen.threshold_)
+
+
+def test_neighbours_vote_and_reject():
+    """A class is accepted where its share of the neighbours, weighed by priors, is large."""
+    k = 9
+    chosen = ThresholdSelector(KNeighborsClassifier(k), target="c", efficiency=0.4).fit(X, Y)
+    share = chosen.score_samples(X)
+    counts = share * k
+    np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
+    np.testing.assert_array_equal(chosen.predict(X), share >= chosen.threshold_)
 
 
 def test_two_classes_and_either_of_them():

@@ -34,8 +34,10 @@ from mercer.estimators.missing import (
     MissingInputRegressor,
 )
 from mercer.estimators.missing_risks import ExpectedRisk, MeanEmbedding, WorstCase
+from mercer.estimators.mixed import MixedRegressor
 from mercer.estimators.network import RegularizationNetwork
 from mercer.estimators.one_class import OneClassSVM
+from mercer.estimators.regimes import CompetingMachines
 from mercer.estimators.robust import RobustLSSVR
 from mercer.estimators.shaped import ShapedClassifier, ShapedRegressor
 from mercer.estimators.spline import SmoothingSpline, ThinPlateSpline
@@ -65,6 +67,7 @@ __all__ = [
     "BreakdownWarning",
     "CensoredRegressor",
     "CollapsedMachine",
+    "CompetingMachines",
     "Component",
     "ExpectedRisk",
     "Forecaster",
@@ -82,6 +85,7 @@ __all__ = [
     "MeanEmbedding",
     "MissingInputClassifier",
     "MissingInputRegressor",
+    "MixedRegressor",
     "NuSVC",
     "NuSVR",
     "NuSparseClassifier",
