@@ -54,9 +54,10 @@ FORMULAS: dict[str, Callable[[Any, Any], Any]] = {
     "Hinge": lambda loss, m: np.maximum(loss.margin - m, 0.0),
     "SquaredHinge": lambda _, m: np.maximum(1 - m, 0.0) ** 2 / 2,
     "HuberHinge": lambda loss, m: straightened(np.maximum(1 - m, 0.0), loss.delta),
+    "PowerHinge": lambda loss, m: np.maximum(1 - m, 0.0) ** loss.power / loss.power,
     "Logistic": lambda _, m: np.maximum(-m, 0.0) + np.log1p(np.exp(-np.abs(m))),
 }
-OF_THE_MARGIN = ("Hinge", "SquaredHinge", "HuberHinge", "Logistic")
+OF_THE_MARGIN = ("Hinge", "SquaredHinge", "HuberHinge", "Logistic", "PowerHinge")
 
 
 def printed(loss: Any, y: Any, f: Any) -> Any:

@@ -21,6 +21,7 @@ from mercer.losses import (
     PiecewisePolynomial,
     Pinball,
     Polynomial,
+    PowerHinge,
     Squared,
     SquaredEpsilonInsensitive,
     SquaredHinge,
@@ -68,7 +69,14 @@ REGRESSION: list[Loss] = [
     within(Huber(0.5), 0.1, 0.3),
     within(LogCosh(0.6), -0.2, 0.4),
 ]
-CLASSIFICATION: list[Loss] = [Hinge(), SquaredHinge(), HuberHinge(0.5), Logistic()]
+CLASSIFICATION: list[Loss] = [
+    Hinge(),
+    SquaredHinge(),
+    HuberHinge(0.5),
+    Logistic(),
+    PowerHinge(1.5),
+    PowerHinge(3.0),
+]
 LOSSES = REGRESSION + CLASSIFICATION
 
 SOLVERS: list[Solver] = [

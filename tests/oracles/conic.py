@@ -23,6 +23,7 @@ from mercer.losses import (
     PiecewisePolynomial,
     Pinball,
     Polynomial,
+    PowerHinge,
     Squared,
     SquaredEpsilonInsensitive,
     SquaredHinge,
@@ -70,6 +71,8 @@ def expression(loss, y, f):
         return cp.pos(loss.margin - m), []
     if isinstance(loss, SquaredHinge):
         return cp.square(cp.pos(1 - m)) / 2, []
+    if isinstance(loss, PowerHinge):
+        return cp.power(cp.pos(1 - m), loss.power) / loss.power, []
     if isinstance(loss, Logistic):
         return cp.logistic(-m), []
     if isinstance(loss, Polynomial):

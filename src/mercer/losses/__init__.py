@@ -16,6 +16,7 @@ from mercer.losses.density import NoiseDensity, density_from_loss, loss_from_den
 from mercer.losses.interval import Interval, IntervalResidual, within
 from mercer.losses.log_cosh import LogCosh
 from mercer.losses.power import PiecewisePolynomial, Polynomial
+from mercer.losses.power_hinge import PowerHinge
 from mercer.losses.regression import (
     Absolute,
     EpsilonInsensitive,
@@ -49,6 +50,7 @@ __all__ = [
     "PiecewisePolynomial",
     "Pinball",
     "Polynomial",
+    "PowerHinge",
     "QuadraticDualLoss",
     "ResidualLoss",
     "Several",

@@ -6,6 +6,7 @@ from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge, HuberHinge, Logistic, SquaredHinge
 from mercer.losses.log_cosh import LogCosh
 from mercer.losses.power import PiecewisePolynomial, Polynomial
+from mercer.losses.power_hinge import PowerHinge
 from mercer.losses.regression import (
     Absolute,
     EpsilonInsensitive,
@@ -36,6 +37,7 @@ CLASSIFICATION: dict[str, type[Loss]] = {
     "hinge": Hinge,
     "huber_hinge": HuberHinge,
     "logistic": Logistic,
+    "power_hinge": PowerHinge,
     "squared": Squared,
     "squared_hinge": SquaredHinge,
 }
