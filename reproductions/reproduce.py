@@ -21,6 +21,10 @@ from reproductions.page import PAGE, page
 
 HERE = Path(__file__).resolve().parent
 EXPERIMENTS = (
+    "noise_exponent",
+    "tube_width",
+    "nu_property",
+    "interior_point_cost",
     "semiparametric",
     "kernel_pictures",
     "dirichlet",
