@@ -15,6 +15,7 @@ from mercer import (
     SVR,
     AdaptiveMarginSVC,
     CensoredRegressor,
+    HardMarginSVC,
     HuberSVR,
     IntervalRegressor,
     KernelClassifier,
@@ -24,6 +25,7 @@ from mercer import (
     LocalTubeSVR,
     MissingInputClassifier,
     MissingInputRegressor,
+    MixedRegressor,
     NuSparseClassifier,
     NuSparseRegressor,
     NuSVC,
@@ -44,6 +46,7 @@ from mercer.linear import (
     FusedRidge,
     LassoConstrained,
     LeastSquaresAmongstAlternatives,
+    LpMarginSVC,
     NadarayaWatson,
     NormRegression,
     OneNormSVC,
@@ -107,6 +110,7 @@ LINEAR = [
     *(LassoConstrained(), LassoConstrained(1.0), Bridge(), Bridge(1.0), OneNormSVC()),
     *(FusedRidge(cv=3), ValidatedLasso(cv=3), ValidatedSelection("local")),
     *(LeastSquaresAmongstAlternatives(), PlausibleLeastSquares(0.05), NadarayaWatson()),
+    *(LpMarginSVC(), LpMarginSVC(1.0)),
 ]
 
 
@@ -114,6 +118,7 @@ SPARSE = [
     SparseRegressor(gamma="auto", tol=1e-9),
     SparseRegressor(kernel="precomputed"),
     SparseClassifier(gamma="auto", tol=1e-9),
+    MixedRegressor(**GIVEN),
     *(NuSparseRegressor(), NuSparseClassifier(0.1, centres=100)),
 ]
 
@@ -149,6 +154,24 @@ CARRIED = dict.fromkeys(WEIGHTS, "a sample twice is no sample of weight two") | 
     expected_failed_checks=lambda machine: CARRIED,
 )
 def test_adaptive_margins(estimator, check):
+    check(estimator)
+
+
+# These checks set small entries to zero, and rows of two classes become the same.
+ALIKE = dict.fromkeys(
+    (
+        "check_estimator_sparse_tag",
+        "check_estimator_sparse_array",
+        "check_estimator_sparse_matrix",
+    ),
+    "classes with a row in common have no margin",
+)
+
+
+@parametrize_with_checks(
+    [HardMarginSVC(kernel="rbf", gamma=1.0)], expected_failed_checks=lambda machine: ALIKE
+)
+def test_hard_margin(estimator, check):
     check(estimator)
 
 

@@ -1,7 +1,9 @@
 """The functional, written down."""
 
 from mercer.problems.box_qp import BoxQP
+from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.problems.joint import ordered, ordered_back
+from mercer.problems.mixed import mixed, mixed_back
 from mercer.problems.nu import (
     Machine,
     nu_classification,
@@ -21,7 +23,9 @@ __all__ = [
     "Between",
     "BoxQP",
     "Certificate",
+    "HullCertificate",
     "Machine",
+    "NotSeparable",
     "ParametricTube",
     "RegularizedRisk",
     "Said",
@@ -30,6 +34,8 @@ __all__ = [
     "Walls",
     "chebychev",
     "fold",
+    "mixed",
+    "mixed_back",
     "nu_classification",
     "nu_classification_back",
     "nu_regression",

@@ -1,0 +1,172 @@
+"""A machine that selects the parametric terms beside its smooth part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from mercer.estimators._expansion import Array, Function
+from mercer.estimators._single import Regression
+from mercer.estimators.base import KernelMachine
+from mercer.gram.base import Gram
+from mercer.kernels.base import Kernel
+from mercer.losses.base import Loss
+from mercer.losses.named import REGRESSION, resolve
+from mercer.problems.mixed import mixed, mixed_back
+from mercer.problems.risk import RegularizedRisk
+from mercer.regularizers.null_space import Constant, NullSpace, Polynomial
+from mercer.solvers import Solution, Solver
+
+__all__ = ["MixedRegressor"]
+
+
+class MixedRegressor(Regression):
+    r"""A smooth function and few parametric terms, penalized each in its own way.
+
+    .. math:: \min_{f, b} \tfrac12 \|f\|^2 + \sum_j \omega_j |b_j|
+              + C \sum_i s_i\, l(y_i, f(x_i) + b'p(x_i))
+
+    A term is used only if the multipliers of the samples ask for it by the price :math:`\omega_j`,
+    :math:`|\sum_i a_i p_j(x_i)| = \omega_j`; all others have the coefficient zero.
+    :math:`\omega_j = 0` is the semiparametric machine, :math:`\omega_j = \infty` leaves the term
+    out.
+
+    Parameters
+    ----------
+    loss : Loss or str, default="squared"
+        What an error costs.
+    kernel : Kernel, str or callable, default="rbf"
+        Reproducing kernel of the penalty.
+    null_space : NullSpace, optional
+        The parametric functions p; a constant and the features by default.
+    null_space_penalty : float, array-like of shape (q,) or dict, default=1.0
+        The prices :math:`\omega_j`: one for all but the constant, one for each function, or by
+        their names, zero for those that are not named.
+    C : float or "auto", default=1.0
+        Weight of the summed loss; "auto" as in :class:`SVR`, for parametric terms without price.
+    degree, gamma, coef0, tol, cache_size, verbose, max_iter :
+        As in :class:`SVR`.
+    max_time, gram, solver, warm_start, standardize :
+        As in :class:`SVR`.
+
+    Attributes
+    ----------
+    null_space_coef_ : ndarray of shape (q,)
+        Coefficients of the parametric functions ``null_space_names_``.
+    selected_ : list of str
+        Names of those that are used.
+    prices_ : ndarray of shape (q,)
+        What the multipliers of the samples offer, :math:`\sum_i a_i p_j(x_i)`.
+    support_, support_vectors_, dual_coef_, intercept_, solution_ :
+        As in :class:`SVR`.
+
+    References
+    ----------
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, eq. (3.103) and (3.104).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import MixedRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, (80, 3))
+    >>> y = 2.0 * X[:, 1] + np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=80)
+    >>> machine = MixedRegressor(null_space_penalty=20.0, tol=1e-6).fit(X, y)
+    >>> machine.selected_
+    ['1', 'x1']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **{k: v for k, v in KernelMachine._parameter_constraints.items() if k != "approximation"},
+        "loss": [Loss, StrOptions(set(REGRESSION))],
+        "null_space_penalty": [Interval(Real, 0.0, None, closed="left"), "array-like", dict],
+        "standardize": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        loss: Loss | str = "squared",
+        kernel: Kernel | str | Function = "rbf",
+        *,
+        null_space: NullSpace | None = None,
+        null_space_penalty: Any = 1.0,
+        C: float | str = 1.0,
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        gram: str | Function = "auto",
+        solver: Solver | str = "auto",
+        warm_start: bool = False,
+        standardize: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.null_space = null_space
+        self.null_space_penalty = null_space_penalty
+        self.C = C
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.gram = gram
+        self.solver = solver
+        self.warm_start = warm_start
+        self.standardize = standardize
+
+    def _loss(self) -> Loss:
+        return resolve(self.loss, REGRESSION)
+
+    def _null_space(self) -> NullSpace:
+        if self.null_space is not None:
+            return super()._null_space()
+        return Constant() if self._precomputed or self._objects else Polynomial(1)
+
+    def _reduced_loss(self) -> Loss:
+        raise self._irreducible()
+
+    def _prices(self) -> Array:
+        """Return the price of every parametric function."""
+        names, given = self.null_space_names_, self.null_space_penalty
+        if isinstance(given, Mapping):
+            if unknown := set(given) - set(names):
+                raise ValueError(
+                    f"null_space_penalty names {sorted(unknown)}, but the parametric functions are "
+                    f"{names}."
+                )
+            omega = np.array([float(given.get(name, 0.0)) for name in names])
+        elif np.ndim(given) == 0:
+            omega = np.array([0.0 if name == "1" else float(given) for name in names])
+        else:
+            omega = np.asarray(given, dtype=np.float64)
+        if omega.shape != (len(names),) or not np.all(omega >= 0):
+            raise ValueError(
+                f"null_space_penalty must be {len(names)} prices that are not negative, one for "
+                f"each of {names}; got {given!r}."
+            )
+        return omega
+
+    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+        self._omega, self._columns = self._prices(), B
+        return mixed(self._check_loss(self._loss(), len(y)), K, y, c, B, self._omega)
+
+    def _read(self, solution: Solution) -> tuple[Array, Array]:
+        machine = mixed_back(solution.a, solution.b, self._omega)
+        self.prices_ = self._columns.T @ machine.a
+        self.selected_ = [
+            name for name, b in zip(self.null_space_names_, machine.b, strict=True) if b
+        ]
+        del self._omega, self._columns
+        return machine.a, machine.b
