@@ -28,7 +28,7 @@ from mercer.reduced.passes import Passes
 from mercer.reduced.solve import Reduced, Task
 from mercer.reduced.targets import Targets, Values
 from mercer.regularizers.null_space import NullSpace
-from mercer.solvers import SMO, Solution, Solver
+from mercer.solvers import Auto, Solution, Solver
 from mercer.solvers.joint import Ordered, order
 
 __all__ = ["QuantileBand"]
@@ -241,15 +241,12 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         return [found.solution] if self.n_constraints_ else apart
 
     def _joint_solver(self) -> Solver:
-        """Return the solver of the joint problem: decomposition unless another is asked for."""
-        if self.solver != "auto":
-            return self._make_solver()
-        return SMO(
-            tol=self.tol,
-            max_iter=self.max_iter,
-            max_time=self.max_time,
-            cache_bytes=self.cache_size * 2**20,
-        )
+        """Return the solver of the joint problem, as large as the functions are together."""
+        solver = self._make_solver()
+        if isinstance(solver, Auto) and isinstance(self.solver, str):
+            # Its systems are solved function by function.
+            solver.max_stiff *= len(self.quantiles_) + 1
+        return solver
 
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
         found = self.__dict__.pop("_found", None)

@@ -25,7 +25,7 @@ from mercer.reduced.walls import TubeWalls, Walls
 from mercer.regularizers.null_space import NullSpace
 from mercer.smoothing.intervals import order_statistics
 from mercer.smoothing.widths import Guess
-from mercer.solvers import Solution, Solver
+from mercer.solvers import Auto, Solution, Solver
 from mercer.solvers.tube_path import TubePath, tube_path
 
 __all__ = ["SupportVectorTube"]
@@ -210,6 +210,12 @@ class SupportVectorTube(Regression):
             c = np.where(c > 0, self._weight(), 0.0)
         self._walls = (y, c, self._price(float(np.sum(c))))
         return tube(K, y, c, self._walls[2], B, self._one)
+
+    def _make_solver(self) -> Solver:
+        solver = super()._make_solver()
+        if isinstance(solver, Auto) and isinstance(self.solver, str):
+            solver.max_stiff *= 2  # every sample is there twice, its factor once
+        return solver
 
     def _read(self, solution: Solution) -> tuple[Array, Array]:
         if self._walls is None:
