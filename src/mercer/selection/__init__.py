@@ -33,6 +33,7 @@ from mercer.selection.holdout import Held, hoeffding, holdout, leave_n_out
 from mercer.selection.hull import Hull, minimize_over_hull, nearest_point, simplex_least_squares
 from mercer.selection.hypergradient import Hypergradient, hypergradient
 from mercer.selection.left_out import Influence, LeftOut, influence, leave_one_out
+from mercer.selection.levels import FixedComplexity, ParetoPath, pareto_path
 from mercer.selection.modified_loss import (
     MeanShift,
     additive_ridge,
@@ -83,6 +84,7 @@ __all__ = [
     "FastFusion",
     "FastStable",
     "Filtered",
+    "FixedComplexity",
     "FoldedSubstrate",
     "Folds",
     "FullStable",
@@ -97,6 +99,7 @@ __all__ = [
     "LeftOut",
     "MeanShift",
     "MedianOfFive",
+    "ParetoPath",
     "PathMinimum",
     "PurityCurve",
     "RadiusMargin",
@@ -143,6 +146,7 @@ __all__ = [
     "minimize_over_hull",
     "modified_loss",
     "nearest_point",
+    "pareto_path",
     "purity_curve",
     "radius_margin",
     "relax",
