@@ -24,7 +24,15 @@ from mercer.kernels.named import resolve
 from mercer.kernels.stretched import stretch
 from mercer.programs.variation import Part
 
-__all__ = ["Component", "Functions", "Term", "functions_of", "positions", "read_components"]
+__all__ = [
+    "Component",
+    "Functions",
+    "Term",
+    "functions_of",
+    "named_kernel",
+    "positions",
+    "read_components",
+]
 
 # Pivots of a factor below this share of the largest are rounding of the kernel.
 RANK = 1e-10
@@ -285,17 +293,29 @@ class Functions:
         Upper triangular factor.
     part : Part
         The functions at the different values of the sample.
+    shift : (r,) array
+        What is taken from the functions, so that they are zero on the average.
     """
 
     kernel: Kernel
     Z: Any
     R: Array
     part: Part
+    shift: Array
 
     def __call__(self, X: Any) -> Array:
         """Evaluate the functions, (n, r)."""
         K = np.asarray(self.kernel(X, self.Z), dtype=np.float64)
-        return np.asarray(la.solve_triangular(self.R, K.T, trans="T", check_finite=False)).T
+        return (
+            np.asarray(la.solve_triangular(self.R, K.T, trans="T", check_finite=False)).T
+            - self.shift
+        )
+
+    def centred(self) -> Functions:
+        """Return the functions without their means over the sample."""
+        mean = np.mean(self.part.design[self.part.observed], axis=0)
+        part = replace(self.part, features=self.part.features - mean)
+        return replace(self, part=part, shift=self.shift + mean)
 
     @property
     def rank(self) -> int:
@@ -359,4 +379,4 @@ def functions_of(
     F = F[:, : len(pivots)]
     chosen = np.array(pivots, dtype=np.intp)
     R = np.triu(F[chosen].T)
-    return Functions(kernel, take(points, chosen), R, Part(F, index))
+    return Functions(kernel, take(points, chosen), R, Part(F, index), np.zeros(len(chosen)))

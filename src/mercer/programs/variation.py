@@ -12,6 +12,7 @@ of the rows :math:`|f_p(x_i)| \le t_p` only those are kept that some solution ca
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -285,11 +286,19 @@ class VariationProblem:
         solution = replace(solution, n_iter=n_iter, times={"solve": seconds}, status=status)
         return replace(answer, solution=solution, working=working)
 
-    def path(self, mus: Sequence[float] | Array, *, tol: float = 1e-6) -> list[Variation]:
-        """Solve the problem for several values, each from the rows of the one before."""
+    def path(
+        self,
+        mus: Sequence[float] | Array,
+        starts: Sequence[Variation] | None = None,
+        *,
+        tol: float = 1e-6,
+    ) -> list[Variation]:
+        """Solve the problem for several values, from rows of the one before or of others."""
         found: list[Variation] = []
-        for mu in mus:
-            found.append(self.solve(float(mu), found[-1] if found else None, tol=tol))
+        for k, mu in enumerate(mus):
+            before = found[-1] if found else None
+            start = before if starts is None else starts[k]
+            found.append(self.solve(float(mu), start, tol=tol))
         return found
 
     def constant(self) -> Variation:
@@ -407,6 +416,8 @@ class VariationProblem:
     def _program(
         self, mu: float, working: list[Index], tol: float, max_time: float | None
     ) -> Variation:
+        if self._quadratic and self.ridge and not np.any(mu * self._weights > 0):
+            return self._system(working)
         program = Program()
         k = self.design.shape[1] if self.span is None else self.span.shape[1]
         q = self.B.shape[1]
@@ -441,6 +452,38 @@ class VariationProblem:
             found.solution(a, b, f_all), objective=objective, dual=dual, gap=objective - dual
         )
         return Variation(parts, b, size, solution, working)
+
+    def _system(self, working: list[Index]) -> Variation:
+        """Solve the equations that are left of squares alone."""
+        start = time.perf_counter()
+        R, target, constant = self._normal
+        k = R.shape[1] - self.B.shape[1]
+        H = R.T @ R
+        H[:k, :k] += self.ridge * (np.eye(k) if self.span is None else self.span.T @ self.span)
+        z = la.lstsq(H, R.T @ target, lapack_driver="gelsd", check_finite=False)[0]
+        w = z[:k] if self.span is None else self.span @ z[:k]
+        parts, b = [w[s] for s in self.slices], z[k:]
+        f = self.design @ w + self.B @ b
+        objective = self.objective(0.0, parts, b)
+        # Where Hz = g the least value of z'Hz/2 - g'z is -z'Hz/2.
+        dual = constant + 0.5 * float(target @ target) - 0.5 * float(z @ H @ z)
+        residual = float(np.max(np.abs(H @ z - R.T @ target), initial=0.0))
+        solution = Solution(
+            a=self.c * (self.y - f),
+            b=b,
+            objective=objective,
+            dual=min(dual, objective),
+            gap=max(objective - dual, 0.0),
+            violation=residual,
+            residual=residual,
+            status=Status.CONVERGED,
+            n_iter=1,
+            solver="direct",
+            reason="equations",
+            f=f,
+            times={"solve": time.perf_counter() - start},
+        )
+        return Variation(parts, b, self.sizes(parts), solution, working)
 
     @cached_property
     def _terms(self) -> Any:
@@ -477,33 +520,37 @@ class VariationProblem:
             return None
         t = program.variable(P)
         program.cost(t, prices if charge else 0.0)
-        needed = (prices > 0) | self._missing.any(axis=0)
-        rest = z.size - (self.design.shape[1] if self.span is None else self.span.shape[1])
-        for p in range(P):
-            column = sp.csr_array(([1.0], ([0], [p])), shape=(1, P))
-            if not needed[p]:
-                program.at_least([(column, t)], 0.0)
-                continue
-            values = np.eye(self.parts[p].features.shape[1])
-            if self.penalty == "variation":
-                values = self.parts[p].features[working[p]]
-            rows = self._placed(p, values, rest)
-            if self.penalty == "norm":
-                program.norm([(rows, z)], 0.0, [(column.toarray(), t)])
-                continue
-            above = sp.csr_array(np.ones((len(values), 1))) @ column
-            program.at_most([(rows, z), (-1.0 * above, t)], 0.0)
-            program.at_most([(-1.0 * rows, z), (-1.0 * above, t)], 0.0)
+        needed = np.flatnonzero((prices > 0) | self._missing.any(axis=0))
+        idle = np.setdiff1d(np.arange(P), needed)
+        if len(idle):
+            program.at_least([(sp.eye_array(P, format="csr")[idle], t)], 0.0)
+        if self.penalty == "norm":
+            for p in map(int, needed):
+                column = np.zeros((1, P))
+                column[0, p] = 1.0
+                own = np.eye(self.slices[p].stop - self.slices[p].start)
+                program.norm([(self._rows(z.size, [(p, own)]), z)], 0.0, [(column, t)])
+            return t
+        values = [(p, self.parts[p].features[working[p]]) for p in map(int, needed)]
+        rows = self._rows(z.size, values)
+        which = np.concatenate([np.full(len(own), p) for p, own in values])
+        bound = sp.eye_array(P, format="csr")[which]
+        both = sp.vstack([rows, -1.0 * rows], format="csr")
+        program.at_most([(both, z), (-1.0 * sp.vstack([bound, bound], format="csr"), t)], 0.0)
         return t
 
-    def _placed(self, p: int, values: Array, rest: int) -> Any:
-        """Return rows for the coefficients of one component as rows for all variables."""
-        where = self.slices[p]
+    def _rows(self, size: int, values: Sequence[tuple[int, Array]]) -> Any:
+        """Return rows for coefficients of components as rows for all variables."""
         if self.span is not None:
-            return sp.csr_array(
-                np.hstack([values @ self.span[where], np.zeros((len(values), rest))])
-            )
-        k = self.design.shape[1]
-        coo = sp.coo_array(values)
-        columns = coo.coords[1] + where.start
-        return sp.csr_array((coo.data, (coo.coords[0], columns)), shape=(len(values), k + rest))
+            inner = np.vstack([own @ self.span[self.slices[p]] for p, own in values])
+            rest = np.zeros((len(inner), size - inner.shape[1]))
+            return sp.csr_array(np.hstack([inner, rest]))
+        data, rows, columns, at = [], [], [], 0
+        for p, own in values:
+            m, r = own.shape
+            data.append(own.ravel())
+            rows.append(np.repeat(np.arange(at, at + m), r))
+            columns.append(np.tile(np.arange(r) + self.slices[p].start, m))
+            at += m
+        where = np.concatenate(rows), np.concatenate(columns)
+        return sp.csr_array((np.concatenate(data), where), shape=(at, size))
