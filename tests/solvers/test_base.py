@@ -103,6 +103,17 @@ def test_solution_speaks_for_itself(risk):
     assert solution.reason == "asked for"
 
 
+def test_significant_figures_are_those_that_agree_with_the_optimum(risk):
+    best = minimize(risk, SMO(tol=1e-10)).objective
+    for tol in (1e-1, 1e-3, 1e-5):
+        rough = minimize(risk, SMO(tol=tol))
+        error = abs(rough.objective - best) / (1 + abs(rough.objective))
+        assert rough.significant_figures == pytest.approx(-np.log10(rough.relative_gap))
+        assert error <= 10**-rough.significant_figures * (1 + 1e-9)
+    # No more digits than numbers have, whatever the gap.
+    assert dataclasses.replace(rough, gap=0.0).significant_figures == pytest.approx(15.65, abs=0.01)
+
+
 def test_gap_is_what_an_outsider_computes(risk):
     solution = minimize(risk, SMO(tol=1e-2))
     K, y = risk.K.dense(), risk.y

@@ -39,6 +39,7 @@ from mercer.linear.plausible import (
 from mercer.linear.plausible_fit import PlausibleLeastSquares
 from mercer.linear.rbf_network import RBFNetwork
 from mercer.linear.validated_selection import ValidatedSelection, selection_penalty
+from mercer.linear.z_test import ZTest, location_test, z_test
 
 __all__ = [
     "AlternativesRelaxation",
@@ -67,6 +68,7 @@ __all__ = [
     "ValidatedLasso",
     "ValidatedSelection",
     "ValidationCurve",
+    "ZTest",
     "clustered_ridge",
     "covariance_draws",
     "covariance_quantiles",
@@ -76,6 +78,7 @@ __all__ = [
     "lasso_homotopy",
     "least_squares",
     "location",
+    "location_test",
     "plausible_set",
     "relax_alternatives",
     "residual_scale",
@@ -83,4 +86,5 @@ __all__ = [
     "selection_penalty",
     "shrink",
     "soft_threshold",
+    "z_test",
 ]

@@ -192,6 +192,11 @@ class Solution:
         return self.gap / (1.0 + abs(self.objective))
 
     @property
+    def significant_figures(self) -> float:
+        r"""Digits of the objective that are certain, :math:`-\log_{10}` of the relative gap."""
+        return float(-np.log10(max(self.relative_gap, np.finfo(float).eps)))
+
+    @property
     def converged(self) -> bool:
         """Whether the tolerance was reached."""
         return self.status is Status.CONVERGED
