@@ -101,8 +101,8 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         f"Gaussian kernel with σ² = 0.75; C and width by one-step error on the last {VALIDATION} "
         f"patterns. Full set: {SAMPLE} patterns drawn from all; recent window: the {WINDOW} before "
         "those that choose; segments: as many of the regime at the end, which four competing "
-        "machines find among the last patterns, in the place of those of the source, whose positions are "
-        "not printed.",
+        "machines find among the last patterns, in the place of those of the source, whose "
+        "positions are not printed.",
         claims,
         {
             "future": future[:STEPS].tolist(),
