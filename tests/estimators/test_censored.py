@@ -119,6 +119,23 @@ def test_nothing_but_lower_bounds_leaves_a_constant_above_them(loss):
     assert machine.predict(X[:1])[0] >= TIME.max() - reach - 1e-5
 
 
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+def test_what_all_intervals_share_is_halved(loss):
+    y = np.column_stack([TIME - 5.0, np.where(EVENT, TIME + 5.0, np.inf)])
+    machine = CensoredRegressor(loss, tol=1e-6).fit(X, y, np.arange(60) > 0)
+    middle = 0.5 * (y[1:, 0].max() + y[1:, 1].min())
+    np.testing.assert_allclose(machine.predict(X), middle, rtol=1e-14)
+    np.testing.assert_allclose(machine.solution_.f, middle, rtol=1e-14)
+    assert machine.solution_.objective == 0.0
+    assert machine.support_.size == 0
+
+
+def test_settings_left_to_the_sample():
+    machine = CensoredRegressor(EpsilonInsensitive(0.1), C="auto", gamma="median").fit(X, Y)
+    assert 1e-3 < machine.C_ < 1e6
+    assert machine.score(X, Y) > 0.3
+
+
 def test_logarithms():
     machine = CensoredRegressor(log=True, **EXACT).fit(X, structured(TIME, EVENT))
     logs = CensoredRegressor(**EXACT).fit(X, np.log(Y))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -10,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval as Range
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -24,7 +27,7 @@ from mercer.gram.base import Gram
 from mercer.gram.combined import extend
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
-from mercer.losses.interval import within
+from mercer.losses.interval import Interval, within
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.stacked import stack
 from mercer.problems.risk import RegularizedRisk
@@ -121,7 +124,7 @@ class CensoredRegressor(Regression):
         "loss": [Loss, StrOptions(set(REGRESSION))],
         "log": ["boolean"],
         "weighting": [StrOptions({"ipcw"}), None],
-        "ranking": [Interval(Real, 0.0, None, closed="left")],
+        "ranking": [Range(Real, 0.0, None, closed="left")],
         "cv": ["cv_object"],
         "standardize": ["boolean"],
     }
@@ -231,6 +234,12 @@ class CensoredRegressor(Regression):
             np.concatenate([c, self.ranking * c[later]]),
             np.concatenate([B, B[later] - B[earlier]]),
         )
+
+    def _minimize(
+        self, problems: Sequence[tuple[str, RegularizedRisk]], context: Any
+    ) -> list[Solution]:
+        solutions = super()._minimize(problems, context)
+        return [centred(risk, one) for (_, risk), one in zip(problems, solutions, strict=True)]
 
     def _read(self, solution: Solution) -> tuple[Array, Array]:
         pairs = self.__dict__.pop("_pairs", None)
@@ -404,6 +413,23 @@ class CensoredRegressor(Regression):
         if least == 0.0:
             return float(own == 0.0)
         return 1.0 - own / least
+
+
+def centred(risk: RegularizedRisk, solution: Solution) -> Solution:
+    """Return the constant in the middle of what all intervals have in common, if one costs nothing.
+
+    Every constant of that kind is a minimum; a solver stops at the first one that it meets.
+    """
+    live, loss = risk.c > 0, risk.loss
+    constant = risk.q == 1 and bool(np.all(risk.B[live] == 1.0))
+    if np.any(solution.a) or not (constant and isinstance(loss, Interval)):
+        return solution
+    low = float(np.max((risk.y - loss.below)[live]))
+    high = float(np.min((risk.y + loss.above)[live]))
+    if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+        return solution
+    b = np.array([0.5 * (low + high)])
+    return replace(solution, b=b, f=risk.B @ b)
 
 
 def neighbours(
