@@ -144,6 +144,10 @@ class ShapedMachine(KernelMachine):
     def _keep(self, X: Array, index: NDArray[np.intp], coef: Array, b: Array) -> None:
         """Make the machine of the coefficients of its points and of its unpenalized functions."""
 
+    def _knowledge(self, X: Array) -> Any:
+        """Return what is known, as :func:`as_constraints` takes it."""
+        return self.constraints
+
     def _check_X(self, X: Any, y: Any = "no_validation", reset: bool = True) -> Any:
         if self._objects or self._precomputed:
             raise ValueError(
@@ -155,7 +159,7 @@ class ShapedMachine(KernelMachine):
     @all_or_nothing
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the machine to a sample and to what is known.
 
         Parameters
@@ -186,7 +190,7 @@ class ShapedMachine(KernelMachine):
         self._choose(K, B, y, s)
         c = self._weight() * s
         names = getattr(self, "feature_names_in_", None)
-        known = as_constraints(self.constraints, names, X.shape[1])
+        known = as_constraints(self._knowledge(X), names, X.shape[1])
         grid = self.grid or (GRID if X.shape[1] == 1 else GRID_OF_MANY)
         domain = Domain(X, grid, self.lines, self.random_state)
         phi = self._few_functions(X, s)

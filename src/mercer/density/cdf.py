@@ -1,0 +1,364 @@
+"""A smooth distribution function that is one: monotone, from zero to one, and its density."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import DensityMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.estimators._expansion import Array
+from mercer.estimators._shaping import ShapedMachine
+from mercer.kernels.base import Kernel
+from mercer.kernels.named import NAMES
+from mercer.kernels.stationary import Gaussian
+from mercer.losses.regression import EpsilonInsensitive, Squared
+from mercer.problems.proof import Curve
+from mercer.problems.shaped import Said, chebychev
+from mercer.regularizers.knowledge import At, AtLeast, AtMost, Order, coordinate_order
+from mercer.regularizers.null_space import NullSpace
+from mercer.regularizers.rows import Constraint
+from mercer.regularizers.shape import Bounded, Increasing
+from mercer.solvers import Solver
+
+__all__ = ["KernelCDF"]
+
+
+class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
+    r"""A smooth distribution function: a monotone kernel machine of the empirical one.
+
+    .. math::
+
+        \min_{f} \tfrac12 \|f\|^2 + C\, \mathcal{L}(f; \hat F) \quad \text{subject to} \quad
+        f' \ge 0, \quad f(\text{lower}) = 0, \quad f(\text{upper}) = 1
+
+    The empirical distribution function jumps at the points of a sample, from its limit from the
+    left :math:`Y^2_i` to its value :math:`Y^1_i`; equal points are one point with their jump. The
+    loss is half the squared distance to the middle of the jump, the distance to the jump, or the
+    largest distance to a jump: then :math:`t` in :math:`Y^2_i - t \le f(x_i) \le Y^1_i + t` is a
+    Kolmogorov-Smirnov discrepancy. The density is the derivative of the expansion; nothing says
+    that it is best in any sense.
+
+    Of two features the function rises along each of them, of more at pairs of the sample that are
+    ordered in all of them; it is fitted to the middle of the joint empirical function. Densities
+    are mixed derivatives, for Gaussian kernels, and are set to zero where they are negative, which
+    slopes along single features do not exclude.
+
+    Parameters
+    ----------
+    loss : {"squared", "absolute", "largest"}, default="squared"
+        What is to be small.
+    kernel : Kernel or str, default="rbf"
+        Reproducing kernel of the penalty.
+    gamma : float or "auto", default="auto"
+        Parameter of a kernel given by name; "auto" takes a Gaussian of one standard deviation times
+        :math:`2.5\, n^{-1/5}`.
+    C : float, default=1000.0
+        Weight of the loss.
+    support : tuple of float or None, default=(None, None)
+        Where the distribution is known to begin and to end; one standard deviation beyond the
+        sample where it is not.
+    grid : int, optional
+        Steps at which the function is asked to rise.
+    prove : bool, default=False
+        Move walls until the density is proved not to be negative anywhere.
+    lines, tol, null_space, max_iter, max_time, solver, random_state :
+        As in :class:`~mercer.ShapedRegressor`.
+
+    Attributes
+    ----------
+    support_interval_ : tuple of float
+        Where the distribution begins and ends.
+    discrepancy_ : float
+        Largest distance to a jump of the empirical distribution function.
+    shape_certificate_, solution_, dual_coef_, support_vectors_ :
+        As in :class:`~mercer.ShapedRegressor`.
+
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, example 4.1, (4.26)-(4.27), with
+    "at most" in the empirical function.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> model = KernelCDF(support=(0.0, None)).fit(rng.exponential(size=(60, 1)))
+    >>> model.cdf([[0.0], [1.0], [50.0]]).round(2)
+    array([0.  , 0.62, 1.  ])
+    >>> bool(np.all(model.pdf(np.linspace(0, 5, 50)[:, None]) >= 0))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **ShapedMachine._parameter_constraints,
+        "loss": [StrOptions({"squared", "absolute", "largest"})],
+        "kernel": [StrOptions(set(NAMES) - {"precomputed"}), Kernel],
+        "gamma": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "support": [tuple, list, None],
+        "grid": [Interval(Integral, 2, None, closed="left"), None],
+    }
+
+    # What a machine of this family has, and a distribution needs no choice of.
+    constraints = None
+    approximation = None
+    degree, coef0, cache_size, verbose, gram, standardize = 3, 0.0, 200, False, "auto", False
+
+    def __init__(
+        self,
+        loss: str = "squared",
+        kernel: Kernel | str = "rbf",
+        *,
+        gamma: float | str = "auto",
+        C: float = 1000.0,
+        support: tuple[float | None, float | None] | None = (None, None),
+        null_space: NullSpace | None = None,
+        grid: int | None = None,
+        lines: int = 64,
+        prove: bool = False,
+        tol: float = 1e-4,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        solver: Solver | str = "auto",
+        random_state: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.support = support
+        self.null_space = null_space
+        self.grid = grid
+        self.lines = lines
+        self.prove = prove
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.solver = solver
+        self.random_state = random_state
+
+    # From a sample to a machine ------------------------------------------------------------
+
+    def _encode(self, y: Any) -> tuple[Array, float]:
+        return np.asarray(y), 1.0
+
+    def _n_problems(self) -> int:
+        return 1
+
+    def _problems(self, B: Array, K: Any, y: Any, c: Array) -> Any:
+        raise NotImplementedError
+
+    def _assemble(self, X: Any, y: Any, solutions: Any) -> None:
+        raise NotImplementedError
+
+    def _admit(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Any, Any, Array, NDArray[np.intp] | None]:
+        X = self._check_X(X)
+        w = self._check_weights(sample_weight, len(X))
+        live = w > 0
+        points, back = np.unique(X[live], axis=0, return_inverse=True)
+        jumps = np.bincount(back.ravel(), w[live])
+        total = float(jumps.sum())
+        below = np.all(points[:, None, :] <= points[None, :, :], axis=2)
+        self._upper = np.minimum(jumps @ below / total, 1.0)
+        jump = jumps / total
+        if X.shape[1] == 1:
+            self._lower = self._upper - jump
+        else:
+            strictly = np.all(points[:, None, :] < points[None, :, :], axis=2)
+            self._lower = jumps @ strictly / total
+        self._count, self._spread = (
+            total,
+            np.sqrt(
+                np.average(
+                    (X[live] - np.average(X[live], axis=0, weights=w[live])) ** 2,
+                    axis=0,
+                    weights=w[live],
+                )
+            ),
+        )
+        self._spread = np.where(self._spread > 0, self._spread, 1.0)
+        return points, 0.5 * (self._lower + self._upper), jumps * len(points) / total, None
+
+    def _resolved(self, X: Any) -> Kernel:
+        if isinstance(self.kernel, str) and self.gamma == "auto":
+            if self.kernel != "rbf":
+                raise ValueError('gamma="auto" is for kernel="rbf"; give a number, or a Kernel.')
+            width = 2.5 * self._spread * max(self._count, 2.0) ** -0.2
+            return Gaussian(float(width[0]) if len(width) == 1 else width)
+        return super()._resolved(X)
+
+    def _interval(self, X: Array) -> tuple[float, float]:
+        low, high = (None, None) if self.support is None else self.support
+        ends = float(X.min()), float(X.max())
+        if (low is not None and low > ends[0]) or (high is not None and high < ends[1]):
+            raise ValueError(
+                f"The sample goes from {ends[0]:.6g} to {ends[1]:.6g}, beyond the support "
+                f"{self.support}."
+            )
+        spread = float(self._spread[0])
+        return (
+            ends[0] - spread if low is None else float(low),
+            ends[1] + spread if high is None else float(high),
+        )
+
+    def _knowledge(self, X: Array) -> list[Constraint]:
+        if X.shape[1] > 1:
+            self.support_interval_ = (-np.inf, np.inf)
+            if X.shape[1] == 2:
+                return [Increasing(0), Increasing(1), Bounded(0.0, 1.0)]
+            pairs = coordinate_order(X)
+            ends: list[Constraint] = [AtLeast(X, 0.0), AtMost(X, 1.0)]
+            return [Order(X, pairs), *ends] if len(pairs) else ends
+        low, high = self.support_interval_ = self._interval(X)
+        ends = [At([low, high], [0.0, 1.0])]
+        if self._lower[0] < 0.0 or low == X.min():
+            # An atom at the end of the support: the function cannot be zero there.
+            ends = [AtLeast(low, 0.0), AtMost(low, self._upper[0]), At(high, 1.0)]
+        return [Increasing(0, over={0: (low, high)}), *ends]
+
+    def _said(self, B: Array, y: Any, c: Array) -> Said:
+        if self.loss == "largest":
+            return chebychev(self._lower, self._upper, self._weight(), B)
+        half = 0.5 * (self._upper - self._lower)
+        loss = Squared() if self.loss == "squared" else EpsilonInsensitive(half)
+        return Said(loss, y, c, B, np.zeros(B.shape[1]))
+
+    def _keep(self, X: Array, index: NDArray[np.intp], coef: Array, b: Array) -> None:
+        self._store(X, index, coef[:, None])
+        self.null_space_coef_ = b[:-1] if self.loss == "largest" else b
+        n = len(self._lower)
+        f = self._values(X[:n])
+        gaps = np.maximum(np.maximum(self._lower - f, f - self._upper), 0.0)
+        self.discrepancy_ = float(gaps.max())
+        for name in ("_lower", "_upper", "_count", "_spread"):
+            delattr(self, name)
+
+    # The distribution ------------------------------------------------------------
+
+    def _values(self, Z: Array) -> Array:
+        f = self._expand(Z, self._dual_coef_.T)[:, 0]
+        return np.asarray(f + self.null_space_(Z) @ self.null_space_coef_)
+
+    @property
+    def _curve(self) -> Curve:
+        return Curve(
+            self.kernel_,
+            np.asarray(self.support_vectors_),
+            np.asarray(self.dual_coef_)[0],
+            np.nan,
+            self.null_space_,
+            self.null_space_coef_,
+        )
+
+    def cdf(self, X: Any) -> Array:
+        """Evaluate the distribution function.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Between 0 and 1; exactly these beyond the ends of the support.
+        """
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        F = np.clip(self._values(X), 0.0, 1.0)
+        if X.shape[1] > 1:
+            return F
+        low, high = self.support_interval_
+        return np.where(X[:, 0] < low, 0.0, np.where(X[:, 0] >= high, 1.0, F))
+
+    def pdf(self, X: Any) -> Array:
+        """Evaluate the density, the derivative of the distribution function.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Not negative: what is left of rounding and of walls between steps is cut off.
+        """
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        if X.shape[1] > 1:
+            return np.maximum(self._mixed(X), 0.0)
+        low, high = self.support_interval_
+        inside = (X[:, 0] >= low) & (X[:, 0] <= high)
+        curve = self._curve
+        if curve.obstacle(1):
+            h = 1e-5 * (high - low)
+            slope = (self._values(X + h) - self._values(X - h)) / (2.0 * h)
+        else:
+            slope = curve.derivative(X, 0, 1)[1]
+        return np.where(inside, np.maximum(slope, 0.0), 0.0)
+
+    def _mixed(self, X: Array) -> Array:
+        """Return the derivative by all features at once."""
+        kernel = self.kernel_
+        if not isinstance(kernel, Gaussian):
+            raise ValueError("Densities of several features need a Gaussian kernel.")
+        Z, scale = np.asarray(self.support_vectors_), np.asarray(kernel.length_scale, float)
+        gaps = (X[:, None, :] - Z[None, :, :]) / scale**2
+        slopes = np.prod(-gaps, axis=2) * kernel(X, Z)
+        return np.asarray(slopes @ np.asarray(self.dual_coef_)[0])
+
+    def score_samples(self, X: Any) -> Array:
+        """Evaluate the logarithm of the density, (n_samples,)."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.pdf(X))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean logarithm of the density at points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+        """
+        return float(np.mean(self.score_samples(X)))
+
+    def quantile(self, q: Any) -> Array:
+        """Return where the distribution function reaches levels.
+
+        Parameters
+        ----------
+        q : array-like
+            Levels between 0 and 1.
+
+        Returns
+        -------
+        ndarray of the shape of q
+            By halving the support to the last digits.
+        """
+        check_is_fitted(self)
+        q = np.asarray(q, dtype=float)
+        if self.n_features_in_ > 1:
+            raise ValueError("Quantiles are those of a distribution of numbers.")
+        if not np.all((q >= 0) & (q <= 1)):
+            raise ValueError("levels must lie between 0 and 1.")
+        level = q.ravel()
+        low = np.full(level.shape, self.support_interval_[0])
+        high = np.full(level.shape, self.support_interval_[1])
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            reached = self.cdf(middle[:, None]) >= level
+            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        return high.reshape(q.shape)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Draw new points, (n_samples, 1), by inverting the distribution function."""
+        rng = check_random_state(random_state)
+        return self.quantile(rng.uniform(size=n_samples))[:, None]
