@@ -1,5 +1,6 @@
 """Figures of kernels and machines, built as scikit-learn's displays are; they need matplotlib."""
 
+from mercer.plotting.components import ComponentDisplay, EvolutionDisplay
 from mercer.plotting.criterion import CriterionDisplay
 from mercer.plotting.differogram import DifferogramDisplay
 from mercer.plotting.filters import ComparisonDisplay, FilterDisplay, PenaltyDisplay
@@ -13,8 +14,10 @@ from mercer.plotting.survival import SurvivalCalibrationDisplay, SurvivalDisplay
 
 __all__ = [
     "ComparisonDisplay",
+    "ComponentDisplay",
     "CriterionDisplay",
     "DifferogramDisplay",
+    "EvolutionDisplay",
     "FilterDisplay",
     "GramDisplay",
     "InfluenceDisplay",

@@ -15,7 +15,7 @@ try:
 except ImportError as error:
     raise ImportError("Plots need matplotlib: python -m pip install 'mercer[plot]'.") from error
 
-__all__ = ["Axes", "BoundaryNorm", "Figure", "axes_of", "figure_of"]
+__all__ = ["Axes", "BoundaryNorm", "Figure", "axes_of", "figure_of", "plt"]
 
 
 def axes_of(ax: Any, count: int = 1) -> list[Axes]:

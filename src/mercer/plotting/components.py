@@ -1,0 +1,402 @@
+"""Components of additive machines, and how they evolve with the penalty on their variation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mercer.kernels._pairwise import Array
+from mercer.plotting._base import Axes, axes_of, figure_of, plt
+
+__all__ = ["ComponentDisplay", "EvolutionDisplay"]
+
+# Points of a curve, and of each side of a map of two features.
+CURVE, SIDE = 200, 40
+
+# Columns of a figure of many components.
+ACROSS = 4
+
+
+class ComponentDisplay:
+    r"""Draw the components of an additive machine, each over its own features.
+
+    A component of one feature is a curve with a band of two standard errors, if the machine has
+    them, and a rug of the sample below; one of a category is a point for each; one of two features
+    is a map with contours. Components are centred, and share one vertical axis, so that what
+    matters can be seen at a glance.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the components.
+    grids : sequence of ndarray
+        Where each component is drawn: values of its feature (m,), or of two features (2, m, m).
+    values : sequence of ndarray
+        The centred component there.
+    errors : sequence of ndarray or None
+        Standard errors there.
+    rugs : sequence of ndarray
+        Values of the features in the sample, (n, 1) or (n, 2).
+    labels : sequence of list of str
+        Names of the features of each component.
+    categorical : sequence of bool
+        Whether the component is of categories.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib Axes
+        One for each component.
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import AdditiveRegressor
+    >>> from mercer.plotting import ComponentDisplay
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
+    >>> machine = AdditiveRegressor(C=10.0).fit(X, np.sin(3 * X[:, 0]))
+    >>> display = ComponentDisplay.from_estimator(machine, X)
+    >>> [ax.get_xlabel() for ax in display.axes_]
+    ['x0', 'x1']
+    """
+
+    def __init__(
+        self,
+        *,
+        names: Sequence[str],
+        grids: Sequence[Array],
+        values: Sequence[Array],
+        errors: Sequence[Array] | None,
+        rugs: Sequence[Array],
+        labels: Sequence[Sequence[str]],
+        categorical: Sequence[bool],
+    ) -> None:
+        self.names = list(names)
+        self.grids = list(grids)
+        self.values = list(values)
+        self.errors = None if errors is None else list(errors)
+        self.rugs = list(rugs)
+        self.labels = [list(label) for label in labels]
+        self.categorical = list(categorical)
+
+    def plot(self, ax: Any = None, *, share: bool = True, rug: bool = True, **kwargs: Any) -> Self:
+        """Draw the components.
+
+        Parameters
+        ----------
+        ax : sequence of matplotlib Axes, optional
+            One for each component; a new figure if not given.
+        share : bool, default=True
+            Give all curves the same vertical axis.
+        rug : bool, default=True
+            Show where the sample is.
+        **kwargs
+            For ``Axes.plot``.
+        """
+        count = len(self.names)
+        if ax is None:
+            rows = -(-count // ACROSS)
+            across = min(count, ACROSS)
+            figure, grid = plt.subplots(
+                rows,
+                across,
+                figsize=(2.8 * across, 2.3 * rows),
+                squeeze=False,
+                layout="constrained",
+            )
+            for spare in list(grid.flat)[count:]:
+                figure.delaxes(spare)
+            ax = list(grid.flat)[:count]
+        self.axes_ = axes_of(ax, count)
+        self.figure_ = figure_of(self.axes_[0])
+        low, high = self._limits()
+        for p, one in enumerate(self.axes_):
+            self._draw(one, p, kwargs)
+            if np.ndim(self.values[p]) == 1:
+                if rug:
+                    one.plot(
+                        self.rugs[p][:, 0],
+                        np.zeros(len(self.rugs[p])),
+                        "|",
+                        color="0.4",
+                        ms=4,
+                        transform=one.get_xaxis_transform(),
+                        clip_on=False,
+                    )
+                if share:
+                    one.set_ylim(low, high)
+                one.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
+        return self
+
+    def _limits(self) -> tuple[float, float]:
+        flat = [v for v in self.values if np.ndim(v) == 1]
+        if not flat:
+            return -1.0, 1.0
+        wide = (
+            self.values
+            if self.errors is None
+            else [
+                np.concatenate([v - 2 * e, v + 2 * e]) if np.ndim(v) == 1 else v
+                for v, e in zip(self.values, self.errors, strict=True)
+            ]
+        )
+        ends = [v for v in wide if np.ndim(v) == 1]
+        low, high = min(float(v.min()) for v in ends), max(float(v.max()) for v in ends)
+        room = 0.05 * (high - low) or 1.0
+        return low - room, high + room
+
+    def _draw(self, ax: Axes, p: int, kwargs: dict[str, Any]) -> None:
+        grid, value = self.grids[p], self.values[p]
+        error = None if self.errors is None else self.errors[p]
+        ax.set_title(self.names[p], fontsize="medium")
+        if np.ndim(value) == 2:
+            largest = float(np.max(np.abs(value))) or 1.0
+            ax.pcolormesh(
+                grid[0], grid[1], value, cmap="RdBu_r", vmin=-largest, vmax=largest, shading="auto"
+            )
+            if np.ptp(value) > 0:
+                lines = ax.contour(grid[0], grid[1], value, colors="0.3", linewidths=0.7)
+                ax.clabel(lines, fontsize="x-small")
+            ax.set(xlabel=self.labels[p][0], ylabel=self.labels[p][1])
+            return
+        ax.set(xlabel=self.labels[p][0], ylabel="effect")
+        if self.categorical[p]:
+            ax.errorbar(grid, value, None if error is None else 2 * error, fmt="o", capsize=3)
+            ax.set_xticks(grid)
+            return
+        ax.plot(grid, value, **kwargs)
+        if error is not None:
+            ax.fill_between(grid, value - 2 * error, value + 2 * error, alpha=0.25, linewidth=0)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        machine: Any,
+        X: Any,
+        *,
+        components: Sequence[Any] | None = None,
+        output: int = 0,
+        bands: bool | str = "auto",
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the components of a fitted machine.
+
+        Parameters
+        ----------
+        machine : AdditiveRegressor, AdditiveClassifier, VariationRegressor or VariationClassifier
+            Of the latter, those that were kept.
+        X : array-like of shape (n_samples, n_features)
+            The sample, for ranges of the features.
+        components : sequence of int or str, optional
+            Which of them, by position or name; by default all of one or two features.
+        output : int, default=0
+            Of several outputs or classes, which one.
+        bands : bool or "auto", default="auto"
+            Show bands of two standard errors; "auto" where the machine has them.
+        ax : sequence of matplotlib Axes, optional
+        **kwargs
+            As in :meth:`plot`.
+        """
+        inner = getattr(machine, "machine_", machine)
+        if inner is None:
+            raise ValueError("the machine has no components that could be drawn.")
+        points = np.asarray(X, dtype=np.float64)
+        chosen = _chosen(inner, components)
+        features = getattr(inner, "feature_names_in_", None)
+        if features is None:
+            features = getattr(machine, "feature_names_in_", None)
+        if bands == "auto":
+            bands = getattr(inner, "_bayes", None) is not None
+        centre = np.median(points, axis=0)
+        parts: dict[str, list[Any]] = {
+            key: [] for key in ("grids", "values", "errors", "rugs", "labels", "categorical")
+        }
+        for p in chosen:
+            term = inner.terms_[p]
+            grid, new = _grid(points, list(term.columns), centre, term.categorical)
+            # Names of the features were checked when the machine was fitted.
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+                value = inner.predict_components(new)[:, p]
+                if bands:
+                    error = inner.component_errors(new)[:, p]
+            value = value if value.ndim == 1 else value[:, output]
+            shape = grid.shape[1:] if grid.ndim == 3 else grid.shape
+            parts["grids"].append(grid)
+            parts["values"].append(value.reshape(shape))
+            parts["rugs"].append(points[:, list(term.columns)])
+            names = [f"x{j}" if features is None else str(features[j]) for j in term.columns]
+            parts["labels"].append(names)
+            parts["categorical"].append(term.categorical)
+            if bands:
+                parts["errors"].append(error.reshape(shape))
+        titles = [inner.component_names_[p] for p in chosen]
+        errors = parts.pop("errors") or None
+        return cls(names=titles, errors=errors, **parts).plot(ax, **kwargs)
+
+
+def _chosen(machine: Any, components: Sequence[Any] | None) -> list[int]:
+    """Return the components that are meant, of one or two features each."""
+    terms = machine.terms_
+    if components is None:
+        return [p for p, term in enumerate(terms) if len(term.columns) <= 2]
+    found = [
+        machine.component_names_.index(c) if isinstance(c, str) else int(c) for c in components
+    ]
+    if any(len(terms[p].columns) > 2 for p in found):
+        raise ValueError("components of more than two features have no picture.")
+    return found
+
+
+def _grid(
+    points: Array, columns: list[int], centre: Array, categorical: bool
+) -> tuple[Array, Array]:
+    """Return where a component is evaluated, and whole points with other features in the middle."""
+    low, high = points[:, columns].min(axis=0), points[:, columns].max(axis=0)
+    if len(columns) == 1:
+        grid = np.linspace(low[0], high[0], CURVE)
+        if categorical:
+            grid = np.unique(points[:, columns[0]])
+        new = np.tile(centre, (len(grid), 1))
+        new[:, columns[0]] = grid
+        return grid, new
+    axes = [np.linspace(a, b, SIDE) for a, b in zip(low, high, strict=True)]
+    mesh = np.array(np.meshgrid(*axes))
+    new = np.tile(centre, (mesh[0].size, 1))
+    new[:, columns] = mesh.reshape(2, -1).T
+    return mesh, new
+
+
+class EvolutionDisplay:
+    r"""How the variation of components evolves with the weight :math:`\mu` of its penalty.
+
+    Below, errors of samples left out with their standard errors; the weight that was chosen is
+    marked in both.
+
+    Parameters
+    ----------
+    parameters : array-like of shape (k,)
+        Values of the weight.
+    variation : array-like of shape (k, P)
+        Variation of the components there.
+    names : sequence of str
+        Of the components.
+    errors, standard_errors : array-like of shape (k,), optional
+        Errors of samples left out.
+    chosen : float, optional
+        The weight that was chosen.
+    selected : sequence of bool, optional
+        Components that are kept there, which get colours and names.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib Axes
+        The diagram, and the errors if there are.
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib Line2D
+        One for each component.
+
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, figures 6.5, 6.6 and 8.11.
+
+    Examples
+    --------
+    >>> from mercer.plotting import EvolutionDisplay
+    >>> display = EvolutionDisplay(
+    ...     parameters=[1.0, 10.0], variation=[[2.0, 0.5], [1.0, 0.0]], names=["a", "b"]
+    ... ).plot()
+    >>> len(display.lines_), len(display.axes_)
+    (2, 1)
+    """
+
+    def __init__(
+        self,
+        *,
+        parameters: ArrayLike,
+        variation: ArrayLike,
+        names: Sequence[str],
+        errors: ArrayLike | None = None,
+        standard_errors: ArrayLike | None = None,
+        chosen: float | None = None,
+        selected: Sequence[bool] | None = None,
+    ) -> None:
+        self.parameters: Array = np.asarray(parameters, dtype=np.float64)
+        self.variation: Array = np.asarray(variation, dtype=np.float64)
+        if self.variation.shape != (len(self.parameters), len(names)):
+            raise ValueError(
+                f"variation must have shape {(len(self.parameters), len(names))}, got "
+                f"{self.variation.shape}."
+            )
+        self.names = list(names)
+        self.errors = None if errors is None else np.asarray(errors, dtype=np.float64)
+        self.standard_errors = standard_errors
+        self.chosen = chosen
+        self.selected = [True] * len(self.names) if selected is None else list(selected)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw the diagram.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or two of them, optional
+            The second one for errors; new ones if not given.
+        **kwargs
+            For ``Axes.plot`` of the components.
+        """
+        count = 1 if self.errors is None else 2
+        if ax is None:
+            _, made = plt.subplots(count, 1, sharex=True, squeeze=False, layout="constrained")
+            ax = list(made.flat)
+        self.axes_ = axes_of(ax, count)
+        self.figure_ = figure_of(self.axes_[0])
+        top = self.axes_[0]
+        self.lines_ = []
+        for name, t, keep in zip(self.names, self.variation.T, self.selected, strict=True):
+            style: dict[str, Any] = {} if keep else {"color": "0.75", "linewidth": 0.8, "zorder": 0}
+            (line,) = top.plot(self.parameters, t, label=name if keep else None, **style | kwargs)
+            self.lines_.append(line)
+        if sum(self.selected) <= 12 and any(self.selected):
+            top.legend(frameon=False, fontsize="small")
+        top.set(xscale="log", ylabel="maximal variation")
+        if self.errors is not None:
+            self.axes_[1].errorbar(
+                self.parameters, self.errors, self.standard_errors, marker="o", ms=3, capsize=2
+            )
+            self.axes_[1].set(xscale="log", ylabel="loss left out")
+        self.axes_[-1].set_xlabel(r"$\mu$")
+        if self.chosen is not None:
+            for one in self.axes_:
+                one.axvline(self.chosen, color="0.4", linestyle=":")
+        return self
+
+    @classmethod
+    def from_estimator(cls, machine: Any, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw the path of a fitted :class:`~mercer.VariationRegressor` or classifier.
+
+        Parameters
+        ----------
+        machine : VariationRegressor or VariationClassifier
+            With ``mu="1se"`` or ``"min"``.
+        ax : matplotlib Axes or two of them, optional
+        **kwargs
+            As in :meth:`plot`.
+        """
+        path = machine.path_
+        if path is None:
+            raise ValueError("there is a path only where mu was chosen: fit with mu='1se'.")
+        display = cls(
+            parameters=path.parameters,
+            variation=path.coefs,
+            names=path.names,
+            errors=path.errors,
+            standard_errors=path.standard_errors,
+            chosen=path.chosen,
+            selected=list(machine.selected_),
+        )
+        return display.plot(ax, **kwargs)
