@@ -17,6 +17,7 @@ from mercer.estimators.errors import estimate_errors
 from mercer.estimators.forecasting import Backtest, Forecaster
 from mercer.estimators.general import KernelClassifier, KernelLogisticRegression, KernelRegressor
 from mercer.estimators.hard_margin import HardMarginSVC, separability
+from mercer.estimators.hard_tube import HardTubeSVR, InfeasibleTube
 from mercer.estimators.intervals import IntervalRegressor
 from mercer.estimators.kriging import UniversalKriging
 from mercer.estimators.least_squares import GeneralizedLeastSquares
@@ -73,8 +74,10 @@ __all__ = [
     "Forecaster",
     "GeneralizedLeastSquares",
     "HardMarginSVC",
+    "HardTubeSVR",
     "HuberSVR",
     "IndefiniteKernel",
+    "InfeasibleTube",
     "IntervalRegressor",
     "KernelClassifier",
     "KernelLogisticRegression",

@@ -1,6 +1,10 @@
 """Convex programs with cones, for what is coupled in ways that no loss of a sample can say."""
 
+from mercer.programs.chance import chance
+from mercer.programs.chebyshev import SmallestTube, smallest_tube
 from mercer.programs.columns import SparseSolution, generate_columns, threshold
+from mercer.programs.lifting import Lifted, QuadraticConstraint, lift
+from mercer.programs.positive_or import PositiveOr, PositiveOrSolution
 from mercer.programs.program import Block, Infeasible, Optimum, Program, Rows, Unbounded
 from mercer.programs.risk import ProgramLosses, add_losses
 from mercer.programs.variation import Constrained, Part, Variation, VariationProblem
@@ -9,16 +13,24 @@ __all__ = [
     "Block",
     "Constrained",
     "Infeasible",
+    "Lifted",
     "Optimum",
     "Part",
+    "PositiveOr",
+    "PositiveOrSolution",
     "Program",
     "ProgramLosses",
+    "QuadraticConstraint",
     "Rows",
+    "SmallestTube",
     "SparseSolution",
     "Unbounded",
     "Variation",
     "VariationProblem",
     "add_losses",
+    "chance",
     "generate_columns",
+    "lift",
+    "smallest_tube",
     "threshold",
 ]

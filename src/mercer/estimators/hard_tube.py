@@ -1,0 +1,175 @@
+"""The smoothest function within a tolerance that nothing may exceed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from mercer.estimators._expansion import Array, Function
+from mercer.estimators._single import Regression
+from mercer.estimators.base import KernelMachine
+from mercer.gram.base import Gram
+from mercer.kernels.base import Kernel
+from mercer.losses.base import Loss
+from mercer.losses.regression import EpsilonInsensitive
+from mercer.problems.risk import RegularizedRisk
+from mercer.programs.chebyshev import smallest_tube
+from mercer.regularizers.null_space import NullSpace
+from mercer.solvers import Solution, Solver
+
+__all__ = ["HardTubeSVR", "InfeasibleTube"]
+
+# The first weight of errors in units of targets over kernel values, the factor by which it grows
+# while a multiplier reaches it, and the largest that leaves digits to see anything by.
+FIRST, GROWTH, LARGEST = 100.0, 100.0, 1e12
+
+
+class InfeasibleTube(ValueError):  # noqa: N818
+    """No function of the space stays within the tube.
+
+    Parameters
+    ----------
+    epsilon : float
+        The half-width that was asked for.
+    smallest : float
+        The smallest that there is.
+    certificate : ndarray of shape (n,)
+        Multipliers that prove it, as in :class:`~mercer.programs.SmallestTube`.
+    """
+
+    def __init__(self, epsilon: float, smallest: float, certificate: Array) -> None:
+        super().__init__(
+            f"no function stays within {epsilon:g} of all targets: the smallest tolerance is "
+            f"{smallest:.6g}. Raise epsilon to that, use a kernel that tells the points apart, or "
+            "allow errors by SVR."
+        )
+        self.epsilon, self.smallest, self.certificate = epsilon, smallest, certificate
+
+
+class HardTubeSVR(Regression):
+    r"""The flattest function within a tolerance of every target.
+
+    .. math:: \min_f \tfrac12 \|f\|^2 \qquad \text{subject to}\; |y_i - f(x_i) - b| \le \epsilon
+
+    The machine for errors of rounding and reading, which have a bound and no tails. It is
+    :class:`SVR` with a C that no multiplier reaches. Where there is no such function, as for two
+    targets of one point that are more than :math:`2\epsilon` apart, the fit raises
+    :class:`InfeasibleTube` with the smallest tolerance that there is and a proof.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        The tolerance.
+    kernel, degree, gamma, coef0, tol, cache_size, verbose, max_iter :
+        As in :class:`SVR`.
+    null_space, max_time, gram, solver, warm_start, standardize :
+        As in :class:`SVR`.
+
+    Attributes
+    ----------
+    epsilon_min_ : float
+        The smallest tolerance for which there is a function; zero if the kernel tells all points
+        apart.
+    C_ : float
+        The weight of errors that was high enough.
+    support_, support_vectors_, dual_coef_, intercept_, solution_ :
+        As in :class:`SVR`; support vectors lie on the walls of the tube.
+
+    References
+    ----------
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, eq. (1.3) and (1.4).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import HardTubeSVR
+    >>> X = np.linspace(0, 6, 40)[:, None]
+    >>> machine = HardTubeSVR(epsilon=0.05, tol=1e-6).fit(X, np.round(np.sin(X[:, 0]), 1))
+    >>> error = np.abs(machine.predict(X) - np.round(np.sin(X[:, 0]), 1))
+    >>> bool(error.max() <= 0.05 + 1e-6)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **{
+            k: v
+            for k, v in KernelMachine._parameter_constraints.items()
+            if k not in ("approximation", "C")
+        },
+        "epsilon": [Interval(Real, 0.0, None, closed="left")],
+        "standardize": ["boolean"],
+    }
+    C = 1.0
+
+    def __init__(
+        self,
+        epsilon: float = 0.1,
+        kernel: Kernel | str | Function = "rbf",
+        *,
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        null_space: NullSpace | None = None,
+        max_time: float | None = None,
+        gram: str | Function = "auto",
+        solver: Solver | str = "auto",
+        warm_start: bool = False,
+        standardize: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.null_space = null_space
+        self.max_time = max_time
+        self.gram = gram
+        self.solver = solver
+        self.warm_start = warm_start
+        self.standardize = standardize
+
+    def _loss(self) -> Loss:
+        return EpsilonInsensitive(float(self.epsilon))
+
+    def _n_problems(self) -> int:
+        return 10  # as often as a weight may grow from the first to beyond the largest
+
+    def _reduced_loss(self) -> Loss:
+        raise self._irreducible()
+
+    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+        live = np.flatnonzero(c > 0)  # a tolerance has no weight, but a sample may be left out
+        tube = smallest_tube(K.block(live, live), y[live], B[live])
+        self.epsilon_min_ = tube.epsilon
+        # Within the digits to which a solver keeps the walls there is no telling.
+        if tube.epsilon > self.epsilon + self.tol:
+            certificate = np.zeros(len(y))
+            certificate[live] = tube.certificate
+            raise InfeasibleTube(float(self.epsilon), tube.epsilon, certificate)
+        spread = float(np.ptp(y[live])) or 1.0
+        weight = FIRST * spread / float(np.mean(K.diag()[live]) or 1.0)
+        return RegularizedRisk(self._loss(), K, y, weight * (c > 0).astype(np.float64), B)
+
+    def _minimize(self, problems: Any, context: Any) -> list[Solution]:
+        (title, risk), factor, steps = problems[0], 1.0, 0
+        while True:
+            here = RegularizedRisk(risk.loss, risk.K, risk.y, factor * risk.c, risk.B)
+            solution = super()._minimize([(title, here)], context)[0]
+            self.C_ = float(np.max(here.c))
+            steps += solution.n_iter + 1
+            # Below its weight a multiplier is that of a constraint: the penalty is exact.
+            if np.max(np.abs(solution.a)) < 0.99 * self.C_ or self.C_ > LARGEST:
+                return [replace(solution, n_iter=steps, reason="an exact penalty")]
+            factor *= GROWTH

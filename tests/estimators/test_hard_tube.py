@@ -1,0 +1,69 @@
+"""A tolerance that nothing exceeds, the smallest that there is, and the proof of it."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from mercer import SVR, HardTubeSVR
+from mercer.estimators import InfeasibleTube
+from mercer.kernels import Gaussian, Linear
+from mercer.programs import smallest_tube
+
+
+@pytest.fixture(scope="module")
+def rounded():
+    X = np.linspace(0, 6, 40)[:, None]
+    return X, np.round(np.sin(X[:, 0]) + 0.3 * X[:, 0], 1)
+
+
+def test_the_flattest_function_within_the_tolerance(rounded):
+    X, y = rounded
+    machine = HardTubeSVR(0.05, Gaussian(1.0), tol=1e-7).fit(X, y)
+    K = Gaussian(1.0)(X)
+    w, b = cp.Variable(40), cp.Variable()
+    values, vectors = np.linalg.eigh(K)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    held = [cp.abs(y - root @ w - b) <= 0.05]
+    expected = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w)), held).solve(solver=cp.CLARABEL)
+    r = y - machine.predict(X)
+    assert np.max(np.abs(r)) <= 0.05 + 1e-7
+    assert np.allclose(np.abs(r[machine.support_]), 0.05, atol=1e-6)
+    assert machine.solution_.objective == pytest.approx(expected, rel=1e-5)
+    assert np.max(np.abs(machine.dual_coef_)) < machine.C_
+    # It is the limit of the soft tube: no smaller norm, and the same from some C on.
+    soft = SVR(kernel=Gaussian(1.0), epsilon=0.05, C=machine.C_, tol=1e-7).fit(X, y)
+    assert np.allclose(soft.predict(X), machine.predict(X), atol=1e-5)
+    loose = SVR(kernel=Gaussian(1.0), epsilon=0.05, C=0.1, tol=1e-7).fit(X, y)
+    assert loose.solution_.a @ loose.solution_.f < 2 * machine.solution_.objective
+
+
+def test_two_targets_of_one_point():
+    X, y = np.array([[0.0], [1.0], [1.0], [2.0]]), np.array([0.0, 1.0, 1.6, 0.0])
+    with pytest.raises(InfeasibleTube, match="smallest tolerance") as failure:
+        HardTubeSVR(0.2, Gaussian(1.0)).fit(X, y)
+    found = failure.value
+    assert found.smallest == pytest.approx(0.3, rel=1e-9)
+    beta = found.certificate
+    assert np.allclose(Gaussian(1.0)(X) @ beta, 0.0, atol=1e-12)
+    assert abs(beta.sum()) < 1e-12
+    assert y @ beta - 0.2 * np.abs(beta).sum() > 0
+    machine = HardTubeSVR(0.3, Gaussian(1.0), tol=1e-6).fit(X, y)
+    assert machine.epsilon_min_ == pytest.approx(0.3, rel=1e-9)
+    assert np.max(np.abs(y - machine.predict(X))) <= 0.3 + 1e-5
+    # A sample without weight has no tolerance.
+    lighter = HardTubeSVR(0.01, Gaussian(1.0), tol=1e-6).fit(X, y, [1.0, 1.0, 0.0, 1.0])
+    assert lighter.epsilon_min_ == 0.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_smallest_tube_is_the_chebyshev_fit(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
+    B = np.ones((30, 1))
+    found = smallest_tube(Linear()(X), y, B)
+    w, b = cp.Variable(3), cp.Variable()
+    expected = cp.Problem(cp.Minimize(cp.norm_inf(y - X @ w - b))).solve(solver=cp.CLARABEL)
+    assert found.epsilon == pytest.approx(expected, rel=1e-6)
+    assert np.abs(found.certificate).sum() == pytest.approx(1.0, rel=1e-12)
+    assert np.allclose(X.T @ found.certificate, 0.0, atol=1e-10)
+    assert smallest_tube(np.eye(30), y, B).epsilon == 0.0
