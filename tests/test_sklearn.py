@@ -38,10 +38,13 @@ from mercer import (
     QuantileSVR,
     RandomFeatures,
     RobustLSSVR,
+    ShapedClassifier,
+    ShapedRegressor,
     SparseClassifier,
     SparseRegressor,
     SupportVectorTube,
 )
+from mercer.density import EmpiricalCDF, GaussianDensity, KernelCDF, ParzenWindow
 from mercer.linear import (
     Bridge,
     FusedRidge,
@@ -80,6 +83,8 @@ OWN = [
     *(HuberSVR(**GIVEN), QuantileSVR(**GIVEN), KernelLogisticRegression(**GIVEN)),
     *(RobustLSSVR(c=1.0, **GIVEN), RobustLSSVR(method="bisquare", c=1.0, **GIVEN)),
     *(KernelRegressor(loss, **GIVEN) for loss in sorted(REGRESSION)),
+    *(ShapedRegressor(**GIVEN), ShapedClassifier(**GIVEN)),
+    *(EmpiricalCDF(), GaussianDensity(), ParzenWindow(), KernelCDF(gamma=0.5, lines=4, grid=6)),
     # The interior point takes a minute to bring powers below two to ten digits, check by check.
     *(KernelClassifier(loss, **GIVEN) for loss in sorted(CLASSIFICATION) if loss != "power_hinge"),
 ]

@@ -189,6 +189,7 @@ class MarginProgram:
         alpha[near] = np.where(x > NOTHING * max(1.0, np.max(x, initial=0.0)), x, 0.0)
         alpha, b = self._settle_ties(M, N, alpha, b, beta)
         slack = np.maximum(0.0, 1.0 - M @ alpha - N @ b)
+        beta = self._polish(M, N, alpha, beta)
         excess = np.maximum(M.T @ beta, 0.0)
         whole = np.zeros(len(self.y))
         whole[self.columns] = alpha / self.own
@@ -209,11 +210,15 @@ class MarginProgram:
 
     def _dual(self, M: Array, N: Array) -> tuple[Array, Array, Array, int]:
         """Return coefficients, unpenalized ones, multipliers and iterations for some columns."""
-        answer = self._linear(M, N, False)
-        alpha = -answer.ineqlin.marginals
-        if np.any(alpha > self.cap):
+        capped = False
+        try:
+            answer = self._linear(M, N, False)
+            capped = bool(np.any(-answer.ineqlin.marginals > self.cap))
+        except ArithmeticError:  # coefficients that would leave floating point
+            capped = True
+        if capped:
             answer = self._linear(M, N, True)
-            alpha = np.minimum(-answer.ineqlin.marginals, self.cap)
+        alpha = np.minimum(-answer.ineqlin.marginals, self.cap)
         b = -answer.eqlin.marginals if N.shape[1] else np.zeros(0)
         beta = np.clip(answer.x[: len(self.y)], 0.0, self.c)
         return np.maximum(alpha, 0.0), b, beta, int(answer.nit)
@@ -237,6 +242,25 @@ class MarginProgram:
         if N.shape[1]:
             program |= {"A_eq": N.T, "b_eq": np.zeros(N.shape[1])}
         return _solved(cost, program)
+
+    def _polish(self, M: Array, N: Array, alpha: Array, beta: Array) -> Array:
+        """Return multipliers whose tight rows are tight up to rounding, not up to a tolerance.
+
+        The bound is less by the cap times what rows are violated by, so that digits beyond those of
+        HiGHS count. They are those of one linear system in the multipliers between their bounds.
+        """
+        free = (beta > TIED * self.c) & (beta < (1.0 - TIED) * self.c)
+        tight = np.hstack([M[:, (alpha > 0) & (alpha < self.cap)], N])
+        if not (np.any(free) and tight.shape[1]):
+            return beta
+        step = np.linalg.lstsq(tight[free].T, -(tight.T @ beta), rcond=None)[0]
+        better = beta.copy()
+        better[free] = np.clip(beta[free] + step, 0.0, self.c[free])
+
+        def loss(multipliers: Array) -> float:
+            return float(np.sum(np.maximum(M.T @ multipliers, 0.0)))
+
+        return better if loss(better) < loss(beta) else beta
 
     def _settle_ties(
         self, M: Array, N: Array, alpha: Array, b: Array, beta: Array

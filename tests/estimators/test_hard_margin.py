@@ -1,0 +1,130 @@
+"""The widest margin against conic programs, closed forms, and what the hulls prove."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from mercer import SVC, HardMarginSVC
+from mercer.estimators import separability
+from mercer.kernels import Gaussian, Linear, Polynomial
+from mercer.problems import NotSeparable
+
+
+def apart(n=30, p=3, seed=0, shift=1.0):
+    rng = np.random.default_rng(seed)
+    X, w = rng.normal(size=(n, p)), rng.normal(size=p)
+    y = np.where(X @ w > 0, 1.0, -1.0)
+    return X + shift * y[:, None] * w / np.linalg.norm(w), y
+
+
+def hulls(Z, y):
+    """Return the distance of convex hulls as a conic solver sees it."""
+    alpha = cp.Variable(len(y), nonneg=True)
+    sums = [cp.sum(alpha[y > 0]) == 1, cp.sum(alpha[y < 0]) == 1]
+    problem = cp.Problem(cp.Minimize(cp.norm(Z.T @ cp.multiply(y, alpha))), sums)
+    return problem.solve(solver=cp.CLARABEL)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_twice_the_margin_is_the_distance_of_the_hulls(seed):
+    X, y = apart(seed=seed, shift=0.3)
+    machine = HardMarginSVC().fit(X, y)
+    # tol is relative; Clarabel has eight digits.
+    assert 2 * machine.margins_[0] == pytest.approx(hulls(X, y), rel=2e-6)
+    w, f = machine.coef_[0], machine.decision_function(X)
+    assert np.min(y * f) == pytest.approx(1.0, abs=1e-9)
+    assert 1 / np.linalg.norm(w) == pytest.approx(machine.margins_[0], rel=2e-6)
+    # The plane bisects the shortest way: both hull points have decision values of size one.
+    alpha = machine.certificates_[0].weights
+    for label in (-1, 1):
+        point = alpha[y == label] @ X[y == label]
+        assert point @ w + machine.intercept_[0] == pytest.approx(label, abs=1e-5)
+
+
+def test_conditions_of_optimality():
+    X, y = apart()
+    machine = HardMarginSVC().fit(X, y)
+    alpha = np.zeros(len(y))
+    alpha[machine.support_] = y[machine.support_] * machine.dual_coef_[0]
+    f = machine.decision_function(X)
+    assert np.all(alpha >= 0)
+    assert alpha @ y == pytest.approx(0.0, abs=1e-12 * alpha.sum())
+    # alpha_i (y_i f_i - 1) = 0 up to tol of |w|^2 = sum alpha.
+    assert alpha @ (y * f - 1) <= 1e-6 * alpha.sum()
+    assert np.sum(machine.coef_**2) == pytest.approx(alpha.sum(), rel=2e-6)
+    # Without a sample that carries nothing the plane stays.
+    idle = np.setdiff1d(np.arange(len(y)), machine.support_)[:5]
+    rest = np.setdiff1d(np.arange(len(y)), idle)
+    again = HardMarginSVC().fit(X[rest], y[rest])
+    np.testing.assert_allclose(again.coef_, machine.coef_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Polynomial(degree=2, coef0=1.0)], ids=str)
+def test_it_is_the_limit_of_soft_margins(kernel):
+    X, y = apart(n=40, p=2, seed=2, shift=0.2)
+    machine = HardMarginSVC(kernel=kernel).fit(X, y)
+    soft = SVC(C=1e7, kernel=kernel, tol=1e-8).fit(X, y)
+    # Margins are known to 1e-6; decision values of the others differ by multiples of it.
+    np.testing.assert_allclose(
+        machine.decision_function(X), soft.decision_function(X), rtol=1e-3, atol=1e-3
+    )
+    K = kernel(X)
+    root = np.linalg.cholesky(K + 1e-12 * np.eye(len(y)))
+    assert 2 * machine.margins_[0] == pytest.approx(hulls(root, y), rel=1e-4)
+
+
+def test_hulls_that_meet_are_the_proof():
+    X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    y = np.array([1, 1, -1, -1])
+    with pytest.raises(NotSeparable, match="finite C") as caught:
+        HardMarginSVC().fit(X, y)
+    proof = caught.value.certificate
+    assert not proof.separable
+    # One point of the plane, made of both classes.
+    np.testing.assert_allclose(proof.weights[:2] @ X[:2], proof.weights[2:] @ X[2:], atol=1e-5)
+    np.testing.assert_allclose(proof.weights[:2].sum(), 1.0)
+    assert separability(X, y, kernel=Gaussian(1.0)).separable
+    # Exclusive or in four feature vectors of a Gaussian: the nearest points are the middles.
+    near, far = np.exp(-0.5), np.exp(-1.0)
+    expected = np.sqrt(2 * 0.5 * (1 + far) - 2 * near)
+    assert separability(X, y, kernel=Gaussian(1.0)).distance == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_overlap_is_seen(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(40, 2)), np.repeat([-1, 1], 20)
+    found = separability(X, y)
+    assert not found.separable
+    w = found.weights * np.where(y > 0, 1, -1)
+    assert np.linalg.norm(w @ X) <= 1e-6 * found.radius
+
+
+def test_small_and_large_units():
+    X, y = apart(seed=1)
+    margin = HardMarginSVC().fit(X, y).margins_[0]
+    for unit in (1e-6, 1e6):
+        assert HardMarginSVC().fit(unit * X, y).margins_[0] == pytest.approx(
+            unit * margin, rel=1e-5
+        )
+
+
+def test_weights_only_choose_samples():
+    X, y = apart()
+    c = np.random.default_rng(0).uniform(0.1, 9.0, len(y))
+    c[:5] = 0.0
+    machine = HardMarginSVC(kernel=Linear()).fit(X, y, c)
+    other = HardMarginSVC(kernel=Linear()).fit(X[5:], y[5:])
+    np.testing.assert_allclose(machine.coef_, other.coef_, rtol=1e-6)
+
+
+def test_several_classes():
+    centres = np.array([[0.0, 4.0], [4.0, 0.0], [-4.0, 0.0]])
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 10)
+    X = centres[y] + 0.5 * rng.normal(size=(30, 2))
+    machine = HardMarginSVC().fit(X, y)
+    assert machine.score(X, y) == 1.0
+    assert machine.margins_.shape == (3,)
+    with pytest.raises(ValueError, match="two classes"):
+        separability(X, y)
