@@ -15,6 +15,7 @@ from mercer.inspect.gram import (
     repair,
 )
 from mercer.inspect.influence import jackknife, sensitivity_curve
+from mercer.inspect.kkt import KKT, ShadowPrices, kkt, shadow_prices
 from mercer.inspect.machine import MachineReport, machine_report
 from mercer.inspect.norms import Consistency, Penalty, inner_product, penalty, self_consistency
 from mercer.inspect.prior import default_width, sample_paths
@@ -39,6 +40,7 @@ from mercer.inspect.survival import (
 )
 
 __all__ = [
+    "KKT",
     "Bandwidth",
     "Comparison",
     "Consistency",
@@ -54,6 +56,7 @@ __all__ = [
     "PSDCheck",
     "Penalty",
     "RiskBound",
+    "ShadowPrices",
     "SurvivalCalibration",
     "TubeRisk",
     "Verdict",
@@ -81,6 +84,7 @@ __all__ = [
     "interval_error",
     "is_kernel",
     "jackknife",
+    "kkt",
     "machine_report",
     "outlier_curve",
     "penalty",
@@ -91,6 +95,7 @@ __all__ = [
     "sample_paths",
     "self_consistency",
     "sensitivity_curve",
+    "shadow_prices",
     "spectral_decay",
     "survival_calibration",
     "tube_risk_bound",
