@@ -127,6 +127,9 @@ def test_calibrated_probabilities_are_uniform():
     # Intervals are spread over what their ends leave.
     wide = d_calibration(np.column_stack([np.zeros(n), np.full(n, np.inf)]), true, times)
     np.testing.assert_allclose(wide.shares, 0.1)
+    # Curves that end early leave the rest to all that is below them.
+    half = d_calibration([9.0], [[0.5]], [1.0], bins=4)
+    np.testing.assert_allclose(half.shares, [0.0, 0.0, 0.5, 0.5])
     cells = np.column_stack([np.floor(T * 4) / 4, np.ceil(T * 4) / 4])
     assert d_calibration(cells, true, times).p_value > 0.05
 

@@ -302,7 +302,7 @@ class DCalibration:
     Parameters
     ----------
     shares : ndarray of shape (bins,)
-        Of the samples, from the longest survival to the shortest; all equal if calibrated.
+        Of the samples, from the shortest survival to the longest; all equal if calibrated.
     statistic : float
         Pearson's, of equal shares.
     p_value : float
@@ -319,7 +319,8 @@ def d_calibration(y: Any, survival: ArrayLike, times: ArrayLike, *, bins: int = 
     r"""Test whether targets are distributed as predicted, all times at once.
 
     If :math:`S_i` is the distribution of :math:`y_i`, then :math:`S_i(y_i)` is uniform. A target
-    known by an interval is spread evenly over :math:`[S_i(y_i^+), S_i(y_i^-)]`.
+    known by an interval is spread evenly over :math:`[S_i(y_i^+), S_i(y_i^-)]`, and one beyond the
+    last time over what is left there.
 
     Parameters
     ----------
@@ -357,7 +358,8 @@ def d_calibration(y: Any, survival: ArrayLike, times: ArrayLike, *, bins: int = 
         raise ValueError(f"survival has shape {S.shape}; give one row a sample, one column a time.")
     steps, rows = np.column_stack([np.ones(n), S]), np.arange(n)
     low = steps[rows, np.searchsorted(t, known.upper, side="right")]
-    low = np.where(np.isposinf(known.upper), 0.0, low)
+    # Beyond the last time the curve may fall anywhere.
+    low = np.where(known.upper > t[-1], 0.0, low)
     # A value has all of the step at it, an open interval begins behind the step at its lower end.
     left = np.searchsorted(t, known.lower, side="left")
     right = np.searchsorted(t, known.lower, side="right")
