@@ -79,6 +79,14 @@ class Levels(Gram):
                 out += U[:, k] * self.points.matvec(seen)
         return out
 
+    @property
+    def resident(self) -> bool:
+        return self.points.gram.resident
+
+    @property
+    def factor_bytes(self) -> float:
+        return float(self.combine.shape[1] * self.points.gram.factor_bytes)
+
     def shifted(self, e: Array, max_bytes: float = MAX_BYTES) -> Solve:
         r"""Factorize ``K + diag(e)`` function by function, and what combines them by complements.
 
@@ -99,46 +107,50 @@ class Levels(Gram):
         U, live = self.combine, np.isfinite(e)
         alone = np.count_nonzero(U, axis=1) == 1
         level, rest = np.argmax(U != 0, axis=1), np.flatnonzero(~alone & live)
-        groups = [np.flatnonzero(alone & (level == k)) for k in range(U.shape[1])]
-        parts: list[tuple[NDArray[np.intp], Array, Solve]] = []
-        for k, at in enumerate(groups):
-            if len(at):
-                # u_i u_j k(x_i, x_j) + e_i, with both sides divided by the u.
-                u = U[at, k]
-                points = Indexed(self.points.gram, self.points.index[at])
-                parts.append((at, u, points.shifted(e[at] / u**2, max_bytes)))
-
-        def apart(r: Array) -> Array:
-            x = np.zeros_like(r)
-            for at, u, solve in parts:
-                x[at] = (solve((r[at].T / u).T).T / u).T
-            return x
-
-        if not len(rest):
-            return apart
-        V = np.zeros((len(e), len(rest)))
-        V[alone] = self.block(np.flatnonzero(alone), rest)
-        X = apart(V)
-        S = self.block(rest, rest) + np.diag(e[rest]) - V.T @ X
+        groups = [np.flatnonzero(alone & live & (level == k)) for k in range(U.shape[1])]
+        factors = [
+            self._factor(at, e, U[at, k]) if len(at) else None for k, at in enumerate(groups)
+        ]
+        # A combination has nothing to do with functions that are not in it.
+        touched = [np.flatnonzero(U[rest, k]) for k in range(U.shape[1])]
+        V = [self.block(at, rest[cols]) for at, cols in zip(groups, touched, strict=True)]
+        X = [solve(v) if solve else v for v, solve in zip(V, factors, strict=True)]
+        S = self.block(rest, rest).astype(np.float64) + np.diag(e[rest])
+        for v, x, cols in zip(V, X, touched, strict=True):
+            S[np.ix_(cols, cols)] -= v.T @ x
         # The shift is what keeps it positive where functionals repeat each other.
         S[np.diag_indices_from(S)] += 4 * len(e) * np.finfo(np.float64).eps * self.diag()[rest]
-        factor = cho_factor(0.5 * (S + S.T), check_finite=False)
+        coupling = cho_factor(0.5 * (S + S.T), check_finite=False) if len(rest) else None
+        shift = np.where(live, e, 0.0)
 
         def once(r: Array) -> Array:
-            x = apart(r)
-            x[rest] = cho_solve(factor, r[rest] - V.T @ x, check_finite=False)
-            x[alone] -= (X @ x[rest])[alone]
+            x, left = np.zeros_like(r), r[rest]
+            for at, v, cols, solve in zip(groups, V, touched, factors, strict=True):
+                if solve:
+                    x[at] = solve(r[at])
+                    left[cols] -= v.T @ x[at]
+            if coupling:
+                x[rest] = cho_solve(coupling, left, check_finite=False)
+                for at, y, cols in zip(groups, X, touched, strict=True):
+                    x[at] -= y @ x[rest[cols]]
             return x
 
-        def both(r: Array) -> Array:
-            r = np.where(live.reshape(-1, *(1,) * (r.ndim - 1)), r, 0.0)
+        def refined(r: Array) -> Array:
             x = once(r)
-            shift = np.where(live, e, 0.0).reshape(-1, *(1,) * (r.ndim - 1))
-            left = r - self.matvec(x) - shift * x
+            left = r - self.matvec(x) - (shift * x.T).T
             left[~live] = 0.0
             return np.asarray(x + once(left))
 
-        return both
+        return refined
+
+    def _factor(self, at: NDArray[np.intp], e: Array, u: Array) -> Solve:
+        """Factorize the functionals of one function, u_i u_j k(x_i, x_j) + e_i."""
+        points = Indexed(self.points.gram, self.points.index[at])
+        M = np.asarray(points.block(slice(None), slice(None)), dtype=np.float64) * np.outer(u, u)
+        size = float(np.max(np.diag(M), initial=0.0))
+        M[np.diag_indices_from(M)] += e[at] + len(at) * np.finfo(np.float64).eps * size
+        factor = cho_factor(M, overwrite_a=True, check_finite=False)
+        return lambda r: cho_solve(factor, r, check_finite=False)
 
     def single(self) -> Gram:
         below = self.points.gram.single()
