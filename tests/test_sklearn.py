@@ -84,7 +84,12 @@ OWN = [
     *(RobustLSSVR(c=1.0, **GIVEN), RobustLSSVR(method="bisquare", c=1.0, **GIVEN)),
     *(KernelRegressor(loss, **GIVEN) for loss in sorted(REGRESSION)),
     *(ShapedRegressor(**GIVEN), ShapedClassifier(**GIVEN)),
-    *(EmpiricalCDF(), GaussianDensity(), ParzenWindow(), KernelCDF(gamma=0.5, lines=4, grid=6)),
+    *(
+        EmpiricalCDF(),
+        GaussianDensity(),
+        ParzenWindow(),
+        KernelCDF(gamma=0.5, C=1.0, lines=2, grid=4),
+    ),
     # The interior point takes a minute to bring powers below two to ten digits, check by check.
     *(KernelClassifier(loss, **GIVEN) for loss in sorted(CLASSIFICATION) if loss != "power_hinge"),
 ]

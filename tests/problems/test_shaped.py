@@ -179,9 +179,9 @@ def test_rows_are_added_where_they_are_violated(sample):
 
 
 def test_small_weights_are_raised(sample):
-    low = solved(sample, Absolute(), [At(1.0, 2.0)], weight=1e-3)[1]
+    low = solved(sample, Absolute(), [At(1.0, 2.0)], weight=0.1)[1]
     high = solved(sample, Absolute(), [At(1.0, 2.0)], weight=1e4)[1]
-    assert low.weight > 1e-3
+    assert low.weight > 0.1
     assert low.violation < 1e-6
     assert low.solution.objective == pytest.approx(high.solution.objective, rel=1e-6)
 

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-# Steps of a range that are narrow enough for second differences.
+# Steps of a range that are narrow enough for differences to stand for derivatives.
 FINE = 200
 
 
@@ -110,13 +110,13 @@ class Shape(Constraint):
 
 def _differences(order: int, grid: int) -> tuple[Array, Any]:
     """Return points of the unit interval, and the differences that stand for a derivative there."""
-    if order == 2 and grid < FINE:
-        # Second differences of wide steps average the curvature away at the ends: narrow ones.
-        h = 1.0 / FINE
-        t = np.linspace(h, 1.0 - h, grid - 1)[:, None] + h * np.array([-1.0, 0.0, 1.0])
-        rows = np.array([[1.0, -2.0, 1.0]]) / h**2
-        return np.clip(t.ravel(), 0.0, 1.0), sp.kron(sp.eye_array(grid - 1), rows, format="csr")
-    stencil = {0: [1.0], 1: [-1.0, 1.0], 2: [1.0, -2.0, 1.0]}[order]
+    stencil = np.array([[1.0], [-1.0, 1.0], [1.0, -2.0, 1.0]][order])
+    if order and grid < FINE:
+        # Wide steps would average derivatives away, at the ends in particular: narrow ones.
+        h, steps = 1.0 / FINE, np.arange(order + 1.0)
+        t = np.linspace(0.0, 1.0 - order * h, grid + 1 - order)[:, None] + h * steps
+        rows = sp.kron(sp.eye_array(len(t)), stencil[None] / h**order, format="csr")
+        return np.clip(t.ravel(), 0.0, 1.0), rows
     one = sp.diags_array(
         [value * float(grid) ** order for value in stencil],
         offsets=list(range(len(stencil))),
@@ -173,9 +173,8 @@ class Increasing(Shape):
     Examples
     --------
     >>> rows = Increasing(0).rows(Domain(np.array([[0.0], [2.0]]), grid=2))
-    >>> rows.G.toarray(), rows.lower
-    (array([[-2.,  2.,  0.],
-           [ 0., -2.,  2.]]), array([0., 0.]))
+    >>> rows.Z[:, 0], rows.lower
+    (array([0.  , 0.01, 1.99, 2.  ]), array([0., 0.]))
     """
 
     feature: Feature = 0
