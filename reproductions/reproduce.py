@@ -34,6 +34,7 @@ EXPERIMENTS = (
     "coloured_noise",
     "jumps",
     "haar",
+    "additive_components",
     "fourier_machine",
     "bias_variance",
     "secular",
@@ -46,6 +47,7 @@ EXPERIMENTS = (
     "coverage",
     "norms",
     "alternatives",
+    "structure_detection",
     "ridge_fusion",
     "plausible",
     "fusion",
@@ -55,10 +57,12 @@ EXPERIMENTS = (
     "stability",
     "table_8_2",
     "sparsifiers",
+    "boston_structure",
     "mackey_glass",
     "santa_fe_d",
     "adaptive_margin_table",
     "censored_sinc",
+    "missing_inputs",
 )
 """The modules, in the order of the page."""
 

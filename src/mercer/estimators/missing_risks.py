@@ -19,13 +19,9 @@ from mercer.gram.low_rank import LowRank
 from mercer.losses.base import Loss, QuadraticDualLoss
 from mercer.problems.risk import RegularizedRisk
 from mercer.programs.variation import Part, VariationProblem
-from mercer.solvers import Auto, InteriorPoint, Solution, Solver, minimize
+from mercer.solvers import Auto, Solution, minimize
 
 __all__ = ["STRATEGIES", "ExpectedRisk", "GapStrategy", "MeanEmbedding", "Reading", "WorstCase"]
-
-# Rows beyond which pairs of coefficients would creep, while a factor of few columns makes a system
-# of the interior point cheap.
-MANY = 3000
 
 
 class Reading(ABC):
@@ -290,9 +286,7 @@ def _minimize(
 ) -> tuple[Array, Array, list[Solution]]:
     """Minimize a risk over features and a constant, for each column of targets."""
     K, one = LowRank(G), np.ones((len(G), 1))
-    solver: Solver = Auto(tol=tol, max_time=max_time)
-    if not loss.smooth and len(G) > max(MANY, 4 * G.shape[1]):
-        solver = InteriorPoint(tol=tol, max_time=max_time)
+    solver = Auto(tol=tol, max_time=max_time)
     solutions = [
         minimize(RegularizedRisk(loss, K, y, c, one), solver, warning=EarlyStop) for y in Y.T
     ]

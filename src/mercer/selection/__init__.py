@@ -2,6 +2,7 @@
 
 from mercer.selection.additive import AdditiveRegularization
 from mercer.selection.additive_cv import FastFusion, FoldedSubstrate, fast_fusion
+from mercer.selection.bilevel import BilevelProgram, BilevelSolution
 from mercer.selection.bounds import (
     ErrorBound,
     RadiusMargin,
@@ -77,6 +78,8 @@ __all__ = [
     "AdditiveRegularization",
     "Affine",
     "Alternatives",
+    "BilevelProgram",
+    "BilevelSolution",
     "ComplementarityProgram",
     "Decomposition",
     "EffectiveC",
