@@ -12,7 +12,7 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install check test docs studies bench bench-exact bench-exact-short bench-path bench-growth \
+.PHONY: help install check test docs studies bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns \
 	bench-ls bench-ls-short \
 	bench-tune bench-tune-short \
@@ -125,6 +125,9 @@ bench-grid: $(READY)  ## the coarse grid behind the settings of the problems
 
 reproduce: $(READY)  ## the experiments of the documents run again, resumable, about half an hour
 	$(ONE_THREAD) $(BIN)/python reproductions/reproduce.py
+
+bench-knowledge: $(READY)  ## seconds against rows of machines that know something, and the page
+	$(ONE_THREAD) $(BIN)/python benchmarks/knowledge.py full
 
 STUDIES := $(filter-out __init__ data study,$(basename $(notdir $(wildcard studies/*.py))))
 studies: $(READY)  ## ours beside peers on real data, one table each; peers that are not installed are left out
