@@ -63,6 +63,9 @@ EXPERIMENTS = (
     "adaptive_margin_table",
     "censored_sinc",
     "missing_inputs",
+    "densities",
+    "monotone_cdf",
+    "suicide",
 )
 """The modules, in the order of the page."""
 

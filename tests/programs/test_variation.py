@@ -263,6 +263,17 @@ def test_beyond_the_largest_penalty_nothing_is_seen():
             assert below.variation.max() > 1e-2 * spread
 
 
+def test_the_largest_penalty_is_no_larger_than_what_pulls():
+    """Functions of rough values in between are not bounded by values at some of them."""
+    rng = np.random.default_rng(7)
+    n = 600
+    x = np.sort(rng.lognormal(size=n))
+    y = np.log(x) + 0.1 * rng.normal(size=n)
+    part = Part(factor(Gaussian(0.3), x), np.arange(n))
+    problem = VariationProblem([part], Squared(), y, np.ones(n), np.ones((n, 1)))
+    assert problem.largest_mu() <= np.abs(problem.constant().solution.a).sum()
+
+
 @pytest.mark.parametrize("n", [8, 12])
 def test_components_that_share_one_expansion(n):
     """(8.39): the same as without sharing where functions are few, a restriction elsewhere."""

@@ -42,6 +42,9 @@ ROUNDS = 60
 # Functions of a component whose share of its variance is less do not keep it from vanishing.
 VISIBLE = 1e-4
 
+# Values of a component at which functions are held down to find the largest penalty.
+PULLED = 500
+
 NO_ROOM = (
     "components of this variation do not come as close to the targets: allow for more variation or "
     "a larger error."
@@ -327,13 +330,15 @@ class VariationProblem:
             return float(np.linalg.norm(slope)) / factor
         r = max(part.visible, 1)
         m = len(part.features)
-        some = np.unique(np.linspace(0, m - 1, min(m, max(200, 4 * r))).astype(int))
+        some = np.unique(np.linspace(0, m - 1, min(m, PULLED)).astype(int))
         program = Program()
         w = program.variable(r)
         program.cost(w, -slope[:r])
         values = part.features[some, :r]
         program.at_most([(np.vstack([values, -values]), w)], 1.0)
-        return -program.solve(1e-7).objective / factor
+        # No more than the sum of what pulls at each value, were the function as free as that.
+        sums = np.bincount(part.index[part.observed], a[part.observed], m)
+        return min(-program.solve(1e-7).objective, float(np.abs(sums).sum())) / factor
 
     def constrained(self, variation: float, error: float, *, tol: float = 1e-8) -> Constrained:
         r"""Return the smoothest components of at most so much variation and error.

@@ -1,0 +1,40 @@
+"""Quality of wines: additive machines, with all inputs and with those that are needed.
+
+Splits, tuning and peers as in the study of Boston, with a thousand rows to train; the colour of the
+wine is a category.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from studies.boston import COLUMNS, compare
+from studies.data import load
+from studies.study import Table
+
+
+def run(short: bool = False) -> Table:
+    """Run the study."""
+    frame = load("wine_quality").frame
+    target = "quality"
+    names = [name for name in frame.columns if name != target]
+    columns = [
+        frame[name].astype("category").cat.codes
+        if frame[name].dtype.kind not in "fiu"
+        else frame[name]
+        for name in names
+    ]
+    X = np.column_stack([np.asarray(column, dtype=float) for column in columns])
+    y = frame[target].to_numpy(float)
+    categorical = [j for j, x in enumerate(X.T) if len(np.unique(x)) <= 2]
+    train, splits = (300, 1) if short else (800, 3)
+    table = Table(
+        "Quality of wines: which inputs are needed",
+        "Do few components found by their variation predict as well as all of them, and as well as "
+        "what other libraries of additive models find?",
+        f"6,497 wines, {len(names)} inputs, {splits} splits of {train} rows to train and the rest "
+        "to test; everything is chosen on the training rows.",
+        COLUMNS,
+    )
+    compare(table, X, y, names, categorical, train, splits, short)
+    return table
