@@ -22,7 +22,7 @@ from mercer.losses import (
     SquaredHinge,
 )
 from mercer.problems import RegularizedRisk
-from mercer.solvers import SMO, ConvergenceWarning, InteriorPoint, Status, minimize
+from mercer.solvers import SMO, ConvergenceWarning, InteriorPoint, Status, join, minimize
 from mercer.solvers._pairs import pack, slopes, survey
 from mercer.solvers._pairs import pair_steps as compiled_steps
 from solvers.plain_smo import derivatives, dual, pair_steps
@@ -261,6 +261,34 @@ def test_listener_sees_the_gap_fall_and_can_stop():
     assert duals == sorted(duals)
     assert seen[-1].gap < seen[0].gap
     assert seen == list(solution.history)
+
+
+def test_the_run_is_counted():
+    risk, *_ = sample(300, EpsilonInsensitive(0.2), seed=2, C=1.0)
+
+    class Counting(Dense):
+        asked = 0
+
+        def block(self, rows, columns):
+            values = super().block(rows, columns)
+            Counting.asked += values.size
+            return values
+
+        @property
+        def in_memory(self):
+            return False
+
+    K = Counting(risk.K.dense())
+    solution = minimize(RegularizedRisk(risk.loss, K, risk.y, risk.c, risk.B), SMO(tol=1e-6))
+    on_bound = np.abs(solution.a) == risk.c
+    assert solution.n_bound == np.count_nonzero(on_bound)
+    assert solution.n_free == np.count_nonzero((solution.a != 0) & ~on_bound)
+    assert solution.n_free > 0
+    assert solution.n_bound > 0
+    # Values that the certificate reads come on top of those that steps were taken by.
+    assert 0 < solution.evaluations <= Counting.asked
+    both = join([solution, solution])
+    assert (both.n_free, both.evaluations) == (2 * solution.n_free, 2 * solution.evaluations)
 
 
 def test_refuses_with_a_sentence():

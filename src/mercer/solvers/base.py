@@ -107,6 +107,7 @@ class Monitor:
         self.listener = listener
         self.history: list[Progress] = []
         self.status: Status | None = None
+        self.evaluations = 0
         self._start = time.perf_counter()
 
     @property
@@ -164,6 +165,10 @@ class Solution:
         The solver's report, line by line.
     f : ndarray of shape (n,)
         Decision values of the sample.
+    n_free, n_bound : int
+        Coefficients inside their bounds and on them, those that are zero apart.
+    evaluations : int
+        Kernel values that decomposition asked for; zero for solvers that take the matrix whole.
     """
 
     a: Array
@@ -180,6 +185,9 @@ class Solution:
     f: Array
     times: dict[str, float] = field(default_factory=dict)
     history: tuple[Progress, ...] = ()
+    n_free: int = 0
+    n_bound: int = 0
+    evaluations: int = 0
 
     @property
     def support(self) -> NDArray[np.intp]:
@@ -226,6 +234,9 @@ def join(solutions: Sequence[Solution]) -> Solution:
         f=np.concatenate([s.f for s in solutions]),
         times={key: sum(s.times[key] for s in solutions) for key in worst.times},
         history=tuple(progress for s in solutions for progress in s.history),
+        n_free=sum(s.n_free for s in solutions),
+        n_bound=sum(s.n_bound for s in solutions),
+        evaluations=sum(s.evaluations for s in solutions),
     )
 
 
@@ -398,10 +409,7 @@ def minimize_together(
     if any(copy is not risk for copy, risk in zip(copies, risks, strict=True)):
         # The value of the copies is that of the sum, and so is every bound on it.
         found = minimize_together(copies, solver, listeners=listeners, warning=warning)
-        return [
-            replace(solution, a=fold(risk, solution.a), f=solution.f[: risk.n])
-            for risk, solution in zip(risks, found, strict=True)
-        ]
+        return [_folded(risk, solution) for risk, solution in zip(risks, found, strict=True)]
     chosen, reason = solver.choose(risks[0])
     for risk in risks:
         if missing := chosen.refuses(risk):
@@ -458,6 +466,7 @@ def _judged(
     if not monitor.history or monitor.history[-1].iteration != answer.n_iter:
         monitor.report(answer.n_iter, certificate.primal, certificate.gap, certificate.violation)
     status = _status(certificate, monitor, chosen.tol)
+    n_free, n_bound = _support(risk, a)
     solution = Solution(
         a=a,
         b=answer.b,
@@ -473,10 +482,27 @@ def _judged(
         f=certificate.f,
         times={"solve": share * solved, "certify": monitor.elapsed - solved},
         history=tuple(monitor.history),
+        n_free=n_free,
+        n_bound=n_bound,
+        evaluations=monitor.evaluations,
     )
     if status not in (Status.CONVERGED, Status.STOPPED):
         warnings.warn(_advice(solution, chosen), warning, stacklevel=5)
     return solution
+
+
+def _support(risk: RegularizedRisk, a: Array) -> tuple[int, int]:
+    """Count the coefficients inside their bounds and on them."""
+    lower, upper = risk.box()
+    n, n_bound = np.count_nonzero(a), np.count_nonzero((a != 0) & ((a <= lower) | (a >= upper)))
+    return int(n - n_bound), int(n_bound)
+
+
+def _folded(risk: RegularizedRisk, solution: Solution) -> Solution:
+    """Return the solution of a problem from that of its copies."""
+    a = fold(risk, solution.a)
+    n_free, n_bound = _support(risk, a)
+    return replace(solution, a=a, f=solution.f[: risk.n], n_free=n_free, n_bound=n_bound)
 
 
 def believed(risk: RegularizedRisk, answer: Answer, tol: float) -> bool:

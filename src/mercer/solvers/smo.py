@@ -115,6 +115,7 @@ class SMO(Solver):
             store = self._store(state.K.single() if single else state.K)
             store.add(state.F, *state.pending())
             self._decompose(state, store, monitor, most=STALL * risk.n if single else np.inf)
+        monitor.evaluations += store.evaluations
         answer = state.answer()
         if single and state.survey()[2] > self.tol and monitor.status is None:
             return self.polish(risk, answer, monitor)
@@ -129,6 +130,7 @@ class SMO(Solver):
             store = self._store(state.K)
             store.add(state.F, *state.pending())
             self._decompose(state, store, monitor)
+        monitor.evaluations += store.evaluations
         return state.answer()
 
     def _in_rounds(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
@@ -155,6 +157,7 @@ class SMO(Solver):
                     # fewer coefficients are free than there are rows nothing restores them.
                     solved = state.survey()[2] <= self.tol and risk.residual(state.a) <= RESIDUAL
                     if stop or solved or least <= LEAST * self.tol:
+                        monitor.evaluations += store.evaluations
                         return state.answer()
                     least *= 0.1
                 slow = 0 if moved <= SLOW * best else slow + 1
@@ -162,6 +165,7 @@ class SMO(Solver):
                 if slow >= PATIENCE:
                     state.F += rows.stiffen(state.a)
                     state.K = rows.K
+                    monitor.evaluations += store.evaluations
                     store, best, slow = self._store(state.K), np.inf, 0
                 tol = max(least, min(0.5 * tol, 0.5 * moved))
 
