@@ -48,9 +48,11 @@ from mercer.density import EmpiricalCDF, GaussianDensity, KernelCDF, ParzenWindo
 from mercer.linear import (
     Bridge,
     FusedRidge,
+    KernelPerceptron,
     LassoConstrained,
     LeastSquaresAmongstAlternatives,
     LpMarginSVC,
+    MarginBoost,
     NadarayaWatson,
     NormRegression,
     OneNormSVC,
@@ -79,7 +81,7 @@ DEFAULT = [
 GIVEN = {"gamma": "auto", "tol": 1e-10}
 OWN = [
     LSSVR(**GIVEN),
-    *(CensoredRegressor(**GIVEN), CensoredRegressor("absolute", ranking=0.5, cv=3, **GIVEN)),
+    *(CensoredRegressor(**GIVEN), CensoredRegressor(ranking=0.5, cv=3, **GIVEN)),
     *(HuberSVR(**GIVEN), QuantileSVR(**GIVEN), KernelLogisticRegression(**GIVEN)),
     *(RobustLSSVR(c=1.0, **GIVEN), RobustLSSVR(method="bisquare", c=1.0, **GIVEN)),
     *(KernelRegressor(loss, **GIVEN) for loss in sorted(REGRESSION)),
@@ -122,7 +124,7 @@ LINEAR = [
     *(LassoConstrained(), LassoConstrained(1.0), Bridge(), Bridge(1.0), OneNormSVC()),
     *(FusedRidge(cv=3), ValidatedLasso(cv=3), ValidatedSelection("local")),
     *(LeastSquaresAmongstAlternatives(), PlausibleLeastSquares(0.05), NadarayaWatson()),
-    LpMarginSVC(1.0),
+    *(LpMarginSVC(1.0), KernelPerceptron(), MarginBoost(n_estimators=5)),
 ]
 
 
