@@ -30,6 +30,9 @@ from mercer.solvers.tube_path import TubePath, tube_path
 
 __all__ = ["SupportVectorTube"]
 
+# Rounding of a prediction, relative to the targets.
+ROUNDING = 1e-12
+
 
 class SupportVectorTube(Regression):
     r"""The narrowest tube around a smooth function that holds the sample, but for a few exceptions.
@@ -227,9 +230,10 @@ class SupportVectorTube(Regression):
         moved = found.b - _middle(solution.b, self._one)
         shift = 0.0 if self._one is None else float(moved[self._one])
         r = np.abs(y - 0.5 * (solution.f[:n] + solution.f[n:]) - shift)
-        self._tell(found.halfwidth, found.widest)
-        slack = 1e-9 * max(found.halfwidth, 1e-300)
-        self.coverage_ = float(np.sum(c[r <= found.halfwidth + slack]) / np.sum(c))
+        # What is on a wall is inside it, however predictions round.
+        rounding = ROUNDING * (float(np.max(np.abs(y))) + found.halfwidth)
+        self._tell(found.halfwidth + rounding, found.widest + rounding)
+        self.coverage_ = float(np.sum(c[r <= self.tube_halfwidth_]) / np.sum(c))
         del self._walls
         return found.a, found.b
 

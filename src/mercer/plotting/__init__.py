@@ -6,6 +6,7 @@ from mercer.plotting.differogram import DifferogramDisplay
 from mercer.plotting.filters import ComparisonDisplay, FilterDisplay, PenaltyDisplay
 from mercer.plotting.gram import GramDisplay
 from mercer.plotting.influence import InfluenceDisplay, StatisticsDisplay
+from mercer.plotting.intervals import IntervalDisplay
 from mercer.plotting.kernels import KernelDisplay, PriorDisplay
 from mercer.plotting.machine import MachineFilterDisplay
 from mercer.plotting.path import PathDisplay
@@ -21,6 +22,7 @@ __all__ = [
     "FilterDisplay",
     "GramDisplay",
     "InfluenceDisplay",
+    "IntervalDisplay",
     "KernelDisplay",
     "LCurveDisplay",
     "MachineFilterDisplay",
