@@ -7,6 +7,7 @@ from mercer.linear.alternatives import (
     LeastSquaresAmongstAlternatives,
     relax_alternatives,
 )
+from mercer.linear.boosting import MarginBoost, boosting_bound
 from mercer.linear.bridge import Bridge
 from mercer.linear.clustered import ClusteredRidge, clustered_ridge
 from mercer.linear.fused_ridge import FusedRidge, FusionCertificate, RidgeFusion, ValidationCurve
@@ -30,6 +31,7 @@ from mercer.linear.orthonormal import (
     shrink,
     soft_threshold,
 )
+from mercer.linear.perceptron import KernelPerceptron, mistake_bound
 from mercer.linear.plausible import (
     PlausibleSet,
     covariance_draws,
@@ -48,11 +50,13 @@ __all__ = [
     "FeatureShare",
     "FusedRidge",
     "FusionCertificate",
+    "KernelPerceptron",
     "LassoConstrained",
     "LeastSquaresAmongstAlternatives",
     "LeastSquaresFit",
     "Location",
     "LpMarginSVC",
+    "MarginBoost",
     "NadarayaWatson",
     "NormRegression",
     "OneNormSVC",
@@ -69,6 +73,7 @@ __all__ = [
     "ValidatedSelection",
     "ValidationCurve",
     "ZTest",
+    "boosting_bound",
     "clustered_ridge",
     "covariance_draws",
     "covariance_quantiles",
@@ -79,6 +84,7 @@ __all__ = [
     "least_squares",
     "location",
     "location_test",
+    "mistake_bound",
     "plausible_set",
     "relax_alternatives",
     "residual_scale",
