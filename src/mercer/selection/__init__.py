@@ -66,6 +66,7 @@ from mercer.selection.stable_folds import (
     l_curve,
 )
 from mercer.selection.streamed import StreamedSearch
+from mercer.selection.structure_path import fuse_sparse_substrate, fuse_structure
 from mercer.selection.substrate import Affine, EffectiveC, Substrate, System
 from mercer.selection.threshold import PurityCurve, ThresholdSelector, purity_curve
 from mercer.selection.tuning import Tuning, tune
@@ -132,6 +133,8 @@ __all__ = [
     "equivalent_shifts",
     "fast_fusion",
     "fuse",
+    "fuse_sparse_substrate",
+    "fuse_structure",
     "fuse_svm",
     "halve",
     "hoeffding",
