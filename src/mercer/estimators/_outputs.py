@@ -15,7 +15,6 @@ from mercer.gram.base import Gram
 from mercer.gram.remembered import Remembered
 from mercer.gram.whitened import whiten
 from mercer.losses.base import Loss
-from mercer.losses.regression import Squared
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.targets import Targets, Values
 from mercer.regularizers.errors import ErrorModel
@@ -114,7 +113,7 @@ class Outputs(Regression):
         if self.output_covariance is None:
             return np.eye(d), np.ones(d)
         S = np.asarray(self.output_covariance, dtype=np.float64)
-        if not isinstance(loss, Squared):
+        if not loss.quadratic:
             raise ValueError("output_covariance couples outputs of the squared loss only.")
         if S.shape != (d, d) or not np.allclose(S, S.T):
             raise ValueError(

@@ -13,7 +13,6 @@ from mercer.estimators._expansion import Array, Expansion
 from mercer.estimators._outputs import Outputs
 from mercer.estimators.least_squares import GeneralizedLeastSquares
 from mercer.gram.factor import orthonormal
-from mercer.losses.regression import Squared
 
 __all__ = ["estimate_errors"]
 
@@ -98,7 +97,7 @@ def _prepared(machine: Any, X: Any, y: Any) -> tuple[Array, Array, Any]:
     if isinstance(machine, GeneralizedLeastSquares):
         X, _ = validate_data(machine, X, y, accept_sparse="csr", dtype=np.float64)
         return np.zeros((X.shape[0],) * 2), machine._settled()[1](X), X
-    if not isinstance(machine._loss(), Squared):
+    if not machine._loss().quadratic:
         raise ValueError("likelihoods are those of the squared loss; set another loss afterwards.")
     X, y = machine._check_X(X, y)
     machine._sample = (machine._targets(y), np.ones(len(y)))  # what a width is chosen by

@@ -19,7 +19,6 @@ from scipy.linalg import cho_factor, cho_solve
 from mercer.gram.factor import orthonormal
 from mercer.linear._programs import linear_program
 from mercer.losses.base import Loss, QuadraticDualLoss
-from mercer.losses.regression import Squared
 
 __all__ = ["Sparse", "largest_penalty", "sparse_fit", "sparse_path"]
 
@@ -71,7 +70,7 @@ def sparse_fit(
     tol : float, default=1e-7
         Gap at which Newton's method ends, relative to the objective of the null function.
     """
-    if isinstance(loss, Squared):
+    if loss.quadratic:
         return _Squares(K, B, y, c).solve(zeta, None if start is None else start.a)
     if loss.smooth:
         return _newton(K, B, y, c, loss, zeta, start, tol)
@@ -86,7 +85,7 @@ def sparse_fit(
 
 def sparse_path(K: Array, B: Array, y: Array, c: Array, loss: Loss, zetas: Array) -> list[Sparse]:
     """Return the coefficients of descending penalties, each from those before."""
-    squares = _Squares(K, B, y, c) if isinstance(loss, Squared) else None
+    squares = _Squares(K, B, y, c) if loss.quadratic else None
     fits: list[Sparse] = []
     for zeta in zetas.tolist():
         last = fits[-1] if fits else None

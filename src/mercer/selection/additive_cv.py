@@ -23,7 +23,6 @@ from scipy.linalg import eigh, lstsq
 from mercer.gram.factor import orthonormal
 from mercer.gram.precomputed import Precomputed
 from mercer.losses.base import Loss
-from mercer.losses.regression import Squared
 from mercer.problems.risk import RegularizedRisk
 from mercer.selection.folds import Folds
 from mercer.selection.substrate import System
@@ -240,7 +239,7 @@ def fast_fusion(
     A, move = mean @ free, np.sqrt(s)[:, None] * (change @ free)
     if penalty > 0:
         move = np.concatenate([move, np.sqrt(penalty / s)[:, None] * free])
-    if loss is None or isinstance(loss, Squared):
+    if loss is None or loss.quadratic:
         z, b = _least_squares(A, move, B, Y, np.sqrt(s))
     else:
         z, b = _any_loss(A, move, B, Y, s, loss)

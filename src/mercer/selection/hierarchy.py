@@ -340,7 +340,7 @@ def _convex_minimum(
     f, g = at(left), at(np.nextafter(right, left))
     slope = g - f
     loss = criterion.resolved()
-    if isinstance(loss, Squared):
+    if loss.quadratic:
         square = float(slope @ slope)
         step = float(slope @ (criterion.y - f)) / square if square > 0 else 0.0
         s = min(max(step, 0.0), 1.0)

@@ -19,7 +19,6 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer.losses.base import Array
-from mercer.losses.regression import Squared
 from mercer.problems.risk import RegularizedRisk
 from mercer.selection._declared import declare
 from mercer.solvers import Solution, minimize
@@ -221,7 +220,7 @@ class _Removed:
         # In nu-machines a sample without coefficient still counts in the share that nu is of.
         self.support = np.arange(self.n) if np.any(risk.d) else np.flatnonzero(self.a)
         self.decision = self.K.matvec(self.a) + self.B @ self.b
-        self._inverse = self._bordered() if isinstance(risk.loss, Squared) else None
+        self._inverse = self._bordered() if risk.loss.quadratic else None
 
     def rows(self, index: NDArray[np.intp]) -> Array:
         """Return rows of the kernel matrix."""
