@@ -10,6 +10,7 @@ from mercer.plotting.intervals import IntervalDisplay
 from mercer.plotting.kernels import KernelDisplay, PriorDisplay
 from mercer.plotting.machine import MachineFilterDisplay
 from mercer.plotting.path import PathDisplay
+from mercer.plotting.shape import ShapeDisplay
 from mercer.plotting.stability import LCurveDisplay, StabilityDisplay, StabilityProfileDisplay
 from mercer.plotting.survival import SurvivalCalibrationDisplay, SurvivalDisplay
 
@@ -29,6 +30,7 @@ __all__ = [
     "PathDisplay",
     "PenaltyDisplay",
     "PriorDisplay",
+    "ShapeDisplay",
     "StabilityDisplay",
     "StabilityProfileDisplay",
     "StatisticsDisplay",
