@@ -189,6 +189,15 @@ class Custom(NumericLoss):
             f[left] = super()._touch(y[left], v[left])
         return f
 
+    def _start(self, y: Array, v: Array) -> Array:
+        if self.of == "both" or not len(self._jumps[0][0]):
+            return super()._start(y, v)
+        # From the last kink on the way, behind which the slope is smooth.
+        places, _, after = self._jumps[0]
+        passed = np.searchsorted(after, v / self._inner(y), side="right")
+        place = places[np.maximum(passed - 1, 0)]
+        return np.asarray(y - place if self.of == "residual" else place / y)
+
     def _centre(self, y: Array) -> Array:
         return np.zeros(np.shape(y)) + (y if self.of == "residual" else 0.0)
 

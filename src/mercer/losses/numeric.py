@@ -28,8 +28,12 @@ class NumericLoss(Loss):
     """A loss that writes ``value``, ``gradient`` and ``curvature``; the rest is found by search."""
 
     def _centre(self, y: Array) -> Array:
-        """Return where to start looking for slopes."""
+        """Return the middle of what is looked at."""
         return np.zeros(np.shape(y))
+
+    def _start(self, y: Array, v: Array) -> Array:
+        """Return where to start looking for the slope ``v``."""
+        return self._centre(y)
 
     def _unit(self) -> float:
         """Return a typical difference of decision values."""
@@ -111,7 +115,7 @@ class NumericLoss(Loss):
             return slope, (slope > 0) | ((slope == 0) & ~np.asarray(strict))
 
         y, v = np.broadcast_arrays(np.asarray(y, dtype=np.float64), v)
-        centre, unit, far = self._centre(y), self._unit(), FAR * self._unit()
+        centre, unit, far = self._start(y, v), self._unit(), FAR * self._unit()
         here, above = excess(centre)
         # Double the distance until the slope has passed v, then close in on the place.
         near, out = np.zeros(v.shape), np.where(above, -unit, unit)
@@ -125,14 +129,15 @@ class NumericLoss(Loss):
         trust = np.ones(v.shape, dtype=bool)
         for _ in range(HALVINGS):
             width = high - low
-            if np.all(width <= EPS * (unit + np.abs(low))):
+            if np.all(width <= 3.0 * EPS * (unit + np.abs(low))):
                 break
             middle = 0.5 * (low + high)
             # Follow the chord while that does better than halving, and go a little beyond it so
             # that both ends move.
             with np.errstate(all="ignore"):
                 chord = (low * g_high - high * g_low) / (g_high - g_low)
-            chord += np.sign(middle - chord) * width * np.minimum(0.1, width / unit)
+            step = np.maximum(width * np.minimum(0.1, width / unit), EPS * (unit + np.abs(low)))
+            chord += np.sign(middle - chord) * step
             x = np.where(trust & (chord > low) & (chord < high), chord, middle)
             g, over = excess(x)
             low, g_low = np.where(over, low, x), np.where(over, g_low, g)
