@@ -205,6 +205,19 @@ def test_only_samples_near_kinks_are_variables(name, radius, monkeypatch):
     assert max(rows) < 300
 
 
+@pytest.mark.parametrize(("name", "radius"), [("tube", None), ("squared", None), ("hinge", 0.5)])
+def test_a_part_is_solved_first(name, radius, monkeypatch):
+    """Rehearsals and pools choose the order in which functions come in, and nothing else."""
+    risk = problem(name, C=1.0, n=200)
+    risk = SparseRisk(risk.loss, risk.G, risk.y, risk.c, risk.B, radius=radius)
+    whole = generate_columns(risk, tol=TOL).solution
+    monkeypatch.setattr(engine, "LARGE", 30)
+    part = generate_columns(risk, tol=TOL).solution
+    assert part.status is Status.CONVERGED
+    assert part.n_iter < whole.n_iter
+    assert part.objective == pytest.approx(whole.objective, rel=2 * TOL)
+
+
 def test_dictionaries_agree_with_their_matrix():
     X, _, _, u = sample(30)
     Z = X[:7]
@@ -219,6 +232,11 @@ def test_dictionaries_agree_with_their_matrix():
         assert G.shape == matrix.shape
         assert np.allclose(G.columns(index), matrix[:, index], rtol=1e-13, atol=1e-14)
         assert np.allclose(G.price(v), matrix.T @ v, rtol=1e-12)
+        assert np.allclose(G.price(v, index), (matrix.T @ v)[index], rtol=1e-12)
+        rows, most = np.array([3, 1, 7]), np.array([4, 0, *G.essential])
+        part = G.take(rows, most)
+        assert part.shape == (3, len(most))
+        assert np.allclose(part.columns(np.arange(len(most))), matrix[np.ix_(rows, most)])
     assert np.allclose(arranged.columns(np.array([8, 0])), whole[:, [8, 0]])
     with pytest.raises(ValueError, match="finite"):
         Table(np.array([[np.nan]]))

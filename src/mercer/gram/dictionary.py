@@ -38,13 +38,30 @@ class Dictionary(ABC):
         """
 
     @abstractmethod
-    def price(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+    def price(self, u: NDArray[np.float64], index: Indices | None = None) -> NDArray[np.float64]:
         """Return ``G'u``, the product of every column with a vector.
 
         Parameters
         ----------
         u : (n,) array
+        index : (k,) array of int, optional
+            Which columns; all by default.
         """
+
+    @abstractmethod
+    def take(self, rows: Indices, index: Indices) -> Dictionary:
+        """Return the dictionary of some samples and columns.
+
+        Parameters
+        ----------
+        rows : (k,) array of int
+        index : (l,) array of int
+        """
+
+    @property
+    def essential(self) -> Indices:
+        """Columns that no choice may leave out."""
+        return np.empty(0, dtype=np.intp)
 
 
 class Table(Dictionary):
@@ -72,8 +89,11 @@ class Table(Dictionary):
     def columns(self, index: Indices) -> NDArray[np.float64]:
         return self.G[:, index]
 
-    def price(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(self.G.T @ u)
+    def price(self, u: NDArray[np.float64], index: Indices | None = None) -> NDArray[np.float64]:
+        return np.asarray((self.G if index is None else self.G[:, index]).T @ u)
+
+    def take(self, rows: Indices, index: Indices) -> Table:
+        return Table(self.G[np.ix_(rows, index)])
 
 
 class KernelColumns(Dictionary):
@@ -114,15 +134,20 @@ class KernelColumns(Dictionary):
             return self._whole.columns(index)
         return np.asarray(self.kernel(self.X, take(self.Z, index)), dtype=np.float64)
 
-    def price(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+    def price(self, u: NDArray[np.float64], index: Indices | None = None) -> NDArray[np.float64]:
         if self._whole is not None:
-            return self._whole.price(u)
-        live = np.flatnonzero(u)
-        points, out = take(self.X, live), np.empty(self.shape[1])
+            return self._whole.price(u, index)
+        live, index = np.flatnonzero(u), np.arange(self.shape[1]) if index is None else index
+        points, out = take(self.X, live), np.empty(len(index))
         for part in row_slices(len(out), 8 * max(1, len(live)), BLOCK_BYTES):
-            index = np.arange(len(out))[part]
-            out[part] = np.asarray(self.kernel(take(self.Z, index), points)) @ u[live]
+            block = np.asarray(self.kernel(take(self.Z, index[part]), points))
+            out[part] = block.astype(np.float64, copy=False) @ u[live]
         return out
+
+    def take(self, rows: Indices, index: Indices) -> Dictionary:
+        if self._whole is not None:
+            return self._whole.take(rows, index)
+        return KernelColumns(self.kernel, take(self.X, rows), take(self.Z, index))
 
 
 class Arranged(Dictionary):
@@ -160,5 +185,22 @@ class Arranged(Dictionary):
         out[:, ~own] = self.E[:, index[~own] - m]
         return out
 
-    def price(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.append(self.below.price(np.asarray(self.S.T @ u)), self.E.T @ u)
+    def price(self, u: NDArray[np.float64], index: Indices | None = None) -> NDArray[np.float64]:
+        v, m = np.asarray(self.S.T @ u), self.below.shape[1]
+        if index is None:
+            return np.append(self.below.price(v), self.E.T @ u)
+        out, own = np.empty(len(index)), index < m
+        out[own] = self.below.price(v, index[own])
+        out[~own] = self.E[:, index[~own] - m].T @ u
+        return out
+
+    def take(self, rows: Indices, index: Indices) -> Arranged:
+        S, m = self.S[rows], self.below.shape[1]
+        used = np.flatnonzero(np.asarray(abs(S).sum(axis=0)).ravel())
+        below = self.below.take(used, index[index < m])
+        # Columns of E come last, wherever they were asked for.
+        return Arranged(below, S[:, used], self.E[rows][:, index[index >= m] - m])
+
+    @property
+    def essential(self) -> Indices:
+        return self.below.shape[1] + np.arange(self.E.shape[1])

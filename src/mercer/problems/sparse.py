@@ -120,15 +120,43 @@ class SparseRisk:
         penalty = self.norm(a) if self.radius is None else 0.0
         return penalty + self.free.risk(f) + float(self.d @ b)
 
-    def excess(self, s: Array) -> Array:
+    def excess(self, s: Array, index: NDArray[np.intp] | None = None) -> Array:
         """Return ``G'u`` in units of the weights, (m,): at most one where u is feasible.
 
         Parameters
         ----------
         s : ndarray of shape (m,)
             The product ``G'u``.
+        index : ndarray of int, optional
+            For which functions; all by default.
         """
-        return np.asarray(np.where(self.signs == 0, np.abs(s), self.signs * s) / self.weights)
+        signs, weights = self.signs, self.weights
+        if index is not None:
+            signs, weights = signs[index], weights[index]
+        return np.asarray(np.where(signs == 0, np.abs(s), signs * s) / weights)
+
+    def take(self, rows: NDArray[np.intp], index: NDArray[np.intp]) -> SparseRisk:
+        """Return the problem of some samples, which stand for all, and some functions.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Which samples; their weights grow so that they sum to those of all.
+        index : ndarray of int
+            Which functions, with those that are essential last.
+        """
+        c = self.c[rows]
+        return SparseRisk(
+            self.loss.take(rows),
+            self.G.take(rows, index),
+            self.y[rows],
+            c * (np.sum(self.c) / max(float(np.sum(c)), 1e-300)),
+            self.B[rows],
+            self.d,
+            self.weights[index],
+            self.signs[index],
+            self.radius,
+        )
 
     def bound(self, u: Array, s: Array) -> float:
         """Return the lower bound on the objective that multipliers prove, whoever found them.

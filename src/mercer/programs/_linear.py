@@ -20,7 +20,7 @@ ALL, SOME = 600, 400
 # Height of the walls around coefficients while some samples are fixed, in units of the targets.
 WALL = 10.0
 # Columns up to which the simplex method is faster than an interior point with crossover.
-FEW = 60
+FEW = 300
 # Digits that HiGHS is asked for, in the units of a program whose costs and weights are near one.
 PRECISE = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
 # A multiplier this close to its bounds, in units of the weight, is on them.

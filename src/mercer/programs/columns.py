@@ -34,10 +34,13 @@ Indices = NDArray[np.intp]
 WHOLE = 150
 # Functions of the first master, and the least and largest number that a round takes in.
 FIRST, LEAST, MOST = 60, 20, 100
+# Samples and functions beyond which a part of them is solved first, the gap of that, and how many
+# functions that were too dear are asked again before all others.
+LARGE, ROUGH, POOL = 3000, 1e-2, 4000
 # A value of the problem of a margin that is nothing.
 TINY = 1e-6
 # A function without coefficient whose price is below this part of its weight is let go.
-FAR = 0.95
+FAR = 0.99
 
 
 class SparseSolution(NamedTuple):
@@ -108,17 +111,31 @@ def generate_columns(
     >>> found.a.round(6) + 0.0, round(found.objective, 6)
     (array([0.      , 0.      , 1.111111]), 1.111111)
     """
-    monitor, m = Monitor(max_iter, max_time, listener), risk.G.shape[1]
+    monitor, (n, m) = Monitor(max_iter, max_time, listener), risk.G.shape
     rng = np.random.default_rng(m)
     solve: Any = LinearMaster(risk) if risk.linear else curved_master(risk, tol)
     J = np.arange(m if risk.linear and m <= WHOLE else 0)
     if start is not None:
         J = np.unique(start)
+    elif max(n, m) > LARGE:
+        J, f = _rehearse(risk, max_time)
+        if risk.linear:
+            solve.f = f
     best, u_best, rounds = -np.inf, np.zeros(len(risk.y)), 0
-    GJ = risk.G.columns(J)
+    GJ, pool, limit = risk.G.columns(J), np.empty(0, dtype=np.intp), 1.0
     while True:
         a, b, u = solve(GJ, J)[:3]
         u = settle(risk.free, u)
+        if len(pool) and not monitor.spent(0):
+            # The dearest of the last round are asked first: all of them cost a product with G.
+            dear = risk.excess(risk.G.price(u, pool), pool)
+            pool, chosen = pool[dear > limit * (1.0 + 1e-9)], dear[dear > limit * (1.0 + 1e-9)]
+            fresh = pool[_choose(chosen - limit, len(J), rng)]
+            if len(fresh):
+                pool = pool[~np.isin(pool, fresh)]
+                keep = (a != 0) | (risk.excess(GJ.T @ u, J) >= FAR * limit)
+                J, GJ = _exchange(risk, J, GJ, keep, fresh)
+                continue
         f = GJ @ a + risk.B @ b
         price = risk.G.price(u)
         excess, bound = risk.excess(price), risk.bound(u, price)
@@ -136,16 +153,18 @@ def generate_columns(
         if gap <= tol * ((1.0 if risk.radius is None else TINY) + abs(value)):
             status = Status.CONVERGED
             break
-        fresh = _violators(excess, limit, J, rng)
-        if stop or not len(fresh):
+        held = np.zeros(m, dtype=bool)
+        held[J] = True
+        pool = np.flatnonzero(~held & (excess > limit * (1.0 + 1e-9)))
+        pool = pool[np.argsort(-excess[pool], kind="stable")]
+        if stop or not len(pool):
             # No function is worth taking in, so what is left of the gap is rounding in the master.
             status = monitor.status or Status.STALLED
             break
+        fresh = pool[_choose(excess[pool] - limit, len(J), rng)]
+        pool = pool[~np.isin(pool, fresh)][: POOL if m > LARGE else 0]
         keep = (a != 0) | (excess[J] >= FAR * limit)
-        J, GJ = (
-            np.append(J[keep], fresh),
-            np.column_stack([GJ[:, keep], risk.G.columns(fresh)]),
-        )
+        J, GJ = _exchange(risk, J, GJ, keep, fresh)
     solved = monitor.elapsed
     solution = Solution(
         a=whole,
@@ -166,22 +185,39 @@ def generate_columns(
     return SparseSolution(solution, u_best, J)
 
 
-def _violators(excess: Array, limit: float, J: Indices, rng: np.random.Generator) -> Indices:
-    """Return functions to take in: half of them the worst, the others of all that are too dear.
+def _exchange(
+    risk: SparseRisk, J: Indices, GJ: Array, keep: NDArray[np.bool_], fresh: Indices
+) -> tuple[Indices, Array]:
+    """Return the functions of the next master and their values."""
+    return np.append(J[keep], fresh), np.column_stack([GJ[:, keep], risk.G.columns(fresh)])
+
+
+def _choose(excess: Array, held: int, rng: np.random.Generator) -> Indices:
+    """Return which of the functions that are too dear to take in: half of them the worst.
 
     The worst alone would be neighbours of each other, of which one is enough.
     """
-    dear = excess > limit * (1.0 + 1e-9)
-    dear[J] = False
-    all_dear = np.flatnonzero(dear)
-    many = int(np.clip(len(J), FIRST if not len(J) else LEAST, MOST))
-    if len(all_dear) <= many:
-        return all_dear
-    order = all_dear[np.argsort(-excess[all_dear], kind="stable")]
+    many = int(np.clip(held, FIRST if not held else LEAST, MOST))
+    order = np.argsort(-excess, kind="stable")
+    if len(order) <= many:
+        return order
     worst, rest = order[: many // 2], order[many // 2 :]
-    share = excess[rest] - limit
-    others = rng.choice(rest, many - len(worst), replace=False, p=share / share.sum())
+    others = rng.choice(rest, many - len(worst), replace=False, p=excess[rest] / excess[rest].sum())
     return np.append(worst, others)
+
+
+def _rehearse(risk: SparseRisk, max_time: float | None) -> tuple[Indices, Array]:
+    """Let some samples choose from some functions; return these and their decision values."""
+    n, m = risk.G.shape
+    rng, kept = np.random.default_rng(n), risk.G.essential
+    rows = np.sort(rng.choice(n, min(n, LARGE), replace=False))
+    others = np.setdiff1d(np.arange(m), kept)
+    index = np.append(np.sort(rng.choice(others, min(len(others), LARGE), replace=False)), kept)
+    found = generate_columns(risk.take(rows, index), tol=ROUGH, max_time=max_time).solution
+    J = np.unique(np.append(index[found.support], kept))
+    a = np.zeros(m)
+    a[index] = found.a
+    return J, risk.G.columns(J) @ a[J] + risk.B @ found.b
 
 
 def threshold(risk: SparseRisk) -> float:
