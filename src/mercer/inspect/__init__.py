@@ -17,6 +17,14 @@ from mercer.inspect.gram import (
 from mercer.inspect.influence import jackknife, sensitivity_curve
 from mercer.inspect.kkt import KKT, ShadowPrices, kkt, shadow_prices
 from mercer.inspect.machine import MachineReport, machine_report
+from mercer.inspect.margins import (
+    MarginReport,
+    MatchedMachine,
+    TwoGaussians,
+    empirical_risk,
+    margin_report,
+    match_errors,
+    robustness_radius,
 from mercer.inspect.norms import Consistency, Penalty, inner_product, penalty, self_consistency
 from mercer.inspect.prior import default_width, sample_paths
 from mercer.inspect.projection import MercerMap, column_space, complement, project, project_new
@@ -51,6 +59,8 @@ __all__ = [
     "FilterCurve",
     "GramReport",
     "MachineReport",
+    "MarginReport",
+    "MatchedMachine",
     "MercerMap",
     "OutlierCurve",
     "PSDCheck",
@@ -59,6 +69,7 @@ __all__ = [
     "ShadowPrices",
     "SurvivalCalibration",
     "TubeRisk",
+    "TwoGaussians",
     "Verdict",
     "band_edge",
     "bandwidth",
@@ -76,6 +87,7 @@ __all__ = [
     "default_width",
     "effective_dimension",
     "efficiency",
+    "empirical_risk",
     "equivalent_width",
     "filter_curve",
     "gram_report",
@@ -86,12 +98,15 @@ __all__ = [
     "jackknife",
     "kkt",
     "machine_report",
+    "margin_report",
+    "match_errors",
     "outlier_curve",
     "penalty",
     "project",
     "project_new",
     "repair",
     "risk_bound",
+    "robustness_radius",
     "sample_paths",
     "self_consistency",
     "sensitivity_curve",

@@ -9,12 +9,14 @@ from mercer.plotting.influence import InfluenceDisplay, StatisticsDisplay
 from mercer.plotting.intervals import IntervalDisplay
 from mercer.plotting.kernels import KernelDisplay, PriorDisplay
 from mercer.plotting.machine import MachineFilterDisplay
+from mercer.plotting.margins import AdaptiveMarginDisplay, MarginDisplay
 from mercer.plotting.path import PathDisplay
 from mercer.plotting.shape import ShapeDisplay
 from mercer.plotting.stability import LCurveDisplay, StabilityDisplay, StabilityProfileDisplay
 from mercer.plotting.survival import SurvivalCalibrationDisplay, SurvivalDisplay
 
 __all__ = [
+    "AdaptiveMarginDisplay",
     "ComparisonDisplay",
     "ComponentDisplay",
     "CriterionDisplay",
@@ -27,6 +29,7 @@ __all__ = [
     "KernelDisplay",
     "LCurveDisplay",
     "MachineFilterDisplay",
+    "MarginDisplay",
     "PathDisplay",
     "PenaltyDisplay",
     "PriorDisplay",
