@@ -25,6 +25,7 @@ from mercer.inspect.margins import (
     margin_report,
     match_errors,
     robustness_radius,
+)
 from mercer.inspect.norms import Consistency, Penalty, inner_product, penalty, self_consistency
 from mercer.inspect.prior import default_width, sample_paths
 from mercer.inspect.projection import MercerMap, column_space, complement, project, project_new

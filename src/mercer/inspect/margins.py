@@ -1,0 +1,432 @@
+"""Margins of a classifier: how far samples are on their side, and what that is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from sklearn.base import clone, is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.inspect._report import Report
+from mercer.kernels.dot_product import Linear
+from mercer.kernels.stationary import Gaussian
+from mercer.losses.base import Array, Loss
+
+__all__ = [
+    "MarginReport",
+    "MatchedMachine",
+    "TwoGaussians",
+    "empirical_risk",
+    "margin_report",
+    "match_errors",
+    "robustness_radius",
+]
+
+
+def empirical_risk(
+    machine: Any,
+    X: Any,
+    y: Any,
+    loss: Loss | Callable[[Array, Array], ArrayLike] | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Return the mean cost of a fitted machine's predictions.
+
+    .. math:: R_{\mathrm{emp}}(f) = \frac{\sum_i s_i\, c(y_i, f(x_i))}{\sum_i s_i}
+
+    It estimates the expected cost where samples are independent and of one distribution, which
+    those of a time series are not.
+
+    Parameters
+    ----------
+    machine : fitted classifier or regressor
+    X, y : array-like
+        Samples.
+    loss : Loss or callable, optional
+        Cost of targets and values, for classifiers of two classes of labels plus and minus one and
+        decision values; by default mistakes of a classifier, half of the squares of a regressor.
+    sample_weight : array-like of shape (n_samples,), optional
+        How often each sample counts.
+
+    References
+    ----------
+    A. J. Smola, P. Bartlett, B. Schoelkopf, D. Schuurmans, Introduction to large margin
+    classifiers, in *Advances in Large Margin Classifiers*, eq. (1.26)-(1.29).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import SVC
+    >>> from mercer.inspect import empirical_risk
+    >>> from mercer.losses import Hinge
+    >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    >>> machine = SVC(kernel="linear", C=100.0).fit(X, [0, 0, 1, 1])
+    >>> empirical_risk(machine, X, [0, 0, 1, 0])
+    0.25
+    >>> round(empirical_risk(machine, X, [0, 0, 1, 0], Hinge()), 3)
+    0.75
+    """
+    check_is_fitted(machine)
+    if loss is None and is_classifier(machine):
+        cost = np.asarray(machine.predict(X) != np.asarray(y), dtype=np.float64)
+    elif loss is None:
+        cost = 0.5 * (np.asarray(y, dtype=np.float64) - machine.predict(X)) ** 2
+    else:
+        value = loss.value if isinstance(loss, Loss) else loss
+        if is_classifier(machine):
+            targets, f = _signs(machine, y), machine.decision_function(X)
+        else:
+            targets, f = np.asarray(y, dtype=np.float64), machine.predict(X)
+        cost = np.asarray(value(targets, f), dtype=np.float64)
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    return float(np.average(cost, weights=weights))
+
+
+def _signs(machine: Any, y: Any) -> Array:
+    """Return labels plus and minus one of a machine of two classes."""
+    if len(machine.classes_) != 2:
+        raise ValueError(f"Margins are those of two classes; got {len(machine.classes_)}.")
+    return np.where(np.asarray(y) == machine.classes_[1], 1.0, -1.0)
+
+
+def _length(machine: Any, X: Any) -> float:
+    """Return the norm of what is penalized in a machine of two classes."""
+    kernel = getattr(machine, "kernel_", None)
+    if kernel is None:
+        return float(np.linalg.norm(machine.coef_))
+    a = np.ravel(_dense(machine.dual_coef_))
+    if kernel.precomputed:
+        support = machine.support_
+        K = np.asarray(X)[np.ix_(support, support)] if len(X) == np.shape(X)[1] else None
+        if K is None:
+            raise ValueError("The norm over a precomputed kernel needs the matrix of the sample.")
+    else:
+        K = kernel(machine.support_vectors_) if len(a) else np.zeros((0, 0))
+    return float(np.sqrt(max(float(a @ K @ a), 0.0)))
+
+
+def _dense(values: Any) -> NDArray[np.float64]:
+    return np.asarray(values.toarray() if hasattr(values, "toarray") else values)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarginReport(Report):
+    r"""Margins :math:`y_i f(x_i)` of a sample; see :func:`margin_report`."""
+
+    margins: Array
+    """Of every sample, (n,)."""
+
+    norm: float
+    """Norm of the function; that of the weights of a linear one."""
+
+    @property
+    def minimum(self) -> float:
+        """The smallest margin; positive if all samples are on their side."""
+        return float(np.min(self.margins))
+
+    @property
+    def geometric(self) -> Array:
+        """Signed distances to the boundary in the space of the kernel, (n,)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.margins / self.norm)
+
+    @property
+    def error(self) -> float:
+        """Share of samples on the wrong side, with those on the boundary."""
+        return float(np.mean(self.margins <= 0))
+
+    def errors(self, rho: ArrayLike) -> Any:
+        r"""Return :math:`R_\rho`, the share of samples whose margin is below :math:`\rho`."""
+        levels = np.asarray(rho, dtype=np.float64)
+        below = np.searchsorted(np.sort(self.margins), levels, side="left") / len(self.margins)
+        return float(below) if levels.ndim == 0 else below
+
+    def distribution(self) -> tuple[Array, Array]:
+        """Return sorted margins and the share of samples up to each."""
+        n = len(self.margins)
+        return np.sort(self.margins), np.arange(1, n + 1) / n
+
+    def _title(self) -> str:
+        return f"margins of {len(self.margins)} samples"
+
+    def _lines(self) -> list[tuple[str, Any]]:
+        quartiles = np.quantile(self.margins, [0.25, 0.5, 0.75])
+        return [
+            ("smallest", self.minimum),
+            ("middle half", (float(quartiles[0]), float(quartiles[2]))),
+            ("median", float(quartiles[1])),
+            ("wrong side", self.error),
+            ("below one", self.errors(1.0)),
+            ("norm", self.norm),
+            ("smallest distance", self.minimum / self.norm if self.norm > 0 else None),
+        ]
+
+
+def margin_report(machine: Any, X: Any, y: Any) -> MarginReport:
+    r"""Collect the margins of samples under a classifier of two classes.
+
+    .. math:: \rho_f(x, y) = y f(x), \qquad R_\rho(f) = \frac1n \#\{i : y_i f(x_i) < \rho\},
+              \qquad \|f\|^2 = a'Ka
+
+    Parameters
+    ----------
+    machine : fitted classifier
+        With ``decision_function``: a kernel machine, or a linear model.
+    X, y : array-like
+        Samples, of the training set or others.
+
+    Returns
+    -------
+    MarginReport
+
+    References
+    ----------
+    A. J. Smola, P. Bartlett, B. Schoelkopf, D. Schuurmans, Introduction to large margin
+    classifiers, in *Advances in Large Margin Classifiers*, eq. (1.11), (1.12), (1.14), (1.30).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import HardMarginSVC
+    >>> from mercer.inspect import margin_report
+    >>> X = np.array([[-2.0], [-1.0], [1.0], [3.0]])
+    >>> report = margin_report(HardMarginSVC().fit(X, [0, 0, 1, 1]), X, [0, 0, 1, 1])
+    >>> round(report.minimum, 6), report.errors(1.5), report.geometric.round(6)
+    (1.0, 0.5, array([2., 1., 1., 3.]))
+    """
+    check_is_fitted(machine)
+    y = _signs(machine, y)
+    return MarginReport(y * np.ravel(machine.decision_function(X)), _length(machine, X))
+
+
+def robustness_radius(machine: Any, X: Any, y: Any) -> Array:
+    r"""Return how far each input may move, in any direction, without changing its label.
+
+    In the space of a kernel :math:`|f(x + \delta) - f(x)| \le \|f\|\, \|\phi(x + \delta) -
+    \phi(x)\|`, so that for the linear kernel, and for the Gaussian of width :math:`\sigma`,
+
+    .. math:: \|\delta\| < \frac{y f(x)}{\|f\|}, \qquad
+              \|\delta\| < \sigma \sqrt{-2 \ln\Bigl(1 - \frac{(y f(x))^2}{2 \|f\|^2}\Bigr)} .
+
+    The first is exact, the second a proof that is careful. Samples on the wrong side have zero.
+
+    Parameters
+    ----------
+    machine : fitted classifier
+        A linear model, or a machine of two classes with a linear or Gaussian kernel.
+    X, y : array-like
+        Samples.
+
+    References
+    ----------
+    A. J. Smola, P. Bartlett, B. Schoelkopf, D. Schuurmans, Introduction to large margin
+    classifiers, in *Advances in Large Margin Classifiers*, section 1.1.3; the radii are derived.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import HardMarginSVC
+    >>> from mercer.inspect import robustness_radius
+    >>> X = np.array([[-2.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [3.0, 0.0]])
+    >>> robustness_radius(HardMarginSVC().fit(X, [0, 0, 1, 1]), X, [0, 0, 1, 1]).round(6)
+    array([2., 1., 1., 3.])
+    """
+    kernel = getattr(machine, "kernel_", None)
+    reach = np.maximum(margin_report(machine, X, y).geometric, 0.0)
+    if kernel is None or isinstance(kernel, Linear):
+        return reach
+    if not isinstance(kernel, Gaussian) or np.ndim(kernel.length_scale):
+        raise ValueError(
+            f"Radii are known for linear models and Gaussian kernels of one width, not {kernel!r}."
+        )
+    with np.errstate(divide="ignore"):
+        # Points of the space are at most sqrt(2) apart: beyond, nothing changes the label.
+        closeness = np.log(np.maximum(1.0 - 0.5 * reach**2, 0.0))
+    return np.asarray(np.asarray(kernel.length_scale, dtype=np.float64) * np.sqrt(-2.0 * closeness))
+
+
+@dataclass(frozen=True, eq=False)
+class TwoGaussians:
+    r"""Two classes of which the best rule is known.
+
+    .. math:: f(x) = (\mu_+ - \mu_-)'\Sigma^{-1} x - \tfrac12 (\mu_+'\Sigma^{-1}\mu_+ -
+              \mu_-'\Sigma^{-1}\mu_-), \qquad \text{error } \Phi(-\Delta/2), \quad
+              \Delta^2 = (\mu_+ - \mu_-)'\Sigma^{-1}(\mu_+ - \mu_-)
+
+    for classes that are equally likely and Gaussian with one covariance.
+
+    Parameters
+    ----------
+    positive, negative : array-like of shape (p,)
+        Means.
+    covariance : array-like of shape (p, p), optional
+        The identity by default.
+
+    References
+    ----------
+    A. J. Smola, P. Bartlett, B. Schoelkopf, D. Schuurmans, Introduction to large margin
+    classifiers, in *Advances in Large Margin Classifiers*, eq. (1.4)-(1.9); the constant of the
+    density is :math:`(2\pi)^{p/2}`.
+
+    Examples
+    --------
+    >>> from mercer.inspect import TwoGaussians
+    >>> classes = TwoGaussians([1.0, 0.0], [-1.0, 0.0])
+    >>> round(classes.error, 4), classes.decision([[0.5, 7.0]])
+    (0.1587, array([1.]))
+    """
+
+    positive: ArrayLike
+    negative: ArrayLike
+    covariance: ArrayLike | None = None
+
+    @property
+    def _sigma(self) -> Array:
+        p = len(np.asarray(self.positive))
+        return np.eye(p) if self.covariance is None else np.asarray(self.covariance, dtype=float)
+
+    @property
+    def weights(self) -> Array:
+        """The weights of the best hyperplane, (p,)."""
+        difference = np.asarray(self.positive, dtype=float) - np.asarray(self.negative)
+        return np.asarray(np.linalg.solve(self._sigma, difference))
+
+    @property
+    def error(self) -> float:
+        """The share of mistakes that no rule goes below."""
+        difference = np.asarray(self.positive, dtype=float) - np.asarray(self.negative)
+        return float(stats.norm.cdf(-0.5 * np.sqrt(difference @ self.weights)))
+
+    def decision(self, X: ArrayLike) -> Array:
+        """Return the logarithm of how much more likely the positive class is, (n,)."""
+        middle = 0.5 * (np.asarray(self.positive, dtype=float) + np.asarray(self.negative))
+        return np.asarray((np.asarray(X, dtype=float) - middle) @ self.weights)
+
+    def density(self, X: ArrayLike, label: int) -> Array:
+        """Return the joint density of inputs and a label, plus or minus one, (n,)."""
+        mean = np.asarray(self.positive if label > 0 else self.negative, dtype=float)
+        points = np.asarray(X, dtype=np.float64)
+        return 0.5 * np.atleast_1d(stats.multivariate_normal(mean, self._sigma).pdf(points))
+
+    def draw(self, n: int, random_state: Any = None) -> tuple[Array, Array]:
+        """Return n inputs and their labels plus and minus one."""
+        rng = check_random_state(random_state)
+        y = np.where(rng.uniform(size=n) < 0.5, 1.0, -1.0)
+        noise = rng.standard_normal((n, len(self._sigma))) @ np.linalg.cholesky(self._sigma).T
+        means = np.where(y[:, None] > 0, np.asarray(self.positive), np.asarray(self.negative))
+        return means + noise, y
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedMachine:
+    """One kind of machine at the error that it was matched to."""
+
+    name: str
+    parameter: dict[str, Any]
+    """The setting that came nearest."""
+
+    machine: Any
+    error: float
+    """Share of mistakes on the sample it was matched on."""
+
+    test_error: float
+    """On a test sample; not a number without one."""
+
+    norm: float
+    """Norm of the function in the space of the kernel."""
+
+    total: float
+    """Sum of the sizes of the coefficients."""
+
+    support: int
+    """How many samples have one."""
+
+    minimum: float
+    """The smallest margin over the norm: the least distance of a sample to the boundary."""
+
+
+def match_errors(
+    families: Mapping[str, tuple[Any, str, Sequence[Any]]],
+    X: Any,
+    y: Any,
+    *,
+    error: float | None = None,
+    X_test: Any = None,
+    y_test: Any = None,
+) -> list[MatchedMachine]:
+    r"""Compare regularizers at the same training error.
+
+    The same expansion and hinge loss with three ways to regularize: the squared norm (``SVC``),
+    the sum of the coefficients (``SparseClassifier``), and margins that adapt
+    (``AdaptiveMarginSVC``). What they do to norm, coefficients and margins can be compared once
+    each is set to make as many mistakes as the others.
+
+    Parameters
+    ----------
+    families : dict of (estimator, parameter, values)
+        Each kind of machine, the parameter that regularizes it, and its values.
+    X, y : array-like
+        A sample of two classes.
+    error : float, optional
+        The error to match; by default the largest of what each family does at its best.
+    X_test, y_test : array-like, optional
+        A test sample.
+
+    Returns
+    -------
+    list of MatchedMachine
+        One of each family, in their order: of settings equally near, the first.
+
+    References
+    ----------
+    J. Weston, R. Herbrich, Adaptive margin support vector machines, in *Advances in Large Margin
+    Classifiers*, section 2.4.
+
+    Examples
+    --------
+    >>> from mercer import SVC, AdaptiveMarginSVC
+    >>> from mercer.inspect import TwoGaussians, match_errors
+    >>> X, y = TwoGaussians([1.0, 0.0], [-1.0, 0.0]).draw(60, 0)
+    >>> families = {
+    ...     "norm": (SVC(gamma=0.5), "C", [0.01, 1.0, 100.0]),
+    ...     "adaptive": (AdaptiveMarginSVC(gamma=0.5), "lam", [5.0, 1.0, 0.1]),
+    ... }
+    >>> [found.name for found in match_errors(families, X, y)]
+    ['norm', 'adaptive']
+    """
+    fitted = {
+        name: [clone(estimator).set_params(**{key: value}).fit(X, y) for value in values]
+        for name, (estimator, key, values) in families.items()
+    }
+    errors = {
+        name: np.array([empirical_risk(machine, X, y) for machine in machines])
+        for name, machines in fitted.items()
+    }
+    goal = max(float(e.min()) for e in errors.values()) if error is None else float(error)
+    rows = []
+    for name, (_, key, values) in families.items():
+        k = int(np.argmin(np.abs(errors[name] - goal)))
+        machine = fitted[name][k]
+        report = margin_report(machine, X, y)
+        coef = np.ravel(_dense(machine.dual_coef_))
+        rows.append(
+            MatchedMachine(
+                name=name,
+                parameter={key: values[k]},
+                machine=machine,
+                error=float(errors[name][k]),
+                test_error=np.nan if X_test is None else empirical_risk(machine, X_test, y_test),
+                norm=report.norm,
+                total=float(np.abs(coef).sum()),
+                support=len(machine.support_),
+                minimum=report.minimum / report.norm if report.norm > 0 else np.nan,
+            )
+        )
+    return rows

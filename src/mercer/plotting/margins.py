@@ -1,0 +1,166 @@
+"""Margins drawn: their distribution, and what each pattern has to reach."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.estimators.adaptive_margin import AdaptiveMargins
+from mercer.inspect.margins import MarginReport, margin_report
+from mercer.plotting._base import Axes, axes_of, figure_of
+
+__all__ = ["AdaptiveMarginDisplay", "MarginDisplay"]
+
+
+class MarginDisplay:
+    r"""The share of samples up to each margin, as steps; those left of zero are mistakes.
+
+    Parameters
+    ----------
+    report : MarginReport
+        From :func:`mercer.inspect.margin_report`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+
+    Examples
+    --------
+    >>> from mercer import SVC
+    >>> from mercer.inspect import TwoGaussians
+    >>> from mercer.plotting import MarginDisplay
+    >>> X, y = TwoGaussians([1.0], [-1.0]).draw(40, 0)
+    >>> display = MarginDisplay.from_estimator(SVC().fit(X, y), X, y)
+    >>> display.ax_.get_xlabel()
+    'margin'
+    """
+
+    def __init__(self, *, report: MarginReport) -> None:
+        self.report = report
+
+    def plot(self, ax: Axes | None = None, *, geometric: bool = False, **kwargs: Any) -> Self:
+        """Draw the steps.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        geometric : bool, default=False
+            Divide by the norm of the function, so that machines of any scale compare.
+        **kwargs
+            For ``Axes.step``.
+
+        Returns
+        -------
+        MarginDisplay
+        """
+        (ax,) = axes_of(ax)
+        sizes, shares = self.report.distribution()
+        sizes = sizes / self.report.norm if geometric else sizes
+        (self.line_,) = ax.step(sizes, shares, **{"where": "post", **kwargs})
+        ax.axvline(0.0, color="0.7", lw=0.8, zorder=0)
+        ax.set(xlabel="distance" if geometric else "margin", ylabel="share of the sample")
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls, machine: Any, X: Any, y: Any, *, ax: Axes | None = None, **kwargs: Any
+    ) -> Self:
+        """Measure the margins of a fitted classifier and draw them.
+
+        Parameters
+        ----------
+        machine, X, y :
+            As in :func:`mercer.inspect.margin_report`.
+        ax : matplotlib Axes, optional
+        **kwargs
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        MarginDisplay
+        """
+        return cls(report=margin_report(machine, X, y)).plot(ax, **kwargs)
+
+
+class AdaptiveMarginDisplay:
+    """What each pattern reaches without itself against the margin that is asked of it.
+
+    Patterns that carry the function are asked for more than one; those far on the left are
+    contradicted by all others.
+
+    Parameters
+    ----------
+    margins : AdaptiveMargins
+        One of ``pairs_`` of a fitted machine.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    points_ : matplotlib PathCollection
+    carriers_ : matplotlib PathCollection
+        The patterns with coefficients.
+
+    Examples
+    --------
+    >>> from mercer import LeaveOneOutSVC
+    >>> from mercer.inspect import TwoGaussians
+    >>> from mercer.plotting import AdaptiveMarginDisplay
+    >>> X, y = TwoGaussians([1.0], [-1.0]).draw(40, 0)
+    >>> display = AdaptiveMarginDisplay.from_estimator(LeaveOneOutSVC().fit(X, y))
+    >>> display.ax_.get_ylabel()
+    'required margin'
+    """
+
+    def __init__(self, *, margins: AdaptiveMargins) -> None:
+        self.margins = margins
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw the patterns.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        **kwargs
+            For ``Axes.scatter``.
+
+        Returns
+        -------
+        AdaptiveMarginDisplay
+        """
+        (ax,) = axes_of(ax)
+        m, carries = self.margins, self.margins.alpha > 0
+        style = {"s": 22, **kwargs}
+        self.points_ = ax.scatter(m.left_out[~carries], m.required[~carries], **style)
+        self.carriers_ = ax.scatter(m.left_out[carries], m.required[carries], **style)
+        ax.axvline(0.0, color="0.7", lw=0.8, zorder=0)
+        ax.set(xlabel="margin without itself", ylabel="required margin")
+        if np.any(carries):
+            ax.set_yscale("log")
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls, machine: Any, *, pair: int = 0, ax: Axes | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw the margins of a fitted machine.
+
+        Parameters
+        ----------
+        machine : AdaptiveMarginSVC or LeaveOneOutSVC
+        pair : int, default=0
+            Which pair of classes.
+        ax : matplotlib Axes, optional
+        **kwargs
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        AdaptiveMarginDisplay
+        """
+        return cls(margins=machine.pairs_[pair]).plot(ax, **kwargs)

@@ -1,0 +1,128 @@
+"""Margins of classifiers: definitions, canonical planes, radii by search, the best rule."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from mercer import SVC, SVR, AdaptiveMarginSVC, HardMarginSVC
+from mercer.inspect import (
+    TwoGaussians,
+    empirical_risk,
+    margin_report,
+    match_errors,
+    robustness_radius,
+)
+from mercer.kernels import Gaussian, Laplacian
+from mercer.losses import Hinge
+
+CLASSES = TwoGaussians([1.0, 0.5], [-1.0, 0.0], [[1.0, 0.3], [0.3, 0.5]])
+X, Y = CLASSES.draw(80, 0)
+
+
+def test_margins_and_their_errors():
+    machine = SVC(kernel=Gaussian(1.0)).fit(X, Y)
+    report = margin_report(machine, X, Y)
+    margins = Y * machine.decision_function(X)
+    np.testing.assert_array_equal(report.margins, margins)
+    grid = np.append(np.linspace(-2, 2, 9), margins[:3])
+    np.testing.assert_allclose(report.errors(grid), [np.mean(margins < rho) for rho in grid])
+    assert report.errors(0.0) <= report.error == pytest.approx(1 - machine.score(X, Y))
+    sizes, shares = report.distribution()
+    assert np.all(np.diff(sizes) >= 0)
+    assert shares[-1] == 1.0
+    K, a = Gaussian(1.0)(X), np.zeros(80)
+    a[machine.support_] = machine.dual_coef_[0]
+    assert report.norm == pytest.approx(np.sqrt(a @ K @ a))
+    assert "wrong side" in repr(report)
+    given = SVC(kernel="precomputed").fit(K, Y)
+    assert margin_report(given, K, Y).norm == pytest.approx(report.norm, rel=1e-3)
+
+
+def test_canonical_planes_have_a_margin_of_one():
+    Z = X + 3.0 * Y[:, None]
+    machine = HardMarginSVC().fit(Z, Y)
+    report = margin_report(machine, Z, Y)
+    assert report.minimum == pytest.approx(1.0)
+    assert np.min(report.geometric) == pytest.approx(machine.margins_[0], rel=1e-6)
+    assert report.norm == pytest.approx(np.linalg.norm(machine.coef_))
+    linear = LogisticRegression().fit(Z, Y)
+    assert margin_report(linear, Z, Y).norm == pytest.approx(np.linalg.norm(linear.coef_))
+
+
+@pytest.mark.parametrize("kernel", ["linear", Gaussian(1.5)], ids=str)
+def test_labels_stay_within_the_radius(kernel):
+    machine = SVC(kernel=kernel, C=2.0).fit(X, Y)
+    radius = robustness_radius(machine, X, Y)
+    right = machine.predict(X) == Y
+    assert np.all(radius[~right] == 0)
+    assert np.all(radius[right] > 0)
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        step = rng.normal(size=X.shape)
+        step *= (0.999 * np.minimum(radius, 50.0) / np.linalg.norm(step, axis=1))[:, None]
+        assert np.all((machine.predict(X + step) == Y)[right])
+    if kernel == "linear":  # and no further: straight across the plane
+        w = machine.coef_[0] / np.linalg.norm(machine.coef_)
+        across = X - 1.001 * (Y * radius)[:, None] * w
+        assert np.all((machine.predict(across) != Y)[right])
+
+
+def test_radii_need_a_kernel_that_they_are_known_for():
+    with pytest.raises(ValueError, match="Gaussian"):
+        robustness_radius(SVC(kernel=Laplacian()).fit(X, Y), X, Y)
+    with pytest.raises(ValueError, match="two classes"):
+        margin_report(SVC().fit(X, np.arange(80) % 3), X, Y)
+
+
+def test_risks():
+    machine = SVC(kernel=Gaussian(1.0)).fit(X, Y)
+    assert empirical_risk(machine, X, Y) == pytest.approx(1 - machine.score(X, Y))
+    hinge = np.maximum(0, 1 - Y * machine.decision_function(X))
+    assert empirical_risk(machine, X, Y, Hinge()) == pytest.approx(hinge.mean())
+    s = np.arange(80.0)
+    weighted = empirical_risk(machine, X, Y, Hinge(), sample_weight=s)
+    assert weighted == pytest.approx(s @ hinge / s.sum())
+    curve = SVR().fit(X, X[:, 0])
+    assert empirical_risk(curve, X, X[:, 0]) == pytest.approx(
+        0.5 * np.mean((curve.predict(X) - X[:, 0]) ** 2)
+    )
+    largest = empirical_risk(curve, X, X[:, 0], lambda t, f: np.abs(t - f))
+    assert largest == pytest.approx(np.mean(np.abs(curve.predict(X) - X[:, 0])))
+
+
+def test_the_best_rule():
+    u = np.linspace(-9.0, 9.0, 181)
+    grid = np.stack(np.meshgrid(u, u), axis=-1).reshape(-1, 2)
+    # The rectangle rule is exact to rounding for a Gaussian seen over nine standard deviations.
+    assert CLASSES.density(grid, 1).sum() * 0.1**2 == pytest.approx(0.5, abs=1e-9)
+    points = np.random.default_rng(1).normal(size=(20, 2))
+    ratio = np.log(CLASSES.density(points, 1) / CLASSES.density(points, -1))
+    np.testing.assert_allclose(CLASSES.decision(points), ratio, rtol=1e-9)
+    assert CLASSES.decision([[0.0, 0.25]])[0] == pytest.approx(0.0, abs=1e-12)
+    Z, labels = CLASSES.draw(200_000, 1)
+    wrong = np.mean(np.sign(CLASSES.decision(Z)) != labels)
+    # Four standard errors of a share of 200,000 draws.
+    assert wrong == pytest.approx(CLASSES.error, abs=4 * np.sqrt(0.25 / 200_000))
+    assert TwoGaussians([1.0, 0.0], [-1.0, 0.0]).error == pytest.approx(0.158655, abs=1e-6)
+
+
+def test_matched_errors():
+    families = {
+        "norm": (SVC(kernel=Gaussian(0.7)), "C", [0.01, 0.1, 1.0, 10.0, 1e3]),
+        "adaptive": (AdaptiveMarginSVC(kernel=Gaussian(0.7)), "lam", [8.0, 4.0, 2.0, 1.0, 0.5]),
+    }
+    Z, labels = CLASSES.draw(500, 3)
+    norm, adaptive = match_errors(families, X, Y, error=0.1, X_test=Z, y_test=labels)
+    for found, (estimator, key, values) in zip((norm, adaptive), families.values(), strict=True):
+        others = [
+            1 - estimator.set_params(**{key: value}).fit(X, Y).score(X, Y) for value in values
+        ]
+        assert abs(found.error - 0.1) == pytest.approx(min(abs(e - 0.1) for e in others))
+        assert 0 < found.test_error < 0.5
+        assert found.support == len(found.machine.support_)
+        assert found.total == pytest.approx(np.abs(found.machine.dual_coef_).sum())
+    # By default all are brought to what each of them can reach.
+    level = match_errors(families, X, Y)
+    best = [min(level[0].error, level[1].error), max(level[0].error, level[1].error)]
+    assert best[0] <= best[1]
+    assert np.isnan(level[0].test_error)

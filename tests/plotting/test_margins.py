@@ -1,0 +1,39 @@
+"""Displays of margins draw what was measured."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from mercer import SVC, LeaveOneOutSVC
+from mercer.inspect import TwoGaussians, margin_report
+from mercer.plotting import AdaptiveMarginDisplay, MarginDisplay
+
+X, Y = TwoGaussians([1.0], [-1.0]).draw(40, 0)
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def test_distribution():
+    machine = SVC().fit(X, Y)
+    report = margin_report(machine, X, Y)
+    _, ax = plt.subplots()
+    display = MarginDisplay.from_estimator(machine, X, Y, ax=ax, color="k")
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+    np.testing.assert_allclose(display.line_.get_xdata(), np.sort(report.margins))
+    far = MarginDisplay(report=report).plot(geometric=True)
+    np.testing.assert_allclose(far.line_.get_xdata(), np.sort(report.geometric))
+    assert far.ax_.get_xlabel() == "distance"
+
+
+def test_required_margins():
+    machine = LeaveOneOutSVC().fit(X, Y)
+    display = AdaptiveMarginDisplay.from_estimator(machine)
+    drawn = np.concatenate([display.points_.get_offsets(), display.carriers_.get_offsets()])
+    assert len(display.carriers_.get_offsets()) == len(machine.support_)
+    np.testing.assert_allclose(np.sort(drawn[:, 0]), np.sort(machine.left_out_margins_))
+    np.testing.assert_allclose(np.sort(drawn[:, 1]), np.sort(machine.required_margins_))
