@@ -64,9 +64,9 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # t
     Parameters
     ----------
     estimator : regressor, optional
-        What predicts, any of scikit-learn's or this library's. By default ``LSSVR(gamma="tuned",
-        C="auto", standardize=True)``, among few functions for more than 4000 samples; for ``"cqr"``
-        a :class:`QuantileBand`, for ``"tube"`` a :class:`SupportVectorTube`, which have intervals
+        What predicts, any of scikit-learn's or this library's. By default ``LSSVR("matern",
+        gamma="tuned", C="auto", standardize=True)``, whose functions may be rougher than those of
+        "rbf", among few functions for more than 4000 samples; for ``"cqr"`` a :class:`QuantileBand`, for ``"tube"`` a :class:`SupportVectorTube`, which have intervals
         themselves.
     coverage : float, default=0.9
         Probability with which a new observation is to lie inside.
@@ -257,7 +257,7 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         """Return the machine that is meant, not yet fitted."""
         if self.estimator is not None:
             return clone(self.estimator)
-        free: dict[str, Any] = {"gamma": "tuned", "standardize": True}
+        free: dict[str, Any] = {"kernel": "matern", "gamma": "tuned", "standardize": True}
         few = "auto" if n > FACTORED else None
         alpha = 1.0 - self.coverage
         if self.method_ == "cqr":
