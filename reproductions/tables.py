@@ -13,6 +13,11 @@ from data import MISSING, _loader
 
 def frame(name: str) -> Any:
     """Return a data set as a data frame."""
+    return bunch(name).frame
+
+
+def bunch(name: str) -> Any:
+    """Return a data set as arrays, with its published partitions where it has some."""
     if MISSING:
         raise MissingDataError(MISSING)
-    return _loader().load(name).frame
+    return _loader().load(name)
