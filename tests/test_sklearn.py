@@ -14,6 +14,8 @@ from mercer import (
     SVC,
     SVR,
     AdaptiveMarginSVC,
+    AdditiveClassifier,
+    AdditiveRegressor,
     CensoredRegressor,
     HardMarginSVC,
     HardTubeSVR,
@@ -43,6 +45,8 @@ from mercer import (
     SparseClassifier,
     SparseRegressor,
     SupportVectorTube,
+    VariationClassifier,
+    VariationRegressor,
 )
 from mercer.density import EmpiricalCDF, GaussianDensity, KernelCDF, ParzenWindow
 from mercer.linear import (
@@ -74,6 +78,8 @@ DEFAULT = [
     *(LSSVRCV(budget=2), LSSVCCV(budget=2)),
     *(SupportVectorTube(), SupportVectorTube(exceptions=5), QuantileBand()),
     *(LocalTubeSVR(), NuTubeSVR()),
+    *(AdditiveRegressor(), AdditiveClassifier()),
+    *(VariationRegressor(mu=1.0), VariationClassifier(mu=1.0, C=1.0)),
 ]
 
 # A kernel whose width does not depend on the sample, and three digits beyond the seven that the
