@@ -29,7 +29,7 @@ def fit(m: int, name: str, seed: int) -> tuple[int, float, float]:
 
 
 def run(short: bool = False, random_state: int = 0) -> Result:
-    sizes = (50, 100) if short else (50, 100, 200, 500, 1000, 2000)
+    sizes = (50, 100) if short else (50, 100, 200, 500, 1000, 2000, 4000)
     found = {name: np.array([fit(m, name, random_state) for m in sizes]) for name in LOSSES}
     steps = {name: table[:, 0] for name, table in found.items()}
     ratio = steps["p = 1.5"] / steps["quadratic dual"]
