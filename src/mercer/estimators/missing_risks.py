@@ -18,8 +18,9 @@ from mercer.estimators.base import EarlyStop
 from mercer.gram.low_rank import LowRank
 from mercer.losses.base import Loss, QuadraticDualLoss
 from mercer.problems.risk import RegularizedRisk
-from mercer.programs.variation import Part, VariationProblem
-from mercer.solvers import Auto, Solution, minimize
+from mercer.programs.variation import Part, Variation, VariationProblem
+from mercer.programs.worst import worst_case
+from mercer.solvers import Auto, Solution, Status, minimize
 
 __all__ = ["STRATEGIES", "ExpectedRisk", "GapStrategy", "MeanEmbedding", "Reading", "WorstCase"]
 
@@ -346,16 +347,29 @@ class WorstCase(GapStrategy):
             )
         parts: Components = make(X)
         pieces = [_piece(part, X) for part in parts.parts]
-        found = [
-            VariationProblem(pieces, loss, y, c, np.ones((len(X), 1))).solve(
-                self.variation, tol=tol, max_time=max_time
-            )
-            for y in Y.T
-        ]
+        found = [self._found(pieces, loss, y, c, tol, max_time) for y in Y.T]
         W = np.stack([np.concatenate([np.zeros(0), *answer.w]) for answer in found], axis=1)
         t = np.stack([answer.variation for answer in found], axis=1)
         b = np.array([answer.b[0] for answer in found])
         return ByComponent(parts, W, b, 0.0 * t, -t, t), [answer.solution for answer in found]
+
+    def _found(
+        self,
+        pieces: list[Part],
+        loss: QuadraticDualLoss,
+        y: Array,
+        c: Array,
+        tol: float,
+        max_time: float | None,
+    ) -> Variation:
+        """Solve by eliminating what belongs to single samples; for more digits, as a program."""
+        quick = worst_case(
+            loss.dual_terms(y, c), pieces, self.variation, tol=tol, max_time=max_time
+        )
+        if quick.solution.status is not Status.STALLED:
+            return quick
+        problem = VariationProblem(pieces, loss, y, c, np.ones((len(y), 1)))
+        return problem.solve(self.variation, tol=tol, max_time=max_time)
 
 
 def _piece(part: Any, X: Array) -> Part:

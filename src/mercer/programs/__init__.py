@@ -8,6 +8,7 @@ from mercer.programs.positive_or import PositiveOr, PositiveOrSolution
 from mercer.programs.program import Block, Infeasible, Optimum, Program, Rows, Unbounded
 from mercer.programs.risk import ProgramLosses, add_losses
 from mercer.programs.variation import Constrained, Part, Variation, VariationProblem
+from mercer.programs.worst import worst_case
 
 __all__ = [
     "Block",
@@ -33,4 +34,5 @@ __all__ = [
     "lift",
     "smallest_tube",
     "threshold",
+    "worst_case",
 ]
