@@ -1,7 +1,7 @@
 """Quality of wines: additive machines, with all inputs and with those that are needed.
 
-Splits, tuning and peers as in the study of Boston, with a thousand rows to train; the colour of the
-wine is a category.
+Splits, tuning and peers as in the study of Boston, with five hundred rows to train; the
+colour of the wine is a category.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def run(short: bool = False) -> Table:
     X = np.column_stack([np.asarray(column, dtype=float) for column in columns])
     y = frame[target].to_numpy(float)
     categorical = [j for j, x in enumerate(X.T) if len(np.unique(x)) <= 2]
-    train, splits = (300, 1) if short else (800, 3)
+    train, splits = (300, 1) if short else (500, 2)
     table = Table(
         "Quality of wines: which inputs are needed",
         "Do few components found by their variation predict as well as all of them, and as well as "

@@ -38,6 +38,9 @@ __all__ = ["StructureWarning", "VariationClassifier", "VariationPath", "Variatio
 # Rows that the weight of the loss is chosen on.
 ROWS = 500
 
+# Rows up to which a refit is exact; beyond it is looked for among few functions.
+EXACT = 5000
+
 # Functions of a component whose share of its variance is less are left out.
 RANK = 1e-7
 
@@ -112,7 +115,7 @@ class VariationMachine(BaseEstimator):  # type: ignore[misc]
     def _loss(self) -> Loss:
         raise NotImplementedError
 
-    def _refitted(self, terms: list[Term], C: float) -> Any:
+    def _refitted(self, terms: list[Term]) -> Any:
         """Return the machine of some components, to be fitted."""
         raise NotImplementedError
 
@@ -167,7 +170,10 @@ class VariationMachine(BaseEstimator):  # type: ignore[misc]
         self.machine_ = None
         kept = [term for term, keep in zip(self.terms_, self.selected_, strict=True) if keep]
         if self.refit and kept:
-            self.machine_ = self._refitted(kept, self.C_).fit(X, y, sample_weight=s)
+            machine = self._refitted(kept)
+            if len(X) > EXACT:
+                machine.set_params(approximation="auto")
+            self.machine_ = machine.fit(X, y, sample_weight=s)
 
     def _problem(self, y: Array, c: Array, B: Array) -> VariationProblem:
         parts = [functions.part for functions in self._functions]
@@ -459,7 +465,8 @@ class VariationRegressor(RegressorMixin, VariationMachine):  # type: ignore[misc
         Coefficients of each component of its own; or components that share one expansion, with the
         variation as the only penalty.
     refit : bool or "tuned", default=True
-        Fit the components that are left again; with weights by the evidence if "tuned".
+        Fit the components that are left again, among few functions if there are more than 5,000
+        rows; with weights by the evidence if "tuned".
     threshold : float, default=0.01
         Share of the largest variation below which a component is dropped.
     n_mus, smallest : int and float, default=15 and 1e-2
@@ -564,7 +571,7 @@ class VariationRegressor(RegressorMixin, VariationMachine):  # type: ignore[misc
     def _loss(self) -> Loss:
         return resolve(self.loss, REGRESSION)
 
-    def _refitted(self, terms: list[Term], C: float) -> AdditiveRegressor:
+    def _refitted(self, terms: list[Term]) -> AdditiveRegressor:
         return AdditiveRegressor(
             components=terms,
             loss=self._loss(),
@@ -716,7 +723,7 @@ class VariationClassifier(ClassifierMixin, VariationMachine):  # type: ignore[mi
     def _loss(self) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
 
-    def _refitted(self, terms: list[Term], C: float) -> AdditiveClassifier:
+    def _refitted(self, terms: list[Term]) -> AdditiveClassifier:
         return AdditiveClassifier(
             components=terms,
             loss=self._loss(),
