@@ -238,8 +238,11 @@ class ShapedMachine(KernelMachine):
         if self.solver != "auto":
             return self._make_solver()
         if isinstance(problem.K, LowRank) or len(problem.said.y) <= DENSE:
-            return InteriorPoint(tol=0.1 * self.tol, max_time=self.max_time)
-        return SMO(tol=0.1 * self.tol, max_time=self.max_time, cache_bytes=self.cache_size * 2**20)
+            solver: Solver = InteriorPoint(tol=0.1 * self.tol, max_time=self.max_time)
+        else:
+            room = self.cache_size * 2**20
+            solver = SMO(tol=0.1 * self.tol, max_time=self.max_time, cache_bytes=room)
+        return solver if self.max_iter < 0 else solver.set_params(max_iter=self.max_iter)
 
     def _satisfied(
         self, problem: Shaped, known: list[Constraint], domain: Domain, weight: float

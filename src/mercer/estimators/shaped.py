@@ -61,7 +61,7 @@ class ShapedRegressor(ShapedMachine, Regression):
         and sums and products of them).
     approximation : Nystrom, optional
         Look for the machine among few functions: ``Nystrom(500)``.
-    degree, gamma, coef0, tol, cache_size, verbose, max_iter, max_time, gram, solver, standardize :
+    degree, gamma, coef0, tol, cache_size, max_iter, max_time, gram, solver, standardize :
         As in :class:`SVR`; `tol` is the largest violation of knowledge too, in units of y (a slope
         counts per range of its feature).
     random_state : int, default=0
@@ -120,7 +120,6 @@ class ShapedRegressor(ShapedMachine, Regression):
         coef0: float = 0.0,
         tol: float = 1e-3,
         cache_size: float = 200,
-        verbose: bool | int = False,
         max_iter: int = -1,
         max_time: float | None = None,
         gram: Any = "auto",
@@ -142,7 +141,6 @@ class ShapedRegressor(ShapedMachine, Regression):
         self.coef0 = coef0
         self.tol = tol
         self.cache_size = cache_size
-        self.verbose = verbose
         self.max_iter = max_iter
         self.max_time = max_time
         self.gram = gram
@@ -203,7 +201,7 @@ class ShapedClassifier(ShapedMachine, OneVsRest):
         Factors of ``C`` by class.
     kernel, null_space, C, grid, lines, prove, approximation, random_state :
         As in :class:`ShapedRegressor`.
-    degree, gamma, coef0, tol, cache_size, verbose, max_iter, max_time, gram, solver, standardize :
+    degree, gamma, coef0, tol, cache_size, max_iter, max_time, gram, solver, standardize :
         As in :class:`ShapedRegressor`.
 
     Attributes
@@ -249,7 +247,6 @@ class ShapedClassifier(ShapedMachine, OneVsRest):
         coef0: float = 0.0,
         tol: float = 1e-3,
         cache_size: float = 200,
-        verbose: bool | int = False,
         max_iter: int = -1,
         max_time: float | None = None,
         gram: Any = "auto",
@@ -272,7 +269,6 @@ class ShapedClassifier(ShapedMachine, OneVsRest):
         self.coef0 = coef0
         self.tol = tol
         self.cache_size = cache_size
-        self.verbose = verbose
         self.max_iter = max_iter
         self.max_time = max_time
         self.gram = gram

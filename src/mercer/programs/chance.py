@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from mercer.programs.cones import Array
 from mercer.programs.program import Block, Program, Rows
@@ -83,5 +83,5 @@ def chance(
         raise ValueError("covariance must be positive semidefinite.")
     root: Array = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
     return program.norm(
-        [(norm.ppf(probability) * root, x)], np.zeros(n), [(-B[None, :], x)], float(bound)
+        [(float(ndtri(probability)) * root, x)], np.zeros(n), [(-B[None, :], x)], float(bound)
     )

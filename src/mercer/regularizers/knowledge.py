@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.stats import qmc
 
 from mercer.regularizers.rows import (
     Array,
@@ -22,6 +21,7 @@ from mercer.regularizers.rows import (
     along,
     check_walls,
     few,
+    spread_points,
     values_at,
 )
 from mercer.regularizers.shape import Decreasing, Increasing
@@ -307,7 +307,7 @@ class Integral(Constraint):
             t, w = np.polynomial.legendre.leggauss(NODES)
             unit, weights = 0.5 * (t[:, None] + 1.0), 0.5 * w
         else:
-            unit = qmc.Sobol(len(free), seed=domain.seed).random(SPREAD)
+            unit = spread_points(SPREAD, len(free))
             weights = np.full(SPREAD, 1.0 / SPREAD)
         Z = np.empty((len(unit), domain.p))
         for j, place in over.items():

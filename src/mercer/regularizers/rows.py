@@ -16,7 +16,6 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.stats import qmc
 
 from mercer._params import Params, is_integer
 
@@ -25,6 +24,23 @@ __all__ = ["Array", "Constraint", "Domain", "Feature", "Region", "Rows", "compil
 Array: TypeAlias = NDArray[np.float64]
 Feature: TypeAlias = int | str
 Region: TypeAlias = Mapping[Feature, Any] | None
+
+
+def spread_points(n: int, p: int, shift: Any = 0.5) -> Array:
+    r"""Return points spread evenly over the unit cube, (n, p): multiples of irrational steps.
+
+    The steps are powers of :math:`1/g` with :math:`g^{p+1} = g + 1`, the golden ratio for p = 1.
+
+    Examples
+    --------
+    >>> spread_points(3, 1)[:, 0].round(3)
+    array([0.5  , 0.118, 0.736])
+    """
+    g = 2.0
+    for _ in range(50):
+        g = (1.0 + g) ** (1.0 / (p + 1))
+    steps = g ** -np.arange(1.0, p + 1)
+    return np.asarray((shift + np.arange(n)[:, None] * steps) % 1.0)
 
 
 @dataclass(frozen=True)
@@ -73,8 +89,8 @@ class Domain:
         rows = np.flatnonzero(inside)
         chosen = self.X[rng.permutation(rows)[:half]]
         spans = np.array([self.span(j, over) for j in range(self.p)])
-        unit = qmc.Sobol(self.p, seed=rng).random_base2(int(np.ceil(np.log2(2 * half))))
-        spread = spans[:, 0] + unit[: self.lines - len(chosen)] * np.ptp(spans, axis=1)
+        unit = spread_points(self.lines - len(chosen), self.p, rng.uniform(size=self.p))
+        spread = spans[:, 0] + unit * np.ptp(spans, axis=1)
         points = np.concatenate([chosen, spread])
         for j, place in over.items():
             if isinstance(place, Real):
