@@ -130,7 +130,7 @@ def run(short: bool = False) -> Table:
     X, y = np.array(X, dtype=float), np.asarray(y, dtype=float)
     X[:, AGE] = np.log(X[:, AGE])
     span = np.ptp(X, axis=0)
-    repeats, sizes = (1, (50, 100)) if short else (5, SIZES)
+    repeats, sizes = (1, (50, 100)) if short else (3, SIZES)
     table = Table(
         "Strength of concrete that rises with cement and age",
         "Does it pay to say what every engineer knows, and when?",
