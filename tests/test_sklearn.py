@@ -136,7 +136,6 @@ LINEAR = [
 
 SPARSE = [
     SparseRegressor(gamma="auto", tol=1e-9),
-    SparseRegressor(kernel="precomputed"),
     SparseClassifier(gamma="auto", tol=1e-9),
     *(MixedRegressor(**GIVEN), HardTubeSVR(1.7, gamma="auto", tol=1e-9)),
     *(NuSparseRegressor(), NuSparseClassifier(0.1, centres=100)),
