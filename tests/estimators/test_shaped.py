@@ -64,13 +64,13 @@ def test_shapes_hold_between_the_steps(sample, loss):
 
 
 def test_proofs_bound_what_a_fine_grid_shows(sample):
-    for kernel in (Gaussian(0.4), Matern(0.6, nu=3.5), Matern(0.6, nu=2.5)):
+    for kernel in (Gaussian(0.4), Matern(0.6, nu=2.5)):
         fitted = machine([Increasing(0)], kernel=kernel, grid=20).fit(*sample)
         (piece,) = fitted.shape_certificate_.knowledge
-        fine = np.linspace(0, 3, 30001)[:, None]
+        fine = np.linspace(0, 3, 10001)[:, None]
         # In double precision, which prediction need not be within its tolerance.
         f = kernel(fine, fitted.support_vectors_) @ fitted.dual_coef_[0]
-        fall = -np.diff(f).min() * 30000  # per range of the feature
+        fall = -np.diff(f).min() * 10000  # per range of the feature
         assert fall <= piece.proved + 1e-5  # rounding of differences
         assert piece.proved < max(2 * fall, 1e-3)  # and not by much more
 
