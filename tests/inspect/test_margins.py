@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from mercer import SVC, SVR, AdaptiveMarginSVC, HardMarginSVC
+from mercer import SVC, SVR, AdaptiveMarginSVC, HardMarginSVC, SparseClassifier
 from mercer.inspect import (
     TwoGaussians,
     empirical_risk,
@@ -109,11 +109,12 @@ def test_the_best_rule():
 def test_matched_errors():
     families = {
         "norm": (SVC(kernel=Gaussian(0.7)), "C", [0.01, 0.1, 1.0, 10.0, 1e3]),
+        "sum": (SparseClassifier(kernel=Gaussian(0.7)), "C", [0.1, 1.0, 10.0]),
         "adaptive": (AdaptiveMarginSVC(kernel=Gaussian(0.7)), "lam", [8.0, 4.0, 2.0, 1.0, 0.5]),
     }
     Z, labels = CLASSES.draw(500, 3)
-    norm, adaptive = match_errors(families, X, Y, error=0.1, X_test=Z, y_test=labels)
-    for found, (estimator, key, values) in zip((norm, adaptive), families.values(), strict=True):
+    matched = match_errors(families, X, Y, error=0.1, X_test=Z, y_test=labels)
+    for found, (estimator, key, values) in zip(matched, families.values(), strict=True):
         others = [
             1 - estimator.set_params(**{key: value}).fit(X, Y).score(X, Y) for value in values
         ]
@@ -121,8 +122,14 @@ def test_matched_errors():
         assert 0 < found.test_error < 0.5
         assert found.support == len(found.machine.support_)
         assert found.total == pytest.approx(np.abs(found.machine.dual_coef_).sum())
-    # By default all are brought to what each of them can reach.
-    level = match_errors(families, X, Y)
-    best = [min(level[0].error, level[1].error), max(level[0].error, level[1].error)]
-    assert best[0] <= best[1]
+    # Each is sparing with what it is charged for.
+    assert matched[0].norm < matched[2].norm
+    assert matched[1].total < matched[0].total
+    # By default all are brought to what each of them can reach: the best of the worst family.
+    level = match_errors({name: families[name] for name in ("norm", "sum")}, X, Y)
+    goal = max(
+        min(1 - estimator.set_params(**{key: value}).fit(X, Y).score(X, Y) for value in values)
+        for estimator, key, values in (families["norm"], families["sum"])
+    )
+    assert min(abs(found.error - goal) for found in level) < 1e-12
     assert np.isnan(level[0].test_error)

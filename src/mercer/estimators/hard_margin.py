@@ -170,7 +170,8 @@ class HardMarginSVC(PairwiseClassifier):
         square = float(np.max(np.abs(risk.K.diag()[risk.c > 0])))
         if not square:  # a kernel of distances, which is its own unit
             square = float(np.max(np.abs(risk.K.rows(np.arange(1))))) or 1.0
-        start, solver, tolerances = None, self._make_solver(), TOLERANCES
+        start, solver = None, self._make_solver()
+        tolerances: tuple[float, ...] = TOLERANCES
         if self.solver == "auto" and risk.n <= SMALL and self._definite:
             steps = self.max_iter if self.max_iter >= 0 else STEPS
             solver = InteriorPoint(max_iter=steps, max_time=self.max_time)
