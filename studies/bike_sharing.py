@@ -26,7 +26,7 @@ def columns(data: Any) -> Any:
     return np.column_stack([data.X, *circles]), hour.astype(int)
 
 
-def run(short: bool) -> Table:
+def run(short: bool, only: str = "") -> Table:
     """Compare intervals on the last quarter of the hours."""
     data = load("bike_sharing")
     X, hour = columns(data)
@@ -42,5 +42,5 @@ def run(short: bool) -> Table:
         "of the day.",
         COLUMNS,
     )
-    compare(table, Rows(X[:n], y[:n], X[n:], y[n:], hour[n:], ordered=True), short)
+    compare(table, Rows(X[:n], y[:n], X[n:], y[n:], hour[n:], ordered=True), short, only)
     return table

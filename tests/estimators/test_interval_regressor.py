@@ -3,9 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from mercer import LSSVR, SVR, IntervalRegressor, QuantileBand
 from mercer.estimators import intervals
@@ -199,6 +202,18 @@ def test_other_machines_and_frames():
     forest = RandomForestRegressor(20, random_state=0)
     split = IntervalRegressor(forest, method="split", random_state=0).fit(frame, y)
     assert split.predict_interval(frame).shape == (150, 2)
+
+
+def test_features_that_are_no_numbers_are_left_to_the_machine():
+    X, y = draw(80, 21)
+    frame = pd.DataFrame({"x": X[:, 0], "kind": np.where(X[:, 0] > 0, "a", "b")})
+    encode = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    pipe = make_pipeline(encode, LinearRegression())
+    machine = IntervalRegressor(pipe, cv=4, random_state=0).fit(frame, y)
+    assert machine.scale_ == "constant"
+    assert machine.predict_interval(frame).shape == (80, 2)
+    with pytest.raises(ValueError, match="numbers"):
+        IntervalRegressor(pipe, cv=4, scale="local").fit(frame, y)
 
 
 def test_another_coverage_and_too_few_samples():

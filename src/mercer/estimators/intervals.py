@@ -46,6 +46,8 @@ FACTORED, REFITTED = 4000, 2000
 ASIDE = 5000
 # Samples that a spread is fitted to: it is smoother than the function.
 SPREAD = 2000
+# Samples up to which there is no telling where errors are large.
+FEW = 20
 # How many standard errors the spread must predict sizes of errors better than their mean does.
 PROVEN = 3.0
 # Folds in which the spread is tried, and errors for it are found where there is no factorization.
@@ -316,7 +318,10 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self.scale_, self.spread_proof_ = "constant", np.nan
         self._spread: LSSVR | None = None
         size = np.ones(len(self._y))
-        if self.scale != "constant" and not self._band and len(self._fit_rows) > 20:
+        if self.scale == "local" and not self._numbers(X):
+            raise ValueError("scale='local' needs features that are numbers; use 'constant'.")
+        wanted = self.scale != "constant" and not self._band and self._numbers(X)
+        if wanted and len(self._fit_rows) > FEW:
             spread, proof, known = self._local(X, y)
             self.spread_proof_ = proof
             if self.scale == "local" or proof > PROVEN:
@@ -377,9 +382,16 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         out = refit(machine, X, y, folds, None, False)
         return out.index, y[out.index] - out.low
 
-    def _plain(self, X: Any) -> Any:
+    def _plain(self, X: Any) -> Array:
         """Return features without names, as numbers."""
         return np.asarray(X, dtype=np.float64)
+
+    def _numbers(self, X: Any) -> bool:
+        """Return whether features are numbers, all of them there."""
+        kinds = X.dtypes if hasattr(X, "dtypes") else [np.asarray(X).dtype]
+        if not all(getattr(kind, "kind", "O") in "biuf" for kind in kinds):
+            return False
+        return bool(np.all(np.isfinite(self._plain(X))))
 
     # What it says ---------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def coverage_report(
     (True, 2)
     """
     check_is_fitted(machine)
-    asked = "coverage" in machine.predict_interval.__code__.co_varnames
+    asked = "coverage" in signature(machine.predict_interval).parameters
     ends = machine.predict_interval(X, coverage=coverage) if asked else machine.predict_interval(X)
     low, high = np.asarray(ends).T
     return coverage_of(y, low, high, coverage, groups)
