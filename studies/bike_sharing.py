@@ -2,9 +2,10 @@
 
 The hours of two years in their order: the first three quarters to train, tune and calibrate, the
 last quarter to test. Rentals grow from year to year and by season, so that no promise made for
-exchangeable data has to hold. Calibration uses the last quarter of the training hours, for ours and
-for the peers, the nearest to the future that there is. All see the same columns, the hour of the
-day also as a point on a circle. Groups are hours of the day.
+exchangeable data has to hold. Rows for calibration are drawn from the training hours, for ours and
+for the peers: setting the last of them aside, the nearest to the future that there are, costs
+everyone more than it tells (see the notes). All see the same columns, the hour of the day also as a
+point on a circle. Groups are hours of the day.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ def run(short: bool, only: str = "") -> Table:
         "Intervals for hourly rentals of bicycles",
         "What are intervals worth in a future that is not like the past?",
         f"the first {n} hours to train, tune and calibrate, the last {len(y) - n} to test; 90 per "
-        "cent promised; calibration on the last quarter of the training hours; groups are hours "
+        "cent promised; rows for calibration are drawn from the training hours; groups are hours "
         "of the day.",
         COLUMNS,
     )
-    compare(table, Rows(X[:n], y[:n], X[n:], y[n:], hour[n:], ordered=True), short, only)
+    compare(table, Rows(X[:n], y[:n], X[n:], y[n:], hour[n:], ordered=False), short, only)
     return table
