@@ -14,8 +14,8 @@ from studies.study import Table
 
 NOTES = [
     "Four inputs of twelve, found by their variation, cost two hundredths of a point against all "
-    "of them; mgcv keeps nine and is in between. The rule of one standard error asks for few inputs, "
-    "and gets them: mu='min' keeps more.",
+    "of them; mgcv keeps nine and is in between. The rule of one standard error asks for few "
+    "inputs, and gets them: mu='min' keeps more.",
     "Additive models of all inputs, ours and others, differ by less than their errors; one radial "
     "kernel and boosted trees are a little better, and no better than each other.",
 ]

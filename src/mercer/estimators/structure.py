@@ -38,6 +38,13 @@ __all__ = ["StructureWarning", "VariationClassifier", "VariationPath", "Variatio
 # Rows that the weight of the loss is chosen on.
 ROWS = 500
 
+# Targets without noise ask for no end of weight: beyond this, over their variance, programs are too
+# stiff to be solved to their tolerance.
+STIFF = 1e3
+
+# Of fewer samples than this every kernel is rough.
+FEW = 20
+
 # Rows up to which a refit is exact; beyond it is looked for among few functions.
 EXACT = 5000
 
@@ -189,7 +196,7 @@ class VariationMachine(BaseEstimator):  # type: ignore[misc]
             sizes = np.max(np.square(functions.part.features), axis=0, initial=0.0)
             ranks.append(int(np.sum(sizes > VISIBLE * np.max(sizes, initial=0.0))))
         worst = int(np.argmax(ranks))
-        if ranks[worst] > 0.5 * n:
+        if n >= FEW and ranks[worst] > 0.5 * n:
             warnings.warn(
                 f"component {self.component_names_[worst]!r} has {ranks[worst]} functions for {n} "
                 "samples: with kernels as rough as this, components vanish together or not at "
@@ -212,7 +219,8 @@ class VariationMachine(BaseEstimator):  # type: ignore[misc]
         rows = some_rows(len(s), ROWS)
         Z = np.hstack([functions.part.design[rows] for functions in self._functions])
         found = guess_C(Z @ Z.T, Y[rows], B[rows], s[rows])
-        return float(min(found.weight_of(self._loss()), 1e8))
+        spread = float(np.mean(np.var(Y, axis=0))) or 1.0
+        return float(min(found.weight_of(self._loss()), STIFF / spread))
 
     def _variation(self, found: list[Variation]) -> Array:
         """Return the largest values of the components, over all outputs."""
@@ -757,6 +765,10 @@ class VariationClassifier(ClassifierMixin, VariationMachine):  # type: ignore[mi
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
+        if len(np.unique(codes[s > 0])) < 2:
+            raise ValueError(
+                "Invalid input - all samples with positive weights belong to the same class."
+            )
         weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         n_classes = len(self.classes_)
         positives = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
