@@ -40,7 +40,7 @@ ROWS = 500
 
 # Targets without noise ask for no end of weight: beyond this, over their variance, programs are too
 # stiff to be solved to their tolerance.
-STIFF = 1e3
+STIFF = 1e5
 
 # Of fewer samples than this every kernel is rough.
 FEW = 20

@@ -435,9 +435,10 @@ class VariationProblem:
         losses = None
         if self._quadratic:
             R, target, constant = self._normal
-            program.square(z, R)
-            program.cost(z, -(R.T @ target))
-            constant += 0.5 * float(target @ target)
+            # Residuals as variables: their squares alone would cancel against those of the targets.
+            e = program.variable(len(target))
+            program.square(e)
+            program.equal([(R, z), (sp.eye_array(len(target), format="csr"), e)], target)
         else:
             f = np.hstack([self._spanned(self.design), self.B])
             widths = [(sp.csr_array(self._missing), t)] if t is not None else []
