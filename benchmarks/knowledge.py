@@ -144,7 +144,10 @@ CASES: dict[str, Case] = {
     "sparse nu-regression": Case(lambda: NuSparseRegressor(0.3, KERNEL), regression),
     "sparse nu-classification": Case(lambda: NuSparseClassifier(0.3, KERNEL), classification),
     "hard margin": Case(lambda: HardMarginSVC(kernel=KERNEL), separated, BOTH),
-    "adaptive margin": Case(lambda: AdaptiveMarginSVC(1.0, kernel=KERNEL), classification, BOTH),
+    "adaptive margin": Case(lambda: AdaptiveMarginSVC(1.0, kernel=KERNEL), classification),
+    "adaptive margin, 300 columns": Case(
+        lambda: AdaptiveMarginSVC(1.0, kernel=KERNEL, columns=300), classification, (*SIZES, 5000)
+    ),
     "additive, squared": Case(lambda: AdditiveRegressor(kernel=KERNEL), regression),
     "additive, logistic": Case(lambda: AdditiveClassifier(kernel=KERNEL), classification),
     "additive, few functions": Case(
