@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         UniversalKriging,
         VariationClassifier,
         VariationRegressor,
+        VectorSVR,
         estimate_errors,
     )
     from mercer.reduced import Nystrom, RandomFeatures
@@ -108,6 +109,7 @@ _ESTIMATORS = [
     "UniversalKriging",
     "VariationClassifier",
     "VariationRegressor",
+    "VectorSVR",
     "estimate_errors",
 ]
 _ROOMS = [
@@ -184,6 +186,7 @@ __all__ = [
     "UniversalKriging",
     "VariationClassifier",
     "VariationRegressor",
+    "VectorSVR",
     "__version__",
     "estimate_errors",
     "tune",

@@ -53,6 +53,7 @@ from mercer.estimators.svr import SVR, HuberSVR, NuSVR, QuantileSVR
 from mercer.estimators.terms import TermSelector
 from mercer.estimators.tube import SupportVectorTube
 from mercer.estimators.tubes import LocalTubeSVR, NuTubeSVR
+from mercer.estimators.vector import VectorSVR
 
 __all__ = [
     "LSSVC",
@@ -113,6 +114,7 @@ __all__ = [
     "VariationClassifier",
     "VariationPath",
     "VariationRegressor",
+    "VectorSVR",
     "WorstCase",
     "adaptive_margin_path",
     "estimate_errors",

@@ -8,6 +8,7 @@ from mercer.programs.positive_or import PositiveOr, PositiveOrSolution
 from mercer.programs.program import Block, Infeasible, Optimum, Program, Rows, Unbounded
 from mercer.programs.risk import ProgramLosses, add_losses
 from mercer.programs.variation import Constrained, Part, Variation, VariationProblem
+from mercer.programs.vector import VectorTube
 from mercer.programs.worst import worst_case
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Unbounded",
     "Variation",
     "VariationProblem",
+    "VectorTube",
     "add_losses",
     "chance",
     "generate_columns",
