@@ -130,7 +130,15 @@ class Outputs(Regression):
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
         read = [self._read(solution) for solution in solutions]
         A = self._expansion(self._black(np.stack([a for a, _ in read], axis=1) @ self._turn.T))
-        b = self._turn @ np.stack([b for _, b in read])
+        self._keep(X, A, self._turn @ np.stack([b for _, b in read]), solutions)
+        if self._whitening is not None:
+            # Of the function that is predicted, not of what a solver carried along in float32.
+            self.innovations_ = self._white(y - self._evaluate(X))
+            self._residual_coef, self._residual_X = self._black(self.innovations_), X
+        del self._whitening, self._turn
+
+    def _keep(self, X: Any, A: Array, b: Array, solutions: list[Solution]) -> None:
+        """Make the machine of coefficients (n, outputs) and of free ones (outputs, q)."""
         index = np.flatnonzero(A.any(axis=1))
         self._store(X, index, A[index])
         self._n_support = np.array([len(index)], dtype=np.int32)
@@ -138,11 +146,6 @@ class Outputs(Regression):
         self.intercept_ = np.atleast_1d(self._intercept(self.null_space_coef_))
         self._intercept_ = self.intercept_
         self.n_iter_ = max(int(solution.n_iter) for solution in solutions)
-        if self._whitening is not None:
-            # Of the function that is predicted, not of what a solver carried along in float32.
-            self.innovations_ = self._white(y - self._evaluate(X))
-            self._residual_coef, self._residual_X = self._black(self.innovations_), X
-        del self._whitening, self._turn
 
     def _flat(self, F: Array) -> Array:
         return F if self._n_outputs else F[:, 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from functools import reduce
 from numbers import Integral
@@ -175,8 +176,9 @@ class Additive(KernelMachine):
         """Return values of the only output or class without an axis for it."""
         return values[..., 0] if self._single_output() else values
 
+    @abstractmethod
     def _single_output(self) -> bool:
-        raise NotImplementedError
+        """Answer whether the machine has one function."""
 
     def predict_components(self, X: Any, *, centred: bool = True) -> Array:
         r"""Evaluate the components, whose sum with a constant is the fitted function.

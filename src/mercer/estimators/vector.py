@@ -137,7 +137,6 @@ class VectorSVR(Outputs):
                 "their own are for KernelRegressor."
             )
         Y = y.reshape(len(y), -1)
-        self._turn = np.eye(Y.shape[1])
         return [("", VectorTube(K.dense(), Y, np.asarray(c), B, float(self.epsilon)))]
 
     def _minimize(self, problems: Sequence[tuple[str, Any]], context: Any) -> list[Solution]:
@@ -156,12 +155,4 @@ class VectorSVR(Outputs):
     def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
         (solution,) = solutions
         q = self._n_outputs or 1
-        A, b = solution.a.reshape(-1, q), solution.b.reshape(-1, q).T
-        index = np.flatnonzero(A.any(axis=1))
-        self._store(X, index, A[index])
-        self._n_support = np.array([len(index)], dtype=np.int32)
-        self.null_space_coef_ = b if self._n_outputs else b[0]
-        self.intercept_ = np.atleast_1d(self._intercept(self.null_space_coef_))
-        self._intercept_ = self.intercept_
-        self.n_iter_ = int(solution.n_iter)
-        del self._turn
+        self._keep(X, solution.a.reshape(-1, q), solution.b.reshape(-1, q).T, solutions)
