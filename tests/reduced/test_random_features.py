@@ -41,7 +41,6 @@ from mercer.reduced.feature_maps import Coordinates, Crossed, Multiplied, Sketch
 from mercer.reduced.frequencies import STREAMS, frequencies
 from mercer.reduced.random_features import RandomFeatures, random_features
 from mercer.reduced.sketches import CountSketch, convolve
-from mercer.regularizers import Empty
 
 rng = np.random.default_rng(0)
 X, Z = rng.normal(size=(5, 3)), rng.normal(size=(4, 3))
@@ -305,7 +304,7 @@ def test_settings_settle_on_a_map():
     points = np.random.default_rng(0).normal(size=(300, 3)) + 50.0
     settings = RandomFeatures(2000, kind="orthogonal", random_state=3)
     pool = draw(Arrays(points), settings.pool_size)
-    phi = settings.settle(Gaussian(2.0), Empty(), pool, 1.0)
+    phi = settings.settle(Gaussian(2.0), pool, 1.0)
     assert isinstance(phi, Waves)
     assert np.allclose(phi.origin, pool.X.mean(axis=0))
     F = phi.raw(points[:20])

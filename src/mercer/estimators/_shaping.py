@@ -230,7 +230,7 @@ class ShapedMachine(KernelMachine):
         keys = np.arange(len(X), dtype=np.uint64)
         order = np.random.default_rng(how.random_state).permutation(len(X))
         pool = Sample(len(X), keys, X[order], None, s[order], order.astype(np.int64), len(X))
-        return how.settle(self.kernel_, self.null_space_, pool, self._weight())
+        return how.settle(self.kernel_, pool, self._weight())
 
     def _shape_solver(self, problem: Shaped) -> Solver:
         if isinstance(self.solver, Solver):

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from mercer._params import Params
 from mercer.data.sampling import Sample
 from mercer.kernels.base import Kernel
-from mercer.regularizers.null_space import NullSpace
 
 __all__ = ["DENSE", "Approximation", "Array", "FeatureMap"]
 
@@ -153,14 +152,12 @@ class Approximation(Params, ABC):
     n_jobs: int | None = None
 
     @abstractmethod
-    def settle(self, kernel: Kernel, null_space: NullSpace, pool: Sample, C: float) -> FeatureMap:
+    def settle(self, kernel: Kernel, pool: Sample, C: float) -> FeatureMap:
         """Return the map, chosen on a sample of the rows.
 
         Parameters
         ----------
         kernel : Kernel
-        null_space : NullSpace
-            Unpenalized functions.
         pool : Sample
             Rows that centres are chosen from.
         C : float

@@ -19,7 +19,7 @@ from mercer.kernels.base import Kernel
 from mercer.reduced.base import Approximation, Array, FeatureMap
 from mercer.reduced.centres import Centres, choose
 from mercer.reduced.panel import Panel, Slopes
-from mercer.regularizers.null_space import Monomials, NullSpace
+from mercer.regularizers.null_space import Monomials
 
 __all__ = ["Nystrom", "NystromMap"]
 
@@ -215,7 +215,7 @@ class Nystrom(Approximation):
     def number(self) -> int | str:
         return self.m if isinstance(self.centres, str) else count(self.centres)
 
-    def settle(self, kernel: Kernel, null_space: NullSpace, pool: Sample, C: float) -> NystromMap:
+    def settle(self, kernel: Kernel, pool: Sample, C: float) -> NystromMap:
         chosen = self.choose(kernel, pool, C)
         return NystromMap(kernel, chosen.Z, chosen.index)
 

@@ -17,7 +17,6 @@ from mercer.kernels.base import Kernel
 from mercer.reduced.base import Approximation, Array
 from mercer.reduced.nystrom import CentredMap, Nystrom
 from mercer.reduced.panel import Panel
-from mercer.regularizers.null_space import NullSpace
 
 __all__ = ["PenalizedBasis", "PenalizedMap"]
 
@@ -111,6 +110,6 @@ class PenalizedBasis(Approximation):
     def set_m(self, m: int) -> PenalizedBasis:
         return replace(self, how=replace(self.how, m=m))
 
-    def settle(self, kernel: Kernel, null_space: NullSpace, pool: Sample, C: float) -> PenalizedMap:
+    def settle(self, kernel: Kernel, pool: Sample, C: float) -> PenalizedMap:
         chosen = self.how.choose(kernel, pool, C)
         return PenalizedMap(kernel, chosen.Z, self.penalty(chosen.Z), chosen.index)

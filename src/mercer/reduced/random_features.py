@@ -48,7 +48,6 @@ from mercer.reduced.feature_maps import (
     Within,
 )
 from mercer.reduced.frequencies import STREAMS, UnknownSpectrumError, frequencies
-from mercer.regularizers.null_space import NullSpace
 
 __all__ = ["RandomFeatures", "random_features"]
 
@@ -302,7 +301,7 @@ class RandomFeatures(Approximation):
     def pool_size(self) -> int:
         return 256
 
-    def settle(self, kernel: Kernel, null_space: NullSpace, pool: Sample, C: float) -> RandomMap:
+    def settle(self, kernel: Kernel, pool: Sample, C: float) -> RandomMap:
         X = as_points(pool.X)
         return random_features(
             kernel, X.shape[1], self.m, self.kind, self.random_state, kernel.origin(X)

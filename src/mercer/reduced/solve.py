@@ -250,12 +250,12 @@ def settle(task: Task, census: Census, passes: Passes, how: Approximation) -> Fe
     """
     C = float(np.max(task.C))
     if how.number != "auto":
-        return how.settle(task.kernel, task.null_space, census.pool, C)
+        return how.settle(task.kernel, census.pool, C)
     quick = replace(task, tol=10.0 * task.tol, listener=None)
     share = min(HELD_OUT, HELD_ROWS / census.n)
     m, best, phi = min(FIRST_M, len(census.pool.keys)), np.inf, None
     while True:
-        wider = how.set_m(m).settle(task.kernel, task.null_space, census.pool, C)
+        wider = how.set_m(m).settle(task.kernel, census.pool, C)
         problem = problem_of(quick, wider, passes, how, held_out=share)
         oracle, found = minimize(quick, problem, passes, census.pool)
         if found.status is Status.INTERRUPTED:
