@@ -1,6 +1,6 @@
 """How machines that know something grow: seconds of one core and certificate against rows.
 
-    python benchmarks/knowledge.py [full | short | page] [NAME ...]
+    python benchmarks/knowledge.py [full | page] [NAME ...]
 
 Each fit runs in a process of its own with a limit of time, so that one that does not end takes no
 other with it. Results are added to ``benchmarks/knowledge.json``; ``page`` writes
@@ -287,20 +287,16 @@ def page(rows: list[dict[str, Any]]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Measure, measure little, or write the page."""
+    """Measure and write the page, or only write it; complain of what has no certificate."""
     what, names = (arguments or ["full"])[0], arguments[1:]
     if what == "one":
         print(json.dumps(one(names[0], int(names[1]))))
         return 0
-    if what == "short":
-        rows = [one(name, n) for name in names or CASES for n in (150, 300)]
-        for line in complaints(rows):
-            print(line)
-        return len(complaints(rows)) > 0
     if what == "full":
         measure(names)
     PAGE.write_text(page(load()), encoding="utf-8")
-    return 0
+    print("\n".join(complaints(load())) or "every fit ended with a certificate")
+    return int(bool(complaints(load())))
 
 
 if __name__ == "__main__":
