@@ -206,19 +206,32 @@ class DualTerms(WeightedLosses):
         p, q = self._parabola(a > 0)
         return np.where(inside, a * (p + 0.5 * q * a), np.inf)
 
+    def interval(self, a: Array) -> tuple[Array, Array]:
+        """Return the smallest and largest decision values that go with coefficients in the box.
+
+        Infinite on the side where the box forbids to move the coefficient.
+        """
+        left, right, at_low, at_high = self._slopes(a)
+        return np.where(at_high, -np.inf, -right), np.where(at_low, np.inf, -left)
+
     def violation(self, a: Array, f: Array) -> Array:
         r"""Return the distance of :math:`-f_i` from :math:`[g_i'(a_i-), g_i'(a_i+)]`.
 
         Infinite outside the box, where there is no such interval.
         """
-        lowest, low, high, highest = self._ends
-        p, q = self._parabola(a > 0)
-        left = p + q * a
-        right = np.where(a == 0, self.p_pos, left)
-        below = np.where(a <= low, 0.0, left + f)
-        above = np.where(a >= high, 0.0, -f - right)
+        lowest, _, _, highest = self._ends
+        left, right, at_low, at_high = self._slopes(a)
+        below = np.where(at_low, 0.0, left + f)
+        above = np.where(at_high, 0.0, -f - right)
         outside = (a < lowest) | (a > highest)
         return np.where(outside, np.inf, np.maximum(np.maximum(below, above), 0.0))
+
+    def _slopes(self, a: Array) -> tuple[Array, Array, Mask, Mask]:
+        """Return the one-sided derivatives, and which coefficients are at an end of the box."""
+        _, low, high, _ = self._ends
+        p, q = self._parabola(a > 0)
+        left = p + q * a
+        return left, np.where(a == 0, self.p_pos, left), a <= low, a >= high
 
     @cached_property
     def _ends(self) -> tuple[Array, Array, Array, Array]:

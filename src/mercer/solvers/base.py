@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mercer._params import Params
 from mercer.losses.base import Array
+from mercer.problems.intercept import centre_intercepts
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.problems.several import fold, unfold
 
@@ -169,6 +170,8 @@ class Solution:
         Coefficients inside their bounds and on them, those that are zero apart.
     evaluations : int
         Kernel values that decomposition asked for; zero for solvers that take the matrix whole.
+    b_interval : ndarray of shape (q, 2), optional
+        Smallest and largest optimal value of each entry of ``b`` while the others stay.
     """
 
     a: Array
@@ -188,6 +191,7 @@ class Solution:
     n_free: int = 0
     n_bound: int = 0
     evaluations: int = 0
+    b_interval: Array | None = None
 
     @property
     def support(self) -> NDArray[np.intp]:
@@ -219,6 +223,7 @@ def join(solutions: Sequence[Solution]) -> Solution:
     if len(solutions) == 1:
         return solutions[0]
     worst = next((s for s in solutions if not s.converged), solutions[0])
+    intervals = [s.b_interval for s in solutions if s.b_interval is not None]
     return Solution(
         a=np.concatenate([s.a for s in solutions]),
         b=np.concatenate([s.b for s in solutions]),
@@ -237,6 +242,7 @@ def join(solutions: Sequence[Solution]) -> Solution:
         n_free=sum(s.n_free for s in solutions),
         n_bound=sum(s.n_bound for s in solutions),
         evaluations=sum(s.evaluations for s in solutions),
+        b_interval=np.concatenate(intervals) if len(intervals) == len(solutions) else None,
     )
 
 
@@ -462,14 +468,16 @@ def _judged(
         )
     solved = monitor.elapsed
     a = settle(risk, answer.a)
-    certificate = risk.certificate(a, answer.b, answer.Ka if sound else None)
+    Ka = answer.Ka if sound and answer.Ka is not None else risk.K.matvec(a)
+    b, interval = centre_intercepts(risk, a, answer.b, Ka)
+    certificate = risk.certificate(a, b, Ka)
     if not monitor.history or monitor.history[-1].iteration != answer.n_iter:
         monitor.report(answer.n_iter, certificate.primal, certificate.gap, certificate.violation)
     status = _status(certificate, monitor, chosen.tol)
     n_free, n_bound = _support(risk, a)
     solution = Solution(
         a=a,
-        b=answer.b,
+        b=b,
         objective=certificate.primal,
         dual=certificate.dual,
         gap=certificate.gap,
@@ -485,6 +493,7 @@ def _judged(
         n_free=n_free,
         n_bound=n_bound,
         evaluations=monitor.evaluations,
+        b_interval=interval,
     )
     if status not in (Status.CONVERGED, Status.STOPPED):
         warnings.warn(_advice(solution, chosen), warning, stacklevel=5)
