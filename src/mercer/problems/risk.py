@@ -171,6 +171,22 @@ class RegularizedRisk:
         error = np.abs(self.B.T @ a - self.d)
         return float(np.max(np.divide(error, scale, out=np.zeros_like(error), where=scale > 0)))
 
+    def size(self, a: Array, b: Array, f: Array) -> float:
+        r"""Return the largest number that residuals are made of, whose rounding they inherit.
+
+        A target, a decision value, or a part of it; the n terms of :math:`\sum_j K_{ij} a_j` are at
+        most :math:`\sqrt{K_{ii} K_{jj}} |a_j|`, and their rounding errors, having no common sign,
+        add up like the sides of a right angle.
+        """
+        root = np.sqrt(np.maximum(self.K.diag(), 0.0))
+        parts = (
+            float(np.max(np.abs(self.y), initial=0.0)),
+            float(np.max(np.abs(f), initial=0.0)),
+            float(np.max(np.abs(self.B) @ np.abs(b), initial=0.0)),
+            float(np.max(root, initial=0.0) * np.linalg.norm(root * a)),
+        )
+        return max(parts)
+
     def take(self, index: NDArray[np.intp], K: Gram) -> RegularizedRisk:
         """Restrict the problem to the samples ``index``, whose Gram is ``K``."""
         return RegularizedRisk(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers.base import Answer, Monitor, Solution, Solver
+from mercer.solvers.base import Answer, Monitor, Solution, Solver, Status
 from mercer.solvers.conjugate_gradient import ConjugateGradient
 from mercer.solvers.direct import Direct
 from mercer.solvers.interior_point import InteriorPoint
@@ -20,8 +20,12 @@ __all__ = ["SOLVERS", "Auto"]
 # Pair steps need a number of iterations that grows with weight times kernel value; beyond this the
 # few factorizations of the interior point are cheaper on samples where they are cheap at all.
 STIFF = 1e5
-# Pair steps over so few samples are over before a factorization has begun.
+# Pair steps over so few samples are mostly over before a factorization has begun.
 FEW = 50
+# Pair steps after which the few factorizations of the interior point are cheaper than more of the
+# same: at 0.2 us (40 samples) to 1.5 us (2000) each they take about as long as the path does, so
+# that a problem on which pairs creep costs twice the better solver at most.
+ENOUGH, EACH = 50_000, 1_000
 # Conjugate gradients take about 17 sqrt(weight times kernel value) products with n^2 / 2 kernel
 # values of 2 ns, a factorization n^3 / 3 multiplications at 50 a ns: it takes less time up to 2500
 # samples times that square root, this part of the largest sample that is factorized in any case.
@@ -40,7 +44,9 @@ class Auto(Solver):
     other smooth losses go to Newton's method while it does, or while products are cheap because
     the matrix is sparse; everything with a quadratic dual goes to
     decomposition, which needs no more memory than it is given; the rest, and small
-    samples with weights so large that pairs of coefficients would creep, to the interior point.
+    samples with weights so large that pairs of coefficients would creep, to the interior point,
+    which also takes over small samples on which decomposition has not converged after
+    50,000 steps and 1000 more per sample.
 
     Parameters
     ----------
@@ -103,12 +109,28 @@ class Auto(Solver):
             return newton, f"smooth loss, {risk.n} samples: a few linear systems"
         stiff = FEW < risk.n <= self.max_stiff and _stiffness(risk) > STIFF
         if takes and not stiff:
+            if risk.n <= self.max_stiff and InteriorPoint(**budget).accepts(risk):
+                enough = ENOUGH + EACH * risk.n
+                smo.max_iter = enough if self.max_iter < 0 else min(enough, self.max_iter)
             return (
                 smo,
                 f"quadratic dual, {risk.n} samples: pair steps within {self.cache_bytes:.0e} bytes",
             )
         kind = f"weights up to {np.max(risk.c):.0e}" if takes else "general loss"
         return InteriorPoint(**budget), f"{kind}, {risk.n} samples: a primal-dual path"
+
+    def instead(self, chosen: Solver, found: Solution, elapsed: float) -> list[tuple[Solver, str]]:
+        limited = chosen.max_iter >= 0 and not 0 <= self.max_iter <= chosen.max_iter
+        ended = found.status in (Status.MAX_ITER, Status.STALLED)
+        if not (limited and ended and isinstance(chosen, SMO)):
+            return []
+        left = None if self.max_time is None else max(self.max_time - elapsed, 0.0)
+        crept = f"{found.reason}; {found.n_iter} of them did not converge:"
+        return [
+            (InteriorPoint(tol=self.tol, max_time=left), f"{crept} a primal-dual path"),
+            # For a matrix that is not positive definite beyond rounding.
+            (replace(chosen, max_iter=self.max_iter, max_time=left), f"{crept} more of them"),
+        ]
 
     def refuses(self, risk: RegularizedRisk) -> str:
         return self.choose(risk)[0].refuses(risk)

@@ -320,6 +320,10 @@ class Solver(Params, ABC):
         """Return the solver to run and why; itself unless it is a chooser."""
         return self, "asked for"
 
+    def instead(self, chosen: Solver, found: Solution, elapsed: float) -> list[tuple[Solver, str]]:
+        """Return solvers to go on with after the chosen one, and why; none unless a chooser's."""
+        return []
+
 
 def minimize(
     risk: RegularizedRisk,
@@ -422,11 +426,31 @@ def minimize_together(
             raise ValueError(f"{type(chosen).__name__} cannot take this problem: {missing}")
     monitors = [Monitor(chosen.max_iter, chosen.max_time, listener) for listener in listeners]
     answers = chosen.solve_together(risks, starts, monitors)
-    share = 1.0 / len(risks)
-    return [
-        _judged(risk, chosen, reason, monitor, answer, warning, share)
-        for risk, monitor, answer in zip(risks, monitors, answers, strict=True)
-    ]
+    solutions = []
+    for risk, monitor, answer in zip(risks, monitors, answers, strict=True):
+        solution = _judged(risk, chosen, reason, monitor, answer, 1.0 / len(risks))
+        last = chosen
+        for other, why in solver.instead(chosen, solution, monitor.elapsed):
+            try:
+                last, solution = other, _taken_over(risk, other, why, solution, monitor)
+                break
+            except (ValueError, FloatingPointError):
+                continue
+        if solution.status not in (Status.CONVERGED, Status.STOPPED):
+            warnings.warn(_advice(risk, solution, last), warning, stacklevel=3)
+        solutions.append(solution)
+    return solutions
+
+
+def _taken_over(
+    risk: RegularizedRisk, solver: Solver, reason: str, start: Solution, before: Monitor
+) -> Solution:
+    """Go on from a solution with another solver, under the same listener."""
+    monitor = Monitor(solver.max_iter, solver.max_time, before.listener)
+    monitor.evaluations = before.evaluations
+    found = _judged(risk, solver, reason, monitor, solver.solve(risk, start, monitor), 1.0)
+    times = {key: found.times[key] + start.times[key] for key in found.times}
+    return replace(found, times=times, history=start.history + found.history)
 
 
 def alike(risks: Sequence[RegularizedRisk]) -> bool:
@@ -453,7 +477,6 @@ def _judged(
     reason: str,
     monitor: Monitor,
     answer: Answer,
-    warning: type[Warning],
     share: float,
 ) -> Solution:
     """Certify an answer and say how it ended."""
@@ -475,7 +498,7 @@ def _judged(
         monitor.report(answer.n_iter, certificate.primal, certificate.gap, certificate.violation)
     status = _status(certificate, monitor, chosen.tol)
     n_free, n_bound = _support(risk, a)
-    solution = Solution(
+    return Solution(
         a=a,
         b=b,
         objective=certificate.primal,
@@ -495,9 +518,6 @@ def _judged(
         evaluations=monitor.evaluations,
         b_interval=interval,
     )
-    if status not in (Status.CONVERGED, Status.STOPPED):
-        warnings.warn(_advice(solution, chosen), warning, stacklevel=5)
-    return solution
 
 
 def _support(risk: RegularizedRisk, a: Array) -> tuple[int, int]:
@@ -567,15 +587,26 @@ def _status(certificate: Certificate, monitor: Monitor, tol: float) -> Status:
     return monitor.status or Status.STALLED
 
 
-def _advice(solution: Solution, solver: Solver) -> str:
+def _advice(risk: RegularizedRisk, solution: Solution, solver: Solver) -> str:
+    s = solution
+    told = (
+        f"Solver terminated early ({s.solver}: {s.status.value} after "
+        f"{s.n_iter} iterations). Duality gap {s.gap:.2e} at objective "
+        f"{s.objective:.6g}, violation {s.violation:.2e} against tol={solver.tol:.2e}. "
+    )
+    size = risk.size(s.a, s.b, s.f)
+    rounding = 2.0 * float(np.finfo(np.float64).eps) * size
+    if s.status is Status.STALLED and rounding > 0.1 * solver.tol:
+        return told + (
+            f"Rounding errors of the decision values are about {rounding:.1e} here, because "
+            f"targets or terms of the expansion are up to {size:.1e}: no solver gets much below. "
+            f"Subtract the mean from the targets and scale them, lower C, or ask for "
+            f"tol={10 ** np.ceil(np.log10(2 * rounding)):.0e}."
+        )
     remedy = {
         Status.MAX_ITER: f"Raise max_iter={solver.max_iter}, or",
         Status.MAX_TIME: f"Raise max_time={solver.max_time}, or",
-    }.get(solution.status, "You may want to")
-    return (
-        f"Solver terminated early ({solution.solver}: {solution.status.value} after "
-        f"{solution.n_iter} iterations). Duality gap {solution.gap:.2e} at objective "
-        f"{solution.objective:.6g}, violation {solution.violation:.2e} against tol="
-        f"{solver.tol:.2e}. {remedy} scale the inputs (StandardScaler, MinMaxScaler), lower C or "
-        "loosen tol."
+    }.get(s.status, "You may want to")
+    return told + (
+        f"{remedy} scale the inputs (StandardScaler, MinMaxScaler), lower C or loosen tol."
     )

@@ -45,6 +45,9 @@ SINGLE, EXACT = 1e-4, 512
 # So many steps a sample are enough to find the minimum of a matrix in float32, unless its rounding
 # times large weights is more than the tolerance: then there may be none to find.
 STALL = 50
+# Working sets in a row that did not lower the dual value by more than its rounding error, after
+# which no further one will.
+IDLE, EPS = 2, float(np.finfo(np.float64).eps)
 # Relative distance from a bound that is rounding.
 SNAP = 1e-12
 # Rounds for columns that multipliers meet begin at this part of the targets, and end once decision
@@ -193,9 +196,10 @@ class SMO(Solver):
         size, tol = self._size(rows.K), self.tol if tol is None else tol
         watched = monitor.listener is not None
         report, idle = 0.0 if watched else PAUSE, 0
+        least = np.inf
         while True:
             up, down, violation, rise, fall = state.survey()
-            if violation <= tol or idle > 2 or state.steps > most or monitor.spent(state.steps):
+            if violation <= tol or idle > IDLE or state.steps > most or monitor.spent(state.steps):
                 return
             if monitor.elapsed >= report:
                 begin = monitor.elapsed
@@ -222,9 +226,13 @@ class SMO(Solver):
             change = a - state.a[W]
             state.a[W] = a
             moved = np.flatnonzero(change)
-            idle = idle + 1 if not len(moved) else 0
             points, t = state.summed(inside[moved], change[moved])
             rows.add(state.F, points, t, state.free(points))
+            # Steps on rounding errors move coefficients to and fro, and never end; those of a
+            # matrix in float32 end at ``most``.
+            value, rounding = state.value()
+            lower = value < least - rounding if most == np.inf else len(moved) > 0
+            idle, least = 0 if lower else idle + 1, min(least, value)
 
 
 class _State:
@@ -284,6 +292,18 @@ class _State:
                 "kernel values overflow or are not numbers; scale the inputs, or lower C"
             )
         return survey(self.Ka, self.a, self.terms, self.group, len(self.scale))
+
+    def value(self) -> tuple[float, float]:
+        """Return the value that steps decrease, and the rounding error of its sum."""
+        offset = 0.0 if self.multipliers is None else self.multipliers.offset
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = 0.5 * self.a * (self.Ka + offset) + self.terms.conjugate(self.a)
+            value, size = float(np.sum(terms)), float(np.sum(np.abs(terms)))
+        if not np.isfinite(size):
+            raise FloatingPointError(
+                "the objective overflows; scale the inputs, or lower C or sample_weight"
+            )
+        return value, EPS * size
 
     def settle(self, risk: RegularizedRisk, rows: RowStore) -> None:
         """Move coefficients by what the rows of the problem itself still lack."""
