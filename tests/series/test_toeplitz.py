@@ -1,12 +1,11 @@
-"""Toeplitz matrices against dense algebra; the nearest definite sequence against a QP."""
+"""Toeplitz matrices against dense algebra."""
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import fft, linalg
 
 from mercer.kernels import Gaussian
-from mercer.series import Toeplitz, nearest_definite
+from mercer.series import Toeplitz, nearest_moving_average
 
 rng = np.random.default_rng(0)
 ROW = np.exp(-0.3 * np.arange(50.0))
@@ -70,39 +69,15 @@ def test_samples_have_the_covariance():
     np.testing.assert_allclose(covariance, T.dense(), rtol=0, atol=5 * 0.0224)
     with pytest.raises(ValueError, match="more lags"):
         Toeplitz([1.0, 0.9, 0.9, 0.0]).sample()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_nearest_definite_sequence_solves_the_semidefinite_program(seed):
-    """v is definite if, and only if, its values are sums along the diagonals of some Q >= 0."""
-    v = np.random.default_rng(seed).normal(size=7)
-    v[0] = abs(v[0]) + 0.5
-    found = nearest_definite(v)
-    times = np.where(np.arange(7) > 0, 2.0, 1.0)
-    Q = cp.Variable((7, 7), PSD=True)
-    x = cp.hstack([cp.sum(cp.diag(Q, k)) for k in range(7)])
-    objective = cp.Minimize(cp.sum(cp.multiply(times, cp.square(x - v))))
-    cp.Problem(objective).solve(solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12)
-    # A relative gap of 1e-12 in an objective of about 3 leaves its square root to the solution.
-    np.testing.assert_allclose(found, x.value, rtol=0, atol=3e-6)
-
-
-def test_many_lags_of_noise_become_definite():
-    v = np.random.default_rng(0).normal(size=60) * 0.95 ** np.arange(60)
-    v[0] = 2.0
-    found = nearest_definite(v)
-    assert np.fft.hfft(np.append(found, np.zeros(6001))).min() >= -1e-9
-
-
-def test_definite_sequences_are_left_alone_and_others_become_definite():
-    kept = nearest_definite(ROW)
-    np.testing.assert_allclose(kept, ROW, rtol=0, atol=1e-12)
-    v = nearest_definite([1.0, 0.9, 0.9])
-    for n in (3, 50, 300):
-        row = np.pad(v, (0, n - 3))
-        assert np.linalg.eigvalsh(linalg.toeplitz(row))[0] >= -1e-12
+    mended = np.append(nearest_moving_average([1.0, 0.9, 0.9, 0.0]), 0.0)
+    assert Toeplitz(mended).sample(2, random_state=0).shape == (2, 5)
 
 
 def test_nonsense_is_refused_with_a_sentence():
     with pytest.raises(ValueError, match="first row"):
         Toeplitz([[1.0]])
+
+
+def test_the_zero_matrix_is_semidefinite():
+    assert Toeplitz(np.zeros(3)).is_positive_semidefinite()
+    assert not Toeplitz([0.0, 1.0]).is_positive_semidefinite()

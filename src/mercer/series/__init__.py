@@ -11,6 +11,7 @@ from mercer.series.autoregression import (
     lag_matrix,
 )
 from mercer.series.differogram import Differogram, covariance_from_differogram
+from mercer.series.projection import nearest_definite, nearest_moving_average
 from mercer.series.realize import (
     CirculantRealization,
     Realization,
@@ -20,7 +21,7 @@ from mercer.series.realize import (
 )
 from mercer.series.spectrum import PowerSpectrum, kernel_from_power_spectrum, power_spectrum
 from mercer.series.state_space import ho_kung, markov_parameters
-from mercer.series.toeplitz import Toeplitz, nearest_definite
+from mercer.series.toeplitz import Toeplitz
 from mercer.series.wiener import wiener_hopf, wiener_taps
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "lag_matrix",
     "markov_parameters",
     "nearest_definite",
+    "nearest_moving_average",
     "parzen",
     "power_spectrum",
     "realize",

@@ -18,7 +18,7 @@ from scipy import fft, linalg, optimize
 
 from mercer.kernels import Fourier, Gaussian, Kernel, Matern, Tabulated
 from mercer.series.autocovariance import Array, as_series, autocovariance
-from mercer.series.toeplitz import nearest_definite
+from mercer.series.projection import nearest_moving_average
 
 SHAPES: list[Kernel] = [Gaussian(), Matern(nu=0.5), Matern(nu=1.5), Matern(nu=2.5)]
 """Kernels that are fitted to a table, for length scale 1."""
@@ -49,7 +49,7 @@ class Realization:
     @cached_property
     def kernel(self) -> Tabulated:
         """The nearest table that is positive definite, found when it is asked for."""
-        return Tabulated(self.lags, nearest_definite(self.values))
+        return Tabulated(self.lags, nearest_moving_average(self.values))
 
 
 def realize(

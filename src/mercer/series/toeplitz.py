@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import fft, linalg, optimize
+from scipy import fft, linalg
 
 from mercer.series.autocovariance import Array
 
@@ -103,6 +103,8 @@ class Toeplitz:
         tol : float, default=1e-10
         """
         row = self.row
+        if not row.any():
+            return True
         error = row[0] + tol * len(row) * abs(row[0])
         a = np.empty(0)
         for k in range(1, len(row)):
@@ -134,72 +136,10 @@ class Toeplitz:
         if power.min() < -1e-10 * power.max():
             raise ValueError(
                 "The matrix does not begin a circulant one that is positive semidefinite: pass "
-                "more lags, until the values are small, or nearest_definite(values)."
+                "more lags, until the values are small, or "
+                "np.append(nearest_moving_average(values), 0.0)."
             )
         n, length = len(self), len(power)
         amplitude = np.sqrt(np.maximum(power, 0.0) / length)
         noise = rng.normal(size=(size, length)) + 1j * rng.normal(size=(size, length))
         return np.asarray(fft.fft(amplitude * noise, axis=1).real[:, :n])
-
-
-def nearest_definite(values: ArrayLike, *, tol: float = 1e-10) -> Array:
-    r"""Return the positive definite sequence nearest to a given one, with as many lags.
-
-    Sequences :math:`v_{-m}, \dots, v_m` that are zero beyond and whose spectrum
-    :math:`v_0 + 2 \sum_\tau v_\tau \cos \tau\theta` is nowhere negative are the covariances of
-    all lengths of series at once. The nearest one in the sum of squares differs by multiples, at
-    least 0, of the cosines at some frequencies: a least-squares problem with such coefficients,
-    to which the frequencies are added where the spectrum is still negative. A rest of `tol` goes
-    to :math:`v_0`.
-
-    Parameters
-    ----------
-    values : (m + 1,) array
-        From lag 0 on.
-    tol : float, default=1e-10
-        Negative power to be left to :math:`v_0`, in units of its value.
-
-    Returns
-    -------
-    (m + 1,) array
-
-    Examples
-    --------
-    >>> nearest_definite([1.0, 0.8]).round(4)
-    array([1.2, 0.6])
-    """
-    v = np.asarray(values, dtype=float)
-    root = np.sqrt(np.where(np.arange(len(v)) > 0, 2.0, 1.0))
-    theta = np.linspace(0.0, np.pi, 4 * len(v) + 1)
-    current = v
-    for _ in range(20):
-        places, power = _minima(current)
-        negative = power < -tol * abs(v[0])
-        if not negative.any():
-            break
-        theta = np.union1d(theta, places[negative])
-        waves = root[:, None] * np.cos(np.multiply.outer(np.arange(len(v)), theta))
-        multipliers = optimize.nnls(waves, -root * v, maxiter=30 * len(theta))[0]
-        current = v + waves @ multipliers / root
-    current = current.copy()
-    current[0] += max(0.0, -float(_minima(current)[1].min()))
-    return current
-
-
-def _minima(v: Array) -> tuple[Array, Array]:
-    """Return where the spectrum of a sequence has its minima, and its values there."""
-    lags = np.arange(1, len(v))
-    length = fft.next_fast_len(16 * len(v), real=True)
-    samples = np.asarray(fft.hfft(np.pad(v, (0, length // 2 + 1 - len(v))), length))
-    step = 2.0 * np.pi / length
-    theta = step * np.flatnonzero(samples <= np.minimum(np.roll(samples, 1), np.roll(samples, -1)))
-    theta = theta[theta <= np.pi]
-    for _ in range(5):
-        waves = np.exp(1j * np.multiply.outer(theta, lags))
-        slope = -2.0 * waves.imag @ (lags * v[1:])
-        bend = -2.0 * waves.real @ (lags**2 * v[1:])
-        # Newton's method, between the neighbours of the sample.
-        move = np.divide(-slope, bend, out=np.zeros_like(slope), where=bend > 0.0)
-        theta = theta + np.clip(move, -step, step)
-    power = v[0] + 2.0 * np.cos(np.multiply.outer(theta, lags)) @ v[1:]
-    return np.append(theta, step * np.argmin(samples)), np.append(power, samples.min())
