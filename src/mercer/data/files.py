@@ -5,9 +5,9 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from mercer._optional import plugin
 from mercer.data.arrays import Arrays
 from mercer.data.base import Source
 from mercer.data.choice import Choice, Names
+from mercer.data.npy import opened
+from mercer.data.stamps import Stamp
 from mercer.data.streams import Chain
 from mercer.data.table import DataError, Table
 
@@ -26,7 +28,9 @@ COLUMNS = {
     "arrow": "arrow", "arrows": "arrow", "feather": "arrow", "ipc": "arrow",
 }  # fmt: skip
 ARRAYS = {"npy": "npy", "h5": "hdf5", "hdf5": "hdf5", "hdf": "hdf5", "zarr": "zarr"}
+CHUNKED = ("hdf5", "zarr")
 FORMATS = COLUMNS | ARRAYS
+STORE = (".zarray", ".zgroup", "zarr.json")
 
 
 def open(
@@ -42,6 +46,7 @@ def open(
     names: Sequence[str] | None = None,
     types: dict[str, str] | None = None,
     filesystem: Any = None,
+    missing_chunks: Literal["refuse", "fill"] = "refuse",
 ) -> Source:
     """Open files as a source of rows that is read block by block.
 
@@ -72,11 +77,18 @@ def open(
         Types of columns of a text file, in Arrow's words: ``{"zip": "string"}``.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
         Where the files are; by default this machine, or what a URI says.
+    missing_chunks : {"refuse", "fill"}, default="refuse"
+        Zarr leaves out chunks that hold nothing but the fill value, and HDF5 those that were never
+        written; a chunk that was lost looks the same. ``"refuse"`` says which one is missing;
+        ``"fill"`` reads it as the fill value.
 
     Returns
     -------
     Source
         Its files were looked at: one that is cut short, or has other columns, was refused by name.
+        What is no file, such as a pipe or a device, is refused too, since a fit reads rows again
+        and again. A file of this machine that is changed or removed before a fit has read it for
+        the last time ends the fit with its name.
 
     Examples
     --------
@@ -89,14 +101,19 @@ def open(
     >>> source.n_rows, source.feature_names
     (4, ['x', 'z'])
     """
+    if missing_chunks not in ("refuse", "fill"):
+        raise ValueError(f"missing_chunks is 'refuse' or 'fill', not {missing_chunks!r}")
     paths, filesystem = _found(path, filesystem)
     kind = _format(paths, format)
+    fill = missing_chunks == "fill"
+    if fill and kind not in CHUNKED:
+        raise TypeError(f"missing_chunks is for {' and '.join(CHUNKED)}, not for {kind}")
     if kind in ARRAYS.values():
         if features is not None or keep is not None:
             raise TypeError(f"arrays of {kind} have no names of columns; leave out features, keep")
         if len(paths) > 1 and (target is not None or weight is not None):
             raise TypeError(f"{len(paths)} arrays cannot share a target; chain sources instead")
-        sources = [_array_source(p, kind, target, weight) for p in paths]
+        sources = [_array_source(p, kind, target, weight, fill) for p in paths]
         return sources[0] if len(sources) == 1 else Chain(sources, paths)
     tables = plugin("tables")
     if kind == "csv":
@@ -106,7 +123,7 @@ def open(
         raise TypeError(f"delimiter, names and types are for text files, not for {kind}")
     else:
         how = tables.Parquet() if kind == "parquet" else tables.Ipc()
-    files = [tables.File(p, filesystem) for p in paths]
+    files = [tables.File.found(p, filesystem) for p in paths]
     source: Source = tables.Files(how, files, target, features, weight, keep, dtype)
     return source
 
@@ -124,14 +141,24 @@ def _found(path: Any, filesystem: Any) -> tuple[list[str], Any]:
     else:
         text = os.path.expanduser(text)
         file, _, _ = text.partition("::")
-        if os.path.isdir(file) and not file.rstrip("/").endswith(".zarr"):
-            everything = (str(p) for p in Path(file).rglob("*") if p.is_file())
+        if os.path.isdir(file) and not _is_store(file):
+            everything = (str(p) for p in Path(file).rglob("*") if not p.is_dir())
             found = [p for p in everything if _looks_like_data(os.path.relpath(p, file))]
         else:
-            found = [text] if os.path.exists(file) else glob.glob(text, recursive=True)
+            found = [text] if os.path.lexists(file) else glob.glob(text, recursive=True)
+        for name in found:
+            file, _, _ = name.partition("::")
+            if not (os.path.isdir(file) and _is_store(file)):
+                Stamp.of(file)
     if not found:
         raise DataError(f"there are no files {text}")
     return sorted(found), filesystem
+
+
+def _is_store(folder: str) -> bool:
+    """Return whether a folder is a Zarr store: by its name, or by what is in it."""
+    named = folder.rstrip("/").endswith(".zarr")
+    return named or any(os.path.isfile(os.path.join(folder, name)) for name in STORE)
 
 
 def _looks_like_data(path: str) -> bool:
@@ -155,39 +182,43 @@ def _format(paths: Sequence[str], given: str | None) -> str:
     if len(kinds) > 1:
         raise DataError(f"files of several formats: {', '.join(paths[:5])}; give one pattern each")
     kind = kinds.pop()
+    if _ending(paths[0]) == "npz":
+        raise DataError(
+            f"{paths[0]} is an archive of arrays; save its arrays one by one with np.save, or pass "
+            "those that np.load returns"
+        )
     if not kind:
         raise DataError(f"the format of {paths[0]} is not known by its name; say format='parquet'")
     return kind
 
 
-def _array_source(path: str, kind: str, target: Any, weight: Any) -> Source:
-    X = _array(path, kind)
+def _array_source(path: str, kind: str, target: Any, weight: Any, fill: bool) -> Source:
+    X = _array(path, kind, fill)
     fields = X.dtype.names
-    if fields:
+    if not fields:
+        target, weight = (_beside(path, kind, other, fill) for other in (target, weight))
+    try:
+        if not fields:
+            return Arrays(X, target, weight)
         table = {name: np.asarray(X[name]) for name in fields}
         chosen = Choice.make({name: table[name].dtype for name in fields}, target, weight=weight)
         block = chosen.block(lambda name: table[name], len(X), 0)
         names = list(chosen.features)
         return Arrays(block.X, block.y, block.s, None if isinstance(block.X, Table) else names)
-    beside: Callable[[Any], Any] = lambda other: _beside(path, kind, other)  # noqa: E731
-    return Arrays(X, beside(target), beside(weight))
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
 
 
-def _beside(path: str, kind: str, other: Any) -> Any:
+def _beside(path: str, kind: str, other: Any, fill: bool) -> Any:
     """Return targets or weights: an array, a file of one, or an array in the same store."""
     if not isinstance(other, str | os.PathLike):
         return other
     text = os.fspath(other)
     if kind != "npy" and _ending(text) not in ARRAYS:
         text = f"{path.partition('::')[0]}::{text}"
-    return _array(text, FORMATS.get(_ending(text), kind))
+    return _array(text, FORMATS.get(_ending(text), kind), fill)
 
 
-def _array(path: str, kind: str) -> Any:
+def _array(path: str, kind: str, fill: bool) -> Any:
     file, _, name = path.partition("::")
-    if kind == "npy":
-        try:
-            return np.load(file, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise DataError(f"{file} cannot be read as an array of NumPy: {error}") from error
-    return plugin(kind).opened(file, name)
+    return opened(file) if kind == "npy" else plugin(kind).opened(file, name, fill)

@@ -1,4 +1,4 @@
-"""Files that appear when they are complete, and arrays of NumPy written block by block."""
+"""Arrays of NumPy in files: read by rows, and written block by block, complete or not at all."""
 
 from __future__ import annotations
 
@@ -8,9 +8,102 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.data.stamps import Stamp
 from mercer.data.table import DataError
 
-__all__ = ["Npy", "Pending"]
+__all__ = ["Npy", "NpyArray", "Pending", "opened"]
+
+ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+"""What archives of arrays begin with."""
+
+
+def opened(path: str) -> Any:
+    """Return an array in a file: of numbers, to be read by rows; of words or records, in memory.
+
+    Parameters
+    ----------
+    path : str
+    """
+    stamp = Stamp.of(path)
+    try:
+        with open(path, "rb") as file:
+            start = file.read(4)
+        if start in ZIP:
+            raise DataError(
+                f"{path} is an archive of arrays (.npz), not one array; save its arrays one by one "
+                "with np.save, or pass those that np.load returns"
+            )
+        found: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+    except DataError:
+        raise
+    except Exception as error:  # a header may hold anything, so parsing it may raise anything
+        words = str(error).splitlines() or [type(error).__name__]
+        raise DataError(f"{path} cannot be read as an array of NumPy: {words[0]}") from error
+    if found.dtype.kind not in "biuf":
+        return np.array(found)
+    return NpyArray(stamp, found.shape, found.dtype, found.offset, not found.flags.c_contiguous)
+
+
+class NpyArray:
+    """An array in a file whose rows are read as they are asked for.
+
+    They are not mapped into memory: of a mapped file that is cut short by somebody else, the next
+    look at a row ends the process, with no chance of a sentence.
+
+    Parameters
+    ----------
+    stamp : Stamp
+        The file.
+    shape : tuple of int
+    dtype : dtype
+    offset : int
+        Where in the file the numbers begin.
+    columns : bool
+        Whether columns, not rows, lie one after the other.
+    """
+
+    def __init__(
+        self,
+        stamp: Stamp,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        offset: int,
+        columns: bool,
+    ) -> None:
+        self.stamp, self.shape, self.dtype = stamp, shape, dtype
+        self.offset, self.columns = offset, columns
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> Any:
+        first, last, _ = rows.indices(len(self))
+        n, others = max(last - first, 0), self.shape[1:]
+        with self.stamp.watched():
+            try:
+                with open(self.stamp.path, "rb") as file:
+                    if self.columns:
+                        parts = [
+                            self._read(file, j * len(self) + first, n)
+                            for j in range(int(np.prod(others)))
+                        ]
+                        return np.stack(parts, axis=-1).reshape((n, *others), order="F")
+                    width = int(np.prod(others))
+                    return self._read(file, first * width, n * width).reshape(n, *others)
+            except OSError as error:
+                raise DataError(f"{self.stamp.path} cannot be read: {error.strerror}") from error
+
+    def _read(self, file: Any, start: int, count: int) -> Any:
+        values = np.empty(count, dtype=self.dtype)
+        file.seek(self.offset + start * self.dtype.itemsize)
+        if file.readinto(values.view(np.uint8)) != values.nbytes:
+            raise DataError(f"{self.stamp.path} ends before its header says")
+        return values
 
 
 class Pending:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
+from mercer.data.stamps import Stamp
 from mercer.data.table import DataError
 
 __all__ = ["File", "Footer", "Format", "Parquet", "blamed"]
@@ -33,15 +34,33 @@ class File:
     path : str
     filesystem : pyarrow.fs.FileSystem, optional
         This machine's by default.
+    stamp : Stamp, optional
+        How a file of this machine looked when it was opened.
     """
 
     path: str
     filesystem: Any = None
+    stamp: Stamp | None = None
+
+    @classmethod
+    def found(cls, path: str, filesystem: Any = None) -> File:
+        """Return a file with its stamp, if it is on this machine; refuse what is no file there.
+
+        Parameters
+        ----------
+        path : str
+        filesystem : pyarrow.fs.FileSystem, optional
+        """
+        return cls(path, filesystem, Stamp.of(path) if filesystem is None else None)
 
     @property
     def local(self) -> bool:
         """Whether the file is on this machine."""
         return self.filesystem is None
+
+    def watched(self) -> AbstractContextManager[None]:
+        """Refuse a file that changed since it was opened, before and after it is read."""
+        return nullcontext() if self.stamp is None else self.stamp.watched()
 
     @contextmanager
     def open(self) -> Iterator[Any]:

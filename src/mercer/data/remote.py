@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow.fs as fs
 
+from mercer.data.table import DataError
+
 __all__ = ["found"]
 
 
@@ -47,6 +49,8 @@ def found(
         return [root_path], filesystem
     if info.type == fs.FileType.NotFound:
         return [], filesystem
+    if info.type != fs.FileType.Directory:
+        raise DataError(f"{path} is neither a file nor a folder; write its rows to a file first")
     listed = filesystem.get_file_info(fs.FileSelector(root_path, recursive=True))
     files = [item.path for item in listed if item.type == fs.FileType.File]
     if star:

@@ -75,7 +75,7 @@ class Piece(Source):
         for block in rechunked(self.read(rows), rows):
             yield block._replace(start=block.start + offset)
             n = block.start + block.n
-        self.n_rows = n
+        self.counted(n)
 
     def read(self, rows: int) -> Iterator[Block]:
         """Yield the rows as the file gives them, at most `rows` of them at once.
@@ -86,8 +86,22 @@ class Piece(Source):
         """
         names = [name for name in self.choice.needed if name not in self.constants]
         words = {name for name, kind in kinds(self.schema).items() if kind == OBJECT}
-        for batch in self.format.batches(self.file, self.schema, names, self.groups, rows):
-            yield self.choice.block(partial(self._column, batch, words), batch.num_rows, 0)
+        with self.file.watched():
+            for batch in self.format.batches(self.file, self.schema, names, self.groups, rows):
+                yield self.choice.block(partial(self._column, batch, words), batch.num_rows, 0)
+
+    def counted(self, n: int) -> None:
+        """Take down the number of rows, and refuse another than the file promised, or had before.
+
+        Parameters
+        ----------
+        n : int
+        """
+        if self.n_rows not in (None, n):
+            raise DataError(
+                f"{self.file.path} gave {n} rows where {self.n_rows} were promised: it is damaged"
+            )
+        self.n_rows = n
 
     def _column(self, batch: Any, words: set[str], name: str) -> NDArray[Any]:
         if name in self.constants:
@@ -167,7 +181,10 @@ class Files(Chain):
         schemas = [footers[k].schema for k in different]
         self.kinds = _merged(schemas, [paths[k] for k in different], only) | fixed
         read = {keys[k]: _settled(footers[k].schema, self.kinds) for k in different}
-        choice = Choice.make(self.kinds, target, features, weight, keep, dtype)
+        try:
+            choice = Choice.make(self.kinds, target, features, weight, keep, dtype)
+        except DataError as error:
+            raise DataError(f"{paths[0]}: {error}") from error
         pieces: list[Piece] = []
         self.groups = [footer.groups for footer in footers]
         self._pages: dict[str, int] = {}
@@ -195,7 +212,7 @@ class Files(Chain):
             for block in piece.read(rows):
                 yield block
                 n += block.n
-            piece.n_rows = n
+            piece.counted(n)
 
     def pieces(self, rows: int = PIECE_ROWS) -> list[Piece]:
         """Return sources that make up this one and can be read apart, on other machines.
@@ -256,7 +273,7 @@ def arrow_source(X: Any, y: Any = None, s: Any = None) -> Source:
         and {*X.schema.names} <= _parquet_names(X)
     ):
         system = None if isinstance(X.filesystem, fs.LocalFileSystem) else X.filesystem
-        files = [File(path, system) for path in X.files]
+        files = [File.found(path, system) for path in X.files]
         return Files(Parquet(), files, y, None, s)
     return as_source(X, y, s)
 
@@ -289,7 +306,12 @@ def _kind_of(values: Iterable[Any]) -> np.dtype[Any]:
 
 def _merged(schemas: Sequence[Any], paths: Sequence[str], only: set[str] | None) -> dict[str, Any]:
     """Return what columns hold in all files, or a sentence about one that is not in all of them."""
-    found = [kinds(schema) for schema in schemas]
+    found = []
+    for path, schema in zip(paths, schemas, strict=True):
+        try:
+            found.append(kinds(schema))
+        except ValueError as error:
+            raise DataError(f"{path}: {error}") from error
     first, result = found[0], {}
     wanted = {name for name in first if only is None or name in only}
     for path, other in zip(paths, found, strict=True):
