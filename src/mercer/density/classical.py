@@ -14,6 +14,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._fitting import AllOrNothing
+
 __all__ = ["EmpiricalCDF", "GaussianDensity", "HistogramDensity", "ParzenWindow"]
 
 Array: TypeAlias = NDArray[np.float64]
@@ -22,7 +24,7 @@ Array: TypeAlias = NDArray[np.float64]
 BLOCK = 4_000_000
 
 
-class Sampled(BaseEstimator):  # type: ignore[misc]
+class Sampled(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     """What estimated distributions have in common: samples are rows."""
 
     def _checked(self, X: Any, reset: bool = False) -> Array:

@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
 )
 
 from mercer import gram as grams
+from mercer._fitting import AllOrNothing
 from mercer.gram.base import Gram
 from mercer.kernels._pairwise import scale_features, take
 from mercer.kernels._products import products
@@ -61,7 +62,7 @@ def dense(values: Any) -> Any:
     return values.toarray() if hasattr(values, "toarray") else values
 
 
-class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
+class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     """A function ``sum_i a_i k(x, x_i)`` of new points, whichever way the kernel was given."""
 
     _several: ClassVar[bool] = False

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.data.sampling import Sample
 from mercer.estimators._expansion import Array
-from mercer.estimators.base import EarlyStop, KernelMachine, all_or_nothing
+from mercer.estimators.base import EarlyStop, KernelMachine
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import NAMES
@@ -156,7 +156,6 @@ class ShapedMachine(KernelMachine):
             )
         return validate_data(self, X, y, reset=reset, dtype=np.float64, order="C")
 
-    @all_or_nothing
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -15,6 +15,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._fitting import AllOrNothing
 from mercer.estimators._components import (
     Term,
     functions_of,
@@ -90,7 +91,7 @@ class VariationPath:
     chosen: float
 
 
-class VariationMachine(BaseEstimator, ABC):  # type: ignore[misc]
+class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     """What both machines share: components, a path, a choice and a refit."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

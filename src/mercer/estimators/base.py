@@ -7,7 +7,6 @@ solution a function of new points. Nothing here depends on which loss it is.
 
 from __future__ import annotations
 
-import functools
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -24,7 +23,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators._auto import choose_kernel, guess, stretched
-from mercer.estimators._expansion import Array, Function
+from mercer.estimators._expansion import Array
 from mercer.estimators._progress import watched
 from mercer.estimators._reduced import Reducible
 from mercer.gram.base import Gram
@@ -58,23 +57,6 @@ HARD = 1e10
 
 class EarlyStop(ConvergenceWarning, SklearnWarning):  # type: ignore[misc]
     """A fit stopped before its tolerance: caught as this library's warning or as scikit-learn's."""
-
-
-def all_or_nothing(fit: Function) -> Function:
-    """Leave a machine exactly as it was if its fit fails or is interrupted."""
-
-    @functools.wraps(fit)
-    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = dict(vars(self))
-        try:
-            return fit(self, *args, **kwargs)
-        except BaseException:
-            vars(self).update(before)
-            for name in vars(self).keys() - before.keys():
-                delattr(self, name)
-            raise
-
-    return guarded
 
 
 class KernelMachine(CallbackSupportMixin, Reducible):  # type: ignore[misc]
@@ -202,7 +184,6 @@ class KernelMachine(CallbackSupportMixin, Reducible):  # type: ignore[misc]
 
     # Fitting -------------------------------------------------------------------------------------
 
-    @all_or_nothing
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._fitting import AllOrNothing
 from mercer.estimators.ls_svm import LSSVR
 
 __all__ = ["Backtest", "Forecaster"]
@@ -60,7 +61,7 @@ class Backtest:
         return sizes[rank - 1] if rank <= len(sizes) else np.full(sizes.shape[1], np.inf)
 
 
-class Forecaster(BaseEstimator):  # type: ignore[misc]
+class Forecaster(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""A machine that continues a series.
 
     .. math:: \hat y_t = f(u_t,\; y_{t-h-d_1}, \dots, y_{t-h-d_q})

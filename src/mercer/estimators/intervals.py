@@ -20,9 +20,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from mercer._fitting import AllOrNothing
 from mercer.estimators._expansion import Array
 from mercer.estimators.band import QuantileBand
-from mercer.estimators.base import all_or_nothing
 from mercer.estimators.conformal import (
     Aside,
     LeftOut,
@@ -54,7 +54,7 @@ PROVEN = 3.0
 FOLDS = 5
 
 
-class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""Intervals that contain the next observation with a probability, around any machine.
 
     Errors of machines that did not see a sample say how large the next error may be, whatever its
@@ -195,7 +195,6 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
     # Fitting --------------------------------------------------------------------------------------
 
-    @all_or_nothing
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machine, and machines that did not see some samples.

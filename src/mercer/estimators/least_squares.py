@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._fitting import AllOrNothing
 from mercer.estimators._at_once import refuse_blocks
 from mercer.estimators._expansion import Array
 from mercer.regularizers.errors import ErrorModel, Independent
@@ -32,7 +33,7 @@ class Wald(NamedTuple):
     """Degrees of freedom: of the statements and of the errors."""
 
 
-class GeneralizedLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class GeneralizedLeastSquares(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""Fit a trend under errors that hang together, with standard errors and tests.
 
     .. math:: \min_b (y - Bb)' C^{-1} (y - Bb), \qquad

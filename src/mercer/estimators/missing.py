@@ -19,10 +19,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from mercer._fitting import AllOrNothing
 from mercer.estimators._at_once import refuse_blocks
 from mercer.estimators._expansion import Array
 from mercer.estimators._gaps import WHOLE, Components, groups
-from mercer.estimators.base import HARD, EarlyStop, all_or_nothing
+from mercer.estimators.base import HARD, EarlyStop
 from mercer.estimators.missing_risks import STRATEGIES, GapStrategy, Reading, named
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -41,7 +42,7 @@ class BreakdownWarning(UserWarning):
     """So many cells are missing that the worst case leaves nothing but a constant."""
 
 
-class MissingInputs(BaseEstimator, ABC):  # type: ignore[misc]
+class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     """A sum of functions of columns that is fitted to, and evaluated at, rows with gaps."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -83,7 +84,6 @@ class MissingInputs(BaseEstimator, ABC):  # type: ignore[misc]
     def _loss(self) -> Loss:
         """Return the loss."""
 
-    @all_or_nothing
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machine to a sample.

@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._fitting import AllOrNothing
 from mercer.estimators.ls_svm import LSSVR
 
 __all__ = ["CompetingMachines"]
@@ -30,7 +31,7 @@ Array = NDArray[np.float64]
 LEAST = 1e-6
 
 
-class CompetingMachines(BaseEstimator):  # type: ignore[misc]
+class CompetingMachines(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     """Machines that divide the samples of a series among themselves by regime.
 
     Parameters

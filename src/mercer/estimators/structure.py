@@ -21,7 +21,6 @@ from mercer.estimators._variation_machine import (
     VariationPath,
 )
 from mercer.estimators.additive import AdditiveClassifier, AdditiveRegressor
-from mercer.estimators.base import all_or_nothing
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.regularizers.null_space import NullSpace
@@ -180,7 +179,6 @@ class VariationRegressor(RegressorMixin, VariationMachine):  # type: ignore[misc
             tune="weights" if self.refit == "tuned" else None,
         )
 
-    @all_or_nothing
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Find the components and fit them.
@@ -335,7 +333,6 @@ class VariationClassifier(ClassifierMixin, VariationMachine):  # type: ignore[mi
     def _stratified(self, Y: Array) -> Any:
         return np.argmax(Y, axis=1) if Y.shape[1] > 1 else (Y[:, 0] > 0).astype(int)
 
-    @all_or_nothing
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Find the components and fit them.

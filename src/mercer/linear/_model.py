@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from mercer._fitting import AllOrNothing
+
 __all__ = ["Array", "Centred", "LinearModel", "Optimum", "centre"]
 
 Array = NDArray[np.float64]
@@ -91,7 +93,7 @@ def centre(X: Array, y: Array, fit_intercept: bool, weights: Array | None = None
     return Centred(X, y, mean_x, mean_y)
 
 
-class LinearModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class LinearModel(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     """A fit that ends in ``coef_`` and ``intercept_``."""
 
     _several: ClassVar[bool] = False

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from mercer._fitting import AllOrNothing
 from mercer.linear._model import Array
 
 __all__ = ["MarginBoost", "boosting_bound"]
@@ -52,7 +53,7 @@ def boosting_bound(errors: ArrayLike, rho: ArrayLike) -> Any:
     return float(bound) if bound.ndim == 0 else bound
 
 
-class MarginBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MarginBoost(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""AdaBoost for two classes, with the margins of what it combines.
 
     .. math:: f(x) = \frac{\sum_t a_t g_t(x)}{\sum_t a_t} \in [-1, 1], \qquad

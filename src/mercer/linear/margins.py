@@ -15,6 +15,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from mercer._fitting import AllOrNothing
 from mercer.linear._model import Array, Optimum
 from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.programs import Block, Program
@@ -53,7 +54,7 @@ class FeatureShare:
         return self.weight != 0.0
 
 
-class LpMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LpMarginSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""A linear classifier whose margin is large in the norm that suits the inputs.
 
     .. math:: \min_{w, b} \|w\|_p + C \sum_i s_i \max(0,\, 1 - y_i (w'x_i + b))

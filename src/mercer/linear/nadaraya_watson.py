@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from mercer._fitting import AllOrNothing
 from mercer.kernels import Gaussian, Kernel
 from mercer.linear._model import Array
 
@@ -24,7 +25,7 @@ GRID = 40
 TOL = 1e-6
 
 
-class NadarayaWatson(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class NadarayaWatson(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""Predict the average of the targets around a point.
 
     .. math:: \hat f(x) = \frac{\sum_i s_i\, k(x, x_i)\, y_i}{\sum_i s_i\, k(x, x_i)}

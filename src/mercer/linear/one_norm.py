@@ -12,13 +12,14 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from mercer._fitting import AllOrNothing
 from mercer.linear._model import Array, Optimum
 from mercer.linear._programs import linear_program
 
 __all__ = ["OneNormSVC"]
 
 
-class OneNormSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OneNormSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""A linear classifier with a large margin and few inputs.
 
     .. math:: \min_{w, b} \|w\|_1 + C \sum_i s_i \max(0,\, 1 - y_i (w'x_i + b))

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._fitting import AllOrNothing
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import resolve
 from mercer.linear._model import Array
@@ -53,7 +54,7 @@ def mistake_bound(margin: float, offset: float, radius: float) -> float:
     return (1.0 + offset**2) * (radius**2 + 1.0) / margin**2
 
 
-class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelPerceptron(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""Correct a sum of kernels at every mistake, until there is none.
 
     .. math:: f(x) = \eta \sum_i n_i y_i \bigl(k(x_i, x) + 1\bigr), \qquad

@@ -25,12 +25,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._fitting import AllOrNothing
+
 __all__ = ["RBFNetwork"]
 
 Array = NDArray[np.float64]
 
 
-class RBFNetwork(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class RBFNetwork(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     """Radial functions at clustered centres, then all parameters trained together.
 
     Centres begin at clusters of the sample, widths at the distance of the nearest other centre,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._fitting import AllOrNothing
 from mercer.data import Block, Source, Table, as_source, is_source
 from mercer.data.arrays import Arrays
 from mercer.data.progress import Bar
@@ -48,7 +49,7 @@ class Apply:
         return block._replace(X=getattr(self.transformer, self.method)(X))
 
 
-class Streamed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     """A transformer that is fitted in passes over blocks, wherever they are.
 
     It takes what scikit-learn's transformers take, and sources (`mercer.data.open`, Dask

@@ -10,7 +10,6 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.estimators._expansion import Array, Function
-from mercer.estimators.base import all_or_nothing
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
@@ -152,7 +151,6 @@ class AdditiveRegularization(Found):
         self.gamma = gamma
         self.coef0 = coef0
 
-    @all_or_nothing
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Fit constants and machine.

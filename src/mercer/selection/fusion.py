@@ -12,7 +12,6 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from mercer.estimators._expansion import Array, Function
-from mercer.estimators.base import all_or_nothing
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.regularizers.null_space import Constant, NullSpace
@@ -162,7 +161,6 @@ class FusedLSSVR(Found):
         self.gamma = gamma
         self.coef0 = coef0
 
-    @all_or_nothing
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None

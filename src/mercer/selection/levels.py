@@ -25,6 +25,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._fitting import AllOrNothing
 from mercer.losses.base import Array
 from mercer.problems.risk import RegularizedRisk
 from mercer.problems.sparse import SparseRisk
@@ -111,7 +112,7 @@ class Curve:
         return self.measure(float(np.sqrt(low.C * high.C)), mixed)
 
 
-class FixedComplexity(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""A machine of given complexity, or of given risk, instead of given C.
 
     .. math::

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._fitting import AllOrNothing
 from mercer.estimators._expansion import Function
 from mercer.estimators.base import KernelMachine
 from mercer.estimators.ls_svc import LSSVC
@@ -49,7 +50,7 @@ def _machine_has(name: str) -> Function:
     return check
 
 
-class SelfTuned(BaseEstimator, ABC):  # type: ignore[misc]
+class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     """A machine behind :func:`tune`: declare which."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

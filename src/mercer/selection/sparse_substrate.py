@@ -14,8 +14,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
+from mercer._fitting import AllOrNothing
 from mercer.estimators._expansion import Array, Function
-from mercer.estimators.base import all_or_nothing
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
@@ -155,7 +155,6 @@ class SparseSubstrate(Found):
         self.gamma = gamma
         self.coef0 = coef0
 
-    @all_or_nothing
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose the penalty and fit the machine.
@@ -281,7 +280,7 @@ def _coherence(K: Array, B: Array, s: Array) -> float:
     return float(min(1.0, np.max(np.abs(unit.T @ unit - np.eye(int(some.sum()))))))
 
 
-class SparseSubstrateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""Classify by the sign of a function of few kernels.
 
     .. math:: \min_{a, b} \sum_i s_i\, l(y_i, f_i) + \zeta \|a\|_1, \qquad f = Ka + Bb, \qquad

@@ -11,7 +11,6 @@ from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.estimators._expansion import Array, Function
-from mercer.estimators.base import all_or_nothing
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.regularizers.null_space import Constant, NullSpace
@@ -159,7 +158,6 @@ class StableLSSVR(Found):
         self.gamma = gamma
         self.coef0 = coef0
 
-    @all_or_nothing
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Fit the machine.

@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._fitting import AllOrNothing
 from mercer._params import same
 from mercer._threads import usable_cores
 from mercer.data.arrays import Arrays
@@ -117,7 +118,7 @@ class _Group:
         )
 
 
-class StreamedSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""Search a grid of settings by passes over the rows that all settings share.
 
     Rows are held out by what they hold, so that the choice does not depend on their order, on files

@@ -25,6 +25,8 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._fitting import AllOrNothing
+
 __all__ = ["PurityCurve", "ThresholdSelector", "purity_curve"]
 
 Array = NDArray[np.float64]
@@ -130,7 +132,7 @@ def _shares(
     return shares
 
 
-class ThresholdSelector(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     """Accept a class above a threshold that keeps a given part of it; reject everything else.
 
     The threshold is chosen on a part of the sample that the classifier does not see.

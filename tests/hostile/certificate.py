@@ -1,0 +1,173 @@
+r"""The certificate of a fitted machine computed again, in plain NumPy and double precision.
+
+From the kernel, the coefficients and the intercepts that a machine shows: the primal value
+:math:`\tfrac12 a'Ka + \sum_i c_i l(y_i, f_i)`, the dual value
+:math:`-\tfrac12 a'Ka - \sum_i c_i l^*(y_i, -a_i/c_i)`, and their difference, summed sample by
+sample. The losses are written out here, so that nothing is shared with the library but the kernel.
+
+Two ways to add up the same numbers differ by their rounding: the allowance is :data:`ROUNDING` per
+sample times the sum of the magnitudes of all terms, 45 times the unit roundoff of a product.
+"""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+from sklearn.utils import check_array
+
+from mercer.regularizers import Constant
+from mercer.solvers import Solution
+
+HARD = 1e10  # what C = inf stands for
+ROUNDING = 1e-14
+
+# Loss and conjugate of r = y - f, or of f with labels plus and minus one; the conjugates, of the
+# slope u = a / c, are those on their domains.
+RESIDUAL = {
+    "SVR": lambda m: (
+        lambda r: np.maximum(np.abs(r) - m.epsilon_, 0.0),
+        lambda u: m.epsilon_ * np.abs(u),
+    ),
+    "LSSVR": lambda m: (lambda r: 0.5 * r**2, lambda u: 0.5 * u**2),
+    "HuberSVR": lambda m: (
+        lambda r: np.where(
+            np.abs(r) <= m.delta, 0.5 * r**2, m.delta * np.abs(r) - 0.5 * m.delta**2
+        ),
+        lambda u: 0.5 * u**2,
+    ),
+    "QuantileSVR": lambda m: (
+        lambda r: np.maximum(m.quantile * r, (m.quantile - 1.0) * r),
+        lambda u: np.zeros_like(u),
+    ),
+}
+# Of the margin t = y f; the conjugate of the slope -u, u = y a / c in [0, 1] or above zero.
+MARGIN = {
+    "SVC": (lambda t: np.maximum(1.0 - t, 0.0), lambda u: -u),
+    "LSSVC": (lambda t: 0.5 * (1.0 - t) ** 2, lambda u: 0.5 * u**2 - u),
+    "KernelClassifier": (
+        lambda t: 0.5 * np.maximum(1.0 - t, 0.0) ** 2,
+        lambda u: 0.5 * u**2 - u,
+    ),
+    "KernelLogisticRegression": (
+        lambda t: np.logaddexp(0.0, -t),
+        lambda u: xlogy(u, u) + xlogy(1.0 - u, 1.0 - u),
+    ),
+}
+RESIDUAL["KernelRegressor"] = RESIDUAL["LSSVR"]
+CERTIFIED = {*RESIDUAL, *MARGIN}
+
+
+def recompute(machine: Any, case: Any) -> str:
+    """Return what is wrong with the certificate of a machine, nothing if it holds."""
+    solution = getattr(machine, "solution_", None)
+    if not isinstance(solution, Solution):
+        return ""
+    if solution.converged and not np.isfinite([solution.objective, solution.gap]).all():
+        return f"converged with objective {solution.objective} and gap {solution.gap}"
+    if not applies(machine, case):
+        return ""
+    X = check_array(case.X, dtype=np.float64, accept_sparse=False) if dense(case.X) else case.X
+    X = X.toarray().astype(np.float64) if hasattr(X, "toarray") else X
+    K = machine.kernel_(X)
+    y = np.asarray(case.y)
+    s = np.ones(len(y)) if case.weights is None else np.maximum(np.asarray(case.weights, float), 0)
+    with np.errstate(all="ignore"):
+        parts = [certify(K, *problem) for problem in problems(machine, y, s)]
+    primal, dual, gap, magnitude = np.sum(parts, axis=0)
+    allowed = ROUNDING * len(y) * magnitude
+    if not np.isfinite(allowed):
+        return "" if not solution.converged else f"converged, but terms sum to {magnitude}"
+    claims = {
+        "objective": (solution.objective, primal, np.inf),
+        "gap": (-solution.gap, -gap, np.inf),
+        "dual": (solution.dual, dual, 0.0),
+    }
+    for name, (claimed, found, _) in claims.items():
+        # An objective may be claimed too large, a bound too small: that only weakens the promise.
+        wrong = found - claimed if name == "objective" else claimed - found
+        if not wrong <= allowed:
+            return (
+                f"{name} {abs(claimed) if name == 'gap' else claimed!r} is recomputed as "
+                f"{abs(found) if name == 'gap' else found!r}, rounding {allowed:.1e}"
+            )
+    return ""
+
+
+def applies(machine: Any, case: Any) -> bool:
+    """Answer whether the losses above are those of the machine."""
+    name = type(machine).__name__
+    if name not in CERTIFIED or getattr(machine, "approximation", None) is not None:
+        return False
+    y = np.asarray(case.y)
+    return (
+        y.ndim == 1
+        and machine.null_space_ == Constant()
+        and getattr(machine, "errors", None) is None
+        and (name in MARGIN or y.dtype.kind in "iufb")
+        and (machine.solution_.a.size and np.isfinite(machine.solution_.a).all())
+    )
+
+
+def dense(X: Any) -> bool:
+    return not hasattr(X, "toarray")
+
+
+def problems(machine: Any, y: Any, s: Any) -> Any:
+    """Yield coefficients, intercept, loss, conjugate, linear part and weights of each problem."""
+    name, C = type(machine).__name__, min(machine.C_, HARD)
+    given = machine.dual_coef_
+    given = given.toarray() if hasattr(given, "toarray") else given
+    coef = np.zeros((len(given), len(y)))
+    coef[:, machine.support_] = given
+    if name in RESIDUAL:
+        y = y.astype(float)
+        value, conjugate = RESIDUAL[name](machine)
+        f_value = lambda f, rows: value(y[rows] - f)  # noqa: E731
+        yield (
+            np.arange(len(y)), coef[0], float(machine.intercept_[0]), C * s, f_value,
+            lambda u, rows: conjugate(u) - u * y[rows],
+        )  # fmt: skip
+        return
+    value, conjugate = MARGIN[name]
+    classes = machine.classes_
+    s = s * machine.class_weight_[np.searchsorted(classes, y)]
+
+    def posed(rows: Any, sign: Any, a: Any, b: float) -> Any:
+        return (
+            rows, a, b, C * s[rows],
+            lambda f, _: value(sign * f), lambda u, _: conjugate(sign * u),
+        )  # fmt: skip
+
+    every = np.arange(len(y))
+    if len(classes) == 2:
+        yield posed(every, np.where(y == classes[1], 1.0, -1.0), coef[0], machine.intercept_[0])
+    elif name == "SVC":
+        for k, (i, j) in enumerate(combinations(range(len(classes)), 2)):
+            rows = np.flatnonzero((y == classes[i]) | (y == classes[j]))
+            first = y[rows] == classes[i]
+            a = np.where(first, coef[j - 1, rows], coef[i, rows])
+            yield posed(rows, np.where(first, 1.0, -1.0), a, machine.intercept_[k])
+    else:
+        for k, label in enumerate(classes):
+            yield posed(every, np.where(y == label, 1.0, -1.0), coef[k], machine.intercept_[k])
+
+
+def certify(K: Any, rows: Any, a: Any, b: float, c: Any, value: Any, conjugate: Any) -> Any:
+    """Return primal and dual value, gap, and the sum of the magnitudes of what was added."""
+    Ka = K[np.ix_(rows, rows)] @ a
+    f = Ka + b
+    safe = np.where(c > 0, c, 1.0)
+    loss, conj = c * value(f, rows), c * conjugate(np.where(c > 0, a / safe, 0.0), rows)
+    size = np.abs(a) @ np.abs(K[np.ix_(rows, rows)]) @ np.abs(a) + np.abs(a).sum() * abs(b)
+    quadratic = 0.5 * (a @ Ka)
+    # A slope times a rounding of f is lost in each loss; slopes are at most c, or a itself.
+    slopes = np.maximum(c, np.abs(a)) @ (np.abs(K[np.ix_(rows, rows)]) @ np.abs(a) + abs(b))
+    return np.array(
+        [
+            quadratic + loss.sum(),
+            -quadratic - conj.sum(),
+            np.maximum(loss + conj + a * f, 0.0).sum(),
+            size + slopes + np.abs(loss).sum() + np.abs(conj).sum(),
+        ]
+    )

@@ -1,0 +1,50 @@
+"""Run hostile cases by number, count how they end, and print a line for each failure.
+
+Run as ``python -m hostile.fuzz FIRST COUNT [SECONDS]`` with `tests` on the path.
+"""
+
+import sys
+import time
+from collections import Counter
+
+import numpy as np
+
+from hostile.generator import case
+from hostile.judge import Outcome, interrupted, judge
+
+EVERY = 20
+"""One case in so many is a good fit that is interrupted."""
+
+
+def run(number: int) -> tuple[str, Outcome]:
+    """Return what a case is and how it ends."""
+    drawn = case(number)
+    if number // 80 % EVERY == EVERY - 1:
+        return f"case {number}: {drawn.name}, interrupted", interrupted(
+            drawn, np.random.default_rng([15, number])
+        )
+    return str(drawn), judge(drawn)
+
+
+def main(first: int, count: int, seconds: float = np.inf) -> int:
+    counts: Counter[str] = Counter()
+    start = time.process_time()
+    for number in range(first, first + count):
+        if time.process_time() - start > seconds:
+            break
+        began = time.process_time()
+        words, outcome = run(number)
+        counts[outcome.kind] += 1
+        if outcome.failed:
+            print(f"{outcome.kind}: {words}\n    {outcome.detail}", flush=True)
+        elif time.process_time() - began > 2.0:
+            print(f"slow ({time.process_time() - began:.1f} s): {words}", flush=True)
+    total = sum(counts.values())
+    print(f"{total} cases from {first}, {time.process_time() - start:.0f} s of processor time")
+    for kind, times in counts.most_common():
+        print(f"{times:8d} {kind}")
+    return int(any(Outcome(kind).failed for kind in counts))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:])))

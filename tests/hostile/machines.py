@@ -1,0 +1,117 @@
+"""Every exported estimator, with settings that keep a fit of sixty rows short."""
+
+import inspect
+from importlib import import_module
+from typing import Any
+
+from sklearn.base import BaseEstimator, is_classifier
+
+from mercer import SVC, SVR, Nystrom, RandomFeatures
+from mercer.kernels.named import FREE, NAMES
+from mercer.regularizers import Polynomial
+from mercer.solvers import SOLVERS
+
+ROOMS = (
+    "mercer",
+    "mercer.estimators",
+    "mercer.linear",
+    "mercer.density",
+    "mercer.selection",
+    "mercer.preprocessing",
+)
+
+# Searches look at few settings, because the subject is the data and not the search.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "AdditiveRegularization": {"cv": 3},
+    "CompetingMachines": {"n_rounds": 2},
+    "FixedComplexity": {"estimator": SVR(), "max_norm": 1.0},
+    "Forecaster": {"lags": 3},
+    "FusedLSSVR": {"cv": 3},
+    "FusedRidge": {"cv": 3},
+    "HardMarginSVC": {"kernel": "rbf", "gamma": 10.0},
+    "IntervalRegressor": {"cv": 3},
+    "KernelCDF": {"lines": 2, "grid": 4},
+    "LSSVCCV": {"budget": 2},
+    "LSSVRCV": {"budget": 2},
+    "MarginBoost": {"n_estimators": 5},
+    "PlausibleLeastSquares": {"n_draws": 200},
+    "RBFNetwork": {"n_centres": 4, "max_iter": 20},
+    "SVCCV": {"budget": 2},
+    "SVRCV": {"budget": 2},
+    "ShapedClassifier": {"lines": 4},
+    "ShapedRegressor": {"lines": 4},
+    "SparseSubstrate": {"cv": 3, "n_zetas": 5},
+    "SparseSubstrateClassifier": {"cv": 3, "n_zetas": 5},
+    "StableLSSVR": {"cv": 3},
+    "StreamedSearch": {"estimator": SVR(approximation=Nystrom(5)), "param_grid": {"C": [0.1, 1.0]}},
+    "ThresholdSelector": {"estimator": SVC()},
+    "ValidatedLasso": {"cv": 3},
+    "ValidatedSelection": {"max_nodes": 50},
+    "VariationClassifier": {"cv": 3, "n_mus": 4},
+    "VariationRegressor": {"cv": 3, "n_mus": 4},
+}
+
+# Estimators of one feature.
+UNIVARIATE = {"ChiSquareDensity", "HistogramDensity", "SmoothingSpline"}
+
+# Settings at the ends of what is allowed, and beyond.
+NUMBERS = {
+    "C": [1e-300, 1e-12, 1e-3, 30.0, 1e3, 1e6, 1e12, 1e300, float("inf"), 0.0, -1.0, float("nan")],
+    "gamma": [0.0, 1e-300, 1e-8, 10.0, 1e3, 1e8, 1e300, "auto", "median", "tuned", -1.0],
+    "epsilon": [0.0, 1e-300, 1e-3, 10.0, 1e300, -1.0],
+    "nu": [0.0, 1e-10, 0.05, 0.9, 1.0],
+    "tol": [1e-8, 1e-2, 1.0],
+    "degree": [0, 1, 2, 10, 100],
+    "coef0": [-1.0, 1.0, 1e10],
+    "max_iter": [0, 1, 10],
+    "lam": [1e-300, 1e-3, 1e3, 1e300, 0.0],
+    "nugget": [1e-300, 1e-3, 1e300],
+    "quantile": [0.0, 1e-10, 0.9, 1.0],
+    "delta": [1e-300, 1e-3, 1e300],
+    "alpha": [0.0, 1e-300, 1e300],
+    "p": [1.0, 1.1, 10.0, 1e3],
+}
+KINDS = {
+    "kernel": sorted(({*FREE, *NAMES}) - {"precomputed"}),
+    "solver": sorted(SOLVERS),
+    "standardize": [True],
+    "null_space": [Polynomial(1)],
+    "approximation": [Nystrom(1), Nystrom(5), Nystrom(50), RandomFeatures(10), "auto"],
+}
+DRAWN = NUMBERS | KINDS
+
+
+def exported() -> dict[str, type[BaseEstimator]]:
+    """Return the estimators that a user can import, by name."""
+    found = {}
+    for room in ROOMS:
+        module = import_module(room)
+        for name in module.__all__:
+            value = getattr(module, name)
+            if (
+                inspect.isclass(value)
+                and issubclass(value, BaseEstimator)
+                and hasattr(value, "fit")
+            ):
+                found[name] = value
+    return dict(sorted(found.items()))
+
+
+def make(name: str) -> Any:
+    """Return an estimator with the settings of this suite."""
+    return MACHINES[name](**SETTINGS.get(name, {}))
+
+
+def kind(machine: Any) -> str:
+    """Return what the targets of an estimator are."""
+    name = type(machine).__name__
+    if name == "Forecaster":
+        return "series"
+    if name == "CensoredRegressor":
+        return "censored"
+    if is_classifier(machine) or name == "ThresholdSelector":
+        return "labels"
+    return "numbers"
+
+
+MACHINES = exported()
