@@ -55,9 +55,9 @@ class Functions:
         """Number of points."""
         return len(self.coef)
 
-    def __call__(self, X: Data, slack: float = 0.0) -> Array:
-        """Return the values at some points, (m, D), wrong by no more than `slack`."""
-        return evaluate(self.kernel, X, self.points, self.coef, slack)
+    def __call__(self, X: Data) -> Array:
+        """Return the values at some points, (m, D)."""
+        return evaluate(self.kernel, X, self.points, self.coef)
 
     def squared_norms(self) -> Array:
         """Return the squared norms of the functions, (D,)."""
@@ -122,11 +122,11 @@ def as_functions(kernel: Kernel, X: Data, coef: ArrayLike) -> Functions:
     return Functions(kernel, X, A, np.zeros(len(A), dtype=np.intp), np.ones((1, A.shape[1]), bool))
 
 
-def evaluate(kernel: Kernel, X: Data, Z: Data, coef: Array, slack: float = 0.0) -> Array:
-    """Return ``k(X, Z) coef``, from kernel values in float32 if that costs at most `slack`."""
+def evaluate(kernel: Kernel, X: Data, Z: Data, coef: Array) -> Array:
+    """Return ``k(X, Z) coef``."""
     if not count(Z):
         return np.zeros((count(X), coef.shape[1]))
-    values: Array = products(kernel, Z, X, coef, [count(Z)], slack)[0]
+    values: Array = products(kernel, Z, X, coef, [count(Z)])[0]
     return values
 
 

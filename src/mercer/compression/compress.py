@@ -255,7 +255,7 @@ class _Compressor:
 
     @property
     def _aim(self) -> float:
-        """The error less what values may be wrong by while they are looked at."""
+        """The error less what is kept back of it for rounding."""
         return float(self.error) - 2.0 * self.slack
 
     def _greedy(self) -> _Found:
@@ -367,7 +367,7 @@ class _Compressor:
 
     def _worst(self, terms: Terms, shared: Shared) -> Worst:
         if self.source is None:
-            return worst_of(self.f, terms, self.points, shared.size, shared.slack)
+            return worst_of(self.f, terms, self.points, shared.size)
         return worst_points(shared, terms, self.source, **self.how_to_read)
 
     def _fit_null_space(self, machine: Any, terms: Terms) -> None:

@@ -27,7 +27,7 @@ BATCH = 1024
 """Points that violate the error most which a pass over a source brings home."""
 
 SLACK = 1e-3
-"""Part of the error that values may be wrong by while points are looked for."""
+"""Part of the error that is kept back while points are looked for, for rounding."""
 
 STEPS = ("exact", "fixed")
 
@@ -198,7 +198,7 @@ class Shared(NamedTuple):
     """Number of rows that are brought home."""
 
     slack: float = 0.0
-    """What values may be wrong by."""
+    """What is kept back of the error, so that no row is looked at again for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,9 +231,7 @@ class Worst:
         )
 
 
-def worst_of(
-    f: Functions, terms: Terms, X: Data, size: int = 1, slack: float = 0.0, start: int = 0
-) -> Worst:
+def worst_of(f: Functions, terms: Terms, X: Data, size: int = 1, start: int = 0) -> Worst:
     """Return where among some points functions differ most from terms.
 
     Parameters
@@ -243,12 +241,10 @@ def worst_of(
     X : m points
     size : int, default=1
         Number of points that are returned.
-    slack : float, default=0.0
-        What values may be wrong by.
     start : int, default=0
         Number of the first of them.
     """
-    rest = f(X, slack) - evaluate(f.kernel, X, terms.points, terms.coef, slack)
+    rest = f(X) - evaluate(f.kernel, X, terms.points, terms.coef)
     values = np.max(np.abs(rest), axis=1, initial=0.0)
     order = np.lexsort((np.arange(len(values)), -values))[:size]
     diag = float(np.max(f.kernel.diag(X), initial=0.0))
@@ -266,8 +262,8 @@ def as_rows(f: Functions, X: Any) -> Any:
 
 def _look(block: Block, shared: Shared, state: Terms) -> Worst:
     """Return the worst rows of a block: the work of a pass."""
-    f, size, slack = shared
-    return worst_of(f, state, as_rows(f, block.X), size, slack, block.start)
+    f = shared.functions
+    return worst_of(f, state, as_rows(f, block.X), shared.size, block.start)
 
 
 def worst_points(shared: Shared, terms: Terms, source: Source, **how: Any) -> Worst:

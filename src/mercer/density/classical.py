@@ -315,7 +315,13 @@ class GaussianDensity(Distribution):
 
     def cdf(self, X: Any) -> Array:
         """Evaluate the distribution function, (n,)."""
-        return np.atleast_1d(self._law.cdf(self._checked(X)))
+        law, values = self._law, []
+        for row in self._checked(X):
+            # From three features on SciPy integrates with random shifts: the same for every row, or
+            # the value of a row would depend on the rows before it.
+            law.random_state = 0
+            values.append(float(law.cdf(row)))
+        return np.asarray(values, dtype=np.float64)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw new points, (n_samples, n_features)."""

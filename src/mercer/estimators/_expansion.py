@@ -31,7 +31,6 @@ from mercer.kernels.named import resolve
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.stretched import Stretched
 from mercer.regularizers.null_space import NullSpace, complete
-from mercer.solvers.base import CHECK
 
 __all__ = ["BLOCK", "Array", "Expansion", "Function", "IndefiniteKernel", "dense"]
 
@@ -235,9 +234,8 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
 
         ``n_support`` counts the support vectors of each class, which lie class by class, and
         ``coef`` (n_support_total, q) holds what each of them weighs in q functions. Returns
-        (n_classes, n, q). Large problems are evaluated in float32, if on a sample of the points
-        this changes no value by more than a quarter of the tolerance of the fit. ``kernel`` is that
-        of the machine, unless one of its terms is wanted.
+        (n_classes, n, q), in float64: a row has the same values alone and in any batch. ``kernel``
+        is that of the machine, unless one of its terms is wanted.
         """
         coef, ends = np.asarray(dense(coef), dtype=np.float64), np.cumsum(n_support).tolist()
         if self._functions is not None:
@@ -249,7 +247,7 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         if self._X_fit is not None:
             X = self._kernel_matrix(X, self._X_fit)
         Z = self.support_ if kernel.precomputed else self.support_vectors_
-        return products(kernel, Z, X, coef, ends, CHECK * self._tol_fit)
+        return products(kernel, Z, X, coef, ends)
 
     def _by_map(self, X: Any, coef: Array) -> Array:
         """Evaluate a machine that is no expansion of its kernel, some rows at a time."""

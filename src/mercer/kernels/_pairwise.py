@@ -21,10 +21,10 @@ CHUNK_BYTES = 2**17
 BLOCK_BYTES = 2**24
 """Bound on any temporary matrix besides the result itself."""
 
-FLOAT32_ERROR, FLOAT64_ERROR = 2e-5, 1e-9
+FLOAT32_ERROR, FLOAT64_ERROR = 2e-5, 1e-12
 """Rounding errors of squared distances, in units of the length scale, that are worth more work."""
 
-DIGITS = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
+DIGITS = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 """Relative errors of squared distances beyond which they are computed again."""
 
 
@@ -226,7 +226,8 @@ def squared_distances(
     The points are in units of the length scale, so the absolute error of this formula,
     about :math:`\epsilon (|x|^2 + |z|^2)`, is the relative error of a kernel value. Where that
     is too much, float32 is multiplied in float64, and pairs that lie so near to each
-    other that the subtraction cancels are computed again from :math:`x - z`.
+    other that the subtraction cancels are computed again from :math:`x - z`. In float64 that is
+    decided pair by pair, so that a distance does not depend on what other points there are.
 
     Parameters
     ----------
@@ -252,7 +253,11 @@ def squared_distances(
         return out
     out = dot(X.matrix, Z.matrix)
     again = exact_near or (X.dtype == np.float64 and error > FLOAT64_ERROR)
-    near = error / DIGITS[X.dtype]
+    # The error of a pair, relative to what it may be of the distance: near pairs are below. Where
+    # only absolute errors count, pairs of two points whose sum makes none are not near.
+    digits = DIGITS[X.dtype]
+    share = 4.0 * float(np.finfo(X.dtype).eps) / digits
+    least = 0.0 if exact_near else FLOAT64_ERROR / digits
     for rows in chunks(out):
         block = out[rows]
         block *= -2.0
@@ -260,14 +265,19 @@ def squared_distances(
         block += zz
         np.maximum(block, 0.0, out=block)
         if again:
-            _recompute(block, X.matrix[rows], Z.matrix, near)
+            _recompute(block, X.matrix[rows], Z.matrix, share * xx[rows], share * zz, least)
         if finish is not None:
             finish(block)
     return out
 
 
-def _recompute(block: Array, X: Data, Z: Data, near: float) -> None:
-    mask = block <= near
+def _recompute(block: Array, X: Data, Z: Data, of_x: Array, of_z: Array, least: float) -> None:
+    """Compute squared distances up to ``of_x + of_z`` again, where that is above `least`."""
+    # A first look with the largest bound of all is cheap, and mostly the last.
+    if not (block <= of_x.max(initial=0.0) + of_z.max(initial=0.0)).any():
+        return
+    near = of_x[:, None] + of_z
+    mask = (block <= near) & (near >= least)
     if not is_sparse(X) and not is_sparse(Z) and 10 * np.count_nonzero(mask) > mask.size:
         np.copyto(block, cdist(X, Z, "sqeuclidean"), where=mask, casting="same_kind")
         return

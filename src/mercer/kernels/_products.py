@@ -9,34 +9,29 @@ import numpy as np
 
 from mercer._threads import map_blocks
 from mercer.kernels._neighbours import Neighbours, worthwhile
-from mercer.kernels._pairwise import Array, Data, as_single, count, take
-from mercer.kernels._single import Either, pieces
+from mercer.kernels._pairwise import Array, Data, count, is_sparse, take
+from mercer.kernels._single import Either, Tiles, pieces
 from mercer.kernels.base import Evaluator, Kernel
 
 BLOCK_BYTES = 2**24
 """Kernel values in float64 that are evaluated at once."""
 
 WORTH = 2**20
-"""Number of kernel values from which float32, or a search for neighbours, is worth the check."""
-
-SAMPLE = 32
-"""Points that are evaluated in both precisions."""
+"""Number of kernel values from which a search for neighbours is worth its tree."""
 
 DENSE_BYTES = 2.0**28
-"""Largest size of sparse points on the right that are made dense."""
+"""Largest size of sparse points on the right that are made dense, for many points on the left."""
 
 
-def products(
-    kernel: Kernel, Z: Data, X: Data, coef: Array, ends: Sequence[int], error: float
-) -> Array:
+def products(kernel: Kernel, Z: Data, X: Data, coef: Array, ends: Sequence[int]) -> Array:
     r"""Return the products of a kernel matrix, run by run of its columns, with coefficients.
 
     .. math:: P_g = K(X, Z_g) A_g
 
-    Many kernel values of a kernel that has tiles are computed in float32, if that is
-    precise enough: `SAMPLE` points evenly spread over X are evaluated in float64 too, and all of
-    them must agree. Of a kernel with compact support only neighbours are evaluated, if they are
-    few.
+    All in float64, and a row of the result depends on its own point only: every decision about
+    a pair of points reads these two and Z, never the other points of X. What is left is the order
+    of sums inside BLAS, which may differ with the number of rows. Of a kernel with compact support
+    only neighbours are evaluated, if they are few.
 
     Parameters
     ----------
@@ -48,18 +43,22 @@ def products(
         The matrices A, one below the other.
     ends : sequence of int
         Where each run ends.
-    error : float
-        Largest difference of a product that float32 may make.
 
     Returns
     -------
     (number of runs, n, q) array of float64
 
+    Notes
+    -----
+    Two batches give a point values that differ by at most 1e-12 of
+    :math:`\sum_i |a_i| \sqrt{k(x, x) k(z_i, z_i)}`, the largest value that coefficients of this
+    size can make (Cauchy and Schwarz), which is how large terms that cancel may have been.
+
     Examples
     --------
     >>> from mercer.kernels import Linear
     >>> X = np.array([[1.0], [2.0]])
-    >>> products(Linear(), X, X, np.array([[1.0], [10.0]]), [1, 2], 0.0)[:, :, 0]
+    >>> products(Linear(), X, X, np.array([[1.0], [10.0]]), [1, 2])[:, :, 0]
     array([[ 1.,  2.],
            [20., 40.]])
     """
@@ -67,27 +66,49 @@ def products(
     near = worthwhile(kernel, Z, X) if n * m >= WORTH else None
     if near is not None:
         return _by_neighbours(kernel, near, Z, X, coef, ends)
+    if _numbers(Z) and not is_sparse(Z):
+        Z = Z.astype(np.float64, copy=False)
     evaluate = kernel.against(Z)
+    tiles = _tiles(evaluate, Z, X)
+    if tiles is not None:
+
+        def by_tiles(x: Data) -> Array:
+            return tiles.products(_double(x), coef, ends)
+
+        return _in_blocks(by_tiles, X, tiles.height, len(ends), coef.shape[1], True)
 
     def by_values(x: Data) -> Array:
         return _by_values(evaluate, x, coef, ends)
 
-    if n * m >= WORTH and n >= 16 * SAMPLE and isinstance(evaluate, Either):
-        origin = kernel.origin(Z)
-        fast = kernel.against(as_single(Z, DENSE_BYTES, origin))
-        tiles = fast.tiles if isinstance(fast, Either) else None
-        if tiles is not None:
-
-            def by_tiles(x: Data) -> Array:
-                return tiles.products(as_single(x, np.inf, origin), coef, ends)
-
-            few = take(X, np.linspace(0, n - 1, SAMPLE).astype(np.intp))
-            if np.abs(by_tiles(few) - by_values(few)).max() <= error:
-                return _in_blocks(by_tiles, X, tiles.height, len(ends), coef.shape[1], True)
     # Functions of the user, in a kernel of whatever kind, may not bear several threads.
     threads = isinstance(evaluate, Either)
     step = max(1, BLOCK_BYTES // max(1, 8 * m))
     return _in_blocks(by_values, X, step, len(ends), coef.shape[1], threads)
+
+
+def _numbers(X: Data) -> bool:
+    """Whether points are rows of floats, dense or sparse."""
+    return getattr(X, "ndim", 0) == 2 and X.dtype in (np.float32, np.float64)
+
+
+def _double(X: Data) -> Array:
+    """Return points as rows of a dense float64 array."""
+    dense = X.toarray() if is_sparse(X) else X
+    return np.ascontiguousarray(dense, dtype=np.float64)
+
+
+def _tiles(evaluate: Evaluator, Z: Data, X: Data) -> Tiles | None:
+    """Return the kernel's tiles in float64, if it has any and all points are or become dense."""
+    if not (isinstance(evaluate, Either) and count(Z) and _numbers(Z) and _numbers(X)):
+        return None
+    if Z.shape[1] != X.shape[1]:
+        return None
+    if is_sparse(Z):
+        few = count(X) * count(Z) < WORTH
+        if few or 8.0 * Z.shape[0] * Z.shape[1] > DENSE_BYTES:
+            return None
+        return evaluate.prepare(_double(Z))
+    return None if is_sparse(X) else evaluate.prepare(Z)
 
 
 def _by_neighbours(

@@ -10,6 +10,7 @@ from numba import njit
 __all__ = [
     "LOWEST",
     "LOWEST_DOUBLE",
+    "RUN",
     "add_rows",
     "exponents",
     "in_units",
@@ -19,10 +20,15 @@ __all__ = [
     "repair",
     "weigh",
     "weigh_both",
+    "weigh_powers",
 ]
 
 # Columns summed at once.
 COLUMNS = 2048
+
+# Columns whose products with coefficients are summed apart: the same in a tile of any width, so
+# that the sum of a row does not depend on how many rows came with it.
+RUN = 256
 
 ZERO, ONE, MINUS_HALF = np.float32(0.0), np.float32(1.0), np.float32(-0.5)
 
@@ -181,11 +187,31 @@ def weigh(K, a, f):
     """Add ``K a`` to f, in float64: the sum of many terms keeps the digits of the values."""
     n, m = K.shape
     for i in range(n):
-        row = K[i]
-        total = 0.0
-        for j in range(m):
-            total += np.float64(row[j]) * a[j]
-        f[i] += total
+        for start in range(0, m, RUN):
+            stop = min(start + RUN, m)
+            row, b = K[i, start:stop], a[start:stop]
+            total = 0.0
+            for j in range(stop - start):
+                total += np.float64(row[j]) * b[j]
+            f[i] += total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def _sum_powers(d, hz, h, a):
+    total = 0.0
+    for j in range(d.shape[0]):
+        total += _power_double((d[j] - hz[j]) - h) * a[j]
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def weigh_powers(D, hx, hz, a, f):
+    """Add ``2^(D - hx - hz) a`` to f, in float64, without writing the powers."""
+    n, m = D.shape
+    for i in range(n):
+        for start in range(0, m, RUN):
+            stop = min(start + RUN, m)
+            f[i] += _sum_powers(D[i, start:stop], hz[start:stop], hx[i], a[start:stop])
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})

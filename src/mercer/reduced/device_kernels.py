@@ -211,7 +211,11 @@ def _squared(xp: Any, P: Any, Q: Any, smooth: bool) -> Any:
         return xp.astype(s, xp.float32)
     s = xp.clip(pp[:, None] + qq[None, :] - 2.0 * (P @ Q.T), min=0.0)
     if not smooth or (not single and error > FLOAT64_ERROR):
-        near = s <= error / DIGITS[np.dtype(np.float32 if single else np.float64)]
+        digits = DIGITS[np.dtype(np.float32 if single else np.float64)]
+        bound = (4.0 * eps / digits) * (pp[:, None] + qq[None, :])
+        near = s <= bound
+        if smooth:
+            near &= bound >= FLOAT64_ERROR / digits
         i, j = xp.nonzero(near)
         if i.shape[0]:
             parts = row_slices(i.shape[0], P.shape[1], PAIRS)
