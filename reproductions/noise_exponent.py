@@ -8,7 +8,7 @@ from mercer.kernels import Gaussian
 from mercer.losses import Absolute, Loss, PiecewisePolynomial
 from mercer.problems import RegularizedRisk
 from mercer.solvers import Auto, minimize
-from reproductions.outcome import Claim, Result, at_most
+from reproductions.outcome import ANYTHING, Claim, Result, at_most, near
 
 M, NOISE, POWER, CROSSOVER = 100, 0.5, 1.5, 1.0
 X = np.linspace(-4 * np.pi, 4 * np.pi, M)
@@ -55,7 +55,8 @@ def run(short: bool = False, random_state: int = 0) -> Result:
     # What three standard errors are for a normal mean, with a spread known from n - 1 differences.
     three = float(stats.t.isf(stats.norm.sf(3.0), n - 1))
     gain = 100 * (1 - mean[powers.index(POWER)] / mean[0])
-    slack = 100 * three * spread[0] / mean[0]
+    # The check found 6.75 per cent with a standard error of 0.48 (200 other data sets).
+    slack = three * float(np.hypot(100 * spread[0] / mean[0], 0.48))
     return Result(
         "The power of the loss and that of the noise",
         "Smola 1998, section 2.1.3 and figure 2.2",
@@ -65,14 +66,14 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         f"crossover of the loss is not printed (here {CROSSOVER:g}), and the printed sizes and "
         "variances contradict each other.",
         [
-            Claim(
+            near(
                 "error of p = 1.5 below that of p = 1, per cent",
                 float(gain),
-                3.0 - slack,
-                10.0 + slack,
-                "three to ten per cent (an independent check found 7), and three standard errors "
-                "of the paired difference",
-                reference=7.0,
+                6.75,
+                slack,
+                "an independent check on 200 other data sets; three standard errors of the "
+                "difference",
+                possible=ANYTHING,
             ),
             at_most(
                 "error of p = 1.5 above that of p = 2, in standard errors, paired",
@@ -93,4 +94,6 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         ],
         {"powers": list(powers), "mean": mean.tolist(), "spread": spread.tolist()},
         gallery="plot_noise_losses",
+        revised="the first range was three to ten per cent and three standard errors beyond, "
+        "0.3 to 12.7.",
     )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mercer.series import realize
-from reproductions.outcome import Claim, Result, at_least, at_most, near
+from reproductions.outcome import Claim, Result, at_least, at_most, near, recorded_if_wide
 
 SAMPLES = 200
 RANGES = {
@@ -45,9 +45,8 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             j = round(lag / lags[1])
             tolerance = 3 * float(spread[j]) * np.sqrt(1 / runs + 1 / 100) + 5e-3
             why = "three standard errors of the difference of two means, and the last digit"
-            claims.append(
-                near(f"{label}: kernel at lag {lag:g}", mean[j], reference, tolerance, why)
-            )
+            claim = near(f"{label}: kernel at lag {lag:g}", mean[j], reference, tolerance, why)
+            claims.append(recorded_if_wide(claim))
         claims += [
             at_most(
                 f"{label}: largest mean error from two samples on",
@@ -85,5 +84,6 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         gallery="plot_kernel_realization",
         revised="the bound 0.15 had no room for chance, and 0.163 came out for the range 10. With "
         "the mean of the series subtracted, which has mean zero, the kernel at lag 0.8 is lower "
-        "(0.36 for the range 10); so the reference was computed without, and this is too.",
+        "(0.36 for the range 10); so the reference was computed without, and this is too. At lag "
+        "1.6 anything from 0.001 to 0.115 counted as agreement.",
     )

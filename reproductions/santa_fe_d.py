@@ -4,16 +4,17 @@ import numpy as np
 
 from mercer import LSSVR, SVR, CompetingMachines, HuberSVR
 from mercer.kernels import Gaussian
+from mercer.linear import RBFNetwork
 from mercer.series import lag_matrix
-from reproductions.outcome import Result, at_most, near
+from reproductions.outcome import Result, at_most, recorded
 from reproductions.tables import frame
 
 KERNEL = Gaussian(np.sqrt(0.75))
 LAGS, STEPS, VALIDATION, WINDOW, SAMPLE = 20, 25, 50, 327, 3000
 PRINTED = {
-    "full set": {"tube": 0.0639, "Huber": 0.0857},
-    "recent window": {"tube": 0.0418, "Huber": 0.0425},
-    "segments": {"tube": 0.0418, "Huber": 0.0425},
+    "full set": {"tube": 0.0639, "Huber": 0.0857, "network": 0.0677},
+    "recent window": {"tube": 0.0418, "Huber": 0.0425, "network": 0.0569},
+    "segments": {"tube": 0.0418, "Huber": 0.0425, "network": 0.0569},
 }
 
 
@@ -33,7 +34,8 @@ def families(short: bool):
     widths = (0.005, 0.01, 0.02, 0.04) if not short else (0.02,)
     tube = [SVR(kernel=KERNEL, C=C, epsilon=w) for C in weights for w in widths]
     huber = [HuberSVR(kernel=KERNEL, C=C / w, delta=w) for C in weights for w in widths[1:]]
-    return {"tube": tube, "Huber": huber if not short else []}
+    networks = [RBFNetwork(k) for k in (20, 40, 80)]
+    return {"tube": tube} if short else {"tube": tube, "Huber": huber, "network": networks}
 
 
 def run(short: bool = False, random_state: int = 0) -> Result:
@@ -56,20 +58,17 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         found[where] = {}
         for loss, family in families(short).items():
             fits = [m.fit(X[train], y[train]) for m in family]
-            if fits:
-                best = min(fits, key=lambda m: rms(m.predict(X[last]) - y[last]))
-                ahead = forecast(best, past)
-                errors = [rms(best.predict(X[last]) - y[last]), rms(ahead - future[:STEPS])]
-                found[where][loss] = [*errors, *ahead]
+            best = min(fits, key=lambda m: rms(m.predict(X[last]) - y[last]))
+            ahead = forecast(best, past)
+            errors = [rms(best.predict(X[last]) - y[last]), rms(ahead - future[:STEPS])]
+            found[where][loss] = [*errors, *ahead]
     claims = [
-        near(
+        recorded(
             f"{where}, {loss}, 25 steps",
             found[where][loss][1],
-            PRINTED[where][loss],
-            0.5 * PRINTED[where][loss],
-            "for the record: one forecast, from patterns and settings that are not printed",
+            "one forecast, from patterns and settings that are not printed",
+            reference=PRINTED[where][loss],
             printed=True,
-            must=False,
         )
         for where in found
         for loss in found[where]
@@ -77,13 +76,15 @@ def run(short: bool = False, random_state: int = 0) -> Result:
     spread = float(np.std(past))
     claims += [
         at_most(
-            f"{where}, tube, 25 steps, over the standard deviation of the series",
-            found[where]["tube"][1] / spread,
+            f"{where}, {loss}, 25 steps, over the standard deviation of the series",
+            found[where][loss][1] / spread,
             1.0,
             "better than the mean of the series",
-            must=not short and where != "segments",
+            must=not short and where != "segments" and loss == "tube",
         )
         for where in found
+        for loss in ("tube", "network")
+        if loss in found[where]
     ]
     claims.append(
         at_most(
@@ -99,7 +100,9 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         "Smola 1998, section 6.2.3, table 6.2",
         f"Twenty delays, forecasts fed back 25 times from the end of the 100,000 training values; "
         f"Gaussian kernel with σ² = 0.75; C and width by one-step error on the last {VALIDATION} "
-        f"patterns. Full set: {SAMPLE} patterns drawn from all; recent window: the {WINDOW} before "
+        f"patterns, and of networks of radial functions the number of centres (20, 40 or 80). "
+        "The two other columns of the table are quoted there from other authors. "
+        f"Full set: {SAMPLE} patterns drawn from all; recent window: the {WINDOW} before "
         "those that choose; segments: as many of the regime at the end, which four competing "
         "machines find among the last patterns, in the place of those of the source, whose "
         "positions are not printed.",
@@ -109,5 +112,6 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             "forecasts": {w: {k: v[2:] for k, v in r.items()} for w, r in found.items()},
         },
         revised="that every row beats the mean of the series was to hold; machines of the segments "
-        "do not (1.2 of its deviation), so of them it is told for the record.",
+        "do not (1.2 of its deviation), so of them it need not. Errors had a range of half of the "
+        "printed ones, with no reason but that settings are not printed; one of six was inside.",
     )

@@ -10,7 +10,15 @@ from scipy.stats import ranksums
 from mercer.kernels import Gaussian, Kernel, Linear
 from mercer.selection import AdditiveRegularization, FusedLSSVR
 from mercer.smoothing import Spectral
-from reproductions.outcome import Claim, MissingDataError, Result, at_most, near
+from reproductions.outcome import (
+    Claim,
+    MissingDataError,
+    Result,
+    at_most,
+    near,
+    recorded,
+    recorded_if_wide,
+)
 from reproductions.tables import frame
 
 COLUMNS = ("Tikhonov, validation", "Tikhonov, CV", "AReg, validation", "AReg, CV", "AReg, fast CV")
@@ -20,6 +28,16 @@ PRINTED = {
     "Abalone": (4.6609, 4.8502, 4.6622, 5.0258, 4.6216),
     "Boston": (0.1815, 0.1883, 0.1814, 0.1874, 0.1260),
 }
+SPREAD = {
+    "linear": (0.5108, 0.5125, 0.5108, 0.4069, 0.5074),
+    "sinc": (0.0217, 0.0185, 0.0210, 0.0086, 0.0145),
+    "Abalone": (0.1188, 0.2311, 0.1164, 0.1808, 0.0952),
+    "Boston": (0.0491, 0.0523, 0.0500, 0.0446, 0.0262),
+}
+"""The printed standard deviations between runs, of which there were ``RUNS``."""
+
+# The caption says 100 runs of Boston, the text 1000: the smaller number gives the wider range.
+RUNS = {"linear": 1000, "sinc": 1000, "Abalone": 100, "Boston": 100}
 LARGE = 500
 """Training rows beyond which ten eigendecompositions take too long."""
 
@@ -105,19 +123,28 @@ def compare(draw: Callable[[int], Data], n: int, kernel: Kernel, seeds: range) -
 
 
 def printed(name: str, found: dict[str, Any]) -> list[Claim]:
-    """Return the numbers of a row of the table beside ours, for the record."""
-    return [
-        near(
-            f"{name}: {column}",
-            np.mean(found["errors"][column]),
-            value,
-            3 * float(np.std(found["errors"][column])) / np.sqrt(len(found["errors"][column])),
-            "noise, kernel and width are not printed",
-            printed=True,
-            must=False,
+    """Return the numbers of a row of the table beside ours; they need not agree."""
+    claims = []
+    for column, value, spread in zip(COLUMNS, PRINTED[name], SPREAD[name], strict=True):
+        ours = np.array(found["errors"][column])
+        # One split has no deviation of its own; then that of the source stands for both.
+        own = float(ours.std(ddof=1)) if len(ours) > 1 else spread
+        error = np.sqrt(spread**2 / RUNS[name] + own**2 / len(ours))
+        claims.append(
+            recorded_if_wide(
+                near(
+                    f"{name}: {column}",
+                    ours.mean(),
+                    value,
+                    3 * error,
+                    "three standard errors of the difference of two means; noise, kernel and "
+                    "width are not printed",
+                    printed=True,
+                    must=False,
+                )
+            )
         )
-        for column, value in zip(COLUMNS, PRINTED[name], strict=True)
-    ]
+    return claims
 
 
 def ratio(found: dict[str, Any], first: str, second: str) -> tuple[float, float]:
@@ -135,10 +162,10 @@ def paired(
 
 
 def rank_test(name: str, found: dict[str, Any]) -> Claim:
-    """Return the test that the source uses, for the record."""
+    """Return the test that the source uses; its outcome is not printed."""
     first, second = (found["errors"][key] for key in ("AReg, fast CV", "Tikhonov, validation"))
     what = f"{name}: p-value of a rank-sum test, fast CV against Tikhonov by validation"
-    return at_most(what, float(ranksums(first, second).pvalue), 1.0, "any", must=False)
+    return recorded(what, float(ranksums(first, second).pvalue), "the value is not printed")
 
 
 def toys(short: bool, seed: int, data: dict[str, Any]) -> list[Claim]:
@@ -284,6 +311,8 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         gallery="plot_additive",
         revised="Abalone was to have two splits and the claim of Boston that fast cross-validation "
         "is no worse than Tikhonov by validation. The first split gave 87.8 against 4.84: it "
-        "does not hold there with this kernel, and is told for the record. The columns with a "
-        "penalty were added then; 12 splits of Boston instead of 20, for time.",
+        "does not hold there with this kernel, and so need not. The columns with a "
+        "penalty were added then; 12 splits of Boston instead of 20, for time. Printed means were "
+        "compared to within three standard errors of ours alone, those of the one split of Abalone "
+        "to within nothing, and any value of the rank-sum test counted as agreement.",
     )

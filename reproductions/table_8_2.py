@@ -9,7 +9,14 @@ from mercer import SVC, SVR
 from mercer.kernels import Gaussian
 from mercer.selection import SparseSubstrate, SparseSubstrateClassifier
 from mercer.smoothing import Spectral
-from reproductions.outcome import Claim, MissingDataError, Result, at_most, near
+from reproductions.outcome import (
+    Claim,
+    MissingDataError,
+    Result,
+    at_most,
+    near,
+    recorded_if_wide,
+)
 from reproductions.tables import frame
 
 PRINTED = {
@@ -162,19 +169,33 @@ def compare(draw: Any, runs: range, grid: Grid, classes: bool) -> np.ndarray:
     return np.array(rows)
 
 
-def told(name: str, rows: np.ndarray) -> list[Claim]:
-    """Return the printed numbers beside ours."""
+def told(name: str, rows: np.ndarray, cases: int, majority: float | None) -> list[Claim]:
+    """Return the printed numbers beside ours.
+
+    The printed ones are of one partition. An accuracy counted on that many test cases has a
+    binomial standard error; of errors and supports we know how far one partition strays from ours.
+    """
     claims = []
-    for column, value, ours in zip(COLUMNS, PRINTED[name], rows.T[:5], strict=True):
-        must = name == "Ripley" and "SV" not in column.removeprefix("SVM").removeprefix("LS-SVM")
-        tolerance = 1.5 if must else max(0.15 * value, 3.0 * float(ours.std()))
-        why = (
-            "the published partition; 1.5 points, one and a half standard errors of 1000 cases"
-            if must
-            else "noise and partitions are not printed; 15 %, or three standard deviations of runs"
-        )
+    shrunk = "sparse substrate, not fitted again"
+    values = (*PRINTED[name], PRINTED[name][3])
+    for column, value, ours in zip((*COLUMNS, shrunk), values, rows.T, strict=True):
+        options: dict[str, Any] = {"printed": True, "must": False}
         what = f"{name}: {column}"
-        claims.append(near(what, ours.mean(), value, tolerance, why, printed=True, must=must))
+        if majority is not None and "% SV" not in column:
+            what = f"{name}: accuracy in per cent, {column}"
+            tolerance = 2.0 * float(np.sqrt(value * (100.0 - value) / cases))
+            options["trivial"] = majority
+            why = f"two standard errors of a share of {cases} test cases"
+            if name == "Ripley":
+                tolerance, why = (
+                    1.5,
+                    "the published partition: 1.5 points, one and a half standard errors",
+                )
+                options["must"] = column != shrunk
+        else:
+            tolerance = 2.0 * float(ours.std(ddof=1)) if len(ours) > 1 else np.inf
+            why = "one partition is printed: two standard deviations between ours"
+        claims.append(recorded_if_wide(near(what, ours.mean(), value, tolerance, why, **options)))
     return claims
 
 
@@ -209,18 +230,9 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             continue
         data[name] = rows.tolist()
         svm, ls, few = rows[:, 1], rows[:, 2], rows[:, 3]
-        claims += told(name, rows)
-        claims.append(
-            near(
-                f"{name}: sparse substrate, not fitted again",
-                rows[:, 5].mean(),
-                PRINTED[name][3],
-                max(0.15 * PRINTED[name][3], 3.0 * float(rows[:, 5].std())),
-                "the penalty shrinks what it leaves; for the record",
-                printed=True,
-                must=False,
-            )
-        )
+        y_test = draw(random_state).y_test
+        majority = 100.0 * float(max(np.mean(y_test > 0), np.mean(y_test < 0))) if classes else None
+        claims += told(name, rows, len(y_test), majority)
         claims.append(
             at_most(
                 f"{name}: support of the sparse machine over that of the SVM",
@@ -261,5 +273,7 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         "one standard error they are shrunk, and the error on two draws of sinc was 2.2 times that "
         "of the LS-SVM. Both are told. And it chose C of the LS-SVM for classes by counting "
         "mistakes, which some folds of Ripley's sample (none of those of the first run) led to C = "
-        "100 and accuracies of 87 %.",
+        "100 and accuracies of 87 %. Ranges were 15 % of the printed number or three standard "
+        "deviations, whichever is more: accuracies of Pima from 62 to 84 (the most frequent class "
+        "has 65), of Ripley up to 104, errors of the motorcycle from below zero; 25 of 30 held.",
     )

@@ -123,8 +123,10 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             at_least(
                 f"error without a tube over that of 0.612 σ ({name})",
                 mean[0] / mean[OURS],
-                1.04 - slack[0],
-                "at least four per cent, and three standard errors of the paired difference",
+                1.04 - slack[0] if short else 1.0,
+                "four per cent less three standard errors: few data sets"
+                if short
+                else "a tube helps where the noise is Gaussian",
             ),
             at_most(
                 f"error of 0.612 σ over the least of all widths ({name})",
@@ -133,8 +135,8 @@ def run(short: bool = False, random_state: int = 0) -> Result:
                 "within four per cent, and three standard errors of the paired difference",
             ),
             at_least(
-                f"error of 2 σ over the least of all widths ({name})",
-                mean[-1] / mean[best],
+                f"error of 2 σ over that of 0.612 σ ({name})",
+                mean[-1] / mean[OURS],
                 1.0,
                 "a wide tube forgets the data",
             ),
@@ -163,4 +165,7 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         claims,
         {"ratios": RATIOS.tolist(), "errors": curves},
         gallery="plot_noise_width",
+        revised="a tube was to save four per cent less three standard errors, which could be less "
+        "than nothing; and tubes of 2 σ were compared with the least error of all widths, which no "
+        "error is below.",
     )

@@ -86,6 +86,17 @@ def test_a_claim_that_fails_is_told_and_fails_the_run(experiment, monkeypatch, c
     assert call(monkeypatch, "--fresh") == 0
 
 
+def test_a_claim_that_cannot_fail_fails_the_run(experiment, monkeypatch, capsys):
+    claims = [near("an error", 1.0, 1.0, 0.9, "chance")]
+    experiment(Result("t", "s", "", claims))
+    assert call(monkeypatch) == 1
+    assert "trial: an error: one end is more than 4 times the other" in capsys.readouterr().out
+    # With few data sets ranges are wide; but not so wide that nothing is outside.
+    assert call(monkeypatch, "--short") == 0
+    experiment(Result("t", "s", "", [at_most("p-value", 0.3, 1.0, "any")]))
+    assert call(monkeypatch, "--short", "--fresh") == 1
+
+
 def test_a_short_run_writes_no_page(experiment, monkeypatch, tmp_path):
     experiment(result())
     call(monkeypatch, "--short")
@@ -116,13 +127,14 @@ def test_rows_of_the_page():
     assert page.agreement(at_most("", 1.0, 2.0, "")) == "at most 2"
     assert page.agreement(at_least("", 1.0, 0.25, "")) == "at least 0.25"
     assert "**no**" in page.row(near("", 2.0, 1.0, 0.1, ""))
-    assert "for the record" in page.row(near("", 2.0, 1.0, 0.1, "", must=False))
+    assert "not reproduced" in page.row(near("", 2.0, 1.0, 0.1, "", must=False))
     assert page.number(1e-5) == "1e-5"
 
 
 def test_sections_of_the_page():
     text = page.page({"trial": result(gallery="plot_trial", revised="all.")})
     assert "| [A title (here)](#a-title-here) | Figure 1 | 1 of 1 |" in text
+    assert "Of 1 claims that are judged in 1 experiments, 1 hold; 0 further numbers" in text
     assert "{doc}`/auto_examples/plot_trial`" in text
     assert "Changed after numbers had been seen: all." in text
     assert "| a number | 1 (printed) | 1 |" in text
