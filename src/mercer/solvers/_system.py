@@ -132,18 +132,26 @@ def iterated(
     def solve(r: Array, d: Array) -> tuple[Array, Array]:
         one = r.ndim == 1
         left, d = (r[live, None], d[:, None]) if one else (r[live], d)
-        x, t = precondition(left, d)
-        left = left - _product(K, e, x) - U @ t
+        # Not from the answer of the preconditioner: where that lacks directions of K that matter,
+        # its residuals are larger than those of zero by the weights. A first step of the right
+        # length towards it costs the same product.
+        x, t = np.zeros_like(left), np.zeros_like(d)
+        if np.any(d):
+            x, t = precondition(x, d)
+            left = left - _product(K, e, x) - U @ t
+        # What the border explains alone must not reach the first directions as rounding errors.
+        dt = precondition(left, np.zeros_like(t))[1]
+        left, t = left - U @ dt, t + dt
         P = MP = np.zeros((len(live), 0))
         PMP = np.zeros((0, 0))
         # In exact arithmetic one round is enough for each coefficient.
-        for _ in range(2 * len(live)):
+        for step in range(2 * len(live) + 1):
             Z, dt = precondition(left, np.zeros_like(t))
             # What the border explains is taken out of the residual before it can drown the rest.
             left, t = left - U @ dt, t + dt
             size = float(np.max(np.sum(left * Z, axis=0)))
             state = (left[:, 0], x[:, 0], t[:, 0]) if one else (left, x, t)
-            if size <= 0 or enough(*state):
+            if size <= 0 or (step and enough(*state)):
                 break
             P = _directions(Z - P @ np.linalg.solve(PMP, MP.T @ Z))
             P -= U @ (off @ P)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mercer._params import Params
 from mercer.losses.base import Array
+from mercer.problems.fallback import pull_back
 from mercer.problems.intercept import centre_intercepts
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.problems.several import fold, unfold
@@ -494,6 +495,9 @@ def _judged(
     Ka = answer.Ka if sound and answer.Ka is not None else risk.K.matvec(a)
     b, interval = centre_intercepts(risk, a, answer.b, Ka)
     certificate = risk.certificate(a, b, Ka)
+    if _status(certificate, monitor, chosen.tol) is not Status.CONVERGED:
+        a, b, Ka = pull_back(risk, a, b, Ka, certificate.primal)
+        certificate = risk.certificate(a, b, Ka)
     if not monitor.history or monitor.history[-1].iteration != answer.n_iter:
         monitor.report(answer.n_iter, certificate.primal, certificate.gap, certificate.violation)
     status = _status(certificate, monitor, chosen.tol)

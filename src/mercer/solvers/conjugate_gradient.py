@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.gram.base import Gram
 from mercer.gram.factor import Indefinite, Solve, orthonormal
@@ -149,14 +150,13 @@ class ConjugateGradient(Solver):
         for j, start in enumerate(starts):
             if start is not None:
                 A[:, j], T[:, j] = np.where(live, start.a, 0.0), U.T @ (p.B @ start.b)
-        done, size, best = 0, np.inf, (np.inf, A, T)
+        done, size = 0, np.inf
+        lowest = _Lowest(p.e[live], U[live], R[live], delta)
 
         def enough(left: Array, x: Array, s: Array) -> bool:
-            nonlocal done, best
+            nonlocal done
             done += 1
-            values, gaps = _values(p.e[live], R[live], A[live] + x, T + s, delta, left)
-            if np.sum(gaps) < best[0]:
-                best = (float(np.sum(gaps)), x, s)
+            values, gaps = lowest.offer(A[live] + x, T + s, left)
             violations = np.max(np.abs(left), axis=0)
             stop = [
                 monitor.report(done, float(value), float(gap), float(violation))
@@ -175,12 +175,15 @@ class ConjugateGradient(Solver):
             idle = not size < 0.5 * previous
             if idle and fast is not None and size > self.tol:
                 fast, idle = None, False
-            if size <= self.tol or idle or monitors[0].spent(done):
+            if size <= self.tol or idle:
                 return [
                     Answer(a, back @ t, done, Ka)
                     for a, t, Ka in zip(A.T.copy(), T.T, KA.T.copy(), strict=True)
                 ]
-            best = (np.inf, A[live], T)
+            if np.allclose(U.T @ A, delta, rtol=0.0, atol=EPS * np.sum(np.abs(A))):
+                lowest.offer(A[live], T, left[live])
+            if monitors[0].spent(done):
+                return lowest.answers(live, back, done)
             try:
                 solve = iterated(fast or p.K, p.e, U, inverse, enough)
                 X, S = solve(left, delta - U.T @ A)
@@ -193,12 +196,7 @@ class ConjugateGradient(Solver):
             if ended := next((m.status for m in monitors if m.status is not None), None):
                 for monitor in monitors:
                     monitor.status = monitor.status or ended
-                # Residuals rise and fall: stopped early, what is proved to be nearest is best.
-                _, X[live], S = best
-                return [
-                    Answer(a, back @ t, done)
-                    for a, t in zip((A + X).T.copy(), (T + S).T, strict=True)
-                ]
+                return lowest.answers(live, back, done)
             A, T = A + X, T + S
 
     def _inverse(self, p: LinearSystem, U: Array) -> Solve:
@@ -226,14 +224,50 @@ class ConjugateGradient(Solver):
         return approximately(p.e, random_cholesky(p.K, rank, U, self.random_state, dtype))
 
 
-def _values(
-    e: Array, R: Array, A: Array, T: Array, delta: Array, left: Array
-) -> tuple[Array, Array]:
-    r"""Return objectives and gaps from residuals :math:`\rho = r - Ka - ea - Ut`, without K.
+class _Lowest:
+    r"""The combination of iterates with the lowest objective, for each of several targets.
 
-    The terms of Fenchel and Young are :math:`\rho_i^2 / 2 e_i`; the dual value is
-    :math:`\tfrac12 (a'(r + \rho) + \delta't)` where :math:`U'a = \delta`.
+    Conjugate gradients raise the dual value at every step, but their residuals rise and fall, and
+    with large weights the objective is that of the residuals: it may be a thousand times that of
+    a constant until the last few steps. What is kept for a run that is stopped begins with the
+    constants, and moves towards every iterate as far as lowers the objective (residual smoothing;
+    R. Weiss, *Parameter-free iterative linear solvers*, 1996, chapter 5). With residuals
+    :math:`\rho = r - Ka - ea - Ut` this takes no product with K.
     """
-    gaps = 0.5 * np.sum(left**2 / e[:, None], axis=0)
-    values = gaps + 0.5 * (np.sum(A * (R + left), axis=0) + np.sum(delta * T, axis=0))
-    return np.asarray(values), np.asarray(gaps)
+
+    def __init__(self, e: Array, U: Array, R: Array, delta: Array) -> None:
+        self.e, self.U, self.R, self.delta = e[:, None], U, R, delta
+        self.bound = np.full(R.shape[1], -np.inf)
+        self.state: tuple[Array, Array, Array] | None = None
+        if not np.any(delta):
+            root = 1.0 / np.sqrt(self.e)
+            T = np.asarray(np.linalg.lstsq(root * U, root * R, rcond=None)[0], dtype=np.float64)
+            self.state = np.zeros_like(R), T, R - U @ T
+
+    def offer(self, A: Array, T: Array, left: Array) -> tuple[Array, Array]:
+        """Move towards an iterate with ``U'A = delta``; return objectives and gaps there."""
+        e, U, R, delta = self.e, self.U, self.R, self.delta
+        a, t, rho = self.state = self.state or (A, T, left)
+        da, dt, drho = A - a, T - t, left - rho
+        Kda, dr = -drho - e * da - U @ dt, drho + e * da
+        slope = _dot(da, R - rho - e * a - U @ t) + _dot(rho / e + a, dr) + _dot(delta, dt)
+        curvature = _dot(da, Kda) + _dot(dr / e, dr)
+        # Nothing is gained on a line whose curvature is rounding.
+        step = np.where(curvature > 0, -slope / np.where(curvature > 0, curvature, 1.0), 0.0)
+        a, t, rho = self.state = a + step * da, t + step * dt, rho + step * drho
+        self.bound = np.maximum(self.bound, 0.5 * (_dot(A, R + left) + _dot(delta, T)))
+        self.bound = np.maximum(self.bound, duals := 0.5 * (_dot(a, R + rho) + _dot(delta, t)))
+        values = duals + 0.5 * _dot(rho / e, rho)
+        return values, np.maximum(values - self.bound, 0.0)
+
+    def answers(self, live: NDArray[np.bool_], back: Array, done: int) -> list[Answer]:
+        """Return what is kept as answers over all samples."""
+        assert self.state is not None
+        A = np.zeros((len(live), self.R.shape[1]))
+        A[live] = self.state[0]
+        return [Answer(a, back @ t, done) for a, t in zip(A.T.copy(), self.state[1].T, strict=True)]
+
+
+def _dot(X: Array, Y: Array) -> Array:
+    """Return the inner products of columns."""
+    return np.asarray(np.sum(X * Y, axis=0))

@@ -103,7 +103,7 @@ class InteriorPoint(Solver):
                 for point in search.along(box_program(risk, project=project)):
                     stop = monitor.report(steps, *search.look(point))
                     if stop or search.done or search.idle > PATIENCE:
-                        return search.answer(steps)
+                        return search.answer(steps, stopped=stop)
                     steps += 1
             except Indefinite:
                 failure: Exception = ValueError(INDEFINITE)
@@ -245,6 +245,7 @@ class _Search:
     def __init__(self, risk: RegularizedRisk, tol: float, max_bytes: float) -> None:
         self.risk, self.tol, self.max_bytes = risk, tol, max_bytes
         self.best: tuple[Array, Array, Certificate] | None = None
+        self.lowest: tuple[Array, Array, Certificate] | None = None
         self.score = np.inf
 
     @property
@@ -278,7 +279,8 @@ class _Search:
             self.offer(*self.back(*self._polish(z, point.b, free)))
         if EPS * scale < point.mu < 0.9 * self.mu:
             self.mu, self.idle = point.mu, 0  # answers may lag behind while the path gets on
-        return self.best[2].primal, self.best[2].gap, self.best[2].violation
+        shown = self.best[2] if self.done or self.lowest is None else self.lowest[2]
+        return shown.primal, shown.gap, shown.violation
 
     def offer(self, a: Array, b: Array) -> bool:
         """Certify an answer, keep it if it is the best, and say whether it is good enough."""
@@ -290,12 +292,15 @@ class _Search:
             self.idle = 0
         if self.best is None or score < self.score:
             self.best, self.score = (a, b, c), score
+        if c.residual <= RESIDUAL and (self.lowest is None or c.primal < self.lowest[2].primal):
+            self.lowest = (a, b, c)
         return score <= 1.0
 
-    def answer(self, steps: int) -> Answer:
-        """Hand over the best answer."""
-        assert self.best is not None
-        return Answer(self.best[0], self.best[1], steps)
+    def answer(self, steps: int, stopped: bool = False) -> Answer:
+        """Hand over the best answer: the one of lowest objective if the path was cut short."""
+        best = self.lowest if stopped and not self.done and self.lowest else self.best
+        assert best is not None
+        return Answer(best[0], best[1], steps)
 
     def _polish(self, z: Array, b: Array, free: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Solve the optimality conditions of the free variables with the others where they are."""

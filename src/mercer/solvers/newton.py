@@ -106,8 +106,8 @@ class Newton(Solver):
             # as conjugate gradients leave something to do.
             stalled = flat and not violation < 0.5 * least
             least = min(least, violation)
-            # Stopped early, what is nearest to the optimum is worth most.
-            worth = certificate.gap if feasible else np.inf
+            # Stopped early, the lowest objective is worth most.
+            worth = certificate.primal if feasible else np.inf
             if violation <= self.tol or worth <= best[0]:
                 best = (worth, settled, b)
             objective = 0.5 * float(a @ Ka) + risk.risk(Ka + risk.B @ b) + float(risk.d @ b)

@@ -119,7 +119,7 @@ class SMO(Solver):
             store.add(state.F, *state.pending())
             self._decompose(state, store, monitor, most=STALL * risk.n if single else np.inf)
         monitor.evaluations += store.evaluations
-        answer = state.answer()
+        answer = state.kept(monitor, self.tol)
         if single and state.survey()[2] > self.tol and monitor.status is None:
             return self.polish(risk, answer, monitor)
         return answer
@@ -134,7 +134,7 @@ class SMO(Solver):
             store.add(state.F, *state.pending())
             self._decompose(state, store, monitor)
         monitor.evaluations += store.evaluations
-        return state.answer()
+        return state.kept(monitor, self.tol)
 
     def _in_rounds(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
         """Meet the columns that pair steps cannot keep by multipliers, warm from round to round."""
@@ -261,6 +261,7 @@ class _State:
             self.F[self.back], self._known = start.Ka, a
         self.a = self._feasible(np.clip(a, terms.lower, terms.upper))
         self._distinct = self.K.shape[0] == risk.n
+        self.best: tuple[float, Answer] | None = None
 
     @cached_property
     def _order(self) -> NDArray[np.intp]:
@@ -370,6 +371,8 @@ class _State:
         answer, rows = self.answer(), self.multipliers
         risk = self.risk if rows is None else rows.risk
         certificate = risk.certificate(answer.a, answer.b, answer.Ka)
+        if self.best is None or certificate.primal < self.best[0]:
+            self.best = certificate.primal, replace(answer, a=answer.a.copy(), Ka=self.Ka.copy())
         return monitor.report(self.steps, certificate.primal, certificate.gap, violation)
 
     def b(self) -> Array:
@@ -399,6 +402,18 @@ class _State:
         if rows is not None:
             b, Ka = rows.coefficients(b, self.a), rows.product(Ka, self.a)
         return Answer(self.a, b, self.steps, Ka)
+
+    def kept(self, monitor: Monitor, tol: float) -> Answer:
+        """Return the answer, or of a run that was stopped the best of those reported.
+
+        Steps lower the dual value; the objective rises and falls meanwhile.
+        """
+        answer = self.answer()
+        stopped = monitor.status is not None or monitor.spent(self.steps)
+        if self.best is None or not stopped or self.survey()[2] <= tol:
+            return answer
+        now = self.risk.certificate(answer.a, answer.b, answer.Ka).primal
+        return answer if now <= self.best[0] else replace(self.best[1], n_iter=self.steps)
 
     def _feasible(self, a: Array) -> Array:
         """Move coefficients inside their box, first ones first, until every equality row holds."""
