@@ -162,7 +162,7 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         self.solution_ = join([one.solution for one in found])
         if not self.solution_.converged:
             warnings.warn(
-                f"the program {self.solution_.status.value}, with a relative duality gap of "
+                f"the program ended with {self.solution_.status.value}: a relative duality gap of "
                 f"{self.solution_.relative_gap:.1e}; scale the targets, or raise tol.",
                 EarlyStop,
                 stacklevel=4,

@@ -25,6 +25,7 @@ from mercer.losses.classification import Hinge
 from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.null_space import Empty, NullSpace
 from mercer.solvers import Solution, Status
+from mercer.solvers.status import check
 
 __all__ = [
     "AdaptiveMarginPath",
@@ -148,6 +149,7 @@ class _AdaptiveMargin(PairwiseClassifier):
         limit = self.tol * program.c.sum()
         gap = answer.objective - answer.bound
         status = Status.CONVERGED if gap <= limit else Status.STALLED
+        status = check(status, answer.objective, answer.bound, gap, resolution=limit)
         if status is not Status.CONVERGED:
             warnings.warn(
                 f"The linear program{' of ' + title if title else ''} is solved up to a gap of "
@@ -183,6 +185,7 @@ class _AdaptiveMargin(PairwiseClassifier):
             reason="a linear program",
             f=f,
             times={"solve": answer.seconds},
+            resolution=limit,
         )
         return solution, margins, constant
 

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer.solvers.status import relative_gap
 
 __all__ = ["Array", "Centred", "LinearModel", "Optimum", "centre"]
 
@@ -38,6 +39,13 @@ class Optimum:
     multipliers: Array
     violation: float = 0.0
 
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.objective):
+            raise ValueError(
+                f"the objective of the answer is {self.objective}, beyond the range of floating "
+                "point: scale the inputs and targets."
+            )
+
     @property
     def gap(self) -> float:
         """How far the answer can be from the best one."""
@@ -45,8 +53,8 @@ class Optimum:
 
     @property
     def relative_gap(self) -> float:
-        """Gap divided by one plus the magnitude of the objective."""
-        return self.gap / (1.0 + abs(self.objective))
+        """Gap divided by the larger magnitude of objective and bound."""
+        return relative_gap(self.objective, self.bound, self.gap)
 
 
 @dataclass(frozen=True)

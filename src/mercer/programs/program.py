@@ -348,6 +348,7 @@ def _certified(form: backends.Canonical, answer: backends.Raw, tol: float) -> Op
     gap = max(objective - dual, 0.0)
     status = answer.status
     sound = residual <= SLACK * tol and abs(objective - dual) <= SLACK * tol * (1 + abs(objective))
+    sound = sound and bool(np.isfinite(objective))  # infinity is at most infinity
     if status is Status.CONVERGED and not sound:
         status = Status.STALLED
     elif status is Status.STALLED and sound:

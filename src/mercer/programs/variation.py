@@ -286,7 +286,15 @@ class VariationProblem:
         if not good and status is Status.CONVERGED:
             # The program converged as far as floating point goes, which is measured here.
             status = Status.STALLED if solution.relative_gap > 100 * tol else status
-        solution = replace(solution, n_iter=n_iter, times={"solve": seconds}, status=status)
+        # A program resolves its parts of the losses at zero; targets that are all zero have none.
+        at_zero = float(np.sum(self._terms.value(np.zeros(len(self.y)))))
+        solution = replace(
+            solution,
+            n_iter=n_iter,
+            times={"solve": seconds},
+            status=status,
+            resolution=tol * (at_zero or 1.0),
+        )
         return replace(answer, solution=solution, working=working)
 
     def path(

@@ -111,6 +111,7 @@ class VectorTube:
             reason="lengths of several outputs: one cone a sample",
             f=(self.K @ A + self.B @ free).ravel(),
             times=found.times,
+            resolution=SLACK * tol * self.values(np.zeros((n, q)), np.zeros((p, q)))[0],
         )
 
     def values(self, A: Array, b: Array) -> tuple[float, float]:

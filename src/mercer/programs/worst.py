@@ -151,6 +151,7 @@ def worst_case(
         reason=f"{len(best.a)} samples, {problem.m} variables after elimination",
         f=problem.F @ w + b,
         times={"solve": time.perf_counter() - started},
+        resolution=tol * float(np.sum(problem.terms.value(np.zeros(len(best.a))))),
     )
     return Variation([w[at] for at in problem.slices], b, best.t, solution, [])
 

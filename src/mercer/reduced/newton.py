@@ -78,6 +78,8 @@ class Minimum:
     history: list[Progress] = field(default_factory=list)
     known: tuple[Array, ...] = ()
     """The point that the certificate is of."""
+    resolution: float = 0.0
+    """Gap that counts as none."""
 
 
 @dataclass
@@ -121,6 +123,7 @@ class Newton:
         W, b : (r, k) and (q, k) arrays
         """
         found = Minimum(W, b, np.full(W.shape[1], self.width))
+        found.resolution = self.tol * float(np.sum(self.least))
         try:
             found.status = _Descent(self, oracle, found).run()
         except KeyboardInterrupt:
@@ -155,7 +158,13 @@ class _Descent:
             value = found.value
             assert value is not None
             tolerance = self.how.tol * np.maximum(np.abs(value.primal), self.how.least)
-            live = value.gap > tolerance
+            if not np.all(np.isfinite(value.primal)):
+                # Infinity is at most infinity: a gap would look small beside it.
+                raise ValueError(
+                    "the objective is not finite in floating point: the data contain very large "
+                    "values. Scale the inputs and targets, or lower C."
+                )
+            live = ~(value.gap <= tolerance)
             ended = self._ended(live)
             if ended is not None:
                 return ended
@@ -301,7 +310,7 @@ class _Descent:
         # Sums of n numbers are known to about this; below it no value tells up from down.
         rounding = 1e-13 * np.abs(value.smooth)
         assert found.value is not None
-        worse = live & (found.value.smooth > value.smooth + 1e-4 * descent + rounding)
+        worse = live & ~(found.value.smooth <= value.smooth + 1e-4 * descent + rounding)
         if np.any(worse):
             return self._shorten(old, value, delta, worse, live)
         if self.single and self.oracle.problem.loss.quadratic and np.any(inexact):

@@ -222,8 +222,8 @@ def solve(
     if solution.status not in (Status.CONVERGED, Status.STOPPED):
         warnings.warn(
             f"the fit ended early ({solution.status.value}): its objective can be "
-            f"{solution.gap:.3g} above the minimum {solution.dual:.6g}. Allow more iterations or "
-            "time, or scale the inputs.",
+            f"{solution.gap:.3g} above the minimum {solution.dual:.6g}, a relative gap of "
+            f"{solution.relative_gap:.2g}. Allow more iterations or time, or scale the inputs.",
             task.warning,
             stacklevel=4,
         )
@@ -420,6 +420,7 @@ def _joined(
         passes=passes.count,
         rows=census.n,
         m=phi.m,
+        resolution=sum(part.found.resolution for part in parts),
         approximation_cost=sum(part.cost.value for part in parts),
         approximation_error=float(np.sqrt(sum(part.cost.error**2 for part in parts))),
     )

@@ -121,7 +121,7 @@ class Auto(Solver):
 
     def instead(self, chosen: Solver, found: Solution, elapsed: float) -> list[tuple[Solver, str]]:
         limited = chosen.max_iter >= 0 and not 0 <= self.max_iter <= chosen.max_iter
-        ended = found.status in (Status.MAX_ITER, Status.STALLED)
+        ended = found.status in (Status.MAX_ITER, Status.STALLED, Status.LOOSE)
         if not (limited and ended and isinstance(chosen, SMO)):
             return []
         left = None if self.max_time is None else max(self.max_time - elapsed, 0.0)

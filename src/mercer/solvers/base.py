@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -19,6 +18,7 @@ from mercer.problems.fallback import pull_back
 from mercer.problems.intercept import centre_intercepts
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.problems.several import fold, unfold
+from mercer.solvers.status import LOOSE, ConvergenceWarning, Status, check, relative_gap
 
 __all__ = [
     "ConvergenceWarning",
@@ -44,20 +44,16 @@ RESIDUAL = 1e-9
 # differ for the product to be believed.
 CHECKED, CHECK = 64, 0.25
 
+# How often the tolerance is lowered where it is met next to a gap that is not small. That may take
+# so many times the iterations so far, and as many of n numbers each as a tenth of a second does:
+# enough for separable classes and small targets, and an end where problems are stiff.
+ROUNDS, EXTRA, NUMBERS = 4, 10, 3e7
 
-class ConvergenceWarning(UserWarning):
-    """A solver stopped before its tolerance was reached; the certificate says how far it came."""
+# Rounding errors up to which a decision value is known.
+ROUNDED = 64 * float(np.finfo(np.float64).eps)
 
-
-class Status(enum.Enum):
-    """How a minimization ended."""
-
-    CONVERGED = "converged"
-    MAX_ITER = "stopped at max_iter"
-    MAX_TIME = "stopped at max_time"
-    STOPPED = "stopped by a callback"
-    INTERRUPTED = "interrupted from the keyboard"
-    STALLED = "no further progress in floating point"
+# An objective below this part of the losses of a constant counts as that part.
+NOTHING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -140,6 +136,26 @@ class Monitor:
             self.status = Status.MAX_TIME
         return self.status is not None
 
+    def rest(self, done: int, at_most: int) -> Monitor:
+        """Return the monitor of a search that goes on after ``done`` iterations."""
+        seconds = None if self.max_time is None else max(self.max_time - self.elapsed, 0.0)
+        before, listener = self.elapsed, self.listener
+
+        def told(line: Progress) -> object:
+            return listener and listener(_after(line, done, before))
+
+        return Monitor(self.left(done, at_most), seconds, told)
+
+    def follow(self, rest: Monitor, done: int) -> None:
+        """Take over what a search that went on after ``done`` iterations has reported."""
+        before = rest._start - self._start
+        self.history += [_after(line, done, before) for line in rest.history]
+        self.status = rest.status if rest.status is Status.STOPPED else self.status
+
+
+def _after(line: Progress, done: int, before: float) -> Progress:
+    return replace(line, iteration=line.iteration + done, elapsed=line.elapsed + before)
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -173,6 +189,14 @@ class Solution:
         Kernel values that decomposition asked for; zero for solvers that take the matrix whole.
     b_interval : ndarray of shape (q, 2), optional
         Smallest and largest optimal value of each entry of ``b`` while the others stay.
+    resolution : float
+        Gap that counts as none (rounding, or nothing beside the losses of a constant), measured
+        where the gap is large beside the objective.
+
+    Notes
+    -----
+    A solution is never converged next to a gap that is not finite, or that is more than a
+    hundredth of the objective: :func:`mercer.solvers.status.check` is asked when it is made.
     """
 
     a: Array
@@ -193,6 +217,11 @@ class Solution:
     n_bound: int = 0
     evaluations: int = 0
     b_interval: Array | None = None
+    resolution: float = 0.0
+
+    def __post_init__(self) -> None:
+        status = check(self.status, self.objective, self.dual, self.gap, self.resolution)
+        object.__setattr__(self, "status", status)
 
     @property
     def support(self) -> NDArray[np.intp]:
@@ -201,13 +230,18 @@ class Solution:
 
     @property
     def relative_gap(self) -> float:
-        """Gap divided by one plus the magnitude of the objective."""
-        return self.gap / (1.0 + abs(self.objective))
+        """Gap divided by the larger magnitude of objective and dual value."""
+        return relative_gap(self.objective, self.dual, self.gap)
 
     @property
     def significant_figures(self) -> float:
-        r"""Digits of the objective that are certain, :math:`-\log_{10}` of the relative gap."""
-        return float(-np.log10(max(self.relative_gap, np.finfo(float).eps)))
+        r"""Digits of the objective that are certain, :math:`-\log_{10}(gap / (1 + |objective|))`.
+
+        The published stopping rule, whose one counts digits after the point where the objective is
+        small; `relative_gap` has no such unit.
+        """
+        part = self.gap / (1.0 + abs(self.objective))
+        return float(-np.log10(max(part, np.finfo(float).eps)))
 
     @property
     def converged(self) -> bool:
@@ -244,6 +278,7 @@ def join(solutions: Sequence[Solution]) -> Solution:
         n_bound=sum(s.n_bound for s in solutions),
         evaluations=sum(s.evaluations for s in solutions),
         b_interval=np.concatenate(intervals) if len(intervals) == len(solutions) else None,
+        resolution=sum(s.resolution for s in solutions),
     )
 
 
@@ -480,7 +515,20 @@ def _judged(
     answer: Answer,
     share: float,
 ) -> Solution:
-    """Certify an answer and say how it ended."""
+    """Certify an answer, and go on where its gap says little."""
+    solution = _certified(risk, chosen, reason, monitor, answer, share)
+    return _tightened(risk, chosen, monitor, solution)
+
+
+def _certified(
+    risk: RegularizedRisk,
+    chosen: Solver,
+    reason: str,
+    monitor: Monitor,
+    answer: Answer,
+    share: float,
+) -> Solution:
+    """Measure an answer."""
     sound = believed(risk, answer, chosen.tol)
     if not sound and monitor.status is None:
         answer = chosen.polish(risk, answer, monitor)
@@ -502,6 +550,13 @@ def _judged(
         monitor.report(answer.n_iter, certificate.primal, certificate.gap, certificate.violation)
     status = _status(certificate, monitor, chosen.tol)
     n_free, n_bound = _support(risk, a)
+    if not np.isfinite(certificate.primal):
+        raise FloatingPointError(
+            f"the objective of the answer of {type(chosen).__name__} is {certificate.primal}, "
+            "beyond the range of floating point: scale the targets and inputs, or lower C"
+        )
+    values = certificate.primal, certificate.dual, certificate.gap
+    loose = check(status, *values) is Status.LOOSE
     return Solution(
         a=a,
         b=b,
@@ -521,7 +576,66 @@ def _judged(
         n_bound=n_bound,
         evaluations=monitor.evaluations,
         b_interval=interval,
+        resolution=_resolution(risk, a, b, certificate.f) if loose else 0.0,
     )
+
+
+def _resolution(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float:
+    """Return a gap that is nothing beside what the problem is about.
+
+    That is what rounding of decision values and targets can cause: constant targets, or a single
+    class, leave an objective that is nothing else. And it is a part of the losses of a constant
+    (of the price of a width, if there is one), where the optimum explains all but a millionth of
+    them.
+    """
+    delta = ROUNDED * risk.size(a, b, f)
+    lower, upper = risk.box()
+    slopes = np.where(np.isfinite(upper - lower), upper - lower, np.abs(a))
+    value = risk.terms.value
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = np.maximum(value(f + delta), value(f - delta)) - value(f)
+        rounding = float(np.sum(moved + np.abs(a) * delta + ROUNDED * slopes * np.abs(risk.y)))
+        losses = float(np.sum(np.abs(value(np.full(risk.n, np.mean(risk.y))))))
+    price = float(np.sum(np.abs(risk.d)))
+    width = 0.5 * price**2 * float(np.max(risk.K.diag())) if price else 0.0
+    return float(np.nan_to_num(rounding + LOOSE * NOTHING * (losses + width), posinf=0.0))
+
+
+def _tightened(
+    risk: RegularizedRisk, chosen: Solver, monitor: Monitor, solution: Solution
+) -> Solution:
+    """Lower the tolerance of an answer that meets it next to a gap that is not small.
+
+    A violation of tol leaves a gap of up to tol times the sum of the weights c, which is much
+    where an objective is small beside them: separable classes with a large C, small targets.
+    """
+    tol, most = chosen.tol, EXTRA * solution.n_iter + int(NUMBERS / risk.n)
+    for _ in range(ROUNDS):
+        if solution.status is not Status.LOOSE or monitor.status is not None:
+            break
+        tol *= float(np.clip(0.3 * LOOSE * abs(solution.objective) / solution.gap, 1e-6, 0.3))
+        rest = monitor.rest(solution.n_iter, most)
+        sharper = replace(chosen, tol=tol)
+        try:
+            answer = sharper.solve(risk, solution, rest)
+            found = _certified(risk, sharper, solution.reason, rest, answer, 1.0)
+        except (FloatingPointError, np.linalg.LinAlgError):
+            break  # floating point goes no further
+        monitor.follow(rest, solution.n_iter)
+        met = found.violation <= chosen.tol and found.residual <= RESIDUAL
+        better = met and found.gap < solution.gap
+        kept = replace(found, status=Status.CONVERGED) if better else solution
+        solution = replace(
+            kept,
+            status=kept.status if monitor.status is not Status.STOPPED else Status.STOPPED,
+            n_iter=solution.n_iter + found.n_iter,
+            times={key: solution.times[key] + found.times[key] for key in solution.times},
+            history=tuple(monitor.history),
+            evaluations=solution.evaluations + found.evaluations,
+        )
+        if rest.status is not None:
+            break  # no budget, or nobody who wants more
+    return solution
 
 
 def _support(risk: RegularizedRisk, a: Array) -> tuple[int, int]:
@@ -593,6 +707,12 @@ def _status(certificate: Certificate, monitor: Monitor, tol: float) -> Status:
 
 def _advice(risk: RegularizedRisk, solution: Solution, solver: Solver) -> str:
     s = solution
+    if s.status is Status.LOOSE:
+        return (
+            f"{s.solver} meets tol={solver.tol:.2e}, but the duality gap {s.gap:.2e} is "
+            f"{s.relative_gap:.2g} times the objective {s.objective:.6g}, more than {LOOSE:g}. "
+            "Scale the targets and inputs (StandardScaler, MinMaxScaler), lower C or lower tol."
+        )
     told = (
         f"Solver terminated early ({s.solver}: {s.status.value} after "
         f"{s.n_iter} iterations). Duality gap {s.gap:.2e} at objective "
