@@ -78,6 +78,9 @@ class Source(ABC):
     places: Places | None = None
     """Which files rows lie in, if they lie in files."""
 
+    digests: dict[str, str] | None = None
+    """SHA-256 of the files by name, if they were asked for: ``mercer.data.open(verify=True)``."""
+
     reading_bytes: int = 0
     """About how much memory reading takes beside the blocks: pages that are unpacked."""
 
@@ -206,6 +209,11 @@ class Mapped(Source):
     def places(self) -> Places | None:  # type: ignore[override]
         """Where the rows of the source are."""
         return self.source.places
+
+    @property
+    def digests(self) -> dict[str, str] | None:  # type: ignore[override]
+        """Digests of the files of the source."""
+        return self.source.digests
 
     @property
     def reading_bytes(self) -> int:  # type: ignore[override]

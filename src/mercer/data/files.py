@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from mercer._optional import plugin
 from mercer.data.arrays import Arrays
 from mercer.data.base import Source
 from mercer.data.choice import Choice, Names
+from mercer.data.digests import compare, measured
 from mercer.data.npy import opened
 from mercer.data.stamps import Stamp
 from mercer.data.streams import Chain
@@ -47,6 +48,7 @@ def open(
     types: dict[str, str] | None = None,
     filesystem: Any = None,
     missing_chunks: Literal["refuse", "fill"] = "refuse",
+    verify: bool | Mapping[str, str] | str | os.PathLike[str] = False,
 ) -> Source:
     """Open files as a source of rows that is read block by block.
 
@@ -81,6 +83,13 @@ def open(
         Zarr leaves out chunks that hold nothing but the fill value, and HDF5 those that were never
         written; a chunk that was lost looks the same. ``"refuse"`` says which one is missing;
         ``"fill"`` reads it as the fill value.
+    verify : bool, dict from str to str, str or path, default=False
+        ``True``: read the files once more, before anything else, and take their SHA-256, which
+        goes into ``source.digests``, into the checkpoint of a fit, which then is not gone on with
+        if a file differs, and into ``data_digests_`` of the machine. Such a dict, or a text file as
+        ``sha256sum`` writes it: refuse files that differ, by name. Most formats notice a file that
+        was cut, but not a number that was changed: Parquet does where it was written with
+        checksums of its pages, as by :func:`predict`; by default most writers leave them out.
 
     Returns
     -------
@@ -105,27 +114,50 @@ def open(
         raise ValueError(f"missing_chunks is 'refuse' or 'fill', not {missing_chunks!r}")
     paths, filesystem = _found(path, filesystem)
     kind = _format(paths, format)
-    fill = missing_chunks == "fill"
-    if fill and kind not in CHUNKED:
-        raise TypeError(f"missing_chunks is for {' and '.join(CHUNKED)}, not for {kind}")
+    # Before anything else looks into the files.
+    digests = _verified(paths, filesystem, kind, (target, weight), verify)
     if kind in ARRAYS.values():
         if features is not None or keep is not None:
             raise TypeError(f"arrays of {kind} have no names of columns; leave out features, keep")
         if len(paths) > 1 and (target is not None or weight is not None):
             raise TypeError(f"{len(paths)} arrays cannot share a target; chain sources instead")
+    fill = missing_chunks == "fill"
+    if fill and kind not in CHUNKED:
+        raise TypeError(f"missing_chunks is for {' and '.join(CHUNKED)}, not for {kind}")
+    if kind in ARRAYS.values():
         sources = [_array_source(p, kind, target, weight, fill) for p in paths]
-        return sources[0] if len(sources) == 1 else Chain(sources, paths)
-    tables = plugin("tables")
-    if kind == "csv":
-        sign = delimiter or ("\t" if re.search(r"\.tsv(\.\w+)?$", paths[0]) else ",")
-        how = tables.Delimited(sign, None if names is None else tuple(names), dict(types or {}))
-    elif delimiter or names or types:
-        raise TypeError(f"delimiter, names and types are for text files, not for {kind}")
+        source = sources[0] if len(sources) == 1 else Chain(sources, paths)
     else:
-        how = tables.Parquet() if kind == "parquet" else tables.Ipc()
-    files = [tables.File.found(p, filesystem) for p in paths]
-    source: Source = tables.Files(how, files, target, features, weight, keep, dtype)
+        if kind != "csv" and (delimiter or names or types):
+            raise TypeError(f"delimiter, names and types are for text files, not for {kind}")
+        tables = plugin("tables")
+        if kind == "csv":
+            sign = delimiter or ("\t" if re.search(r"\.tsv(\.\w+)?$", paths[0]) else ",")
+            how = tables.Delimited(sign, None if names is None else tuple(names), dict(types or {}))
+        else:
+            how = tables.Parquet() if kind == "parquet" else tables.Ipc()
+        files = [tables.File.found(p, filesystem) for p in paths]
+        source = tables.Files(how, files, target, features, weight, keep, dtype)
+    source.digests = digests
     return source
+
+
+def _verified(
+    paths: list[str], filesystem: Any, kind: str, beside: tuple[Any, Any], verify: Any
+) -> dict[str, str] | None:
+    """Return the digests of all files, if asked for; refuse files that have others than given."""
+    if verify is False or verify is None:
+        return None
+    if kind in ARRAYS.values():
+        paths = [*paths, *(os.fspath(v) for v in beside if isinstance(v, str | os.PathLike))]
+    files = [path.partition("::")[0] for path in paths]
+    if kind in CHUNKED:  # a name of another array in the same store is no file
+        files = [file for file in files if os.path.exists(file)]
+    found = measured(files, None if filesystem is None else filesystem.open_input_stream)
+    if verify is not True:
+        others = f" and {len(files) - 1} others" if len(files) > 1 else ""
+        compare(found, verify, f"{files[0]}{others}")
+    return found
 
 
 def _found(path: Any, filesystem: Any) -> tuple[list[str], Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -125,11 +127,29 @@ class Pending:
     def __enter__(self) -> Self:
         return self
 
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Say of a disk that is full, or cannot be written to, which file was to be there."""
+        try:
+            yield
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise OSError(
+                error.errno,
+                f"{self.path} could not be written ({why}); nothing is left of it: make room, or "
+                "write elsewhere",
+            ) from error
+
     def __exit__(self, kind: Any, error: object, trace: object) -> None:
         try:
-            self._finish()
+            with self.writing():
+                self._finish()
+                if kind is None:
+                    os.replace(self.partial, self.path)
+        except OSError:
+            # What could not be written cannot be closed either: the first error is the one to tell.
             if kind is None:
-                os.replace(self.partial, self.path)
+                raise
         finally:
             self.partial.unlink(missing_ok=True)
 
@@ -171,7 +191,8 @@ class Npy(Pending):
         if self._like is None:
             self._like = values[:0]
             self._header()
-        self._file.write(values.astype(self._like.dtype, casting="same_kind", copy=False).data)
+        with self.writing():
+            self._file.write(values.astype(self._like.dtype, casting="same_kind", copy=False).data)
         self.rows += len(values)
 
     def _header(self) -> None:

@@ -18,7 +18,7 @@ from mercer.data.table import DataError
 __all__ = ["Columns", "parts", "same_start"]
 
 OPEN = {
-    "parquet": lambda path, schema: pq.ParquetWriter(path, schema),
+    "parquet": lambda path, schema: pq.ParquetWriter(path, schema, write_page_checksum=True),
     "csv": lambda path, schema: csv.CSVWriter(path, schema),
     "arrow": lambda path, schema: pa.ipc.new_file(path, schema),
 }
@@ -49,12 +49,14 @@ class Columns(Pending):
         if self._writer is None:
             batch = pa.RecordBatch.from_pydict({name: _array(v) for name, v in columns.items()})
             self._schema = batch.schema
-            self._writer = OPEN[self.kind](str(self.partial), self._schema)
+            with self.writing():
+                self._writer = OPEN[self.kind](str(self.partial), self._schema)
         else:
             kinds = dict(zip(self._schema.names, self._schema.types, strict=True))
             cast = {name: _array(v, kinds[name]) for name, v in columns.items()}
             batch = pa.RecordBatch.from_pydict(cast)
-        self._writer.write_batch(batch)
+        with self.writing():
+            self._writer.write_batch(batch)
 
     def _finish(self) -> None:
         if self._writer is not None:

@@ -88,7 +88,9 @@ def as_source(
     if hold is None:
         hold = not nbytes > SHARE * _memory(client)
     files = isinstance(X, Source)
-    return Cluster(**settings, client=client, hold=hold or files, load=hold, patience=patience)
+    found = Cluster(**settings, client=client, hold=hold or files, load=hold, patience=patience)
+    found.digests = getattr(X, "digests", None)
+    return found
 
 
 def _memory(client: Client) -> float:

@@ -145,6 +145,9 @@ class Reducible(Expansion):
             census = replace(census, pool=replace(census.pool, y=np.ones(len(census.pool.keys))))
         task, labels = self._declare(X, y, s, census, warning)
         found = self._watch(task, census, passes, how, context)
+        self.__dict__.pop("data_digests_", None)
+        if source.digests is not None:
+            self.data_digests_ = dict(source.digests)
         self.solution_: Solution = found.solution
         self.fit_status_ = int(found.solution.status is not Status.CONVERGED)
         self._store_reduced(found, census, labels)

@@ -137,7 +137,10 @@ class Approximation(Params, ABC):
         machine's memory.
     checkpoint : str or path, optional
         A directory that keeps the result of every pass; a fit of the same machine to the same data
-        reads them once to see that they are, and goes on from there, to the same bits.
+        reads them once to see that they are, and goes on from there, to the same bits. Its files
+        hold arrays and nothing that could be executed, but the sums in them are believed: write
+        where only you can, or set the variable ``MERCER_CHECKPOINT_KEY`` of the environment to a
+        secret, with which every file is signed, and without which it is refused.
     device : str, optional
         Where blocks are evaluated: "cpu" or "cuda" for tensors of PyTorch; arrays of NumPy with
         compiled loops by default.

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
-import os
 import time
-import zipfile
-import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -20,18 +16,12 @@ import scipy.sparse as sp
 
 from mercer.data.base import Source, Sums, Work
 from mercer.data.sampling import Sample
+from mercer.reduced.checkpoint import CheckpointError, load, same_files, save
 
 __all__ = ["CheckpointError", "Labels", "Passes", "Spread"]
 
-# What reading a file that was cut off or written over may raise.
-BROKEN = (ValueError, KeyError, EOFError, IndexError, zipfile.BadZipFile, zlib.error)
-
 # More different labels than this mean that a number was given for a class.
 MOST = 10_000
-
-
-class CheckpointError(OSError):
-    """A checkpoint could not be written or belongs to another fit."""
 
 
 @dataclass
@@ -83,6 +73,7 @@ class Passes:
                 self.directory.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise CheckpointError(f"no checkpoint can be kept in {self.directory}") from error
+            same_files(self.directory, self.source.digests)
 
     def __call__(
         self, name: str, work: Work, shared: Any = None, state: Any = None, anew: bool = False
@@ -137,35 +128,19 @@ class Passes:
         return Path(self.directory) / f"pass-{number:05d}.npz"
 
     def _kept(self, number: int, key: str) -> Sums | None:
-        if self.directory is None or not self._file(number).exists():
+        stored = None if self.directory is None else load(self._file(number))
+        if stored is None or str(stored.pop("key", "")) != key:
             return None
-        file = self._file(number)
         try:
-            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-                if str(stored["key"]) != key:
-                    return None
-                return Sums(
-                    _assembled({name[2:]: stored[name] for name in stored.files if name[1] == "."})
-                )
-        except BROKEN:
+            return Sums(_assembled({name[2:]: value for name, value in stored.items()}))
+        except (ValueError, KeyError, TypeError, IndexError):
             return None  # made again, and written over
-        except OSError as error:
-            raise CheckpointError(f"{file} could not be read ({error.strerror})") from error
 
     def _keep(self, number: int, key: str, result: Sums) -> None:
-        """Write under another name first: a pass is kept as a whole or not at all."""
-        file = self._file(number)
-        other = file.with_suffix(f".{os.getpid()}.tmp")
+        arrays = {f"s.{k}": v for k, v in _flat(result).items()}
         try:
-            buffer = io.BytesIO()
-            np.savez(buffer, key=np.array(key), **{f"s.{k}": v for k, v in _flat(result).items()})
-            with other.open("wb") as stream:
-                stream.write(buffer.getbuffer())
-                stream.flush()
-                os.fsync(stream.fileno())
-            other.replace(file)
+            save(self._file(number), {"key": np.array(key)} | arrays)
         except OSError as error:
-            other.unlink(missing_ok=True)
             raise CheckpointError(
                 f"pass {number} could not be kept in {self.directory} ({error.strerror}); the "
                 f"{number} before it are there: make room and fit again to go on from them."

@@ -1,0 +1,146 @@
+"""Files of a checkpoint: arrays and nothing else, signed if there is a key."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import io
+import math
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.data.digests import differences, listed, text
+from mercer.data.memory import machine_bytes
+
+__all__ = ["CheckpointError", "load", "same_files", "save"]
+
+KEY = "MERCER_CHECKPOINT_KEY"
+"""Variable of the environment that holds the key. A parameter would travel with the machine."""
+
+MARK = b"HMAC-SHA256:"
+FILES = "files.sha256"
+
+
+class CheckpointError(OSError):
+    """A checkpoint could not be written or belongs to another fit."""
+
+
+def _signature(data: Any) -> bytes:
+    """Return what is written behind data: nothing without a key."""
+    key = os.environ.get(KEY, "").encode()
+    return MARK + hmac.digest(key, data, hashlib.sha256) if key else b""
+
+
+def save(file: Path, arrays: Mapping[str, Any]) -> bool:
+    """Write arrays under another name first: they are kept as a whole or not at all.
+
+    Parameters
+    ----------
+    file : Path
+    arrays : mapping from str to array
+
+    Returns
+    -------
+    bool
+        Whether they were kept: objects, as words from a table are, could only be pickled, and
+        whoever reads a pickle runs it.
+    """
+    if any(np.asarray(value).dtype.hasobject for value in arrays.values()):
+        return False
+    buffer = io.BytesIO()
+    np.savez(buffer, **{name: np.asarray(value) for name, value in arrays.items()})  # type: ignore[arg-type]
+    other = file.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        # Never through a link that somebody has put there.
+        other.unlink(missing_ok=True)
+        with other.open("xb") as stream:
+            stream.write(buffer.getbuffer())
+            stream.write(_signature(buffer.getbuffer()))
+            stream.flush()
+            os.fsync(stream.fileno())
+        other.replace(file)
+    finally:
+        other.unlink(missing_ok=True)
+    return True
+
+
+def load(file: Path) -> dict[str, Any] | None:
+    """Return the arrays of a file; None if there is none, or it is damaged and to be made again.
+
+    Parameters
+    ----------
+    file : Path
+    """
+    try:
+        if not file.exists():
+            return None
+        if not file.is_file():
+            raise CheckpointError(f"{file} is not a file; remove it")
+        if file.stat().st_size > machine_bytes():
+            return None
+        data = file.read_bytes()
+    except CheckpointError:
+        raise
+    except OSError as error:
+        raise CheckpointError(f"{file} could not be read ({error.strerror})") from error
+    end = len(data) - len(MARK) - hashlib.sha256().digest_size
+    content, signature = (data[:end], data[end:]) if data[end:].startswith(MARK) else (data, b"")
+    if os.environ.get(KEY) and not hmac.compare_digest(_signature(content), signature):
+        raise CheckpointError(
+            f"{file} was not signed with the key in {KEY}: it was changed, or written with another "
+            "key or none. Remove it, or give the key it was written with"
+        )
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return {item.filename.removesuffix(".npy"): _array(archive, item)
+                    for item in archive.infolist()}  # fmt: skip
+    except Exception:  # a damaged archive may raise anything
+        return None
+
+
+def _array(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Any:
+    """Return an array of an archive, which takes no more memory than the file has bytes."""
+    if item.compress_type != zipfile.ZIP_STORED:
+        raise ValueError("packed")
+    data = archive.read(item)
+    stream = io.BytesIO(data)
+    read = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    shape, columns, dtype = read[np.lib.format.read_magic(stream)](stream)
+    rest = memoryview(data)[stream.tell() :]
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(rest):
+        raise ValueError("not an array of numbers or words")
+    return np.frombuffer(rest, dtype).reshape(shape, order="F" if columns else "C").copy(order="K")
+
+
+def same_files(directory: Path, digests: Mapping[str, str] | None) -> None:
+    """Keep the digests of the files of a fit; refuse to go on with others than those kept.
+
+    Parameters
+    ----------
+    directory : Path
+    digests : mapping from str to str, optional
+        None if nobody asked for them: then nothing is kept and nothing refused.
+    """
+    if digests is None:
+        return
+    file = directory / FILES
+    if file.exists():
+        if words := differences(digests, listed(file)):
+            raise CheckpointError(
+                f"the checkpoint in {directory} was made from other files: {words}. Fit to the "
+                "files it was made from, or keep this fit in another folder"
+            )
+    else:
+        other = file.with_suffix(f".{os.getpid()}.tmp")
+        other.unlink(missing_ok=True)
+        with other.open("x", encoding="utf-8") as stream:
+            stream.write(text(digests))
+        other.replace(file)
