@@ -6,7 +6,7 @@ from mercer import SVR, HuberSVR
 from mercer.kernels import Gaussian
 from mercer.linear import RBFNetwork
 from mercer.series import lag_matrix
-from reproductions.outcome import Result, at_least, near, recorded
+from reproductions.outcome import Result, at_least, near, within_factor
 
 KERNEL = Gaussian(np.sqrt(0.75))
 LAGS, STEP = range(0, 36, 6), 6
@@ -128,7 +128,9 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             why = "horizon, starts and averages are not printed"
             for what, value in (("17 steps of 6", hundred), ("100 steps of 6", longer)):
                 ahead = f"{name}, {loss}, {what}"
-                claims.append(recorded(ahead, value, why, reference=printed[1], printed=True))
+                claims.append(
+                    within_factor(ahead, value, printed[1], why, printed=True, must=False)
+                )
     if not short:
         levels = [found[f"uniform {x} %"]["tube"][0] for x in ("6.2", "12.4", "18.6")]
         claims.append(
@@ -153,5 +155,5 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         {"rows": found},
         revised="one realization of the noise at first, with 0.0505 for normal noise of 44.3 %, at "
         "the end of the range; now means over three. Errors of many steps had a range of half of "
-        "the printed ones at first, with no reason; 22 of 30 were inside.",
+        "the printed ones at first; 22 of 30 were inside.",
     )

@@ -20,7 +20,7 @@ WIDEST = 4.0
 """Largest quotient of the ends of a range: 60 per cent to each side, or a factor of two."""
 
 LARGEST_PART = 0.5
-"""Largest part of all possible values that may count as agreement with a reference."""
+"""Largest part of all possible values that may agree with a reference: half of them."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Claim:
             return ""  # a bound, not an estimate
         low, high = max(self.low, least), min(self.high, most)
         if high - low > LARGEST_PART * (most - least):
-            return f"more than {LARGEST_PART:g} of the possible values agree"
+            return "more than half of the possible values agree"
         if high == most or self.reference == 0.0:
             return ""  # a quotient says nothing beside an upper end or around zero
         if np.isfinite(least) and low == least and self.reference is not None:
@@ -128,6 +128,14 @@ def at_least(what: str, ours: float, low: float, why: str, **options: Any) -> Cl
     return Claim(what, float(ours), low, np.inf, why, **options)
 
 
+def within_factor(what: str, ours: float, reference: float, why: str, **options: Any) -> Claim:
+    """Return the claim that a number is within a factor of two, the widest range that is judged."""
+    factor = float(np.sqrt(WIDEST))
+    why = f"a factor of two, the widest range that is judged: {why}"
+    low, high = reference / factor, reference * factor
+    return Claim(what, float(ours), low, high, why, reference, **options)
+
+
 def recorded(what: str, ours: float, why: str, **options: Any) -> Claim:
     """Return a number that is told beside its reference and not judged."""
     return Claim(what, float(ours), *ANYTHING, why, must=False, **options)
@@ -140,7 +148,7 @@ def recorded_if_wide(claim: Claim) -> Claim:
     """
     if not (reason := claim.vacuous):
         return claim
-    why = f"{claim.why}: {reason}"
+    why = f"{claim.why}; too wide a range to judge: {reason}"
     return replace(claim, low=-np.inf, high=np.inf, must=False, why=why)
 
 

@@ -67,6 +67,7 @@ EXPERIMENTS = (
     "adaptive_margins",
     "adaptive_margin_lambda",
     "adaptive_margin_table",
+    "adaptive_margin_boosting",
     "censored_sinc",
     "missing_inputs",
     "densities",

@@ -6,7 +6,7 @@ from mercer import LSSVR, SVR, CompetingMachines, HuberSVR
 from mercer.kernels import Gaussian
 from mercer.linear import RBFNetwork
 from mercer.series import lag_matrix
-from reproductions.outcome import Result, at_most, recorded
+from reproductions.outcome import Result, at_most, within_factor
 from reproductions.tables import frame
 
 KERNEL = Gaussian(np.sqrt(0.75))
@@ -63,12 +63,13 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             errors = [rms(best.predict(X[last]) - y[last]), rms(ahead - future[:STEPS])]
             found[where][loss] = [*errors, *ahead]
     claims = [
-        recorded(
+        within_factor(
             f"{where}, {loss}, 25 steps",
             found[where][loss][1],
+            PRINTED[where][loss],
             "one forecast, from patterns and settings that are not printed",
-            reference=PRINTED[where][loss],
             printed=True,
+            must=False,
         )
         for where in found
         for loss in found[where]
@@ -113,5 +114,5 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         },
         revised="that every row beats the mean of the series was to hold; machines of the segments "
         "do not (1.2 of its deviation), so of them it need not. Errors had a range of half of the "
-        "printed ones, with no reason but that settings are not printed; one of six was inside.",
+        "printed ones at first; one of six was inside.",
     )

@@ -15,6 +15,7 @@ from reproductions.outcome import (
     near,
     recorded,
     recorded_if_wide,
+    within_factor,
 )
 
 from reproductions import page, reproduce
@@ -82,6 +83,9 @@ def test_the_widest_range_is_sixty_per_cent_to_each_side():
     assert pytest.approx(1.6 / 0.4) == WIDEST
     assert not near("error", 1.0, 1.0, 0.6, "").vacuous
     assert near("error", 1.0, 1.0, 0.61, "").vacuous
+    assert not within_factor("error", 1.9, 1.0, "", must=False).vacuous
+    assert within_factor("error", 1.9, 1.0, "").holds
+    assert not within_factor("error", 2.1, 1.0, "").holds
     assert LARGEST_PART == 0.5
     assert set(POSSIBLE.values()) == {(0.0, 1.0), (0.0, 100.0), (-1.0, 1.0)}
 
@@ -98,7 +102,7 @@ def test_what_is_recorded_only_is_not_judged():
     told = recorded_if_wide(wide)
     assert not told.judged
     assert not told.must
-    assert told.why.startswith("three standard errors: ")
+    assert told.why.startswith("three standard errors; too wide a range to judge: ")
     assert (told.ours, told.reference) == (wide.ours, wide.reference)
     sharp = near("error", 3.0, 1.0, 0.5, "")
     assert recorded_if_wide(sharp) is sharp
