@@ -9,15 +9,25 @@ import pytest
 from mercer import SVC, SVR, KernelRegressor
 from mercer.inspect import inner_product, penalty, self_consistency
 from mercer.kernels import (
+    BandLimited,
     BSpline,
     Dirichlet,
     Gaussian,
+    Green,
+    InverseMultiquadric,
     Laplacian,
     Linear,
     Matern,
+    Multiquadric,
     PeriodicGaussian,
+    Polyharmonic,
     Polynomial,
+    PoweredExponential,
+    RadialBSpline,
+    RationalQuadratic,
+    Tensor,
     ThinPlate,
+    Wendland,
 )
 
 RNG = np.random.default_rng(11)
@@ -157,9 +167,51 @@ def test_a_missing_factor_is_found():
     assert "differs" in repr(report)
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(0.7), Matern(nu=1.5), BSpline(1.0, 3)], ids=repr)
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Gaussian(0.7),
+        Matern(nu=0.3),
+        Matern(nu=1.5),
+        RationalQuadratic(1.4, 0.6),
+        InverseMultiquadric(),  # its spectrum is infinite at zero
+        InverseMultiquadric(2.0, 0.2),
+        PoweredExponential(1.0, 0.7),  # its spectrum falls like 1 / w^1.7
+        BSpline(1.0, 1),
+        BSpline(1.0, 3),
+        RadialBSpline(),
+        Wendland(),
+        Wendland(smoothness=0),
+        Tensor(BSpline(2.0, 3)),
+        Green((1.0, 0.5, 0.3)),
+        BandLimited(0.8, dim=3),
+    ],
+    ids=repr,
+)
 def test_spectra_return_the_kernel(kernel):
-    assert self_consistency(kernel, np.array([[0.0], [0.4], [1.3]]))
+    """SC-REG-04: a property of every kernel with a spectrum."""
+    assert self_consistency(kernel, np.array([[0.0], [0.4], [1.3], [3.3]]))
+
+
+@pytest.mark.parametrize("kernel", [Multiquadric(), ThinPlate(), Polyharmonic(1.0)], ids=repr)
+def test_conditional_kernels_are_not_applicable(kernel):
+    report = self_consistency(kernel, np.array([[0.0], [0.4], [1.3]]))
+    assert report.consistent is None
+    assert not report
+    assert "conditionally" in report.reason
+    assert repr(report).startswith("not applicable")
+
+
+def test_a_wrong_spectrum_is_found():
+    """The check compares with kernel values and not with itself."""
+
+    class Wrong(InverseMultiquadric):
+        def spectrum(self, omega, dim=1):
+            return 1.0000001 * super().spectrum(omega, dim)
+
+    report = self_consistency(Wrong(), np.array([[0.0], [0.4], [1.3]]))
+    assert report.consistent is False
+    assert report.error == pytest.approx(1e-7, rel=1e-3)
 
 
 def test_mismatched_gaussians():

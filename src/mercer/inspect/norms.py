@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import integrate
 
+from mercer.inspect._fourier import cosine_integrals
 from mercer.inspect._report import Report
-from mercer.inspect.bands import frequency_scale, resolution
+from mercer.inspect.bands import frequency_scale
 from mercer.kernels._pairwise import Array, Data
 from mercer.kernels.base import Kernel
 
@@ -238,7 +238,8 @@ class Consistency(Report):
     error: float
     """The largest difference of D and K over the largest entry of K."""
 
-    consistent: bool
+    consistent: bool | None
+    """Whether it is within the tolerance; None if the check does not apply."""
 
     D: Array
     r"""Inner products :math:`\langle P k(x_i, \cdot), P k(x_j, \cdot) \rangle`."""
@@ -246,10 +247,15 @@ class Consistency(Report):
     K: Array
     """Kernel values."""
 
+    reason: str = ""
+    """Why the check does not apply; empty if it does."""
+
     def __bool__(self) -> bool:
-        return self.consistent
+        return bool(self.consistent)
 
     def _title(self) -> str:
+        if self.consistent is None:
+            return f"not applicable: {self.reason}"
         return ("D = K" if self.consistent else "D differs from K") + f" by {self.error:.1e}"
 
 
@@ -265,7 +271,9 @@ def self_consistency(
 
     .. math:: D_{ij} = \langle P k(x_i, \cdot), P k(x_j, \cdot) \rangle = k(x_i, x_j)
 
-    Only then does a machine with this kernel minimize that penalty.
+    Only then does a machine with this kernel minimize that penalty. The penalty of a conditionally
+    positive definite kernel leaves polynomials free and is not an inner product of the functions
+    :math:`k(x, \cdot)`: for these the check does not apply, and the answer says so.
 
     Parameters
     ----------
@@ -285,6 +293,7 @@ def self_consistency(
     Returns
     -------
     Consistency
+        True if D = K; False, with ``consistent=None`` and a reason, if the check does not apply.
 
     References
     ----------
@@ -300,11 +309,17 @@ def self_consistency(
     False
     """
     K = np.asarray(kernel(X), dtype=float)
+    if features is None and kernel.order > 0:
+        reason = (
+            f"the kernel is conditionally positive definite of order {kernel.order}, and functions "
+            f"k(x, .) have no finite penalty: polynomials of degree below {kernel.order} are free"
+        )
+        return Consistency(np.nan, None, np.full_like(K, np.nan), K, reason)
     if features is not None:
         F = np.asarray(features(X) if callable(features) else features, dtype=float)
         D = F @ F.T
     else:
-        D = _by_quadrature(kernel, np.asarray(X, dtype=float), _symbol(operator))
+        D = _by_quadrature(kernel, np.asarray(X, dtype=float), _symbol(operator), 0.01 * tol)
     error = float(np.abs(D - K).max() / np.abs(K).max())
     return Consistency(error, error <= tol, D, K)
 
@@ -320,7 +335,7 @@ def _symbol(operator: Sequence[float] | Symbol | None) -> Symbol | None:
     return lambda omega: np.polynomial.polynomial.polyval(omega, coefficients)
 
 
-def _by_quadrature(kernel: Kernel, X: Array, symbol: Symbol | None) -> Array:
+def _by_quadrature(kernel: Kernel, X: Array, symbol: Symbol | None, tol: float) -> Array:
     """Return D(t) = 2 int_0^inf cos(wt) F(w)^2 p(w) dw at the differences of the points."""
     if X.ndim != 2 or X.shape[1] != 1:
         raise ValueError("Operators are checked for points of one feature, shape (n, 1).")
@@ -336,50 +351,5 @@ def _by_quadrature(kernel: Kernel, X: Array, symbol: Symbol | None) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(np.where(np.abs(F) > 1e-100, F * (F * symbol(omega)), 0.0))
 
-    end = _end(kernel, integrand)
-    if np.isinf(end):
-        values = np.array([_to_infinity(integrand, float(t)) for t in lags])
-    else:
-        values = _by_panels(kernel, integrand, lags, end)
+    values, _ = cosine_integrals(integrand, lags, frequency_scale(kernel, 1), tol)
     return np.asarray(2.0 * values[index].reshape(len(X), len(X)))
-
-
-def _end(kernel: Kernel, integrand: Symbol) -> float:
-    """Return a frequency beyond which nothing is left, or infinity if that is too far away."""
-    scale = frequency_scale(kernel, 1)
-    total = 0.0
-    for octave in range(-4, 15):
-        lower, upper = scale * 2.0**octave, scale * 2.0 ** (octave + 1)
-        grid = np.linspace(lower, upper, resolution(kernel, lower, upper))
-        values = np.abs(integrand(grid))
-        total += float(values.mean()) * (upper - lower)
-        if octave > 0 and float(values.max()) * upper < 1e-12 * total:
-            return upper
-    return np.inf
-
-
-def _by_panels(kernel: Kernel, integrand: Symbol, lags: Array, end: float) -> Array:
-    """Integrate by Gauss's rule over panels that are short against every oscillation."""
-    width = min(0.5 * frequency_scale(kernel, 1), np.pi / max(float(lags.max()), 1e-300))
-    if kernel.support is not None:
-        width = min(width, np.pi / float(np.max(kernel.support.scale)))
-    nodes, weights = np.polynomial.legendre.leggauss(12)
-    edges = np.linspace(0.0, end, int(np.ceil(end / width)) + 1)
-    result = np.zeros(len(lags))
-    for part in np.array_split(edges[:-1], max(1, len(edges) // 512)):
-        omega = (part[:, None] + 0.5 * (edges[1] - edges[0]) * (nodes + 1.0)).ravel()
-        values = integrand(omega) * np.tile(weights, len(part)) * 0.5 * (edges[1] - edges[0])
-        result += np.cos(np.outer(lags, omega)) @ values
-    return result
-
-
-def _to_infinity(integrand: Symbol, t: float) -> float:
-    """Integrate a slowly falling function against a cosine: QUADPACK sums its alternating waves."""
-
-    def at(omega: float) -> float:
-        return float(integrand(np.array([omega]))[0])
-
-    options: dict[str, Any] = {"epsabs": 1e-12, "limit": 400}
-    if t == 0.0:
-        return float(integrate.quad(at, 0.0, np.inf, epsrel=1e-12, **options)[0])
-    return float(integrate.quad(at, 0.0, np.inf, weight="cos", wvar=t, **options)[0])

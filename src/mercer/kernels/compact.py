@@ -320,6 +320,13 @@ class RadialBSpline(Ball):
             else:
                 constant = convolved_balls(n, d)[0]
             return np.asarray(oscillation(lengths, d + 2) ** (n + 1) / constant)
+        if self.dim == 3 and n == 1:
+            # (1 - q)^2 (1 + q/2) with q half the distance, in powers of q and of 1 - q.
+            powers = np.array([1.0, -1.5, 0.0, 0.5]), np.array([0.0, 0.0, 1.5, -0.5])
+            values = polynomial_transform(
+                lambda q: (1.0 - q) ** 2 * (1.0 + 0.5 * q), *powers, 2.0 * lengths, d
+            )
+            return np.asarray(2.0**d * values.values)
 
         def profile(r: Array) -> Array:
             s = r * r
