@@ -94,9 +94,9 @@ def run(short: bool = False, random_state: int = 0) -> Result:
                 "the mean of sinc² over [-3, 3], by quadrature; three standard errors",
             ),
             recorded(
-                "the same in the sample of the reference",
+                "the same in one sample",
                 power[0],
-                f"one sample; its standard deviation is {np.std(power):.2g}",
+                f"the reference is another sample; standard deviation {np.std(power):.2g}",
                 reference=0.148,
             ),
             recorded(

@@ -45,7 +45,7 @@ def refitted(data: dict[str, np.ndarray], width: float, components: list[int]) -
 
 def run(short: bool = False, random_state: int = 0) -> Result:
     seeds = range(random_state, random_state + (1 if short else 4))
-    widths, rhos = ((20.0,), (3.0, 60.0)) if short else ((4.0, 20.0), RHOS)
+    widths, rhos = ((20.0,), (12.0,)) if short else ((4.0, 20.0), RHOS)
     top, lead, best, few, every, kept = [], [], [], [], [], []
     paths: dict[str, list[list[float]]] = {}
     for seed in seeds:
