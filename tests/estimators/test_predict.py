@@ -1,9 +1,11 @@
 """Decision values of many new points, in blocks."""
 
 import numpy as np
+import pytest
 from sklearn.datasets import make_classification
 
 from mercer import SVC
+from mercer.estimators import _pairwise
 from mercer.kernels import Gaussian, _products
 
 X, Y = make_classification(
@@ -32,3 +34,34 @@ def test_products_by_class_add_up_to_the_whole():
     for product, a, b in zip(by_class, [0, *ends], ends, strict=False):
         np.testing.assert_allclose(product, K[:, a:b] @ coef[a:b], rtol=0, atol=1e-10)
     np.testing.assert_allclose(by_class.sum(axis=0), machine._expand(MANY[:50], coef), atol=1e-10)
+
+
+def on_the_boundary(machine, n):
+    """Return points at which two classes are nearly level, by halving, some of them to rounding."""
+    rng = np.random.default_rng(5)
+    left, right = rng.normal(size=(2, 4000, 6))
+    other = machine.predict(left) != machine.predict(right)
+    left, right = left[other][:n], right[other][:n]
+    label, steps = machine.predict(left), rng.integers(5, 50, size=(len(left), 1))
+    for step in range(50):
+        middle = 0.5 * (left + right)
+        same = (machine.predict(middle) == label)[:, None]
+        going = steps > step
+        left = np.where(going & same, middle, left)
+        right = np.where(going & ~same, middle, right)
+    return np.concatenate([left, right])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_labels_from_float32_are_those_of_float64(classes, monkeypatch):
+    """Float32 decides only where its error cannot; the others are asked again."""
+    machine = SVC(C=10.0, decision_function_shape="ovo").fit(X, np.minimum(Y, classes - 1))
+    points = np.concatenate([on_the_boundary(machine, 600), MANY])
+    asked = []
+    real = SVC._pairs_at
+    monkeypatch.setattr(SVC, "_pairs_at", lambda self, X: asked.append(len(X)) or real(self, X))
+    found = machine.predict(points)
+    assert len(asked) == 1
+    assert 100 < asked[0] < len(points) / 2
+    monkeypatch.setattr(_pairwise, "bounded_products", lambda *args: None)
+    np.testing.assert_array_equal(found, machine.predict(points))

@@ -26,6 +26,7 @@ from mercer.gram.base import Gram
 from mercer.gram.class_blocks import ClassBlocks
 from mercer.gram.indexed import Indexed
 from mercer.gram.rows import WHOLE
+from mercer.kernels._bounded import Bounded, bounded_products
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.solve import Reduced
 from mercer.solvers import Solution
@@ -40,6 +41,18 @@ def _has_probabilities(machine: Any) -> bool:
     if machine.probability == "deprecated" or not machine.probability:
         raise AttributeError("predict_proba is not available when probability=False")
     return True
+
+
+def _votes(
+    first: NDArray[np.bool_], second: NDArray[np.bool_], pairs: list[tuple[int, int]], k: int
+) -> NDArray[np.intp]:
+    """Count for each of k classes the pairs that vote for it, (n, k)."""
+    # Whole numbers below 2^24 have no rounding in float32.
+    of_first, of_second = np.zeros((2, len(pairs), k), dtype=np.float32)
+    for row, (i, j) in enumerate(pairs):
+        of_first[row, i] = of_second[row, j] = 1.0
+    votes = first.astype(np.float32) @ of_first + second.astype(np.float32) @ of_second
+    return votes.astype(np.intp)
 
 
 class PairwiseClassifier(Classifier):
@@ -197,16 +210,73 @@ class PairwiseClassifier(Classifier):
 
     def _pairs(self, X: Any) -> Array:
         """Evaluate the pairs' decision functions; positive speaks for the first class of a pair."""
-        X = self._check_new(X)
+        return self._pairs_at(self._check_altered(self._check_new(X)))
+
+    def _check_altered(self, X: Any) -> Any:
+        """Return new points if the machine still is what was fitted."""
         if self.support_vectors_.shape[0] and self._n_support.sum() != len(self.support_):
             raise ValueError(f"The internal representation of {type(self).__name__} was altered")
+        return X
+
+    def _pairs_at(self, X: Any) -> Array:
+        """Evaluate them at points that were checked."""
         if self._voting:
             own = self._expand(X, dense(self._dual_coef_).T)
             return np.asarray(own + self._intercept_ + self._trend(X))
-        # A class weighs in all pairs it is part of: its kernel values are multiplied once for all.
-        parts = self._expand_classes(X, self._n_support, dense(self._dual_coef_).T)
-        f = [parts[i][:, j - 1] + parts[j][:, i] for i, j in self._class_pairs()]
-        return np.stack(f, axis=1) + self._intercept_ + self._trend(X)
+        return self._of_pairs(self._expand_classes(X, self._n_support, self._columns), X)
+
+    @property
+    def _columns(self) -> Array:
+        """Coefficients of the support vectors, one column for each other class."""
+        return np.asarray(dense(self._dual_coef_).T, dtype=np.float64)
+
+    def _of_pairs(self, parts: Array, X: Any) -> Array:
+        """Add up the decision functions of the pairs from what each class says.
+
+        A class weighs in all pairs it is part of: its kernel values are multiplied once for all.
+        """
+        first, second = np.transpose(self._class_pairs())
+        # Values of a column of a class one after the other, before they are chosen and added.
+        columns = np.ascontiguousarray(parts.transpose(0, 2, 1))
+        f = columns[first, second - 1] + columns[second, first]
+        return np.asarray(f.T + self._intercept_ + self._trend(X))
+
+    def _winners(self, X: Any) -> NDArray[np.intp]:
+        """Return the class of new points that most pairs vote for, the first of several.
+
+        Votes are signs, for which float32 is enough where a value is above its proved error: points
+        whose winner is not certain then are asked in float64.
+        """
+        X = self._check_altered(self._check_new(X))
+        pairs, k = self._class_pairs(), len(self.classes_)
+        found = self._bounded(X)
+        if found is None:
+            f = self._pairs_at(X)
+            return np.asarray(_votes(f > 0, f <= 0, pairs, k).argmax(axis=1))
+        f = self._of_pairs(found.values, X)
+        first, second = np.transpose(pairs)
+        error = (found.bounds[first] + found.bounds[second]).T
+        # And that of adding up in float64, which is in the last of these digits.
+        error += 1e-14 * (np.abs(f) + np.abs(self._intercept_) + np.abs(self._trend(X)))
+        yes, no = f > error, f < -error
+        least, most = _votes(yes, no, pairs, k), k - 1 - _votes(no, yes, pairs, k)
+        winners = least.argmax(axis=1)
+        rows, ahead = np.arange(len(f)), np.arange(k) < winners[:, None]
+        # Of others no more votes than its own are possible, before it in the order not as many.
+        others = most + ahead
+        others[rows, winners] = -1
+        doubtful = np.flatnonzero(others.max(axis=1) > least[rows, winners])
+        if len(doubtful):
+            f = self._pairs_at(X[doubtful])
+            winners[doubtful] = _votes(f > 0, f <= 0, pairs, k).argmax(axis=1)
+        return np.asarray(winners, dtype=np.intp)
+
+    def _bounded(self, X: Any) -> Bounded | None:
+        """Return what each class says in float32 with bounds, where that saves time."""
+        if self._voting or self._X_fit is not None or self._functions is not None:
+            return None
+        ends = np.cumsum(self._n_support).tolist()
+        return bounded_products(self.kernel_, self.support_vectors_, X, self._columns, ends)
 
     def _trend(self, X: Any) -> Array | float:
         """Evaluate what is unpenalized beside the intercept."""
@@ -258,12 +328,7 @@ class PairwiseClassifier(Classifier):
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         if self.break_ties and len(self.classes_) > 2:
             return self.classes_[np.argmax(self.decision_function(X), axis=1)]
-        f = self._pairs(X)
-        votes = np.zeros((f.shape[0], len(self.classes_)), dtype=np.intp)
-        for k, (i, j) in enumerate(self._class_pairs()):
-            votes[:, i] += f[:, k] > 0
-            votes[:, j] += f[:, k] <= 0
-        return self.classes_[np.argmax(votes, axis=1)]
+        return self.classes_[self._winners(X)]
 
     @available_if(_has_probabilities)
     @by_blocks

@@ -19,6 +19,7 @@ __all__ = [
     "raise_two_double",
     "repair",
     "weigh",
+    "weigh_and_bound",
     "weigh_both",
     "weigh_powers",
 ]
@@ -212,6 +213,21 @@ def weigh_powers(D, hx, hz, a, f):
         for start in range(0, m, RUN):
             stop = min(start + RUN, m)
             f[i] += _sum_powers(D[i, start:stop], hz[start:stop], hx[i], a[start:stop])
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def weigh_and_bound(K, a, w, f, e):
+    """Add ``K a`` to f, in float64, and ``K w`` to e, summed in float32."""
+    n, m = K.shape
+    for i in range(n):
+        row = K[i]
+        total, other = 0.0, ZERO
+        for j in range(m):
+            total += np.float64(row[j]) * a[j]
+        for j in range(m):
+            other += row[j] * w[j]
+        f[i] += total
+        e[i] += np.float64(other)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
