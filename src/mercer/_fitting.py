@@ -1,4 +1,4 @@
-"""Fits that succeed or change nothing."""
+"""Fits that succeed, or change nothing and say why."""
 
 from __future__ import annotations
 
@@ -6,27 +6,104 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 __all__ = ["AllOrNothing", "all_or_nothing"]
 
 # What changes an estimator, where a class defines it.
 FITTING = ("fit", "fit_transform", "partial_fit")
 
 
+# What SciPy and NumPy say of a matrix that overflowed on its way to LAPACK.
+NOT_FINITE = "array must not contain infs or NaNs"
+
+# Fitted attributes that predictions are made of, whatever the estimator.
+COEFFICIENTS = (
+    "coef_",
+    "covariance_",
+    "dual_coef_",
+    "heights_",
+    "intercept_",
+    "mean_",
+    "null_space_coef_",
+)
+
+# Beyond this, or below one over it, the digits of one number are lost beside those of others.
+EXTREME = 1e15
+
+
 def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Leave a machine exactly as it was if its fit fails or is interrupted."""
+    """Leave a machine exactly as it was if its fit fails or is interrupted.
+
+    Arithmetic that overflows is not reported by NumPy's warnings, which name a line of this
+    library: a result that is not finite is refused where it is found, or does not matter. An
+    arithmetic error is explained by the magnitudes that caused it; where all of them are ordinary
+    it is an error of this library, and stays what it is.
+    """
 
     @functools.wraps(fit)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         try:
-            return fit(self, *args, **kwargs)
-        except BaseException:
+            with np.errstate(all="ignore"):
+                answer = fit(self, *args, **kwargs)
+            _require_finite(self)
+            return answer
+        except BaseException as error:
             vars(self).update(before)
             for name in vars(self).keys() - before.keys():
                 delattr(self, name)
+            if isinstance(error, ArithmeticError | np.linalg.LinAlgError) or (
+                str(error) == NOT_FINITE
+            ):
+                causes = _extremes(self, args, kwargs)
+                if causes:
+                    raise ValueError(
+                        f"{type(self).__name__} cannot be fitted in double precision: {causes}. "
+                        "Scale inputs and targets to magnitudes near one (StandardScaler, "
+                        f"TransformedTargetRegressor) and weights and C alike. ({error})"
+                    ) from error
             raise
 
     return guarded
+
+
+def _require_finite(machine: Any) -> None:
+    """Refuse a fit whose coefficients overflowed, instead of predicting NaN from then on."""
+    for name in COEFFICIENTS:
+        value = vars(machine).get(name)
+        value = value.data if hasattr(value, "tocsr") else value
+        if isinstance(value, np.ndarray | float) and not np.all(np.isfinite(value)):
+            raise FloatingPointError(f"{name} is not finite")
+
+
+def _extremes(machine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return the magnitudes of the data and of the settings that double precision cannot join."""
+    given = {**dict(zip(("X", "y", "sample_weight"), args, strict=False)), **kwargs}
+    given |= machine.get_params(deep=False) if hasattr(machine, "get_params") else {}
+    found = []
+    for name, value in given.items():
+        if isinstance(value, str | bool) or value is None:
+            continue
+        try:
+            values = value.data if hasattr(value, "tocsr") else value
+            sizes = np.abs(np.asarray(values, dtype=np.float64)).ravel()
+        except OverflowError:
+            found.append(f"{name} holds integers that no float can")
+            continue
+        except (TypeError, ValueError):
+            continue
+        sizes = sizes[(sizes > 0) & np.isfinite(sizes)]
+        if not sizes.size:
+            continue
+        low, high = sizes.min(), sizes.max()
+        if high > EXTREME or low < 1.0 / EXTREME:
+            found.append(
+                f"{name} reaches from {low:.1e} to {high:.1e}"
+                if low < high
+                else f"{name} is {low:.1e}"
+            )
+    return ", ".join(found)
 
 
 class AllOrNothing:
@@ -46,7 +123,7 @@ class AllOrNothing:
     >>> machine = Mean().fit([1.0, 2.0])
     >>> machine.fit([])
     Traceback (most recent call last):
-    ZeroDivisionError: float division by zero
+    ZeroDivisionError: division by zero
     >>> machine.n_, machine.mean_
     (2, 1.5)
     """

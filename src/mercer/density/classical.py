@@ -44,7 +44,10 @@ class Sampled(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         return np.asarray(X[:, 0], dtype=np.float64)
 
     def _weights(self, sample_weight: Any, n: int) -> Array:
-        w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        try:
+            w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"sample_weight must be numbers, one a sample: {error}") from error
         if w.shape != (n,) or not np.all(w >= 0) or not np.isfinite(w.sum()) or not w.any():
             raise ValueError(f"sample_weight must be {n} numbers, not negative and not all zero.")
         return np.asarray(w / w.sum())

@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 from mercer import gram as grams
 from mercer._fitting import AllOrNothing
 from mercer.gram.base import Gram
-from mercer.kernels._pairwise import scale_features, take
+from mercer.kernels._pairwise import count, scale_features, take
 from mercer.kernels._products import products
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear
@@ -59,6 +59,12 @@ def as_objects(X: Any) -> NDArray[np.object_]:
 def dense(values: Any) -> Any:
     """Return an array of what may be sparse."""
     return values.toarray() if hasattr(values, "toarray") else values
+
+
+OVERFLOW = (
+    "The dual coefficients or intercepts are not finite: the squares of X overflow. Scale the "
+    "inputs (StandardScaler, MinMaxScaler)."
+)
 
 
 class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
@@ -143,10 +149,7 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         with np.errstate(over="ignore", invalid="ignore"):
             checked = self._precomputed or self._objects
             if not (checked or np.isfinite(np.vdot(values, values))):
-                raise ValueError(
-                    "The dual coefficients or intercepts are not finite: the squares of X "
-                    "overflow. Scale the inputs (StandardScaler, MinMaxScaler)."
-                )
+                raise ValueError(OVERFLOW)
             self.kernel_ = self._resolved(X)
             if not self.kernel_.positive_definite:
                 self._warn_if_indefinite(X)
@@ -176,7 +179,7 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _warn_if_indefinite(self, X: Any) -> None:
         """Say so where some points show that a kernel is none on this sample."""
-        n = self.shape_fit_[0]
+        n = count(X)  # of the points that were drawn, fewer than the sample has if some are alike
         some = np.unique(np.linspace(0, n - 1, min(n, WITNESSES)).astype(np.intp))
         values = np.linalg.eigvalsh(self.kernel_(take(X, some)).astype(np.float64))
         if values[0] < -np.sqrt(np.finfo(np.float64).eps) * max(values[-1], 0.0):

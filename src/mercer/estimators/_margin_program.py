@@ -300,6 +300,10 @@ class MarginProgram:
 
 def _solved(cost: Array, program: dict[str, Any]) -> Any:
     """Solve by the simplex method, else by an interior point, else less precisely."""
+    for name in ("A_ub", "b_ub"):
+        entries = program[name].data if sp.issparse(program[name]) else program[name]
+        if not np.all(np.isfinite(entries)):
+            raise FloatingPointError(f"{name} of the linear program is not finite")
     for method in ("highs-ds", "highs-ipm"):
         for options in (PRECISE, {}):
             arguments: Any = {"method": method, "options": options, **program}

@@ -17,7 +17,7 @@ from mercer.data.base import Source
 from mercer.data.memory import parse
 from mercer.data.opening import as_source, is_source
 from mercer.data.progress import Bar
-from mercer.estimators._expansion import BLOCK, Array, Expansion, Function
+from mercer.estimators._expansion import BLOCK, OVERFLOW, Array, Expansion, Function
 from mercer.estimators._progress import watched
 from mercer.gram.dense import Dense
 from mercer.kernels._pairwise import take
@@ -141,6 +141,8 @@ class Reducible(Expansion):
         size = max(how.pool_size, ROWS * (m + 8)) + COSTED
         passes = open_passes(source, how, m, self._columns_expected(y), size, self._bar)
         census = take_census(passes, size, how.random_state, self._labelled() and X is None)
+        if not np.isfinite(census.variance):
+            raise ValueError(OVERFLOW)
         if census.pool.y is None and not self.__sklearn_tags__().target_tags.required:
             census = replace(census, pool=replace(census.pool, y=np.ones(len(census.pool.keys))))
         task, labels = self._declare(X, y, s, census, warning)

@@ -263,6 +263,12 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         paths = [problem.path(mus, tol=self.tol) for problem in problems]
         variation = np.array([self._variation(list(found)) for found in zip(*paths, strict=True)])
         selected = np.array([self._kept(t) for t in variation])
+        folds = [(T, V) for T, V in folds if len(T) and len(V)]
+        if not folds:
+            raise ValueError(
+                f"mu={self.mu!r} needs samples to fit and others to compare with, but {len(Y)} "
+                "sample(s) have a positive weight; give mu as a number, or weights to more samples."
+            )
         errors, shares = np.empty((len(folds), len(mus))), np.empty(len(folds))
         each = []
         for i, (T, V) in enumerate(folds):

@@ -261,7 +261,10 @@ class KernelMachine(CallbackSupportMixin, Reducible):  # type: ignore[misc]
         """Return the weights, one by default; refuse a sample without any."""
         if sample_weight is None:
             return np.ones(n)
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        try:
+            weights = np.asarray(sample_weight, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"sample_weight must be numbers, one a sample: {error}") from error
         if weights.shape != (n,):
             raise ValueError(
                 f"sample_weight and X have incompatible shapes: {weights.shape} against {n} samples"

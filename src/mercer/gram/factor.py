@@ -305,7 +305,10 @@ def orthonormal(B: Array) -> tuple[Array, Array]:
     >>> U.shape, np.allclose(back, back[0])
     ((4, 1), True)
     """
-    length = np.sqrt(np.sum(B * B, axis=0))
+    # In units of the largest entry, whose square may be no number.
+    unit = np.max(np.abs(B), axis=0, initial=0.0)
+    unit = np.where(unit > 0, unit, 1.0)
+    length = unit * np.sqrt(np.sum((B / unit) ** 2, axis=0))
     length = np.where(length > 0, length, 1.0)
     U, s, V = np.linalg.svd(B / length, full_matrices=False)
     keep = s > max(B.shape) * EPS * np.max(s, initial=0.0)
@@ -313,6 +316,8 @@ def orthonormal(B: Array) -> tuple[Array, Array]:
     # B = U R' with R of full column rank, whose pseudo-inverse needs no further decision on rank;
     # what lengths of very different size cost it is repaired with the inverse that knows them.
     Q, T = np.linalg.qr(B.T @ U)
+    if not (np.all(np.isfinite(T)) and np.all(np.diag(T))):
+        return U, np.asarray(inverse)  # lengths so different that the shortest vector has no digits
     shortest = solve_triangular(T, Q.T, check_finite=False).T
     return U, np.asarray(shortest + inverse @ (np.eye(U.shape[1]) - U.T @ (B @ shortest)))
 

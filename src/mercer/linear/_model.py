@@ -126,10 +126,21 @@ class LinearModel(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[
             ensure_min_samples=least,
         )
         y = np.asarray(y, dtype=np.float64)
+        for name, values in {"X": X, "y": y}.items():
+            squares = np.sum(np.square(values), axis=0)
+            lost = (squares == 0) & np.any(values, axis=0) & (name == "X")
+            if not np.all(np.isfinite(squares)) or np.any(lost):
+                raise ValueError(
+                    f"the squares of {name} {'underflow' if np.any(lost) else 'overflow'}; scale "
+                    "inputs and targets to magnitudes near one (StandardScaler, "
+                    "TransformedTargetRegressor)."
+                )
         if sample_weight is None:
             return X, y, np.ones(len(X))
         s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         live = s > 0
+        if not live.any():
+            raise ValueError("sample_weight is zero for every sample; give some a positive weight.")
         return X[live], y[live], s[live]
 
     def predict(self, X: Any) -> Array:

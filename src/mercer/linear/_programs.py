@@ -24,6 +24,21 @@ EMPTY = 1e-10
 FAINT = 1e-9
 
 
+def require_finite(constraints: dict[str, Any]) -> None:
+    """Refuse constraints that overflowed, of which HiGHS says nothing that helps.
+
+    Parameters
+    ----------
+    constraints : dict
+        As of :func:`linear_program`; bounds may be infinite.
+    """
+    for name in constraints.keys() - {"bounds"}:
+        values = constraints[name]
+        entries = values.data if hasattr(values, "tocsr") else values
+        if entries is not None and not np.all(np.isfinite(entries)):
+            raise FloatingPointError(f"{name} of a linear program is not finite")
+
+
 def linear_program(cost: Array, **constraints: Any) -> Any:
     """Solve a linear program by HiGHS, and refuse anything but its optimum.
 
@@ -35,6 +50,7 @@ def linear_program(cost: Array, **constraints: Any) -> Any:
         ``A_ub``, ``b_ub``, ``A_eq``, ``b_eq``, ``bounds`` as in :func:`scipy.optimize.linprog`.
     """
     options: Any = PRECISE
+    require_finite(constraints)
     answer: Any = linprog(cost, method="highs", options=options, **constraints)
     if answer.status == 4:  # numerical difficulties: the tolerances ask for more than there is
         answer = linprog(cost, method="highs", **constraints)

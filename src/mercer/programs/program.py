@@ -323,7 +323,10 @@ class Program:
         if answer.verdict == "unbounded":
             raise Unbounded("the cost of the program falls without end")
         if answer.verdict == "nothing":
-            raise RuntimeError("the solver found no point within its limits; raise max_time")
+            raise ArithmeticError(
+                "the solver found no point of the program within its limits; bring the data to "
+                "magnitudes near one, or raise max_time"
+            )
         return _certified(form, answer, tol)
 
 

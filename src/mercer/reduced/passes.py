@@ -238,7 +238,10 @@ class Spread:
         values = X.data if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
         mean = float(values.sum() / size) if size else 0.0
         zeros = size - float(values.size)
-        return cls(size, mean, float(np.sum((values - mean) ** 2)) + zeros * mean**2)
+        with np.errstate(over="ignore"):
+            # Squares that overflow are infinite, which whoever reads the variance refuses.
+            square = np.sum((values - mean) ** 2) + zeros * np.square(mean)
+        return cls(size, mean, float(square))
 
     @property
     def variance(self) -> float:
@@ -249,9 +252,9 @@ class Spread:
         n = self.n + other.n
         step = other.mean - self.mean
         share = other.n / n if n else 0.0
-        return Spread(
-            n, self.mean + step * share, self.square + other.square + step**2 * self.n * share
-        )
+        with np.errstate(over="ignore"):
+            between = float(np.square(step)) * self.n * share
+        return Spread(n, self.mean + step * share, self.square + other.square + between)
 
 
 def _plain(value: Any) -> bool:

@@ -384,18 +384,26 @@ class Evidence(Criterion):
 
     positive: ClassVar[bool] = False
 
-    def _parts(self, fit: Fit) -> tuple[float, int, int]:
+    def _parts(self, fit: Fit) -> tuple[float, float, Array, int, int]:
+        """Return the scale of the targets, y'a and a in its units, and the numbers of both."""
         m, d = len(fit.q) - fit.rank, fit.a.shape[1]
-        return float(np.sum(fit.targets * fit.a)), m, d
+        # In units of the targets: the product of two small numbers is zero.
+        unit = float(np.max(np.abs(fit.targets), initial=0.0)) or 1.0
+        a = fit.a / unit
+        return unit, float(np.sum((fit.targets / unit) * a)), a, m, d
 
     def value(self, fit: Fit) -> float:
-        square, m, d = self._parts(fit)
+        unit, square, _, m, d = self._parts(fit)
         if m <= 0 or square <= 0:
             return -np.inf
-        return 0.5 * d * (float(np.log(2 * np.pi * np.e * square / (m * d))) + fit.log_det / m)
+        log_square = 2.0 * float(np.log(unit)) + float(np.log(2 * np.pi * np.e * square / (m * d)))
+        return 0.5 * d * (log_square + fit.log_det / m)
 
     def _slopes(self, fit: Fit, Q: Array) -> tuple[float, Array, float]:
-        square, m, d = self._parts(fit)
+        _, square, a, m, d = self._parts(fit)
+        if m <= 0 or square <= 0:
+            # Without an error left every kernel is as likely, and there is nothing to descend.
+            return 0.0, np.zeros_like(Q), 0.0
         G = (0.5 * d / m) * Q
-        G -= (0.5 * d / square) * (fit.a @ fit.a.T)
+        G -= (0.5 * d / square) * (a @ a.T)
         return self.value(fit), G, 0.0

@@ -180,7 +180,8 @@ class Spectral:
             some = many[first : first + step]
             inverse = self._inverse(some)
             Q = (inverse @ self._squares.T)[..., None]
-            A = np.einsum("kj,jd->jkd", inverse, projected).reshape(len(self.values), -1)
+            A = np.einsum("kj,jd->jkd", inverse, projected)
+            A = A.reshape(len(self.values), len(some) * Y2.shape[1])
             A = (self.vectors @ A).reshape(-1, len(some), Y2.shape[1]).transpose(1, 0, 2)
             with np.errstate(divide="ignore", invalid="ignore"):
                 left = A / (Q * self._off.root[:, None])
@@ -279,7 +280,8 @@ class Spectral:
     def _weighted(self, Y: Array, C: Array) -> Array:
         """Return weighted coefficients of live samples, (m, k d)."""
         p, inverse = self.components(Y), self._inverse(C.reshape(-1))
-        return np.asarray(self.vectors @ (inverse.T[:, :, None] * p[:, None]).reshape(len(p), -1))
+        many = (inverse.T[:, :, None] * p[:, None]).reshape(len(p), inverse.shape[0] * p.shape[1])
+        return np.asarray(self.vectors @ many)
 
     def _repeated(self, Y: Array, C: Array) -> Array:
         """Return the targets for every C, (n, k d)."""

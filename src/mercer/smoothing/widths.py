@@ -154,6 +154,12 @@ def guess_C(
         known[:], left = True, np.broadcast_to(Y, left.shape)
     left, Y, share = left[:, known], Y[known], share[known]
     errors = np.tensordot(cost(Y, Y - left).mean(axis=2), share, axes=1) / share.sum()
+    if not np.any(np.isfinite(errors)):
+        raise ValueError(
+            "a weight C cannot be chosen: the squared errors of the targets overflow. Scale y to "
+            "magnitudes near one (TransformedTargetRegressor), or give C as a number."
+        )
+    errors = np.where(np.isfinite(errors), errors, np.inf)
     k = int(np.flatnonzero(errors <= AS_GOOD * errors.min())[0])
     C = float(Cs[k])
     residuals = spectral.residuals(targets, C).reshape(spectral.n, -1)

@@ -1,0 +1,99 @@
+"""Inputs that once ended in a bare error, each by its own line."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from mercer import (
+    LSSVR,
+    LSSVRCV,
+    SVR,
+    GeneralizedLeastSquares,
+    Nystrom,
+    SupportVectorTube,
+    ThinPlateSpline,
+    UniversalKriging,
+    VariationRegressor,
+    tune,
+)
+from mercer._fitting import AllOrNothing
+from mercer.solvers import ConvergenceWarning
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(40, 2)), RNG.normal(size=40)
+
+
+def with_an_outlier(value):
+    hostile = X.copy()
+    hostile[0] = value
+    return hostile
+
+
+@pytest.mark.filterwarnings("ignore::mercer.estimators._expansion.IndefiniteKernel")
+def test_an_indefinite_kernel_is_examined_at_the_distinct_rows():
+    binary = (X > 0).astype(float)
+    machine = LSSVR(kernel="sigmoid", approximation=Nystrom(50))
+    expected = machine.fit(binary, Y).predict(binary)
+    found = machine.fit(sp.csr_array(binary), Y).predict(sp.csr_array(binary))
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("machine", [UniversalKriging(), GeneralizedLeastSquares()], ids=repr)
+def test_a_refusal_keeps_the_number_of_features(machine):
+    wide = np.column_stack([X, RNG.normal(size=40)])
+    expected = machine.fit(wide, Y).predict(wide)
+    with pytest.raises(ValueError, match=r"Scale|combination"):
+        machine.fit(with_an_outlier(1e200), Y)
+    np.testing.assert_array_equal(machine.predict(wide), expected)
+
+
+# The gap of a tube of 1e-200 is that of its tolerance, of which it is right to warn.
+@pytest.mark.filterwarnings("ignore::mercer.solvers.ConvergenceWarning")
+@pytest.mark.parametrize("scale", [0.0, 1e-200])
+def test_targets_without_size_can_be_tuned_to(scale):
+    found = LSSVRCV().fit(X, scale * Y).predict(X)
+    assert np.max(np.abs(found)) <= scale * np.max(np.abs(Y))
+    assert tune(SVR(), X, scale * Y).best_estimator_.predict(X) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_choice_of_a_kernel_does_not_depend_on_the_unit_of_the_targets():
+    small, large = (LSSVRCV().fit(X, 2.0**k * Y) for k in (-400, 0))
+    np.testing.assert_allclose(small.predict(X) * 2.0**400, large.predict(X), rtol=1e-6)
+
+
+def test_squares_of_inputs_that_overflow_are_refused_by_approximations():
+    with pytest.raises(ValueError, match="squares of X overflow"):
+        LSSVR(approximation=Nystrom(5)).fit(with_an_outlier(1e200), Y)
+
+
+def test_columns_of_any_length_are_a_null_space():
+    with pytest.warns(ConvergenceWarning):
+        machine = ThinPlateSpline().fit(X * [1e-140, 1e140], Y)
+    assert np.all(np.isfinite(machine.predict(X * [1e-140, 1e140])))
+
+
+def test_a_variation_cannot_be_chosen_by_one_sample():
+    weights = np.zeros(40)
+    weights[0] = 1.0
+    with pytest.raises(ValueError, match="give mu as a number"):
+        VariationRegressor().fit(X, Y, sample_weight=weights)
+
+
+def test_targets_whose_squares_overflow_leave_nothing_to_choose_by():
+    with pytest.raises(ValueError, match="squared errors of the targets overflow"):
+        SupportVectorTube(kernel="linear").fit(X, Y * 1e307)
+
+
+class Breaks(AllOrNothing):
+    def fit(self, X, y):
+        self.n_ = len(y)
+        raise ZeroDivisionError("no pivot")
+
+
+def test_an_arithmetic_error_is_explained_by_extreme_magnitudes_only():
+    machine = Breaks()
+    with pytest.raises(ValueError, match=r"y is 1\.0e\+200\. Scale .* \(no pivot\)"):
+        machine.fit(X, np.full(40, 1e200))
+    with pytest.raises(ZeroDivisionError):
+        machine.fit(X, Y)
+    assert not vars(machine)
