@@ -16,7 +16,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns \
 	bench-ls bench-ls-short \
 	bench-tune bench-tune-short \
-	bench-cluster bench-cluster-short \
+	bench-cluster bench-cluster-short bench-faults \
 	bench-scale bench-scale-speed bench-scale-short \
 	bench-quality bench-quality-short \
 	bench-plan bench-plan-measure \
@@ -119,6 +119,9 @@ bench-cluster: $(READY)  ## what a Dask cluster of two workers costs beside bare
 
 bench-cluster-short: $(READY)  ## a minute: do sums and fits on a cluster agree with those of threads
 	$(ONE_THREAD) $(BIN)/python benchmarks/cluster.py short
+
+bench-faults: $(READY)  ## workers killed and frozen, the client killed, at two million rows, and the page
+	$(ONE_THREAD) $(BIN)/python benchmarks/faults.py full
 
 bench-report: $(READY)  ## the page of the last benchmarks, without measuring
 	$(BIN)/python benchmarks/bench.py report

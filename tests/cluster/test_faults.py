@@ -16,6 +16,7 @@ from distributed import Client, KilledWorker
 from cluster_work import slow_products
 from mercer.data import Arrays
 from mercer.distributed import as_source
+from mercer.distributed.cluster import Cluster
 
 N, P = 960, 4
 STATE = np.random.default_rng(7).normal(size=(P, 3))
@@ -102,6 +103,71 @@ def test_a_frozen_worker_is_restarted(harmed, undisturbed, tmp_path):
     assert time.monotonic() - start < 60
     harmed.wait_for_workers(2)
     assert before - set(harmed.run(os.getpid).values())
+
+
+def test_a_worker_that_the_cluster_gave_up_comes_back(harmed, undisturbed):
+    """As on a busy machine, where starting a process takes longer than a LocalCluster waits."""
+    harmed.wait_for_workers(2)
+    source = source_of(harmed, patience=2.0)
+    passed(source)
+    cluster = harmed.cluster
+    name = next(iter(cluster.workers))
+    lost = cluster.workers[name]
+    # What a cluster does with a worker that it misses for `lost-worker-timeout`.
+    harmed.sync(lost.close)
+    del cluster.workers[name]
+    assert len(cluster.workers) == 1
+    deadline = time.monotonic() + 100
+    while len(harmed.scheduler_info()["workers"]) < 2:
+        assert time.monotonic() < deadline
+        assert_same_bits(passed(source), undisturbed)
+    assert len(cluster.workers) == 2
+
+
+class Silent:
+    """Stands for a cluster whose workers live but are too busy to say so."""
+
+    def __init__(self):
+        self.given_up = []
+
+    def scheduler_info(self, n_workers):
+        return {"workers": {"a": {"last_seen": 1.0}, "b": {"last_seen": time.time()}}}
+
+    def run_on_scheduler(self, function, workers):
+        self.given_up.append((time.monotonic(), workers))
+
+    asynchronous, cluster = False, None
+
+
+def test_silent_workers_are_restarted_ever_more_rarely():
+    """On an overloaded machine no pass would end if its workers were restarted all the time."""
+    client = Silent()
+    source = Cluster({}, [], 1, client=client, patience=0.1)
+    start = time.monotonic()
+    while len(client.given_up) < 4:
+        assert time.monotonic() - start < 60
+        source._look()
+        time.sleep(0.001)
+    assert all(workers == ["a"] for _, workers in client.given_up)
+    times = [when - start for when, _ in client.given_up]
+    waits = np.diff([0.0, *times])
+    # Not before its time; how late depends on the machine.
+    assert all(wait >= 0.1 * 2**k for k, wait in enumerate(waits))
+
+
+def test_a_cluster_without_workers_ends_the_fit_with_a_sentence():
+    client = Silent()
+    client.scheduler_info = lambda n_workers: {"workers": {}}
+    source = Cluster({}, [], 1, client=client, patience=0.02)
+    start = time.monotonic()
+
+    def wait():
+        while time.monotonic() - start < 60:
+            source._look()
+            time.sleep(0.001)
+
+    with pytest.raises(RuntimeError, match=r"no workers for .*checkpoint goes on where it was"):
+        wait()
 
 
 @pytest.fixture

@@ -40,6 +40,12 @@ RESTART = 30.0
 EMBED = 2**20
 """Bytes up to which what changes travels with every task of a pass, which saves a round trip."""
 
+LOOKS = 4
+"""Times in a row that a worker has given no sign of life before it is restarted."""
+
+ALONE = 10.0
+"""Multiples of the patience after which a pass without any worker is given up."""
+
 BOUND = 4
 """Shared objects that stay with the rows at the same time."""
 
@@ -144,7 +150,8 @@ class Cluster(Partitions):
         every pass reads them.
     patience : float, default=60
         Seconds without a sign of life after which a worker is restarted, or dropped if it has no
-        nanny, and its part of a pass is done by others.
+        nanny, and its part of a pass is done by others. Twice as long after each time, until a pass
+        was made without. Ten times as long without any worker ends the fit.
 
     Notes
     -----
@@ -169,12 +176,15 @@ class Cluster(Partitions):
         self._bound: dict[str, list[Future]] = {}
         self._last: tuple[Any, Parcel] | None = None
         self._seen: dict[str, float] = {}
+        self._silent: dict[str, int] = {}
+        self._factor = 1.0
+        self._alone: float | None = None
         self._checked = time.monotonic()
         self._threads = 0
 
     def partition(self, i: int) -> Held:
         if self._rows is not None:
-            held: Held = self._rows[i].result()
+            held: Held = self._result([self._rows[i]])
         else:
             key = f"mercer-rows-{self.name}-{i}"
             held = self.client.get({**self.graph, key: self.task(i)}, key)
@@ -188,7 +198,8 @@ class Cluster(Partitions):
         starts, sizes = self._starts(), self.sizes or []
         for one, start, n in zip(inputs, starts, sizes, strict=True):
             for k in range(-(-n // rows)):
-                block: Block = self.client.submit(nth_block, one, rows, k, pure=False).result()
+                wanted = self.client.submit(nth_block, one, rows, k, pure=False)
+                block: Block = self._result([wanted])
                 yield block._replace(start=start + block.start)
 
     def total(
@@ -289,6 +300,7 @@ class Cluster(Partitions):
     ) -> Any:
         """Wait for the last one, tell of the others as they are done, look after silent workers."""
         done: SimpleQueue[Future] = SimpleQueue()
+        restarts = self._factor
         root = futures[-1]
         left = {f.key: n for f, n in zip(futures, sizes or (), strict=False)}
         for future in futures if report is not None else [root]:
@@ -302,6 +314,8 @@ class Cluster(Partitions):
                 if report is not None and n:
                     report(n)
             result = root.result()
+            if restarts == self._factor:
+                self._factor = 1.0
         except KilledWorker as error:
             error.add_note(
                 "Several workers died while they worked on this partition: most often it does not "
@@ -323,15 +337,52 @@ class Cluster(Partitions):
         return dict(self.client.scheduler_info(n_workers=-1)["workers"])
 
     def _look(self) -> None:
-        """Restart workers that gave no sign of life since one looked last, `patience` ago."""
-        if time.monotonic() - self._checked < self.patience:
+        """See to it that there are workers: bring back lost ones, restart silent ones.
+
+        Looks four times in the time of one's patience: a worker is silent if none of them finds a
+        sign of life.
+        """
+        now = time.monotonic()
+        if now - self._checked < self.patience * self._factor / LOOKS:
             return
+        refill(self.client.cluster)
         workers = self._workers()
+        self._alone = None if workers else self._alone or now
+        if self._alone is not None and now - self._alone > ALONE * self.patience:
+            raise RuntimeError(
+                f"the cluster has had no workers for {now - self._alone:.0f} s, so the pass cannot "
+                "end. Start workers and fit again; a fit with a checkpoint goes on where it was"
+            )
         seen = {address: float(worker["last_seen"]) for address, worker in workers.items()}
-        silent = [address for address, when in seen.items() if self._seen.get(address) == when]
+        self._silent = {
+            address: self._silent.get(address, 0) + 1 if self._seen.get(address) == when else 0
+            for address, when in seen.items()
+        }
         self._seen, self._checked = seen, time.monotonic()
+        silent = [address for address, looks in self._silent.items() if looks >= LOOKS]
         if silent:
+            # A machine that is overloaded has workers that live and are silent: to restart them
+            # again and again would mean that no pass ever ends, so every time waits twice as long.
+            self._factor *= 2.0
+            self._silent = {}
             self.client.run_on_scheduler(give_up, silent)
+
+
+def refill(cluster: Any) -> None:
+    """Have a cluster start again workers that it has given up for lost.
+
+    A LocalCluster closes a worker that was away for `distributed.deploy.lost-worker-timeout`, 15 s.
+    On a busy machine a nanny needs longer than that to start a process, and the cluster would go on
+    with a worker less for ever.
+
+    Parameters
+    ----------
+    cluster : distributed.deploy.Cluster or None
+        Only one that knows which workers it should have is asked.
+    """
+    wanted, there = (getattr(cluster, name, None) for name in ("worker_spec", "workers"))
+    if wanted and there is not None and len(there) < len(wanted):
+        cluster.scale(len(wanted))
 
 
 def _until(root: Future, done: SimpleQueue[Future], look: Callable[[], None]) -> Iterator[Future]:

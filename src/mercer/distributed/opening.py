@@ -57,7 +57,9 @@ def as_source(
         fill less than half of it, or if that is not known: then workers put on disk what is too
         much for them. If not, every pass computes, or reads, them again.
     patience : float, default=60
-        Seconds after which a worker that gives no sign of life is restarted.
+        Seconds after which a worker that gives no sign of life is restarted; twice as many after
+        each time, so that workers of an overloaded machine are not restarted for ever. Ten times as
+        many without any worker end the fit.
 
     Examples
     --------
