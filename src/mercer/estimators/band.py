@@ -116,6 +116,8 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
     (True, array([0.1, 0.5, 0.9]))
     """
 
+    _direct = False
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KernelMachine._parameter_constraints,
         "quantiles": ["array-like"],

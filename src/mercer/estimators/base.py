@@ -20,10 +20,10 @@ from sklearn.base import _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators._auto import choose_kernel, guess, stretched
 from mercer.estimators._expansion import Array
+from mercer.estimators._measured import Measured
 from mercer.estimators._progress import watched
 from mercer.estimators._reduced import Reducible
 from mercer.gram.base import Gram
@@ -59,7 +59,7 @@ class EarlyStop(ConvergenceWarning, SklearnWarning):  # type: ignore[misc]
     """A fit stopped before its tolerance: caught as this library's warning or as scikit-learn's."""
 
 
-class KernelMachine(CallbackSupportMixin, Reducible):  # type: ignore[misc]
+class KernelMachine(CallbackSupportMixin, Measured, Reducible):  # type: ignore[misc]
     """What every machine has: a kernel, a Gram, a solver, and the expansion they lead to."""
 
     _sample: Any = (None, None)
@@ -123,24 +123,6 @@ class KernelMachine(CallbackSupportMixin, Reducible):  # type: ignore[misc]
     def _weight(self) -> float:
         """Return the weight of the summed loss, ``C``; a high wall stands for infinity."""
         return float(min(self.C_ if isinstance(self.C, str) else self.C, HARD))
-
-    @property
-    def intercept_interval_(self) -> Array:
-        """Smallest and largest optimal intercept of each problem, shape (n_problems, 2).
-
-        Without a coefficient strictly inside its bounds every intercept in between is optimal, and
-        ``intercept_`` is the middle (the finite end if the other is infinite); otherwise both ends
-        are the intercept. With further unpenalized functions, while their coefficients stay.
-        """
-        check_is_fitted(self)
-        interval, q, one = self.solution_.b_interval, len(self.null_space_names_), self._one
-        if one is None or interval is None or interval.size != 2 * q * len(self.intercept_):
-            raise AttributeError(
-                "intercept_interval_ is available if the intercept is a variable of the problem "
-                "that was solved: not without an intercept, with an approximation, or with a width "
-                "that nu or a program chooses beside it."
-            )
-        return interval.reshape(-1, q, 2)[:, one]
 
     # What the sample decides ----------------------------------------------------------------------
 

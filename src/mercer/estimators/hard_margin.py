@@ -18,7 +18,7 @@ from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.problems.nu import nu_classification
 from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.null_space import NullSpace
-from mercer.solvers import InteriorPoint, Solution, Solver, Status, minimize
+from mercer.solvers import InteriorPoint, Solution, Solver, Status, Terms, minimize
 
 __all__ = ["HardMarginSVC", "separability"]
 
@@ -230,7 +230,16 @@ class HardMarginSVC(PairwiseClassifier):
         )
         scale, one = 2.0 / (low - high) if low > high else 1.0, self._one or 0
         b = np.insert(scale * found.b[2:], one, -0.5 * scale * (low + high))
-        return replace(found, a=scale * a, b=b, f=scale * (f - 0.5 * (low + high))), certificate
+        unknown = np.full(1, np.nan)
+        solution = replace(
+            found,
+            a=scale * a,
+            b=b,
+            f=scale * (f - 0.5 * (low + high)),
+            b_interval=None,
+            terms=Terms(np.full(1, 0.5 * (scale * length) ** 2), unknown, unknown),
+        )
+        return solution, certificate
 
 
 def separability(

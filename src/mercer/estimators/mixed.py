@@ -80,6 +80,8 @@ class MixedRegressor(Regression):
     ['1', 'x1']
     """
 
+    _direct = False
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **{k: v for k, v in KernelMachine._parameter_constraints.items() if k != "approximation"},
         "loss": [Loss, StrOptions(set(REGRESSION))],

@@ -226,6 +226,8 @@ class NuSVC(PairwiseClassifier):
     0.99
     """
 
+    _direct = False
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **PairwiseClassifier._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
@@ -313,3 +315,10 @@ class NuSVC(PairwiseClassifier):
     def _read(self, solution: Solution) -> tuple[Array, Array]:
         machine = nu_classification_back(solution.a, solution.b, self._one)
         return machine.a, machine.b
+
+    def _multiples(self) -> Any:
+        if self._voting and len(self.classes_) > 2:
+            raise AttributeError("norms of several pairs are not kept with an approximation.")
+        columns = self.solution_.b.reshape(self._n_problems(), -1)
+        widths = [nu_classification_back(np.zeros(0), b, self._one).width for b in columns]
+        return np.array([1.0 / width if width > 0 else 1.0 for width in widths])

@@ -226,6 +226,8 @@ class NuSVR(Regression):
     True
     """
 
+    _direct = False
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KernelMachine._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right"), StrOptions({"auto"})],

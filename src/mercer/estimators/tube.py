@@ -101,6 +101,8 @@ class SupportVectorTube(Regression):
     (True, True)
     """
 
+    _direct = False
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **{k: v for k, v in KernelMachine._parameter_constraints.items() if k != "C"},
         "mu": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],

@@ -254,6 +254,8 @@ class NuTubeSVR(Regression):
     True
     """
 
+    _direct = False
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KernelMachine._parameter_constraints,
         "tube": [NullSpace, None],

@@ -27,7 +27,7 @@ from mercer.reduced.placed import place
 from mercer.reduced.targets import Some, Targets
 from mercer.reduced.walls import Walls
 from mercer.regularizers.null_space import NullSpace
-from mercer.solvers.base import ConvergenceWarning, Progress, Solution, Status
+from mercer.solvers.base import ConvergenceWarning, Progress, Solution, Status, Terms
 
 __all__ = [
     "Reduced",
@@ -402,6 +402,8 @@ def _joined(
     primal = sum(float(np.sum(value.primal)) for value in values if value is not None)
     gap = sum(float(np.sum(value.gap)) for value in values if value is not None)
     worst = next((p.found for p in parts if p.found.status is not Status.CONVERGED), parts[0].found)
+    penalties = np.concatenate([0.5 * np.sum(part.found.W**2, axis=0) for part in parts])
+    unknown = np.full(len(penalties), np.nan)
     return ReducedSolution(
         a=np.concatenate([part.A.T.ravel() for part in parts]),
         b=np.concatenate([part.found.b.T.ravel() for part in parts]),
@@ -420,6 +422,7 @@ def _joined(
         passes=passes.count,
         rows=census.n,
         m=phi.m,
+        terms=Terms(penalties, unknown, unknown),
         resolution=sum(part.found.resolution for part in parts),
         approximation_cost=sum(part.cost.value for part in parts),
         approximation_error=float(np.sqrt(sum(part.cost.error**2 for part in parts))),

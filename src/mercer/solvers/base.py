@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ __all__ = [
     "Solution",
     "Solver",
     "Status",
+    "Terms",
     "alike",
     "join",
     "minimize",
@@ -157,6 +159,24 @@ def _after(line: Progress, done: int, before: float) -> Progress:
     return replace(line, iteration=line.iteration + done, elapsed=line.elapsed + before)
 
 
+class Terms(NamedTuple):
+    r"""The objectives of one or several problems, term by term.
+
+    Parameters
+    ----------
+    penalties : ndarray of shape (k,)
+        :math:`Q = \tfrac12 a'Ka`, half the squared norm of the expansion.
+    losses : ndarray of shape (k,)
+        :math:`\sum_i c_i l(y_i, f_i)`.
+    weights : ndarray of shape (k,)
+        :math:`\sum_i c_i`; nan where it is not known.
+    """
+
+    penalties: Array
+    losses: Array
+    weights: Array
+
+
 @dataclass(frozen=True)
 class Solution:
     """A minimizer with its certificate.
@@ -189,6 +209,8 @@ class Solution:
         Kernel values that decomposition asked for; zero for solvers that take the matrix whole.
     b_interval : ndarray of shape (q, 2), optional
         Smallest and largest optimal value of each entry of ``b`` while the others stay.
+    terms : Terms, optional
+        Penalty, losses and weights, of each problem.
     resolution : float
         Gap that counts as none (rounding, or nothing beside the losses of a constant), measured
         where the gap is large beside the objective.
@@ -217,6 +239,7 @@ class Solution:
     n_bound: int = 0
     evaluations: int = 0
     b_interval: Array | None = None
+    terms: Terms | None = None
     resolution: float = 0.0
 
     def __post_init__(self) -> None:
@@ -259,6 +282,7 @@ def join(solutions: Sequence[Solution]) -> Solution:
         return solutions[0]
     worst = next((s for s in solutions if not s.converged), solutions[0])
     intervals = [s.b_interval for s in solutions if s.b_interval is not None]
+    terms = [s.terms for s in solutions if s.terms is not None]
     return Solution(
         a=np.concatenate([s.a for s in solutions]),
         b=np.concatenate([s.b for s in solutions]),
@@ -278,6 +302,11 @@ def join(solutions: Sequence[Solution]) -> Solution:
         n_bound=sum(s.n_bound for s in solutions),
         evaluations=sum(s.evaluations for s in solutions),
         b_interval=np.concatenate(intervals) if len(intervals) == len(solutions) else None,
+        terms=(
+            Terms(*(np.concatenate(column) for column in zip(*terms, strict=True)))
+            if len(terms) == len(solutions)
+            else None
+        ),
         resolution=sum(s.resolution for s in solutions),
     )
 
@@ -545,6 +574,7 @@ def _certified(
     certificate = risk.certificate(a, b, Ka)
     if _status(certificate, monitor, chosen.tol) is not Status.CONVERGED:
         a, b, Ka = pull_back(risk, a, b, Ka, certificate.primal)
+        interval = np.column_stack([b, b])
         certificate = risk.certificate(a, b, Ka)
     if not monitor.history or monitor.history[-1].iteration != answer.n_iter:
         monitor.report(answer.n_iter, certificate.primal, certificate.gap, certificate.violation)
@@ -576,6 +606,11 @@ def _certified(
         n_bound=n_bound,
         evaluations=monitor.evaluations,
         b_interval=interval,
+        terms=Terms(
+            penalties=np.array([0.5 * float(a @ (certificate.f - risk.B @ b))]),
+            losses=np.array([risk.risk(certificate.f)]),
+            weights=np.array([float(np.sum(risk.c))]),
+        ),
         resolution=_resolution(risk, a, b, certificate.f) if loose else 0.0,
     )
 
@@ -649,7 +684,12 @@ def _folded(risk: RegularizedRisk, solution: Solution) -> Solution:
     """Return the solution of a problem from that of its copies."""
     a = fold(risk, solution.a)
     n_free, n_bound = _support(risk, a)
-    return replace(solution, a=a, f=solution.f[: risk.n], n_free=n_free, n_bound=n_bound)
+    terms = solution.terms
+    if terms is not None:
+        terms = terms._replace(weights=np.array([float(np.sum(risk.c))]))
+    return replace(
+        solution, a=a, f=solution.f[: risk.n], n_free=n_free, n_bound=n_bound, terms=terms
+    )
 
 
 def believed(risk: RegularizedRisk, answer: Answer, tol: float) -> bool:
