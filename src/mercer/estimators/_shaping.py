@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -92,11 +93,12 @@ class ShapeCertificate:
         Largest violation at the places looked at, in the unit of the function.
     proved : float
         Largest violation that is not excluded by proof, over the shapes where one is possible;
-        nan if there are none.
+        nan if there are none. 0 if the proof leaves none.
     spacing : float
         Distance of neighbouring places on a line, as a part of the range of the feature.
     everywhere : bool
-        Whether the proofs speak of the whole region, and not only of the lines looked at.
+        Whether every shape is proved on its whole region, without any violation: not only on the
+        lines looked at, and not up to a violation that is left. ``proved`` is 0 then.
     rounds : int
         How often knowledge was added to the problem, or moved.
     knowledge : tuple of Knowledge
@@ -112,8 +114,18 @@ class ShapeCertificate:
 
     @property
     def holds(self) -> bool:
-        """Whether all shapes are proved, without exception."""
-        return self.proved == 0.0
+        """Whether all shapes are proved, without exception, at least on the lines looked at."""
+        return self.proved == 0.0 and not self._open
+
+    @property
+    def words(self) -> str:
+        """What is proved of all pieces of knowledge, one to a line."""
+        return "\n".join(f"{piece.constraint!r}: {piece.words}" for piece in self.knowledge)
+
+    @property
+    def _open(self) -> bool:
+        """Whether there is a shape of which nothing is proved between the places looked at."""
+        return any(np.isnan(p.proved) for p in self.knowledge if _is_shape(p.constraint))
 
 
 class ShapedMachine(KernelMachine):
@@ -251,34 +263,46 @@ class ShapedMachine(KernelMachine):
         def name(rows: NDArray[np.intp]) -> str:
             return " and ".join(repr(known[k]) for k in np.unique(problem.rows.owner[rows]))
 
-        shapes = [isinstance(constraint, Shape | Periodic) for constraint in known]
+        shapes = [_is_shape(constraint) for constraint in known]
 
         def others(look: int) -> Rows:
-            rows = compile_rows(
-                known, replace(domain, seed=domain.seed + look, lines=FRESH * domain.lines)
-            )
+            # Other lines; of the only line there is, finer steps.
+            where = replace(domain, seed=domain.seed + look, lines=FRESH * domain.lines)
+            if domain.p == 1:
+                where = replace(domain, grid=domain.grid * 2**look)
+            rows = compile_rows(known, where)
             return rows.take(np.flatnonzero(np.array(shapes)[rows.owner]))
 
-        found, rounds, margin = None, 0, np.zeros(len(known))
-        for left in reversed(range(MOVES if self.prove else 1)):
-            found = satisfy(
+        def satisfied(start: Satisfied | None) -> Satisfied:
+            return satisfy(
                 problem,
                 self._shape_solver(problem),
                 weight,
                 tol=self.tol,
                 name=name,
                 warning=EarlyStop,
-                start=found,
-                more=others if domain.p > 1 and any(shapes) else None,
-                looks=LOOKS,
+                start=start,
+                more=others if (domain.p > 1 or self.prove) and any(shapes) else None,
+                looks=LOOKS if domain.p > 1 else max(0, int(np.log2(GRID / domain.grid))),
             )
+
+        found, rounds, margin, first = None, 0, np.zeros(len(known)), np.inf
+        for left in reversed(range(MOVES if self.prove else 1)):
+            found = satisfied(found)
             rounds += found.rounds
             proofs = self._proofs(problem, found, known, domain)
             short = np.array([0.0 if np.isnan(p) else p for p, _, _ in proofs])
+            if short.max(initial=0.0) > 2.0 * first:
+                # Walls that are moved make it worse: the steps are too far apart for the kernel.
+                margin = problem.margin = np.zeros(len(known))
+                found = satisfied(None)
+                proofs = self._proofs(problem, found, known, domain)
+                break
             if not left or not short.any():
                 break
+            first = min(first, float(short.max()))
             # A little more than what is missing, so that a few moves are enough.
-            margin += 1.5 * short + 1e-3 * self.tol * (short > 0)
+            margin = margin + 1.5 * short + 1e-3 * self.tol * (short > 0)
             problem.margin = margin
         assert found is not None
         pieces = tuple(
@@ -286,12 +310,22 @@ class ShapedMachine(KernelMachine):
             for k, constraint in enumerate(known)
         )
         proved = [p for p, _, _ in proofs if not np.isnan(p)]
-        everywhere = [whole for p, _, whole in proofs if not np.isnan(p)]
+        if self.prove and any(p > 0 for p in proved):
+            warnings.warn(
+                f"prove=True does not succeed: a violation of {max(proved):.2g} is not excluded "
+                "(shape_certificate_.words says of which shape). Raise grid, or widen the kernel.",
+                EarlyStop,
+                stacklevel=4,
+            )
+        # Of a shape without a proof (nan) or with a violation left, nothing is proved everywhere.
+        everywhere = [
+            p == 0.0 and whole for (p, _, whole), shape in zip(proofs, shapes, strict=True) if shape
+        ]
         certificate = ShapeCertificate(
             violation=found.violation,
             proved=max(proved, default=np.nan),
             spacing=1.0 / domain.grid,
-            everywhere=bool(proved) and all(everywhere),
+            everywhere=bool(everywhere) and all(everywhere),
             rounds=rounds,
             knowledge=pieces,
         )
@@ -355,18 +389,23 @@ class ShapedMachine(KernelMachine):
             why = "prove=True was not asked for"
         if curve is None or why:
             return np.nan, f"holds where it was looked at; nothing proved between: {why}", False
-        worst, whole = 0.0, True
-        over = constraint.over or {}
+        worst, whole, n_lines = 0.0, True, 0
         features = constraint.features(domain.p) if order else list(range(domain.p))
         for j in features:
             bases, low, high = constraint.lines(domain, j)
+            n_lines += len(bases)
             scale = (high - low) ** order
             slack = 0.1 * self.tol / scale
             least, most = bounds_on_lines(curve, bases, j, order, low, high, walls, slack)
             worst = max(worst, scale * (walls[0] - least), scale * (most - walls[1]))
             whole &= domain.p == 1 or (order > 0 and separate(self.kernel_, j, domain.p))
-        where = "everywhere" if whole else f"on the lines looked at, between them too ({over})"
-        return float(worst), f"proved {where}, up to the violation said", whole
+        where = "everywhere" if whole else f"on {n_lines} lines, between their steps too"
+        words = f"proved {where}"
+        if worst > 0:
+            words = f"not proved; violations above {worst:.2g} are excluded {where}"
+        elif not whole:
+            words += "; nothing is proved between the lines"
+        return float(worst), words, whole
 
     @staticmethod
     def _points_of(problem: Shaped, phi: Any, found: Satisfied) -> tuple[Array, Array]:
@@ -408,6 +447,11 @@ class ShapedMachine(KernelMachine):
     @abstractmethod
     def _values(self, Z: Array) -> Array:
         """Evaluate the function whose shape is known."""
+
+
+def _is_shape(constraint: Constraint) -> bool:
+    """Answer whether a piece of knowledge is of a whole region, and not of the points it names."""
+    return isinstance(constraint, Shape | Periodic)
 
 
 def _some(X: Array, seed: int) -> Array:

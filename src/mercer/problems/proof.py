@@ -6,8 +6,9 @@ On a cell of half-width :math:`\delta` around m, by Taylor's formula and the nor
           \le \delta\, |\partial^{q+1} f(m)| + \tfrac12 \delta^2 M_{q+2}, \qquad
           M_q = \|f\| \sqrt{(-1)^q \, \partial^{2q} k(0)},
 
-so that finitely many cells bound a derivative on a whole line, up to rounding. Where functions of
-the kernel have no derivative of order q + 2 the first-order bound :math:`\delta M_{q+1}` is used.
+so that finitely many cells bound a derivative on a whole line. What rounding of the sum over the
+expansion can do is added. Where functions of the kernel have no derivative of order q + 2 the
+first-order bound :math:`\delta M_{q+1}` is used.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ __all__ = ["Curve", "bounds_on_lines"]
 
 # Cells of a line to begin with, and how often those are halved that do not prove anything yet.
 CELLS, HALVINGS = 256, 14
+# Rounding errors of a term of an expansion: of the kernel value, of the product and of its sum.
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
 # Values of the kernel that are held at once.
 BLOCK = 2_000_000
 
@@ -70,6 +73,20 @@ class Curve:
         if not np.isfinite(roughness(self.kernel, 0, order + 1, self.p)):
             return f"functions of {self.kernel!r} have too few derivatives"
         return ""
+
+    def rounding(self, Z: Array, feature: int, order: int) -> float:
+        """Bound what rounding does to a derivative at points: so many errors of every term."""
+        free = np.abs(self.null_space(Z)) @ np.abs(self.b) if len(self.b) else np.zeros(1)
+        largest = roughness(self.kernel, 0, 0, self.p) * roughness(
+            self.kernel, feature, order, self.p
+        )
+        terms = largest * float(np.sum(np.abs(self.coef)))
+        return ROUNDING * (terms + float(np.max(free, initial=0.0)))
+
+    def largest_norm(self) -> float:
+        """Return the norm, with what rounding of the quadratic form can hide of it."""
+        size = roughness(self.kernel, 0, 0, self.p) * float(np.sum(np.abs(self.coef)))
+        return float(np.sqrt(self.norm**2 + ROUNDING * size**2))
 
     def derivative(self, Z: Array, feature: int, order: int) -> Array:
         """Return the derivatives along a feature up to an order, (order + 1, n)."""
@@ -133,8 +150,9 @@ def bounds_on_lines(
     """
     second = roughness(curve.kernel, feature, order + 2, curve.p)
     smooth = np.isfinite(second) and differentiable(curve.kernel, order + 1, curve.p)
-    first = curve.norm * roughness(curve.kernel, feature, order + 1, curve.p)
-    second = curve.norm * second if smooth else np.inf
+    norm = curve.largest_norm()
+    first = norm * roughness(curve.kernel, feature, order + 1, curve.p)
+    second = norm * second if smooth else np.inf
     lower, upper = walls
     per = max(8, CELLS // len(bases))
     half = np.full(per * len(bases), 0.5 * (high - low) / per)
@@ -150,6 +168,7 @@ def bounds_on_lines(
         reach = first * half
         if smooth:
             reach = np.minimum(reach, half * np.abs(values[order + 1]) + 0.5 * half**2 * second)
+        reach = reach + curve.rounding(Z, feature, order)
         below, above = g - reach, g + reach
         # Only cells that may hold something worse than what was seen already are worth halving.
         seen_low, seen_high = min(seen_low, float(g.min())), max(seen_high, float(g.max()))
