@@ -10,6 +10,7 @@ from mercer.compression.foreign import (
     lipschitz_constant,
     lipschitz_cover,
 )
+from mercer.compression.precision import with_precision
 from mercer.compression.preimage import Preimages, preimages
 from mercer.compression.pursuit import matching_pursuit, project
 from mercer.compression.stratified import Makovoz, Strata, Stratified, makovoz, stratified_terms
@@ -35,4 +36,5 @@ __all__ = [
     "project",
     "stratified_terms",
     "sup_terms",
+    "with_precision",
 ]

@@ -76,6 +76,9 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     _functions: Any = None
     """The functions of a machine that is no expansion of its kernel."""
 
+    _single: bool = False
+    """Whether kernel values are computed in float32, as a copy of a fitted machine may be asked."""
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
@@ -204,6 +207,7 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     def _store(self, X: Any, index: NDArray[np.intp], coef: Array) -> None:
         """Keep the samples ``index`` and their coefficients (n_support, m): the machine itself."""
         self.support_, self._tol_fit = index.astype(np.int32), float(self.tol)
+        self._single = False
         coef = np.ascontiguousarray(coef.T)
         self.dual_coef_ = _align_api_if_sparse(sp.csr_array(coef)) if self._sparse else coef
         self._dual_coef_ = self.dual_coef_
@@ -237,8 +241,9 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
 
         ``n_support`` counts the support vectors of each class, which lie class by class, and
         ``coef`` (n_support_total, q) holds what each of them weighs in q functions. Returns
-        (n_classes, n, q), in float64: a row has the same values alone and in any batch. ``kernel``
-        is that of the machine, unless one of its terms is wanted.
+        (n_classes, n, q), in float64: a row has the same values alone and in any batch (but for
+        copies that were asked for float32). ``kernel`` is that of the machine, unless one of its
+        terms is wanted.
         """
         coef, ends = np.asarray(dense(coef), dtype=np.float64), np.cumsum(n_support).tolist()
         if self._functions is not None:
@@ -250,7 +255,7 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         if self._X_fit is not None:
             X = self._kernel_matrix(X, self._X_fit)
         Z = self.support_ if kernel.precomputed else self.support_vectors_
-        return products(kernel, Z, X, coef, ends)
+        return products(kernel, Z, X, coef, ends, self._single)
 
     def _by_map(self, X: Any, coef: Array) -> Array:
         """Evaluate a machine that is no expansion of its kernel, some rows at a time."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._threads import map_blocks
 from mercer.kernels._neighbours import Neighbours, worthwhile
-from mercer.kernels._pairwise import Array, Data, count, is_sparse, take
+from mercer.kernels._pairwise import Array, Data, as_single, count, is_sparse, take
 from mercer.kernels._single import Either, Tiles, pieces
 from mercer.kernels.base import Evaluator, Kernel
 
@@ -23,7 +23,9 @@ DENSE_BYTES = 2.0**28
 """Largest size of sparse points on the right that are made dense, for many points on the left."""
 
 
-def products(kernel: Kernel, Z: Data, X: Data, coef: Array, ends: Sequence[int]) -> Array:
+def products(
+    kernel: Kernel, Z: Data, X: Data, coef: Array, ends: Sequence[int], single: bool = False
+) -> Array:
     r"""Return the products of a kernel matrix, run by run of its columns, with coefficients.
 
     .. math:: P_g = K(X, Z_g) A_g
@@ -43,6 +45,9 @@ def products(kernel: Kernel, Z: Data, X: Data, coef: Array, ends: Sequence[int])
         The matrices A, one below the other.
     ends : sequence of int
         Where each run ends.
+    single : bool, default=False
+        Compute kernel values in float32 instead, if the kernel has tiles: about twice as fast, with
+        errors of about 5e-6 of the largest value.
 
     Returns
     -------
@@ -68,6 +73,9 @@ def products(kernel: Kernel, Z: Data, X: Data, coef: Array, ends: Sequence[int])
         return _by_neighbours(kernel, near, Z, X, coef, ends)
     if _numbers(Z) and not is_sparse(Z):
         Z = Z.astype(np.float64, copy=False)
+    rounded = _in_single(kernel, Z, X, coef, ends) if single else None
+    if rounded is not None:
+        return rounded
     evaluate = kernel.against(Z)
     tiles = _tiles(evaluate, Z, X)
     if tiles is not None:
@@ -84,6 +92,22 @@ def products(kernel: Kernel, Z: Data, X: Data, coef: Array, ends: Sequence[int])
     threads = isinstance(evaluate, Either)
     step = max(1, BLOCK_BYTES // max(1, 8 * m))
     return _in_blocks(by_values, X, step, len(ends), coef.shape[1], threads)
+
+
+def _in_single(kernel: Kernel, Z: Data, X: Data, coef: Array, ends: Sequence[int]) -> Array | None:
+    """Return products from float32, around the mean of Z where the kernel allows."""
+    if not (count(Z) and _numbers(Z) and _numbers(X)):
+        return None
+    origin = kernel.origin(Z)
+    evaluate = kernel.against(as_single(Z, DENSE_BYTES, origin))
+    tiles = evaluate.tiles if isinstance(evaluate, Either) else None
+    if tiles is None:
+        return None
+
+    def by_tiles(x: Data) -> Array:
+        return tiles.products(as_single(x, np.inf, origin), coef, ends)
+
+    return _in_blocks(by_tiles, X, tiles.height, len(ends), coef.shape[1], True)
 
 
 def _numbers(X: Data) -> bool:
