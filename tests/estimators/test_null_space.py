@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from mercer import (
+    LSSVR,
     SVC,
     SVR,
     HuberSVR,
@@ -19,6 +20,7 @@ from mercer import (
     OneClassSVM,
     QuantileSVR,
 )
+from mercer.estimators import CollinearColumns
 from mercer.kernels import Gaussian, Linear, Multiquadric, Polyharmonic, StringSpectrum, ThinPlate
 from mercer.losses import Squared
 from mercer.regularizers import Breaks, Columns, Constant, Empty, Functions, Polynomial
@@ -219,4 +221,42 @@ def test_warm_starts_with_columns():
     warm = machine.set_params(C=1.2).fit(X, Y)
     assert abs(warm.solution_.objective - cold.solution_.objective) <= (
         warm.solution_.gap + cold.solution_.gap
+    )
+
+
+@pytest.mark.parametrize("kind", [LSSVR, SVR, SVC])
+def test_nearly_collinear_columns_are_reported(kind):
+    """PD-SEMI-03: a condition number, and a warning where coefficients are not determined."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 2))
+    y = np.where(rng.normal(size=40) > 0, 1.0, -1.0)
+    space = Constant() + Columns([0, 1])
+    well = kind(null_space=space).fit(x, y)
+    B = np.column_stack([np.ones(40), x])
+    expected = np.linalg.cond(B / np.linalg.norm(B, axis=0))
+    assert well.null_space_condition_ == pytest.approx(expected, rel=1e-10)
+    # Units do not matter.
+    scaled = kind(null_space=space).fit(x * [1e-3, 1e3], y)
+    assert scaled.null_space_condition_ == pytest.approx(expected, rel=1e-10)
+    near = np.column_stack([x[:, 0], x[:, 0] + 1e-8 * x[:, 1]])
+    with pytest.warns(CollinearColumns, match="condition number"):
+        ill = kind(null_space=space).fit(near, y)
+    B = np.column_stack([np.ones(40), near])
+    # A singular value of 1e-8 is known to eight digits.
+    assert ill.null_space_condition_ == pytest.approx(
+        np.linalg.cond(B / np.linalg.norm(B, axis=0)), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("solver", ["smo", "interior_point"])
+def test_dependent_columns_get_the_shortest_coefficients(solver):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 1))
+    y = np.where(x[:, 0] + rng.normal(size=40) > 0, 1.0, -1.0)
+    machine = SVC(kernel=Gaussian(1.0).on([0]), tol=1e-9, solver=solver)
+    one = clone(machine).set_params(null_space=Columns([0])).fit(x, y)
+    two = machine.set_params(null_space=Columns([0, 1])).fit(np.column_stack([x, x]), y)
+    assert two.null_space_condition_ == np.inf
+    np.testing.assert_allclose(
+        two.null_space_coef_, 0.5 * one.null_space_coef_[:, [0, 0]], rtol=0, atol=1e-6
     )

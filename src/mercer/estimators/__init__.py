@@ -1,6 +1,6 @@
 """The scikit-learn face: machines as declarations of loss, kernel, null space and solver."""
 
-from mercer.estimators._expansion import IndefiniteKernel
+from mercer.estimators._expansion import CollinearColumns, IndefiniteKernel
 from mercer.estimators._shaping import Knowledge, ShapeCertificate
 from mercer.estimators.adaptive_margin import (
     AdaptiveMarginPath,
@@ -69,6 +69,7 @@ __all__ = [
     "BreakdownWarning",
     "CensoredRegressor",
     "CollapsedMachine",
+    "CollinearColumns",
     "CompetingMachines",
     "Component",
     "ExpectedRisk",

@@ -32,7 +32,15 @@ from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.stretched import Stretched
 from mercer.regularizers.null_space import NullSpace, complete
 
-__all__ = ["BLOCK", "Array", "Expansion", "Function", "IndefiniteKernel", "dense"]
+__all__ = [
+    "BLOCK",
+    "Array",
+    "CollinearColumns",
+    "Expansion",
+    "Function",
+    "IndefiniteKernel",
+    "dense",
+]
 
 Array: TypeAlias = NDArray[np.float64]
 Function: TypeAlias = Callable[..., Any]
@@ -45,8 +53,34 @@ WITNESSES = 200
 BLOCK = 16384
 
 
+# Condition number from which coefficients of unpenalized functions are said to be undetermined:
+# changes of a millionth of the targets change them by their own size.
+COLLINEAR = 1e6
+
+
 class IndefiniteKernel(UserWarning):
     """A kernel is not positive definite on the sample it was given."""
+
+
+class CollinearColumns(UserWarning):
+    """Unpenalized functions nearly depend on each other on the sample."""
+
+
+def condition(B: Array) -> float:
+    """Return the condition number of columns of unit length; infinite if they are dependent.
+
+    It bounds by what the coefficients can change relative to a change of the function. Units of
+    the columns do not matter, and columns that are zero do not count.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        B = B[:, np.any(B != 0, axis=0)]
+        B = B / np.max(np.abs(B), axis=0, initial=0.0)
+        B = B / np.linalg.norm(B, axis=0)
+    if B.shape[1] < 2:
+        return 1.0
+    values = np.linalg.svd(np.linalg.qr(B, mode="r"), compute_uv=False)
+    dependent = B.shape[0] < B.shape[1] or values[-1] <= len(B) * np.finfo(float).eps * values[0]
+    return np.inf if dependent else float(values[0] / values[-1])
 
 
 def as_objects(X: Any) -> NDArray[np.object_]:
@@ -268,7 +302,8 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         """Settle what stays unpenalized, with what the kernel needs, and return it on the sample.
 
         Columns that depend on each other leave the function well defined, but not its coefficients:
-        of all that give the function, the shortest are returned.
+        of all that give the function, the shortest are returned. Columns that nearly do have
+        coefficients that rounding and noise decide, which a warning says.
         """
         features = getattr(self, "feature_names_in_", None)
         space = copy.deepcopy(null_space)
@@ -290,6 +325,16 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
                 "sample; choose functions that are defined at every point."
             )
         self.null_space_, self.null_space_names_ = space, space.names(p, features)
+        self.null_space_condition_ = condition(B)
+        if self.null_space_condition_ > COLLINEAR and np.isfinite(self.null_space_condition_):
+            warnings.warn(
+                f"The unpenalized functions {', '.join(self.null_space_names_)} are nearly "
+                f"collinear on the sample (condition number {self.null_space_condition_:.1e}): the "
+                "fitted function is well determined, their coefficients are not. Leave out one of "
+                "them, or centre and scale the features.",
+                CollinearColumns,
+                stacklevel=2,
+            )
         return B
 
     @property
