@@ -81,6 +81,25 @@ def test_products_are_those_of_the_matrix(make, dtype, shape, fill):
 
 
 @every_gram
+@pytest.mark.parametrize("rows", [np.arange(N), np.array([2, 9, 9, 30]), np.array([], dtype=int)])
+def test_some_entries_of_a_product_are_those_of_the_whole(make, rows):
+    gram, K, tolerance = case(make)
+    rng = np.random.default_rng(2)
+    for fill in (1.0, 0.4, 0.0):
+        v = rng.normal(size=N) * (rng.random(N) < fill)
+        np.testing.assert_allclose(gram.product(v, rows), (K @ v)[rows], **tolerance)
+
+
+@every_gram
+def test_two_sums_of_rows_at_once(make):
+    gram, K, tolerance = case(make)
+    both, index = np.ones((2, N)), np.array([3, 0, 30, 8, 9])
+    T = np.random.default_rng(3).normal(size=(2, 5))
+    gram.add_rows(both, index, T)
+    np.testing.assert_allclose(both, 1.0 + T @ K[index], **tolerance)
+
+
+@every_gram
 def test_products_of_float32_are_added_in_float64(make):
     """Against the same float32 values: only the rounding of float64 sums remains."""
     gram, _, _ = case(make, np.float32)

@@ -61,6 +61,19 @@ def test_products_and_squares_are_those_of_the_matrix(kind, capacity, points, rn
         np.testing.assert_allclose(store.square(index), K[np.ix_(index, index)], atol=1e-14)
 
 
+@pytest.mark.parametrize("capacity", [0, 7, N])
+def test_two_sums_at_once(capacity, points, rng, monkeypatch):
+    monkeypatch.setattr(rows, "WHOLE", 0)
+    K, store = Gaussian(1.0)(points), RowStore(Tiled(Gaussian(1.0), points), bytes_of(capacity))
+    both, expected = np.zeros((2, N)), np.zeros((2, N))
+    for _ in range(12):
+        index = np.sort(rng.choice(N, rng.integers(1, 20), replace=False))
+        T = rng.normal(size=(2, len(index)))
+        store.add(both, index, T)
+        expected += T @ K[index]
+        np.testing.assert_allclose(both, expected, atol=1e-12)
+
+
 def test_a_row_that_fits_is_evaluated_once(points, monkeypatch):
     monkeypatch.setattr(rows, "WHOLE", 0)
     gram = Counting(Gaussian(1.0), points)

@@ -280,7 +280,7 @@ def test_new_points_look_at_neighbours_only(runs, rng, monkeypatch):
     K, starts = kernel(X, Z), [0, *runs][:-1]
     expected = [K[:, a:b] @ coef[a:b] for a, b in zip(starts, runs, strict=True)]
     monkeypatch.setattr(BSpline, "against", None)  # no block of the matrix is evaluated
-    found = products(kernel, Z, X, coef, runs, 0.0)
+    found = products(kernel, Z, X, coef, runs)
     np.testing.assert_allclose(found, expected, atol=N * 60 * EPS * np.abs(coef).max())
 
 

@@ -12,6 +12,7 @@ from mercer.kernels import (
     _single,
     _single_numba,
 )
+from mercer.kernels._pairwise import as_single
 
 F = np.float32
 U = _single.UNIT_ROUNDOFF
@@ -301,3 +302,49 @@ def test_shapes_down_to_nothing(n, m):
     X, Z = np.ones((n, 2), dtype=F), np.ones((m, 2), dtype=F)
     np.testing.assert_array_equal(Gaussian(1.0)(X, Z), np.ones((n, m), dtype=F), strict=True)
     np.testing.assert_array_equal(Gaussian(1.0)(X[:, :0], Z[:, :0]), np.ones((n, m)))
+
+
+def rough_points(kind, p, rng):
+    X = rng.normal(size=(400, p)) * {"narrow": 0.2, "wide": 4.0, "far": 2.0, "outliers": 1.0}[kind]
+    if kind == "far":
+        X += 1e4
+    if kind == "outliers":
+        X[::40] *= 1e4
+    X[1::7] = X[::7][: len(X[1::7])] * (1.0 + 1e-7 * rng.normal(size=(len(X[1::7]), 1)))
+    return X
+
+
+@pytest.mark.parametrize("kind", ["narrow", "wide", "far", "outliers"])
+@pytest.mark.parametrize("p", [1, 5, 60, 800])
+def test_the_error_that_is_proved_holds(kind, p):
+    rng = np.random.default_rng(p)
+    X = rough_points(kind, p, rng)
+    kernel = Gaussian(np.sqrt(p))
+    K = np.exp(-0.5 * cdist(X, X, "sqeuclidean") / p)
+    origin = kernel.origin(X)
+    tiles = kernel.against(_single_points(X, origin)).tiles
+    proved = tiles.roundoff()
+    single = tiles(_single_points(X, origin)).astype(np.float64)
+    off = np.abs(single - K)
+    # Rows are points on the left, columns those on the right, to which rho belongs.
+    with np.errstate(invalid="ignore"):
+        bound = proved.rho * proved.weight[:, None] * single + proved.tail
+    assert np.all((off <= bound) | np.isinf(proved.rho))
+    t = rng.normal(size=len(X))
+    sums = np.zeros((2, len(X)))
+    tiles.add(sums, _single_points(X, origin), np.stack([t, np.abs(t) * proved.weight]))
+    bound = proved.of_sums(sums[1], float(np.abs(t).sum()))
+    assert np.all(np.abs(sums[0] - t @ K) <= bound)
+    if kind in ("narrow", "wide"):
+        assert np.isfinite(bound).all()
+        assert bound.max() < 0.05 * np.abs(t).sum()
+
+
+def _single_points(X, origin):
+    return as_single(X, 2.0**28, origin)
+
+
+def test_other_profiles_prove_nothing():
+    X = np.random.default_rng(0).normal(size=(20, 2)).astype(F)
+    assert Matern(1.0, 1.5).against(X).tiles.roundoff() is None
+    assert Sigmoid().against(X).tiles.roundoff() is None

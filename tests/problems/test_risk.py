@@ -43,6 +43,47 @@ def test_gap_is_primal_minus_dual_where_the_rows_hold(data, loss):
     assert certificate.gap == pytest.approx(certificate.primal - certificate.dual, rel=1e-10)
 
 
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.2), Huber(0.5), Logistic()])
+def test_an_uncertain_product_is_certified_for_its_worst_case(data, loss):
+    rng, K, y, c = data
+    y = np.sign(y) if isinstance(loss, (Hinge, Logistic)) else y
+    risk = RegularizedRisk(loss, Dense(K), y, c, np.ones((30, 1)))
+    low, high = risk.box()
+    a = np.where(rng.random(30) < 0.5, 0.0, rng.uniform(0.1, 0.9, 30)) * np.where(y > 0, high, low)
+    a = np.clip(a, -1.0, 1.0)
+    b, Ka, error = np.array([0.1]), K @ a, rng.uniform(0.0, 0.3, 30)
+    worst = risk.certificate(a, b, Ka, error)
+    for _ in range(200):
+        product = Ka + error * rng.uniform(-1.0, 1.0, 30)
+        certificate = risk.certificate(a, b, product)
+        assert certificate.primal <= worst.primal + 1e-12
+        assert certificate.dual >= worst.dual - 1e-12
+        assert certificate.gap <= worst.gap + 1e-12
+        assert certificate.violation <= worst.violation + 1e-12
+    # And no worse than that: the ends of the intervals are taken.
+    ends = [risk.certificate(a, b, Ka + side * error) for side in (-1.0, 1.0)]
+    assert worst.violation == pytest.approx(max(end.violation for end in ends))
+
+
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(2.0)])
+def test_only_samples_that_feel_an_error_change_the_certificate(data, loss):
+    rng, K, y, c = data
+    y = np.sign(y) if isinstance(loss, Hinge) else y
+    risk = RegularizedRisk(loss, Dense(K), y, c)
+    a, b = np.zeros(30), np.empty(0)
+    a[:10] = 0.3 * np.where(y[:10] > 0, 1.0, -1.0)
+    f, error = 3.0 * rng.normal(size=30), np.full(30, 0.5)
+    feels = risk.feels(a, f, error)
+    assert feels[:10].all()
+    assert 0 < np.count_nonzero(~feels) < 20
+    exact = risk.certificate(a, b, f)
+    worst = risk.certificate(a, b, f, np.where(feels, 0.0, error))
+    assert worst.gap == exact.gap
+    assert worst.primal == exact.primal
+    assert worst.dual == exact.dual
+    assert risk.feels(a, f, np.full(30, np.inf)).all()
+
+
 def test_residual_is_relative_to_its_terms(data):
     _, K, y, c = data
     risk = RegularizedRisk(Squared(), Dense(K), y, c, np.ones((30, 1)))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.gram.factor import MAX_BYTES, Solve, by_cholesky
 from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
+from mercer.kernels._single import Roundoff
 
 Index: TypeAlias = Any
 """Rows or columns: a slice, integers (repeated and negative ones allowed) or a mask."""
@@ -71,7 +72,10 @@ class Gram(ABC):
     def add_rows(
         self, F: NDArray[np.float64], index: Index, t: Array, out: Array | None = None
     ) -> None:
-        """Add ``t' K[index]`` to `F`, keeping the rows in `out` if it is given."""
+        """Add ``t' K[index]`` to `F`, keeping the rows in `out` if it is given.
+
+        Two vectors of weights t, of shape (2, m), add to two vectors of sums, of shape (2, n).
+        """
         F += t @ self.rows(index, out)
 
     def dense(self) -> Array:
@@ -106,6 +110,22 @@ class Gram(ABC):
         for rows in row_slices(n, 8 * n, BLOCK_BYTES):
             out[rows] = self.block(rows, EVERYTHING).astype(np.float64, copy=False) @ v
         return out
+
+    def product(self, v: Array, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return some entries of ``K v`` in float64.
+
+        Parameters
+        ----------
+        v : (n,) array
+        rows : (m,) array of int
+            Which entries; cheapest if they contain all rows where `v` is not zero.
+        """
+        entries: NDArray[np.float64] = self.matvec(v)[rows]
+        return entries
+
+    def roundoff(self) -> Roundoff | None:
+        """Return proved bounds on the errors of float32 values and their sums; None if unknown."""
+        return None
 
     def single(self) -> Gram:
         """Return the same matrix in float32, where a solver reads it row by row; here itself."""

@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.gram.base import Gram, Index, positions, submatrix
+from mercer.gram.indexed import Indexed
 from mercer.gram.tiled import Tiled
 from mercer.kernels._pairwise import Array, take
+from mercer.kernels._single import Roundoff
 from mercer.kernels.base import Evaluator, into
 
 __all__ = ["ClassBlocks"]
@@ -130,6 +132,12 @@ class _Pair(Gram):
 
     def single(self) -> Gram:
         return self.blocks.single.pair(self.i, self.j)
+
+    def product(self, v: Array, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        return Indexed(self.blocks.gram, self.index).product(v, rows)
+
+    def roundoff(self) -> Roundoff | None:
+        return Indexed(self.blocks.gram, self.index).roundoff()
 
     def dense(self) -> Array:
         return self.blocks.square(self.i, self.j).copy()

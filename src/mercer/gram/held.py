@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mercer.gram.base import Gram, Index
 from mercer.gram.dense import Dense
 from mercer.gram.tiled import Tiled
@@ -61,6 +64,9 @@ class Held(Tiled):
 
     def block(self, rows: Index, columns: Index) -> Array:
         return self._dense.block(rows, columns) if self.in_memory else super().block(rows, columns)
+
+    def product(self, v: Array, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        return self._dense.product(v, rows) if self.in_memory else super().product(v, rows)
 
     def matvec(self, v: Array) -> Array:
         return self._dense.matvec(v) if self.in_memory else super().matvec(v)

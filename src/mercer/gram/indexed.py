@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.gram.base import EVERYTHING, Gram, Index, positions
 from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
+from mercer.kernels._single import Roundoff
 
 
 class Indexed(Gram):
@@ -87,6 +88,16 @@ class Indexed(Gram):
             block = self.gram.block(base[part], base[support])
             out[part] = block.astype(np.float64, copy=False) @ u[support]
         return out[back]
+
+    def product(self, v: Array, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        whole = np.zeros(self.gram.shape[0])
+        np.add.at(whole, self.index, v)
+        below, back = np.unique(self.index[rows], return_inverse=True)
+        return self.gram.product(whole, below)[back]
+
+    def roundoff(self) -> Roundoff | None:
+        known = self.gram.roundoff()
+        return None if known is None else known.take(self.index)
 
 
 def _spread(block: Array, back: Array, axis: int) -> Array:

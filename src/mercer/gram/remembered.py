@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mercer.gram.base import Gram, Index
 from mercer.gram.factor import MAX_BYTES, Solve
 from mercer.kernels._pairwise import Array
+from mercer.kernels._single import Roundoff
 
 
 class Remembered(Gram):
@@ -78,6 +79,12 @@ class Remembered(Gram):
 
     def matvec(self, v: Array) -> Array:
         return self.gram.matvec(v)
+
+    def product(self, v: Array, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        return self.gram.product(v, rows)
+
+    def roundoff(self) -> Roundoff | None:
+        return self.gram.roundoff()
 
     def single(self) -> Gram:
         return self.gram.single()

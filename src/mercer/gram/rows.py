@@ -113,31 +113,33 @@ class RowStore:
     ) -> None:
         """Add ``t @ K[index]`` to `F`, keeping rows that had to be computed where `keep` says so.
 
+        Two vectors of weights t, of shape (2, m), add to two vectors of sums, of shape (2, n).
+
         A row is written to new memory in the time that it takes to compute it: it is worth keeping
         only if it is read again.
         """
         self._clock += 1
         slots = self._slot[index]
         stored = slots >= 0
-        self._add_stored(F, slots[stored], t[stored])
+        self._add_stored(F, slots[stored], t[..., stored])
         wanted = ~stored if keep is None else ~stored & keep
         place = self._room(int(np.count_nonzero(wanted)))
         kept = np.flatnonzero(wanted)[: len(place)]
-        for part in row_slices(len(kept), len(F) * self.K.dtype.itemsize, self._batch):
-            self._add_new(F, index[kept[part]], t[kept[part]], place[part])
+        for part in row_slices(len(kept), F.shape[-1] * self.K.dtype.itemsize, self._batch):
+            self._add_new(F, index[kept[part]], t[..., kept[part]], place[part])
         rest = ~stored
         rest[kept] = False
         for part in row_slices(int(np.count_nonzero(rest)), 1, 1024):
             some = np.flatnonzero(rest)[part]
-            self.K.add_rows(F, index[some], t[some])
-        self.evaluations += int(np.count_nonzero(~stored)) * len(F)
+            self.K.add_rows(F, index[some], t[..., some])
+        self.evaluations += int(np.count_nonzero(~stored)) * F.shape[-1]
 
     def _add_stored(self, F: NDArray[np.float64], slots: NDArray[np.intp], t: Array) -> None:
         self._used[slots] = self._clock
-        flat, n = self._store.reshape(-1), len(F)
+        flat, n = self._store.reshape(-1), F.shape[-1]
 
         def columnwise(columns: slice) -> None:
-            add_rows(F[columns], flat, n * slots + columns.start, t)
+            add_rows(F[..., columns], flat, n * slots + columns.start, t)
 
         if len(slots):
             map_blocks(columnwise, row_slices(n, 1, max(4096, -(-n // 8))))

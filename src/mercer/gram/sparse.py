@@ -14,6 +14,7 @@ from mercer.gram.base import EVERYTHING, Gram, Index, positions
 from mercer.gram.factor import MAX_BYTES, Solve
 from mercer.kernels._neighbours import Neighbours
 from mercer.kernels._pairwise import Array
+from mercer.kernels._single import Roundoff
 from mercer.kernels.base import Kernel
 
 # Bytes per pair while the two triangles are put together: value and column, twice.
@@ -140,7 +141,7 @@ class Sparse(Gram):
         part = self._part(index)
         if out is not None:
             out[...] = part.toarray()
-        F += part.T @ t
+        F += (part.T @ t.T).T
 
     def diag(self) -> Array:
         return np.asarray(self.K.diagonal())
@@ -157,6 +158,13 @@ class Sparse(Gram):
             return self
         parts = (self.K.data.astype(np.float32), self.K.indices, self.K.indptr)
         return Sparse(sparse.csr_array(parts, shape=self.shape))
+
+    def roundoff(self) -> Roundoff | None:
+        if self.dtype != np.float32 or np.any(self.K.data < 0):
+            return None
+        # Values are rounded once, and summed in float64.
+        ones = np.ones(self.shape[0])
+        return Roundoff(2.0**-23 * ones, ones, 2.0**-100)
 
     def conjugated(self, W: Any) -> Gram | None:
         if not sparse.issparse(W):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -10,8 +11,17 @@ from numpy.typing import NDArray
 
 from mercer._threads import map_blocks, usable_cores
 from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
-from mercer.kernels._pairwise import Array, Data, as_single, count, float_dtype, row_slices, take
-from mercer.kernels._single import Either
+from mercer.kernels._features import dense_double
+from mercer.kernels._pairwise import (
+    Array,
+    Data,
+    as_single,
+    count,
+    float_dtype,
+    row_slices,
+    take,
+)
+from mercer.kernels._single import Either, Roundoff, Tiles
 from mercer.kernels.base import Evaluator, Kernel, into
 
 # Points whose float32 copy takes more than this are read as they are.
@@ -152,6 +162,45 @@ class Tiled(Gram):
         if isinstance(known, Either) and known.tiles is not None:
             return known.tiles.mirrored(self.X, flat, self._groups(flat)).reshape(v.shape)
         return self._mirrored(flat, isinstance(known, Either)).reshape(v.shape)
+
+    def product(self, v: Array, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        v = np.asarray(v, dtype=np.float64)
+        support = nonzero_rows(v)
+        prepare = self._in_double(support)
+        if prepare is None:
+            return super().product(v, rows)
+        Z, weights = dense_double(take(self.X, support)), v[support, None]
+        tiles = prepare(Z)
+        out = np.empty(len(v))
+        inside = np.isin(rows, support)
+        others = rows
+        if 2 * np.count_nonzero(inside) > len(support):
+            # Among themselves half of the kernel values of the support is enough.
+            out[support] = tiles.mirrored(Z, weights, self._groups(weights))[:, 0]
+            others = rows[~inside]
+
+        def fill(part: slice) -> None:
+            X = dense_double(take(self.X, others[part]))
+            out[others[part]] = tiles.products(X, weights, [len(support)])[0, :, 0]
+
+        map_blocks(fill, row_slices(len(others), 1, tiles.height))
+        return out[rows]
+
+    def _in_double(self, index: NDArray[np.intp]) -> Callable[[Array], Tiles] | None:
+        """Return what makes float64 tiles of some points, if there may be such."""
+        X = self.X
+        if not len(index) or getattr(X, "dtype", None) != np.float64:
+            return None
+        evaluate = self.kernel.against(take(X, index[:1]))
+        if not isinstance(evaluate, Either) or 8.0 * len(index) * X.shape[1] > SINGLE_BYTES:
+            return None
+        return evaluate.prepare
+
+    def roundoff(self) -> Roundoff | None:
+        known = self._evaluate
+        if not (isinstance(known, Either) and known.tiles is not None):
+            return None
+        return known.tiles.roundoff()
 
     def _groups(self, v: Array) -> int:
         """Return the number of groups with sums of their own, so that these take little memory."""

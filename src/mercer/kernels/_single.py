@@ -125,6 +125,47 @@ class Rows(NamedTuple):
         return Rows(self.points[some], self.units[some], self.half[some], far, lowest)
 
 
+class Roundoff(NamedTuple):
+    r"""Proved bounds on the error of values that are not negative, and of sums of them.
+
+    .. math:: |\hat k_{ij} - k_{ij}| \le \rho_i w_j \hat k_{ij} + \tau
+
+    for all i and j. Unlike the constants above, which say what is met, these take every rounding
+    at its worst: nothing that follows from them depends on luck.
+
+    Parameters
+    ----------
+    rho : (m,) array
+        Infinite where nothing is known.
+    weight : (m,) array
+    tail : float
+    """
+
+    rho: Array
+    weight: Array
+    tail: float
+
+    def of_sums(self, sizes: Array, total: float) -> Array:
+        r"""Bound the error of sums :math:`\sum_j t_j \hat k_{ij}`, also in float32, four at a time.
+
+        Parameters
+        ----------
+        sizes : (m,) array
+            The sums :math:`\sum_j |t_j| w_j \hat k_{ij}`.
+        total : float
+            The sum of all :math:`|t_j|`.
+        """
+        if total == 0.0:
+            return np.zeros(len(sizes))
+        with np.errstate(invalid="ignore"):
+            bounds = self.rho * sizes + self.tail * total
+        return np.where(np.isnan(bounds), np.inf, bounds)
+
+    def take(self, index: Array) -> Roundoff:
+        """Return the bounds of some of the points."""
+        return Roundoff(self.rho[index], self.weight[index], self.tail)
+
+
 class Tiles(ABC):
     """The function ``X -> k(X, Z)`` of dense points, float32 or float64, computed tile by tile.
 
@@ -139,6 +180,14 @@ class Tiles(ABC):
         self.dtype = Z.dtype
         # More features make it dearer to lay the columns of a product out for each block of rows.
         self.height = 512 if p < 128 else 1024
+
+    def roundoff(self) -> Roundoff | None:
+        """Return bounds on the errors of values and of sums by :meth:`add`; None if unknown.
+
+        Points on the left must be among those on the right; these may have been rounded from
+        float64 just before.
+        """
+        return None
 
     @abstractmethod
     def _rows(self, X: Array) -> Rows:
@@ -197,9 +246,9 @@ class Tiles(ABC):
 
         Parameters
         ----------
-        F : (m,) array of float64
+        F : (m,) or (2, m) array of float64
         X : (n, p) array
-        t : (n,) array of float64
+        t : (n,) array of float64, or (2, n) for two vectors of sums
         out : (n, m) array, optional
             With contiguous rows.
         """
@@ -215,7 +264,7 @@ class Tiles(ABC):
                     K, step = out[part, columns], out.strides[0] // out.itemsize
                     flat = _memory(out)[part.start * step + columns.start :]
                 self._tile(rows, columns, K, flat)
-                add_rows(F[columns], flat, step * np.arange(n), t[part])
+                add_rows(F[..., columns], flat, step * np.arange(n), t[..., part])
 
         tallest = slice(0, min(len(X), self.height))
         map_blocks(columnwise, pieces(0, self.m, self._width(tallest)))
@@ -422,6 +471,38 @@ class RadialTiles(Tiles):
         # The s that is compared is off by its own error.
         s += self.rounding * (2.0 * np.sqrt(h) + np.sqrt(s)) ** 2
         return np.asarray((-self.unit * s).astype(self.dtype))
+
+    def roundoff(self) -> Roundoff | None:
+        r"""Bound the errors of a Gaussian, in which every rounding has its worst size.
+
+        With half squared norms :math:`h` and half a squared distance :math:`s` in units of the
+        length scale, :math:`S = (\sqrt{h_x} + \sqrt{h_z})^2 \ge s` and the norm :math:`\omega` of
+        the origin, s is off by at most u times
+
+        - :math:`\tfrac12 p S` for the product, :math:`2 S + s` for norms and differences,
+        - :math:`6 \sqrt{sS} + 2 \omega \sqrt{2s}` for points that were rounded: once from float64,
+          once around the origin and once in units, each by u of its norm,
+        - where a pair is computed again from its difference, instead by
+          :math:`(p + 8) s + \sqrt{2s} (2 |x| + \sqrt{2s})`,
+
+        hence by :math:`E = u (c S + \tfrac32 \omega^2)` with :math:`c = p/2 + 11`, or
+        :math:`p + 16`. A value is off by :math:`e^E - 1` of itself, and a power, the product with a
+        weight and the sum of four add eight roundings. As in :mod:`mercer.kernels._bounded`,
+        :math:`S \le \max(h_x, \bar h) (1 + \sqrt{h_z / \bar h})^2`. Pairs in which E is not small
+        although :math:`h_x` is are so far apart that both values are zero.
+        """
+        p, u = self.Z.shape[1], self.precision.roundoff
+        c = 0.5 * p + 11.0 if self.near else p + 16.0
+        if self.profile is not None or self.dtype != np.float32 or c * u > 2e-4:
+            return None
+        h = self.half.astype(np.float64) / self.unit
+        omega = float(np.linalg.norm(self.origin.astype(np.float64) * self.exact))
+        middle = float(np.mean(h[np.isfinite(h)])) or 1.0
+        with np.errstate(over="ignore"):
+            weight = (1.0 + np.sqrt(h / middle)) ** 2
+        E = u * (c * np.maximum(h, middle) + 1.5 * omega**2 / self.unit)
+        # Some per cent for products of roundings, which are of the second order in E.
+        return Roundoff(np.where(4.0 * E < 0.02, 1.1 * (E + 8.0 * u), np.inf), weight, 1e-15)
 
     def left(self, X: Array, origin: Array | None = None) -> Rows:
         if self.near:

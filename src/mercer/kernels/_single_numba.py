@@ -4,8 +4,11 @@ The products ``d = <x, z>`` and half the squared norms ``hx``, ``hz`` make the e
 ``t = d - hx - hz = -1/2 |x - z|^2``. Every pass keeps a NaN a NaN, so that bad input is noticed.
 """
 
+from typing import Any, TypeAlias
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 __all__ = [
     "LOWEST",
@@ -23,6 +26,8 @@ __all__ = [
     "weigh_both",
     "weigh_powers",
 ]
+
+Array: TypeAlias = NDArray[Any]
 
 # Columns summed at once.
 COLUMNS = 2048
@@ -244,9 +249,20 @@ def weigh_both(K, a, f, b, g):
         f[i] += total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})
-def add_rows(F, flat, starts, t):
+def add_rows(F: Array, flat: Array, starts: Array, t: Array) -> None:
     """Add ``sum_k t[k] r_k`` to ``F``, where row ``r_k`` begins at ``flat[starts[k]]``.
+
+    Two vectors of weights make two vectors of sums, and rows are read once.
+    """
+    if F.ndim == 1:
+        _add_rows(F, flat, starts, t)
+    else:
+        _add_both(F[0], F[1], flat, starts, t[0], t[1])
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})
+def _add_rows(F, flat, starts, t):
+    """Add weighted rows to sums.
 
     The sums of some columns stay in the fastest cache while many rows pass by, four at a time.
     """
@@ -267,3 +283,30 @@ def add_rows(F, flat, starts, t):
             r2, r3 = flat[s2 + begin : s2 + end], flat[s3 + begin : s3 + end]
             for c in range(end - begin):
                 sums[c] += np.float64(t0 * r0[c] + t1 * r1[c] + (t2 * r2[c] + t3 * r3[c]))
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})
+def _add_both(F, G, flat, starts, t, u):
+    """Add weighted rows to two vectors of sums."""
+    n, m = F.shape[0], starts.shape[0]
+    one = flat.dtype.type
+    for begin in range(0, n, COLUMNS):
+        end = min(begin + COLUMNS, n)
+        sums, sizes = F[begin:end], G[begin:end]
+        for k in range(0, m, 4):
+            last = m - 1
+            s0, s1 = starts[k], starts[min(k + 1, last)]
+            s2, s3 = starts[min(k + 2, last)], starts[min(k + 3, last)]
+            t0 = one(t[k])
+            t1 = one(t[k + 1] if k + 1 < m else 0.0)
+            t2 = one(t[k + 2] if k + 2 < m else 0.0)
+            t3 = one(t[k + 3] if k + 3 < m else 0.0)
+            u0 = one(u[k])
+            u1 = one(u[k + 1] if k + 1 < m else 0.0)
+            u2 = one(u[k + 2] if k + 2 < m else 0.0)
+            u3 = one(u[k + 3] if k + 3 < m else 0.0)
+            r0, r1 = flat[s0 + begin : s0 + end], flat[s1 + begin : s1 + end]
+            r2, r3 = flat[s2 + begin : s2 + end], flat[s3 + begin : s3 + end]
+            for c in range(end - begin):
+                sums[c] += np.float64(t0 * r0[c] + t1 * r1[c] + (t2 * r2[c] + t3 * r3[c]))
+                sizes[c] += np.float64(u0 * r0[c] + u1 * r1[c] + (u2 * r2[c] + u3 * r3[c]))

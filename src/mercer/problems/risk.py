@@ -141,22 +141,51 @@ class RegularizedRisk:
         r"""Return :math:`\sum_i c_i l^*(y_i, -a_i / c_i)`, infinite outside the box."""
         return float(np.sum(self.terms.conjugate(a)))
 
-    def certificate(self, a: Array, b: Array, Ka: Array | None = None) -> Certificate:
-        """Measure objective, gap, violation and residual of ``(a, b)`` from one product with K."""
+    def certificate(
+        self, a: Array, b: Array, Ka: Array | None = None, error: Array | None = None
+    ) -> Certificate:
+        """Measure objective, gap, violation and residual of ``(a, b)`` from one product with K.
+
+        Parameters
+        ----------
+        a, b : ndarray of shape (n,) and (q,)
+        Ka : ndarray of shape (n,), optional
+            The product, if it is known.
+        error : ndarray of shape (n,), optional
+            How far each entry of ``Ka`` may be from the exact one. Then objective, gap and
+            violation are the largest and the dual value is the smallest for all products within
+            that distance: convex functions are largest at an end of an interval.
+        """
         Ka = self.K.matvec(a) if Ka is None else Ka
         f = Ka + self.B @ b
         quadratic = 0.5 * float(a @ Ka)
-        loss, conjugate = self.terms.value(f), self.terms.conjugate(a)
+        conjugate = self.terms.conjugate(a)
+        ends, doubt = [f], 0.0
+        if error is not None and np.any(error):
+            ends, doubt = [f - error, f + error], 0.5 * float(np.abs(a) @ error)
+        values = [self.terms.value(end) for end in ends]
         # Summed sample by sample, so that the gap does not suffer from the size of the two values.
-        gaps = loss + conjugate + a * f
+        gaps = [value + conjugate + a * end for value, end in zip(values, ends, strict=True)]
+        loss = float(np.sum(np.max(values, axis=0)))
+        violations = [self.terms.violation(a, end) for end in ends]
         return Certificate(
-            primal=quadratic + float(np.sum(loss)) + float(self.d @ b),
-            dual=-(quadratic + float(np.sum(conjugate))),
-            gap=float(np.sum(np.maximum(gaps, 0.0))),
-            violation=float(np.max(self.terms.violation(a, f), initial=0.0)),
+            primal=quadratic + doubt + loss + float(self.d @ b),
+            dual=-(quadratic + doubt + float(np.sum(conjugate))),
+            gap=float(np.sum(np.maximum(np.max(gaps, axis=0), 0.0))),
+            violation=float(np.max(violations, initial=0.0)),
             residual=self.residual(a),
             f=f,
         )
+
+    def feels(self, a: Array, f: Array, error: Array) -> NDArray[np.bool_]:
+        """Answer which samples an error of decision values reaches the certificate through.
+
+        Those with a coefficient do, and those whose loss is not zero at one of the two ends: for
+        all others a correct side of the margin, or of the tube, is all that is to be known.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            ends = np.stack([self.terms.value(f - error), self.terms.value(f + error)])
+            return np.asarray((a != 0) | ~(np.max(ends, axis=0) + self.terms.conjugate(a) <= 0.0))
 
     def residual(self, a: Array) -> float:
         """Return the largest entry of ``|B'a - d|`` relative to the scale of its terms.

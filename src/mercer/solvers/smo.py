@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mercer._threads import team
 from mercer.gram.base import Gram
 from mercer.gram.rows import WHOLE, RowStore
+from mercer.kernels._single import Roundoff
 from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
 from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
@@ -39,9 +40,10 @@ FRESH = 512
 # Part of the violation at which a working set is left: as long as others will change the products
 # again, precision is wasted; once all that is not at rest is inside, it is not.
 OUTSIDE, INSIDE = 0.1, 0.05
-# Kernel values are float32 down to this tolerance, above so many samples; then products are
-# measured on some points, and where they are not good enough the last steps are taken in float64.
-SINGLE, EXACT = 1e-4, 512
+# Kernel values are float32 down to this tolerance, above so many samples; then products are put
+# right in float64 wherever the certificate can feel their error, at most so many times, and where
+# that is not enough the last steps are taken in float64.
+SINGLE, EXACT, CORRECTIONS = 1e-4, 512, 6
 # So many steps a sample are enough to find the minimum of a matrix in float32, unless its rounding
 # times large weights is more than the tolerance: then there may be none to find.
 STALL = 50
@@ -114,27 +116,31 @@ class SMO(Solver):
             first = first if believed(risk, first, self.tol) else replace(first, Ka=None)
         state = _State(risk, first)
         single = self.tol >= SINGLE and risk.n > EXACT
+        K = state.K.single() if single else state.K
+        rough = K.dtype != state.K.dtype
+        most = state.steps + STALL * risk.n if rough else np.inf
         with team():
-            store = self._store(state.K.single() if single else state.K)
-            store.add(state.F, *state.pending())
-            self._decompose(state, store, monitor, most=STALL * risk.n if single else np.inf)
-        monitor.evaluations += store.evaluations
-        answer = state.kept(monitor, self.tol)
-        if single and state.survey()[2] > self.tol and monitor.status is None:
-            return self.polish(risk, answer, monitor)
-        return answer
-
-    def polish(self, risk: RegularizedRisk, answer: Answer, monitor: Monitor) -> Answer:
-        """Take the last steps over rows in the precision of the matrix itself."""
-        if len(kept(risk.B)) < risk.q:
-            return answer
-        state = _State(risk, replace(answer, Ka=None))
-        with team():
-            store = self._store(state.K)
-            store.add(state.F, *state.pending())
-            self._decompose(state, store, monitor)
-        monitor.evaluations += store.evaluations
+            store = self._store(K)
+            state.begin(store, K.roundoff() if rough else None)
+            for _ in range(CORRECTIONS):
+                self._decompose(state, store, monitor, most=most)
+                state.correct()
+                if self._ends(state, monitor, most):
+                    break
+            monitor.evaluations += store.evaluations
+            if rough and not self._ends(state, monitor):
+                # Rounding times large weights is more than the tolerance: over exact rows, then.
+                state.correct(everywhere=True)
+                store = self._store(state.K)
+                state.begin(store)
+                self._decompose(state, store, monitor)
+                monitor.evaluations += store.evaluations
         return state.kept(monitor, self.tol)
+
+    def _ends(self, state: _State, monitor: Monitor, most: float = np.inf) -> bool:
+        """Answer whether a run is over: at its tolerance, at a limit of the monitor or of steps."""
+        done = state.survey()[2] <= self.tol or state.steps > most
+        return done or monitor.status is not None or monitor.spent(state.steps)
 
     def _in_rounds(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
         """Meet the columns that pair steps cannot keep by multipliers, warm from round to round."""
@@ -143,7 +149,7 @@ class SMO(Solver):
         state = _State(rows.inner, first, rows)
         with team():
             store = self._store(state.K)
-            store.add(state.F, *state.pending())
+            state.begin(store)
             state.F += rows.offset
             # A round leaves violations up to its tolerance, and its multipliers add what they move.
             least, best, slow = ROUND * self.tol, np.inf, 0
@@ -190,9 +196,8 @@ class SMO(Solver):
     ) -> None:
         """Solve on one working set after the other, over rows of K that are kept.
 
-        Ends at the tolerance, at a limit of the monitor, or after ``most`` steps.
+        Ends at the tolerance, at a limit of the monitor, or at step number ``most``.
         """
-        most += state.steps
         size, tol = self._size(rows.K), self.tol if tol is None else tol
         watched = monitor.listener is not None
         report, idle = 0.0 if watched else PAUSE, 0
@@ -227,7 +232,7 @@ class SMO(Solver):
             state.a[W] = a
             moved = np.flatnonzero(change)
             points, t = state.summed(inside[moved], change[moved])
-            rows.add(state.F, points, t, state.free(points))
+            state.add(rows, points, t, state.free(points))
             # Steps on rounding errors move coefficients to and fro, and never end; those of a
             # matrix in float32 end at ``most``.
             value, rounding = state.value()
@@ -252,13 +257,20 @@ class _State:
         self.K, self.back = risk.K.origin()
         self.group, self.scale = _groups(risk.B)
         self.steps = 0 if start is None else start.n_iter
-        self.F, self._known = np.zeros(self.K.shape[0]), np.zeros(risk.n)
+        n = self.K.shape[0]
+        self.sums, self._known = np.zeros(n), np.zeros(risk.n)
+        self._rounding: Roundoff | None = None
+        # What products may be off by at most, besides the sums of this run over all weights so far.
+        self._off, self._total = np.zeros(n), 0.0
+        # Products that were computed in float64, at which coefficients, and at which points.
+        self._exact, self._at, self._where = np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool)
         a = np.zeros(risk.n) if start is None else start.a
         # A coefficient that was scaled may miss its new bound by rounding.
         for bound in (terms.lower, terms.upper):
             a = np.where(np.isclose(a, bound, rtol=SNAP, atol=0.0), bound, a)
         if start is not None and start.Ka is not None:
             self.F[self.back], self._known = start.Ka, a
+            self._off[:] = np.inf
         self.a = self._feasible(np.clip(a, terms.lower, terms.upper))
         self._distinct = self.K.shape[0] == risk.n
         self.best: tuple[float, Answer] | None = None
@@ -272,6 +284,79 @@ class _State:
     def Ka(self) -> Array:
         """The product of the kernel matrix with the coefficients."""
         return self.F if len(self.F) == len(self.back) else self.F[self.back]
+
+    @property
+    def F(self) -> Array:
+        """The products at the distinct points."""
+        return self.sums if self.sums.ndim == 1 else self.sums[0]
+
+    @F.setter
+    def F(self, values: Array) -> None:
+        self.F[:] = values
+
+    def begin(self, rows: RowStore, rounding: Roundoff | None = None) -> None:
+        """Take rows from a store, whose values are rounded like this, and add what is lacking."""
+        self._rounding, F = rounding, self.F
+        self.sums = F.copy() if rounding is None else np.stack([F, np.zeros(len(F))])
+        points, t = self.pending()
+        self._known = self.a
+        self.add(rows, points, t)
+
+    def add(
+        self,
+        rows: RowStore,
+        points: NDArray[np.intp],
+        t: Array,
+        keep: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Move the products by what changes of coefficients do to them."""
+        if self._rounding is None:
+            rows.add(self.sums, points, t, keep)
+        else:
+            sizes = np.abs(t) * self._rounding.weight[points]
+            rows.add(self.sums, points, np.stack([t, sizes]), keep)
+        self._total += float(np.sum(np.abs(t)))
+        if self._rounding is None and rows.dtype != self.K.dtype:
+            self._off[:] = np.inf
+
+    def error(self) -> Array:
+        """Return how far each product may be from the exact one."""
+        if self._rounding is None:
+            return self._off
+        return self._off + self._rounding.of_sums(self.sums[1], self._total)
+
+    def correct(self, everywhere: bool = False) -> None:
+        """Put products right in float64 wherever the certificate can feel their error.
+
+        Coefficients are settled before. Points that were put right before only need what has
+        changed since.
+        """
+        off = self.error()
+        if not (everywhere or np.any(off)):
+            return
+        a = settle(self.risk, self.a)
+        t = np.bincount(self.back, a - self.a, minlength=len(self.F))
+        if np.any(t):
+            # |k(x, z)| is at most the geometric mean of k(x, x) and k(z, z).
+            scale = np.sqrt(np.maximum(self.K.diag().astype(np.float64), 0.0))
+            off = off + scale * float(scale @ np.abs(t))
+        self.a = a
+        weights = np.bincount(self.back, a, minlength=len(self.F)).astype(np.float64)
+        where = np.full(len(self.F), everywhere)
+        if not everywhere:
+            f = self.Ka + self.risk.B @ self.b()
+            where[self.back[self.risk.feels(a, f, off[self.back])]] = True
+        again, fresh = np.flatnonzero(where & self._where), np.flatnonzero(where & ~self._where)
+        exact = np.zeros(len(self.F))
+        if len(again):
+            exact[again] = self._exact[again] + self.K.product(weights - self._at, again)
+        if len(fresh):
+            exact[fresh] = self.K.product(weights, fresh)
+        self.F[where] = exact[where]
+        self._exact, self._at, self._where = exact, weights, where
+        self._off, self._total, self._known = np.where(where, 0.0, off), 0.0, a
+        if self._rounding is not None:
+            self.sums[1] = 0.0
 
     def pending(self) -> tuple[NDArray[np.intp], Array]:
         """Return points and coefficients that the products lack at the beginning."""
@@ -310,7 +395,7 @@ class _State:
         """Move coefficients by what the rows of the problem itself still lack."""
         a = settle(risk, self.a)
         moved = np.flatnonzero(a != self.a)
-        rows.add(self.F, *self.summed(self.back[moved], (a - self.a)[moved]))
+        self.add(rows, *self.summed(self.back[moved], (a - self.a)[moved]))
         self.a = a
 
     def free(self, points: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -372,7 +457,8 @@ class _State:
         risk = self.risk if rows is None else rows.risk
         certificate = risk.certificate(answer.a, answer.b, answer.Ka)
         if self.best is None or certificate.primal < self.best[0]:
-            self.best = certificate.primal, replace(answer, a=answer.a.copy(), Ka=self.Ka.copy())
+            # Its product is of float32, perhaps: whoever takes it multiplies again.
+            self.best = certificate.primal, Answer(answer.a.copy(), answer.b, answer.n_iter)
         return monitor.report(self.steps, certificate.primal, certificate.gap, violation)
 
     def b(self) -> Array:
@@ -401,7 +487,8 @@ class _State:
         b, Ka, rows = self.b(), self.Ka, self.multipliers
         if rows is not None:
             b, Ka = rows.coefficients(b, self.a), rows.product(Ka, self.a)
-        return Answer(self.a, b, self.steps, Ka)
+        error = self.error()[self.back]
+        return Answer(self.a, b, self.steps, Ka, error if np.any(error) else None)
 
     def kept(self, monitor: Monitor, tol: float) -> Answer:
         """Return the answer, or of a run that was stopped the best of those reported.
