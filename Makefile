@@ -12,7 +12,7 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install check test coverage docs studies bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth \
+.PHONY: help install check test fuzz coverage docs studies bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns \
 	bench-ls bench-ls-short \
 	bench-tune bench-tune-short \
@@ -42,6 +42,11 @@ check: $(READY)  ## lint, format and types
 
 test: $(READY)  ## tests and doctests, warnings as errors
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+FUZZ_FIRST ?= 10000
+FUZZ_CASES ?= 100000
+fuzz: $(READY)  ## hostile fits beyond those of the tests, counted by how they end; an hour and a half
+	cd tests && $(ONE_THREAD) ../$(BIN)/python -m hostile.fuzz $(FUZZ_FIRST) $(FUZZ_CASES)
 
 coverage: $(READY)  ## the same with every line counted, which takes half as long again, and a floor
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report=term

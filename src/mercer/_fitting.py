@@ -28,8 +28,8 @@ COEFFICIENTS = (
     "null_space_coef_",
 )
 
-# Beyond this, or below one over it, the digits of one number are lost beside those of others.
-EXTREME = 1e15
+# Beyond this, or below one over it, the square of a number leaves no digit of those of others.
+EXTREME = 1e8
 
 
 def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,10 +19,9 @@ EVERY = 20
 def run(number: int) -> tuple[str, Outcome]:
     """Return what a case is and how it ends."""
     drawn = case(number)
-    if number // 80 % EVERY == EVERY - 1:
-        return f"case {number}: {drawn.name}, interrupted", interrupted(
-            drawn, np.random.default_rng([15, number])
-        )
+    rng = np.random.default_rng([15, number])
+    if rng.integers(EVERY) == 0:
+        return f"case {number}: {drawn.name}, interrupted", interrupted(drawn, rng)
     return str(drawn), judge(drawn)
 
 

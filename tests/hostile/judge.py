@@ -21,6 +21,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import scipy.sparse as sp
 import sklearn
 from sklearn.utils.validation import has_fit_parameter
@@ -94,6 +95,8 @@ def content(case: Case) -> bytes:
     X = case.X
     if sp.issparse(X):
         X = X.toarray()
+    elif isinstance(X, pl.DataFrame):
+        X = X.to_dict(as_series=False)  # columns of objects have no bytes
     return pickle.dumps((X, case.y, case.weights))
 
 

@@ -54,6 +54,16 @@ SETTINGS: dict[str, dict[str, Any]] = {
 # Estimators of one feature.
 UNIVARIATE = {"ChiSquareDensity", "HistogramDensity", "SmoothingSpline"}
 
+# Estimators that search among features.
+SEARCHES = {
+    "AdditiveClassifier",
+    "AdditiveRegressor",
+    "LeastSquaresAmongstAlternatives",
+    "ValidatedSelection",
+    "VariationClassifier",
+    "VariationRegressor",
+}
+
 # Settings at the ends of what is allowed, and beyond.
 NUMBERS = {
     "C": [1e-300, 1e-12, 1e-3, 30.0, 1e3, 1e6, 1e12, 1e300, float("inf"), 0.0, -1.0, float("nan")],

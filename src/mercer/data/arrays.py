@@ -94,4 +94,9 @@ def _guessed(values: Any) -> Any:
     """Return a column of objects as numbers if it is nothing else."""
     if values.dtype != object or any(isinstance(item, str) for item in values.tolist()):
         return np.array([None if v != v else v for v in values.tolist()], dtype=object)
-    return values.astype(np.float64)
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(
+            f"a column holds objects that are neither words nor real numbers: {error}"
+        ) from error

@@ -154,7 +154,13 @@ class HistogramDensity(Distribution):
         """
         x = self._line(X, reset=True)
         w = self._weights(sample_weight, len(x))
-        self.heights_, self.edges_ = np.histogram(x, bins=self.bins, weights=w, density=True)
+        try:
+            self.heights_, self.edges_ = np.histogram(x, bins=self.bins, weights=w, density=True)
+        except ValueError as error:
+            raise ValueError(
+                f"bins={self.bins!r} cannot be laid over values from {x.min():.17g} to "
+                f"{x.max():.17g}: {error} Scale the values, or give other bins."
+            ) from error
         return self
 
     def score_samples(self, X: Any) -> Array:

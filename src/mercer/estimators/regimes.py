@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
@@ -102,6 +102,7 @@ class CompetingMachines(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             What followed.
         """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        y = check_array(y, ensure_2d=False, dtype=np.float64)
         if self.n_regimes < 1 or self.window < 0 or self.n_rounds < 1:
             raise ValueError("n_regimes and n_rounds must be at least 1, window not negative")
         rng = check_random_state(self.random_state)

@@ -307,7 +307,9 @@ def orthonormal(B: Array) -> tuple[Array, Array]:
     """
     # In units of the largest entry, whose square may be no number.
     unit = np.max(np.abs(B), axis=0, initial=0.0)
-    unit = np.where(unit > 0, unit, 1.0)
+    # A column without a reciprocal has no coefficient either, and counts as zero.
+    small = unit < 1e-300
+    unit, B = np.where(small, 1.0, unit), np.where(small, 0.0, B)
     length = unit * np.sqrt(np.sum((B / unit) ** 2, axis=0))
     length = np.where(length > 0, length, 1.0)
     U, s, V = np.linalg.svd(B / length, full_matrices=False)

@@ -540,8 +540,8 @@ class RadialTiles(Tiles):
             np.matmul(rows.units, self.columns[:, columns], out=D)
         else:
             # Squares beyond its range, or points that are no numbers: exactly, and NaN if they are.
-            P, Q = (A.astype(np.float64) * self.factor for A in (rows.points, self.Z[columns]))
             with np.errstate(over="ignore"):
+                P, Q = (A.astype(np.float64) * self.factor for A in (rows.points, self.Z[columns]))
                 np.multiply(cdist(P, Q, "sqeuclidean"), -0.5, out=D, casting="same_kind")
             hx, hz, far = np.zeros_like(hx), np.zeros_like(hz), far[:0]
         again = rows.points, self.Z[columns], self.factor, far

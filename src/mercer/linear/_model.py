@@ -101,6 +101,23 @@ def centre(X: Array, y: Array, fit_intercept: bool, weights: Array | None = None
     return Centred(X, y, mean_x, mean_y)
 
 
+def require_squares(X: Array, y: Array | None = None) -> None:
+    """Refuse inputs or targets whose squares overflow.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+    y : ndarray, optional
+    """
+    with np.errstate(over="ignore"):
+        for name, values in {"X": X, "y": y}.items():
+            if values is not None and not np.isfinite(np.vdot(values, values)):
+                raise ValueError(
+                    f"the squares of {name} overflow; scale inputs and targets to magnitudes near "
+                    "one (StandardScaler, TransformedTargetRegressor)."
+                )
+
+
 class LinearModel(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     """A fit that ends in ``coef_`` and ``intercept_``."""
 
@@ -126,15 +143,9 @@ class LinearModel(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[
             ensure_min_samples=least,
         )
         y = np.asarray(y, dtype=np.float64)
-        for name, values in {"X": X, "y": y}.items():
-            squares = np.sum(np.square(values), axis=0)
-            lost = (squares == 0) & np.any(values, axis=0) & (name == "X")
-            if not np.all(np.isfinite(squares)) or np.any(lost):
-                raise ValueError(
-                    f"the squares of {name} {'underflow' if np.any(lost) else 'overflow'}; scale "
-                    "inputs and targets to magnitudes near one (StandardScaler, "
-                    "TransformedTargetRegressor)."
-                )
+        require_squares(X, y)
+        if np.any((np.sum(np.square(X), axis=0) == 0) & np.any(X, axis=0)):
+            raise ValueError("the squares of X underflow; scale the inputs (StandardScaler).")
         if sample_weight is None:
             return X, y, np.ones(len(X))
         s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from mercer._fitting import AllOrNothing
 from mercer.kernels import Gaussian, Kernel
-from mercer.linear._model import Array
+from mercer.linear._model import Array, require_squares
 
 __all__ = ["NadarayaWatson"]
 
@@ -103,6 +103,7 @@ class NadarayaWatson(RegressorMixin, AllOrNothing, BaseEstimator):  # type: igno
             Weights of the samples in the average and in the error.
         """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        require_squares(X)
         s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         live = s > 0
         self.X_fit_, self.sample_weight_ = X[live], s[live]

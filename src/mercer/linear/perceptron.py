@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import resolve
-from mercer.linear._model import Array
+from mercer.linear._model import Array, require_squares
 
 __all__ = ["KernelPerceptron", "mistake_bound"]
 
@@ -172,6 +172,7 @@ class KernelPerceptron(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: i
             Labels of two classes.
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
+        require_squares(X)
         check_classification_targets(y)
         if self.budget is not None and self.output != "last":
             raise ValueError("A budget is one of the last function; set output='last'.")
