@@ -15,6 +15,10 @@ from mercer.estimators._expansion import Array
 __all__ = ["LAWS", "Copies", "Law", "Marginals", "Normal"]
 
 
+# Nodes of a product rule for one row, at most: two cells by seven nodes, three by four.
+MOST = 64
+
+
 class Copies(NamedTuple):
     """Completed rows, the row that each is a copy of, and its share of it."""
 
@@ -35,8 +39,42 @@ class Law(ABC):
     def __init__(self, X: Array, s: Array) -> None: ...
 
     @abstractmethod
-    def fill(self, X: Array, u: Array) -> Array:
-        """Return rows with the gaps filled at levels ``u`` in (0, 1), of the shape of the rows."""
+    def drawn(self, j: int, u: Array) -> Array:
+        """Return coordinates of the cells of a column at levels ``u`` in (0, 1)."""
+
+    @abstractmethod
+    def rule(self, j: int, nodes: int) -> tuple[Array, Array]:
+        """Return coordinates and weights of Gauss's rule for the cells of a column."""
+
+    @abstractmethod
+    def place(self, X: Array, V: Array) -> Array:
+        """Return rows with the gaps filled from coordinates, of the shape of the rows."""
+
+    def grid(self, X: Array, nodes: int, draws: int, seed: int) -> Copies:
+        """Return completed copies of rows at the nodes of a product rule.
+
+        Rows with so many gaps that their product has more than :data:`MOST` nodes are drawn.
+        """
+        gaps = np.isnan(X)
+        few = np.asarray(nodes ** gaps.sum(axis=1).astype(float) <= MOST)
+        parts = [self.copies(X[~few], draws, seed)]
+        parts[0] = parts[0]._replace(source=np.flatnonzero(~few)[parts[0].source])
+        for rows, there in _patterns(~gaps):
+            rows, cells = rows[few[rows]], np.flatnonzero(~there)
+            if not len(rows):
+                continue
+            rules = [self.rule(int(j), nodes) for j in cells]
+            size = int(np.prod([len(v) for v, _ in rules], initial=1))
+            V, share = np.zeros((size, X.shape[1])), np.ones(size)
+            axes = np.indices([len(v) for v, _ in rules]).reshape(len(rules), size)
+            for j, (v, w), at in zip(cells, rules, axes, strict=True):
+                V[:, j], share = v[at], share * w[at]
+            source = np.repeat(rows, size)
+            completed = self.place(X[source], np.tile(V, (len(rows), 1)))
+            parts.append(Copies(completed, source, np.tile(share, len(rows))))
+        joined = Copies(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
+        order = np.argsort(joined.source, kind="stable")
+        return Copies(*(field[order] for field in joined))
 
     def copies(self, X: Array, draws: int, seed: int) -> Copies:
         """Return completed copies of rows, ``draws`` of each one with gaps."""
@@ -50,7 +88,9 @@ class Law(ABC):
         u = ((strata + rng.uniform(size=strata.shape)) / draws).transpose(0, 2, 1)
         completed = X[index]
         rows = partial[index]
-        completed[rows] = self.fill(completed[rows], u.reshape(-1, X.shape[1]))
+        u = u.reshape(-1, X.shape[1])
+        V = np.column_stack([self.drawn(j, u[:, j]) for j in range(X.shape[1])])
+        completed[rows] = self.place(completed[rows], V)
         return Copies(completed, index, np.where(partial, 1.0 / draws, 1.0)[index])
 
 
@@ -84,13 +124,37 @@ class Marginals(Law):
             self.values.append(column[there][order])
             self.levels.append(np.cumsum(weights) / max(float(weights.sum()), 1e-300))
 
-    def fill(self, X: Array, u: Array) -> Array:
-        X = X.copy()
-        for j in np.flatnonzero(np.isnan(X).any(axis=0)):
-            gap = np.isnan(X[:, j])
-            at = np.searchsorted(self.levels[j], u[gap, j], side="right")
-            X[gap, j] = self.values[j][np.minimum(at, len(self.values[j]) - 1)]
-        return X
+    def drawn(self, j: int, u: Array) -> Array:
+        at = np.searchsorted(self.levels[j], u, side="right")
+        values = self.values[j]
+        return values[np.minimum(at, len(values) - 1)] if len(values) else np.full(len(u), np.nan)
+
+    def rule(self, j: int, nodes: int) -> tuple[Array, Array]:
+        """Return the Gauss rule of the column's values, exact for degrees below ``2 nodes``.
+
+        By Lanczos's recursion; a column with as few different values is its own rule.
+        """
+        values, which = np.unique(self.values[j], return_inverse=True)
+        weights = np.bincount(which.ravel(), np.diff(self.levels[j], prepend=0.0))
+        if len(values) <= nodes:
+            return values, weights
+        middle, unit = weights @ values, float(np.ptp(values))
+        x = (values - middle) / unit
+        basis = np.sqrt(weights)[:, None]
+        main, side = np.zeros(nodes), np.zeros(nodes - 1)
+        for k in range(nodes):
+            z = x * basis[:, k]
+            main[k] = z @ basis[:, k]
+            z -= basis @ (basis.T @ z)
+            z -= basis @ (basis.T @ z)
+            if k < nodes - 1:
+                side[k] = np.linalg.norm(z)
+                basis = np.column_stack([basis, z / side[k]])
+        at, vectors = la.eigh_tridiagonal(main, side)
+        return middle + unit * at, vectors[0] ** 2
+
+    def place(self, X: Array, V: Array) -> Array:
+        return np.where(np.isnan(X), V, X)
 
 
 # Sweeps of expectation and maximization, and the change in units of standard deviations that
@@ -160,7 +224,15 @@ class Normal(Law):
         slope = la.solve(S[np.ix_(o, o)], S[np.ix_(o, ~o)], assume_a="pos")
         return slope, S[np.ix_(~o, ~o)] - S[np.ix_(~o, o)] @ slope
 
-    def fill(self, X: Array, u: Array) -> Array:
+    def drawn(self, j: int, u: Array) -> Array:
+        return np.asarray(norm.ppf(np.clip(u, 1e-12, 1.0 - 1e-12)))
+
+    def rule(self, j: int, nodes: int) -> tuple[Array, Array]:
+        """Return the rule of Gauss and Hermite, exact for degrees below ``2 nodes``."""
+        x, w = np.polynomial.hermite_e.hermegauss(nodes)
+        return x, w / w.sum()
+
+    def place(self, X: Array, V: Array) -> Array:
         X, there = X.copy(), ~np.isnan(X)
         for rows, o in _patterns(there):
             if o.all():
@@ -168,7 +240,7 @@ class Normal(Law):
             slope, left = self._given(o)
             values, vectors = la.eigh(left)
             root = vectors * np.sqrt(np.maximum(values, 0.0))
-            z = norm.ppf(np.clip(u[rows][:, ~o], 1e-12, 1.0 - 1e-12))
+            z = V[rows][:, ~o]
             middle = self.mean[~o] + (X[np.ix_(rows, o)] - self.mean[o]) @ slope
             X[np.ix_(rows, ~o)] = middle + z @ root.T
         return X

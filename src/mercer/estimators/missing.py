@@ -259,6 +259,10 @@ class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc
     Cells are taken to be missing completely at random, or, with ``ExpectedRisk(law="normal")``,
     depending on nothing but cells that are there.
 
+    With ``strategy="expected"`` the mean is exact for the squared loss and functions of single
+    columns. For other losses or functions it is that of ten random completions of each row with
+    gaps; ``ExpectedRisk(rule="quadrature")`` integrates instead where a row has one or two gaps.
+
     Examples
     --------
     >>> import numpy as np
@@ -358,7 +362,9 @@ class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[mi
     loss : Loss or str, default="hinge"
         What a wrong or narrow decision costs.
     kernel, components, strategy, C, gamma, degree, coef0, tol, max_time :
-        As in :class:`MissingInputRegressor`.
+        As in :class:`MissingInputRegressor`. The expected loss of a classifier is not known in
+        closed form: it is that of ten random completions of each row with gaps, unless
+        ``strategy=ExpectedRisk(rule="quadrature")`` integrates.
     class_weight : dict or "balanced", optional
         Factors of C by class.
     abstain : label, optional

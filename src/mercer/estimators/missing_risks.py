@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,10 @@ from mercer.programs.worst import worst_case
 from mercer.solvers import Auto, Solution, Status, minimize
 
 __all__ = ["STRATEGIES", "ExpectedRisk", "GapStrategy", "MeanEmbedding", "Reading", "WorstCase"]
+
+
+RULES = ("draws", "quadrature")
+"""How means over what may stand in the gaps are computed."""
 
 
 class Reading(ABC):
@@ -65,12 +71,10 @@ class ByDraws(Reading):
     parts: Components
     W: Array
     b: Array
-    law: Law
-    draws: int
-    seed: int
+    complete: Callable[[Array], Copies]
 
     def between(self, X: Array) -> tuple[Array, Array, Array]:
-        copies = self.law.copies(X, self.draws, self.seed)
+        copies = self.complete(X)
         f = self.parts.features(copies.X) @ self.W + self.b
         starts = np.flatnonzero(np.diff(copies.source, prepend=-1))
         if not len(starts):
@@ -118,8 +122,14 @@ class Completing(GapStrategy):
     draws: int = 10
     law: str = "marginal"
     random_state: int = 0
+    rule: str = "draws"
+    nodes: int = 7
 
     def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise ValueError(f"rule must be one of {sorted(RULES)}, got {self.rule!r}.")
+        if int(self.nodes) != self.nodes or self.nodes < 1:
+            raise ValueError(f"nodes must be a positive number, got {self.nodes!r}.")
         if int(self.draws) != self.draws or self.draws < 1:
             raise ValueError(f"draws must be a positive number of copies, got {self.draws!r}.")
         if self.law not in LAWS:
@@ -151,14 +161,19 @@ class Completing(GapStrategy):
         if exact is not None:
             W, b, solutions = _minimize(loss, exact[0], Y, c, tol, max_time)
             return _marginal(parts, X, c, exact[1] @ W, b), solutions
-        law = LAWS[self.law](X, c)
-        copies = law.copies(X, self.draws, self.random_state)
-        parts = parts if cellwise else make(copies.X)
+        law: Law = LAWS[self.law](X, c)
+        if self.rule == "quadrature":
+            complete = partial(law.grid, nodes=self.nodes, draws=self.draws, seed=self.random_state)
+        else:
+            complete = partial(law.copies, draws=self.draws, seed=self.random_state)
+        copies = complete(X)
+        # Draws are values of the sample where cells are drawn by themselves; nodes are not.
+        parts = parts if cellwise and self.rule == "draws" else make(copies.X)
         G, index, share = self._rows(parts.features(copies.X), copies)
         W, b, solutions = _minimize(loss.take(index), G, Y[index], c[index] * share, tol, max_time)
         if cellwise:
             return _marginal(parts, X, c, W, b), solutions
-        return ByDraws(parts, W, b, law, self.draws, self.random_state), solutions
+        return ByDraws(parts, W, b, complete), solutions
 
 
 @dataclass(eq=False)
@@ -174,9 +189,16 @@ class ExpectedRisk(Completing):
     .. math:: E\, (y_i - f(X_i))^2 = \Bigl(y_i - b - \sum_{p \text{ there}} f_p(x_i)
               - \sum_{p \text{ missing}} m_p\Bigr)^2 + \sum_{p \text{ missing}} v_p .
 
-    Otherwise each row with gaps is replaced by completed copies of it that share its weight. A
-    component that a share q of the rows lacks is drawn towards its mean, by the factor 1 - q where
-    norms do not matter: what is known of a row then decides less.
+    Otherwise (another loss, functions of several columns, or ``law="normal"``) the mean is not
+    computed but approximated: each row with gaps is replaced by completed copies of it that share
+    its weight. By default these are ten stratified random draws, and the mean has the error of ten
+    draws; ``rule="quadrature"`` takes the nodes of Gauss's rule for rows with one or two gaps
+    instead, which is exact for polynomials of degree 13 in each missing cell and close for losses
+    of functions that bend little within a standard deviation of the cell. The duality gap in
+    ``solution_`` is of the problem over the copies.
+
+    A component that a share q of the rows lacks is drawn towards its mean, by the factor 1 - q
+    where norms do not matter: what is known of a row then decides less.
 
     Parameters
     ----------
@@ -187,6 +209,12 @@ class ExpectedRisk(Completing):
         given the cells that are there.
     random_state : int, default=0
         Seed of the draws.
+    rule : {"draws", "quadrature"}, default="draws"
+        Copies of a row are random draws; or the nodes of a product of Gauss rules, if the row has
+        so few gaps that these are at most 64 (others are drawn). For ``law="normal"`` the rule is
+        Gauss and Hermite's, for ``"marginal"`` that of the values observed in the column.
+    nodes : int, default=7
+        Nodes for each missing cell.
 
     References
     ----------
@@ -197,7 +225,7 @@ class ExpectedRisk(Completing):
     --------
     >>> from mercer.estimators import ExpectedRisk
     >>> ExpectedRisk(draws=20)
-    ExpectedRisk(draws=20, law='marginal', random_state=0)
+    ExpectedRisk(draws=20, law='marginal', random_state=0, rule='draws', nodes=7)
     """
 
     def _rows(self, F: Array, copies: Copies) -> tuple[Array, NDArray[np.intp], Array]:
@@ -222,7 +250,7 @@ class MeanEmbedding(Completing):
 
     Parameters
     ----------
-    draws, law, random_state :
+    draws, law, random_state, rule, nodes :
         As in :class:`ExpectedRisk`.
 
     References
@@ -234,7 +262,7 @@ class MeanEmbedding(Completing):
     --------
     >>> from mercer.estimators import MeanEmbedding
     >>> MeanEmbedding(law="normal")
-    MeanEmbedding(draws=10, law='normal', random_state=0)
+    MeanEmbedding(draws=10, law='normal', random_state=0, rule='draws', nodes=7)
     """
 
     def _rows(self, F: Array, copies: Copies) -> tuple[Array, NDArray[np.intp], Array]:
