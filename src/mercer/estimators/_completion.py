@@ -72,9 +72,11 @@ class Law(ABC):
             source = np.repeat(rows, size)
             completed = self.place(X[source], np.tile(V, (len(rows), 1)))
             parts.append(Copies(completed, source, np.tile(share, len(rows))))
-        joined = Copies(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
-        order = np.argsort(joined.source, kind="stable")
-        return Copies(*(field[order] for field in joined))
+        completed = np.concatenate([part.X for part in parts])
+        source = np.concatenate([part.source for part in parts])
+        share = np.concatenate([part.share for part in parts])
+        order = np.argsort(source, kind="stable")
+        return Copies(completed[order], source[order], share[order])
 
     def copies(self, X: Array, draws: int, seed: int) -> Copies:
         """Return completed copies of rows, ``draws`` of each one with gaps."""
@@ -135,7 +137,8 @@ class Marginals(Law):
         By Lanczos's recursion; a column with as few different values is its own rule.
         """
         values, which = np.unique(self.values[j], return_inverse=True)
-        weights = np.bincount(which.ravel(), np.diff(self.levels[j], prepend=0.0))
+        weights = np.zeros(len(values))
+        np.add.at(weights, which.ravel(), np.diff(self.levels[j], prepend=0.0))
         if len(values) <= nodes:
             return values, weights
         middle, unit = weights @ values, float(np.ptp(values))
