@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
+
+from mercer._patience import deadline
 
 __all__ = ["AllOrNothing", "all_or_nothing"]
 
@@ -39,13 +42,15 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
     library: a result that is not finite is refused where it is found, or does not matter. An
     arithmetic error is explained by the magnitudes that caused it; where all of them are ordinary
     it is an error of this library, and stays what it is.
+
+    The machine's ``max_time`` is the deadline of all that is inside.
     """
 
     @functools.wraps(fit)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         try:
-            with np.errstate(all="ignore"):
+            with deadline(_seconds(self)), np.errstate(all="ignore"):
                 answer = fit(self, *args, **kwargs)
             _require_finite(self)
             return answer
@@ -106,6 +111,12 @@ def _extremes(machine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> st
     return ", ".join(found)
 
 
+def _seconds(machine: Any) -> float | None:
+    """Return the limit that a machine was given; one that is no number is refused elsewhere."""
+    limit = getattr(machine, "max_time", None) if machine._whole_clock else None
+    return max(float(limit), 0.0) if isinstance(limit, Real) else None
+
+
 class AllOrNothing:
     """Base of every estimator: a fit that fails or is interrupted leaves it exactly as it was.
 
@@ -127,6 +138,9 @@ class AllOrNothing:
     >>> machine.n_, machine.mean_
     (2, 1.5)
     """
+
+    _whole_clock = True
+    """Whether ``max_time`` is a limit for all of a fit, and not for a search before it."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -128,3 +128,21 @@ def test_several_classes():
     assert machine.margins_.shape == (3,)
     with pytest.raises(ValueError, match="two classes"):
         separability(X, y)
+
+
+def test_many_samples_of_two_classes_are_divided():
+    """The first working set had one direction for each class, and nothing could move in it."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3000, 3))
+    y = X[:, 0] + 0.3 * rng.normal(size=3000) > 0
+    machine = HardMarginSVC(kernel="rbf", gamma=30.0).fit(X, y)
+    assert machine.margins_[0] > 0
+    assert machine.score(X, y) == 1.0
+
+
+def test_a_limit_decides_nothing():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 3))
+    with pytest.raises(ValueError, match=r"is not decided: .* max_iter") as caught:
+        HardMarginSVC(kernel="rbf", gamma=10.0, max_iter=1).fit(X, X[:, 0] > rng.normal(size=400))
+    assert not isinstance(caught.value, NotSeparable)

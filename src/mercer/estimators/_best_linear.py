@@ -17,6 +17,7 @@ from scipy.linalg import cho_solve, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 
+from mercer._patience import interruptible
 from mercer.gram.factor import orthonormal
 
 __all__ = ["BestLinear", "most_likely"]
@@ -53,7 +54,7 @@ class BestLinear:
         self.tau = float(np.mean(np.diag(M))) or 1.0
         M += self.tau * self.U @ self.U.T
         try:
-            self.L = np.linalg.cholesky(M)
+            self.L = interruptible(np.linalg.cholesky, M)
         except np.linalg.LinAlgError:
             raise ValueError(
                 "the covariance is not positive definite where the trend leaves room: give a "

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
+from mercer._patience import linprog
 from mercer.losses.base import Array
 
 __all__ = ["MarginAnswer", "MarginProgram"]

@@ -188,6 +188,13 @@ class HardMarginSVC(PairwiseClassifier):
             if near or certificate.lower >= (1.0 - self.tol) * certificate.distance:
                 break
         of = f" {title}" if title else ""
+        if not (certificate.separable or near):
+            raise ValueError(
+                f"Whether a hyperplane divides the classes{of} is not decided: points of both are "
+                f"as near as {certificate.distance:.2g}, and the solver ended ("
+                f"{solution.status.value}) before it found a margin. Raise max_time or max_iter, "
+                "widen the kernel, or use SVC with a finite C."
+            )
         if not certificate.separable:
             raise NotSeparable(
                 f"The convex hulls of the classes{of} meet: points of both are as near as "

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer._patience import eigh
 from mercer.estimators._expansion import Array
 from mercer.estimators._outputs import Outputs
 from mercer.gram.base import Gram
@@ -152,7 +153,7 @@ class RegularizationNetwork(Outputs):
 
     def _plain_gram(self, X: Any) -> Gram:
         K = super()._plain_gram(X).dense().astype(np.float64)
-        values, vectors = np.linalg.eigh(self._penalty(X))
+        values, vectors = eigh(self._penalty(X))
         # Directions below the rounding errors of D are not in its range, as far as anyone can tell.
         keep = values > len(K) * np.finfo(float).eps * values[-1]
         if not np.any(keep) or values[0] < -1e-8 * values[-1]:

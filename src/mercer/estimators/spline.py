@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer._patience import eigh
 from mercer.estimators._expansion import Array
 from mercer.estimators._outputs import Outputs
 from mercer.gram.base import Gram
@@ -247,7 +248,7 @@ def _chosen(K: Array, B: Array, Y: Array, c: Array, criterion: str) -> float:
     Z = np.linalg.qr(orthonormal(B)[0], mode="complete")[0][:, rank:]
     if not Z.shape[1]:
         return 1.0  # the free functions interpolate, whatever the penalty
-    s, U = np.linalg.eigh(Z.T @ K @ Z)
+    s, U = eigh(Z.T @ K @ Z)
     s = np.maximum(s, 0.0)
     squares = np.sum((U.T @ (Z.T @ (root[:, None] * Y))) ** 2, axis=1)
     scale, d = float(s[-1]) or 1.0, Y.shape[1]

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog, nnls
+from scipy.optimize import nnls
 
+from mercer._patience import linprog
 from mercer.linear._model import Array
 
 __all__ = ["ConstrainedFit", "constrained_least_squares", "linear_program"]

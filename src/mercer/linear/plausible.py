@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
-from scipy.optimize import brentq, linprog
+from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
+from mercer._patience import linprog
 from mercer.linear._model import Array
 from mercer.linear._programs import PRECISE, linear_program
 from mercer.linear.least_squares import least_squares

@@ -17,8 +17,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
+from mercer._patience import linprog
 from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
 from mercer.gram.factor import orthonormal

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
+from mercer._patience import linprog
 from mercer.losses.base import Array, DualTerms
 from mercer.problems.sparse import SparseRisk
 
@@ -271,10 +271,9 @@ def highs(cost: Array, k: int, **constraints: Array) -> Any:
     **constraints
         As in :func:`scipy.optimize.linprog`.
     """
-    solve: Any = linprog
     methods = ("highs-ds", "highs-ipm") if k <= FEW else ("highs-ipm", "highs-ds")
     for method, options in ((methods[0], PRECISE), (methods[1], PRECISE), (methods[1], {})):
-        answer = solve(cost, method=method, options=options, **constraints)
+        answer = linprog(cost, method=method, options=options, **constraints)
         if answer.status == 0:
             return answer
     raise ArithmeticError(

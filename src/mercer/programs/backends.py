@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import clarabel as engine
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
 
+from mercer._patience import interruptible, linprog, time_left
 from mercer.programs.cones import (
     Array,
     Cone,
@@ -64,18 +65,25 @@ def clarabel(
     settings.verbose = False
     settings.max_iter = max_iter
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
-    if max_time is not None:
-        settings.time_limit = max_time
+    limit = min(np.inf if max_time is None else max_time, time_left())
+    if limit < np.inf:
+        settings.time_limit = limit
     start = time.perf_counter()
-    solver = engine.DefaultSolver(
-        sp.csc_matrix(sp.triu(form.P)),
-        form.q,
-        sp.csc_matrix(form.A),
-        form.b,
-        [_engine_cone(cone, size) for cone, size in form.cones],
-        settings,
-    )
-    found = solver.solve()
+    left = threading.Event()
+
+    def solve() -> Any:
+        solver = engine.DefaultSolver(
+            sp.csc_matrix(sp.triu(form.P)),
+            form.q,
+            sp.csc_matrix(form.A),
+            form.b,
+            [_engine_cone(cone, size) for cone, size in form.cones],
+            settings,
+        )
+        solver.set_termination_callback(lambda _: left.is_set())
+        return solver.solve()
+
+    found = interruptible(solve, leave=left.set)
     name = str(found.status)
     verdict = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
     verdict |= {f"Almost{key}": value for key, value in verdict.items()}

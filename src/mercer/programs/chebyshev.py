@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._patience import eigh, interruptible
 from mercer.losses.base import Array
 from mercer.programs._linear import highs
 
@@ -68,10 +69,10 @@ def smallest_tube(K: Array, y: Array, B: Array | None = None) -> SmallestTube:
     (0.5, array([-0.25,  0.5 , -0.25]))
     """
     n = len(y)
-    values, vectors = np.linalg.eigh(np.asarray(K, dtype=np.float64))
+    values, vectors = eigh(np.asarray(K, dtype=np.float64))
     U = vectors[:, values > RANK * max(float(values[-1]), 0.0)]
     M = U if B is None else np.column_stack([U, B / np.linalg.norm(B, axis=0)])
-    Q, sizes, _ = np.linalg.svd(M, full_matrices=False)
+    Q, sizes, _ = interruptible(np.linalg.svd, M, full_matrices=False)
     Q = Q[:, sizes > RANK * np.max(sizes, initial=0.0)]
     size = float(np.max(np.abs(y), initial=0.0))
     if Q.shape[1] == n or not size:

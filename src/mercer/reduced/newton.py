@@ -17,6 +17,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from mercer._patience import time_left
 from mercer.reduced.base import Array
 from mercer.reduced.oracle import Evaluation, Oracle, Summed
 from mercer.solvers.base import Progress, Status
@@ -229,7 +230,8 @@ class _Descent:
             return Status.CONVERGED
         if 0 <= self.how.max_iter <= found.n_iter:
             return Status.MAX_ITER
-        if self.how.max_time is not None and elapsed >= self.how.max_time:
+        late = self.how.max_time is not None and elapsed >= self.how.max_time
+        if late or not time_left():
             return Status.MAX_TIME
         return None
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh
-from scipy.optimize import linprog, minimize
+from scipy.optimize import minimize
 
+from mercer._patience import linprog
 from mercer.losses.base import Array
 from mercer.losses.classification import Hinge
 from mercer.problems.risk import RegularizedRisk

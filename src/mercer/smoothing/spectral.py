@@ -10,8 +10,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import eigh
 
+from mercer._patience import eigh
 from mercer.smoothing._off import Array, OffColumns
 from mercer.smoothing.fit import Fit
 
@@ -78,7 +78,7 @@ class Spectral:
         below = float(np.max(np.abs(np.diag(M)), initial=0.0)) or 1.0
         if off.rank:
             M -= below * (off.U @ off.U.T)
-        values, vectors = eigh(M, driver="evd", overwrite_a=True, check_finite=False)
+        values, vectors = eigh(M)
         del off.matrix
         values, self.vectors = values[off.rank :], vectors[:, off.rank :]
         if len(values) and values[0] < -ROUNDING * max(values[-1], below):

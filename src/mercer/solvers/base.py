@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._params import Params
+from mercer._patience import time_left
 from mercer.losses.base import Array
 from mercer.problems.fallback import pull_back
 from mercer.problems.intercept import centre_intercepts
@@ -91,7 +92,7 @@ class Monitor:
     max_iter : int, default=-1
         Largest number of iterations, -1 for no limit.
     max_time : float, optional
-        Largest number of seconds.
+        Largest number of seconds; fewer if a deadline around it comes first.
     listener : callable, optional
         Called with each :class:`Progress`; a true answer stops the solver.
     """
@@ -103,7 +104,8 @@ class Monitor:
         listener: Callable[[Progress], object] | None = None,
     ) -> None:
         self.max_iter = max_iter
-        self.max_time = max_time
+        left = time_left()
+        self.max_time = left if max_time is None else min(max_time, left)
         self.listener = listener
         self.history: list[Progress] = []
         self.status: Status | None = None
@@ -121,7 +123,7 @@ class Monitor:
 
     def spent(self, done: int) -> bool:
         """Answer whether iterations or time are used up after ``done`` iterations."""
-        late = self.max_time is not None and self.elapsed >= self.max_time
+        late = self.elapsed >= self.max_time
         return late or not self.left(done, 1)
 
     def report(
@@ -134,13 +136,13 @@ class Monitor:
             self.status = Status.STOPPED
         elif 0 <= self.max_iter <= iteration:
             self.status = Status.MAX_ITER
-        elif self.max_time is not None and progress.elapsed >= self.max_time:
+        elif progress.elapsed >= self.max_time:
             self.status = Status.MAX_TIME
         return self.status is not None
 
     def rest(self, done: int, at_most: int) -> Monitor:
         """Return the monitor of a search that goes on after ``done`` iterations."""
-        seconds = None if self.max_time is None else max(self.max_time - self.elapsed, 0.0)
+        seconds = max(self.max_time - self.elapsed, 0.0)
         before, listener = self.elapsed, self.listener
 
         def told(line: Progress) -> object:
@@ -775,7 +777,8 @@ def _advice(risk: RegularizedRisk, solution: Solution, solver: Solver) -> str:
         )
     remedy = {
         Status.MAX_ITER: f"Raise max_iter={solver.max_iter}, or",
-        Status.MAX_TIME: f"Raise max_time={solver.max_time}, or",
+        # The limit may be that of the whole fit.
+        Status.MAX_TIME: f"Raise max_time={solver.max_time or ''}, or".replace("=,", ","),
     }.get(s.status, "You may want to")
     return told + (
         f"{remedy} scale the inputs (StandardScaler, MinMaxScaler), lower C or loosen tol."

@@ -213,7 +213,7 @@ class SMO(Solver):
                 report = monitor.elapsed + (0.0 if watched else LISTEN * (monitor.elapsed - begin))
             # Who watches sees the gap fall at doubling distances.
             short = state.steps if watched else np.inf
-            W, looseness = state.working_set(up, down, rise, fall, size)
+            W, looseness = state.working_set(up, down, rise, fall, size, stuck=idle > 0)
             inside = state.back[W]
             square = rows.square(inside)
             a = state.a[W]
@@ -415,11 +415,18 @@ class _State:
         return np.take(self.packed, np.append(W, len(self.a)), axis=0), ends
 
     def working_set(
-        self, up: Array, down: Array, rise: Array, fall: Array, size: int
+        self,
+        up: Array,
+        down: Array,
+        rise: Array,
+        fall: Array,
+        size: int,
+        stuck: bool = False,
     ) -> tuple[NDArray[np.intp], float]:
         """Choose free samples and the worst violators; say to what part of the violation to solve.
 
-        Both directions enter in equal numbers, so that every set holds a feasible descent.
+        Both directions enter in equal numbers, so that a set holds a feasible descent. The first
+        one is drawn at random: of two groups it may have one direction each, and be ``stuck``.
         """
         n = len(up)
         if n <= min(size, WHOLE):
@@ -440,7 +447,7 @@ class _State:
         if len(rising) + len(falling) > room:
             whole = False
             half = max(room // 2, room - len(falling)), max(room // 2, room - len(rising))
-            if self.steps:
+            if self.steps or stuck:
                 rising = _largest(rising, rise, half[0])
                 falling = _largest(falling, fall, half[1])
             rising, falling = rising[: half[0]], falling[: half[1]]
@@ -493,10 +500,12 @@ class _State:
     def kept(self, monitor: Monitor, tol: float) -> Answer:
         """Return the answer, or of a run that was stopped the best of those reported.
 
-        Steps lower the dual value; the objective rises and falls meanwhile.
+        Steps lower the dual value; the objective rises and falls meanwhile. Without a listener
+        reports come by the clock: what ``max_iter`` steps lead to must not depend on that.
         """
         answer = self.answer()
         stopped = monitor.status is not None or monitor.spent(self.steps)
+        stopped &= monitor.listener is not None or monitor.left(self.steps, 1) > 0
         if self.best is None or not stopped or self.survey()[2] <= tol:
             return answer
         now = self.risk.certificate(answer.a, answer.b, answer.Ka).primal

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
+from mercer._patience import linprog
 from mercer.gram.factor import orthonormal
 from mercer.losses.base import Array
 
