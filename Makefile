@@ -13,6 +13,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 
 .DEFAULT_GOAL := help
 .PHONY: help install check test fuzz coverage docs studies bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth \
+	bench-certificate bench-certificate-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns \
 	bench-ls bench-ls-short \
 	bench-tune bench-tune-short \
@@ -61,6 +62,12 @@ bench-exact: $(READY)  ## fit and predict against every peer and the bare limit,
 
 bench-exact-short: $(READY)  ## three minutes: fast enough, and do objectives agree
 	$(BIN)/python benchmarks/bench.py short
+
+bench-certificate: $(READY)  ## a thousand default fits judged in float64, and what the certificate costs; half an hour
+	$(ONE_THREAD) $(BIN)/python benchmarks/certificate.py full
+
+bench-certificate-short: $(READY)  ## half a minute: do bounds hold, and what do they cost
+	$(ONE_THREAD) $(BIN)/python benchmarks/certificate.py short
 
 bench-path: $(READY)  ## ten values of C, warm started, against one cold fit
 	$(BIN)/python benchmarks/bench.py path

@@ -124,7 +124,9 @@ class SMO(Solver):
             state.begin(store, K.roundoff() if rough else None)
             for _ in range(CORRECTIONS):
                 self._decompose(state, store, monitor, most=most)
+                begin = monitor.elapsed
                 state.correct()
+                monitor.certified += monitor.elapsed - begin
                 if self._ends(state, monitor, most):
                     break
             monitor.evaluations += store.evaluations

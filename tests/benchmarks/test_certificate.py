@@ -1,0 +1,36 @@
+"""The judge of certificates: it passes what holds, and finds what does not."""
+
+import dataclasses
+
+import certificate
+import pytest
+
+from mercer.problems import RegularizedRisk
+
+# A classifier and a tube of some 600 rows each.
+NUMBERS = [k for k in range(200) if len(certificate.drawn(k)[2]) < 650][:2]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_bounds_of_the_default_path_hold(number):
+    result = certificate.judged(number)
+    assert not result["false"]
+    assert result["gap"] >= result["true_gap"] - 2 * result["rounding"]
+
+
+def test_a_gap_that_is_too_small_is_found(monkeypatch):
+    plain = RegularizedRisk.certificate
+
+    def flattering(*args, **kwargs):
+        found = plain(*args, **kwargs)
+        return dataclasses.replace(found, gap=0.9 * found.gap)
+
+    monkeypatch.setattr(RegularizedRisk, "certificate", flattering)
+    assert certificate.judged(NUMBERS[0])["false"]
+
+
+def test_the_page_counts_what_was_judged():
+    results = [certificate.judged(number) for number in NUMBERS]
+    rows = certificate.summary(results)
+    assert sum(row["fits"] for row in rows) == len(NUMBERS)
+    assert sum(row["false"] for row in rows) == 0
