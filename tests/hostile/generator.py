@@ -191,7 +191,7 @@ def _not_finite_y(case, rng):
 
 
 def _classes(case, rng):
-    if not _is_labels(case):
+    if not _is_labels(case) or case.y.dtype.kind != "i":
         return
     n = len(case.y)
     case.y = [

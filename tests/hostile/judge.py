@@ -30,6 +30,7 @@ import mercer
 from hostile.certificate import recompute
 from hostile.generator import Case, good
 from hostile.machines import kind, make
+from mercer.estimators._ls_report import UnavailableError
 
 LIMIT = 5.0
 """Seconds of processor time that a fit and its predictions may take."""
@@ -211,6 +212,8 @@ def answered(machine: Any, case: Case) -> Outcome:
             if hasattr(machine, name):
                 try:
                     values[name] = getattr(machine, name)(case.X)
+                except UnavailableError:
+                    pass  # a report that says why it cannot be made
                 except Exception as error:
                     return Outcome(f"{name} fails", refused(error).detail)
     for name, value in values.items():

@@ -59,6 +59,7 @@ SEARCHES = {
     "AdditiveClassifier",
     "AdditiveRegressor",
     "LeastSquaresAmongstAlternatives",
+    "PlausibleLeastSquares",
     "ValidatedSelection",
     "VariationClassifier",
     "VariationRegressor",

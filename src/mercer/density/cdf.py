@@ -165,6 +165,8 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
         points, back = np.unique(X[live], axis=0, return_inverse=True)
         jumps = np.bincount(back.ravel(), w[live])
         total = float(jumps.sum())
+        if not np.isfinite(total):
+            raise ValueError("the sum of sample_weight overflows; divide it by its largest value.")
         below = np.all(points[:, None, :] <= points[None, :, :], axis=2)
         self._upper = np.minimum(jumps @ below / total, 1.0)
         jump = jumps / total

@@ -331,7 +331,7 @@ class VariationProblem:
 
     def _pull(self, p: int, a: Array) -> float:
         part, factor = self.parts[p], float(self._weights[p])
-        if factor == 0:
+        if factor == 0 or not part.design.shape[1]:
             return 0.0
         slope = part.design.T @ a
         if self.penalty == "norm":
