@@ -25,7 +25,7 @@ from mercer.gram import Dense
 from mercer.kernels import Gaussian
 from mercer.losses import Absolute, Logistic, Squared
 from mercer.problems import RegularizedRisk
-from mercer.solvers import SMO, ConvergenceWarning, Monitor, Newton, Status, minimize
+from mercer.solvers import SMO, ConvergenceWarning, Monitor, Newton, Status, join, minimize
 from mercer.solvers.status import LOOSE, check, relative_gap
 
 rng = np.random.default_rng(0)
@@ -124,3 +124,13 @@ def test_every_machine_says_what_its_gap_is_worth(machine, scale):
     if solution.converged:
         assert np.isfinite(solution.gap)
         assert solution.relative_gap <= LOOSE or solution.gap <= solution.resolution
+
+
+def test_converged_solutions_are_converged_together():
+    risk = RegularizedRisk(Squared(), Dense(Gaussian(1.0)(X)), y, 1.0)
+    one = minimize(risk, Newton())
+    gap = 0.02 * one.objective
+    small = dataclasses.replace(one, gap=gap, resolution=gap)  # a large gap that counts as none
+    assert small.converged
+    assert join([small, small]).converged
+    assert not join([small, dataclasses.replace(one, gap=gap)]).converged

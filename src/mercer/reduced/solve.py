@@ -25,6 +25,7 @@ from mercer.reduced.oracle import SOME, TALL, Oracle, Problem, columns_of, loss_
 from mercer.reduced.passes import Passes
 from mercer.reduced.placed import place
 from mercer.reduced.targets import Some, Targets
+from mercer.reduced.total import Total, total_gap
 from mercer.reduced.walls import Walls
 from mercer.regularizers.null_space import NullSpace
 from mercer.solvers.base import ConvergenceWarning, Progress, Solution, Status, Terms
@@ -62,6 +63,9 @@ NOTHING = 1e-6
 class ReducedSolution(Solution):
     """A minimizer among few functions with its certificate.
 
+    ``gap`` and ``dual`` are of the reduced problem: they say how far the objective is above the
+    minimum *among these functions*. ``total_gap`` is what can be said of the whole problem.
+
     ``a`` are coefficients of the raw functions, those of one problem after the other; ``f`` is
     empty, because decision values of the rows are not kept.
 
@@ -78,6 +82,13 @@ class ReducedSolution(Solution):
         says, as estimated from two samples of rows; nan where there is no estimate.
     approximation_error : float
         Standard error of that estimate.
+    total_gap : float
+        How far the objective can be above the minimum of the whole problem, over all functions of
+        the kernel; nan where nothing is known of it. Of random features the objective is that of
+        the reduced problem, because their functions are none of the kernel's.
+    total_gap_proved : bool
+        Whether that is a proved bound, from all rows; otherwise it is estimated from a sample, and
+        four standard errors are added.
     """
 
     passes: int = 0
@@ -85,6 +96,8 @@ class ReducedSolution(Solution):
     m: int = 0
     approximation_cost: float = np.nan
     approximation_error: float = np.nan
+    total_gap: float = np.nan
+    total_gap_proved: bool = False
 
 
 @dataclass
@@ -222,8 +235,9 @@ def solve(
     if solution.status not in (Status.CONVERGED, Status.STOPPED):
         warnings.warn(
             f"the fit ended early ({solution.status.value}): its objective can be "
-            f"{solution.gap:.3g} above the minimum {solution.dual:.6g}, a relative gap of "
-            f"{solution.relative_gap:.2g}. Allow more iterations or time, or scale the inputs.",
+            f"{solution.gap:.3g} above the minimum {solution.dual:.6g} among these functions, a "
+            f"relative gap of {solution.relative_gap:.2g}. Allow more iterations or time, or scale "
+            "the inputs.",
             task.warning,
             stacklevel=4,
         )
@@ -376,6 +390,7 @@ class _Part:
     A: Array
     found: Minimum
     cost: Cost
+    total: Total
 
 
 def _solve(
@@ -391,7 +406,9 @@ def _solve(
     start = None if first is None else (first[0][:, columns], first[1][:, columns])
     oracle, found = minimize(task, problem, passes, census.pool, start)
     state = oracle.state(found.W, found.b, found.mu)
-    return _Part(state["A"], found, approximation_cost(task.kernel, problem, state, census.pool))
+    cost = approximation_cost(task.kernel, problem, state, census.pool)
+    total = total_gap(task.kernel, problem, state, found, census.pool, cost, passes.count)
+    return _Part(state["A"], found, cost, total)
 
 
 def _joined(
@@ -426,4 +443,6 @@ def _joined(
         resolution=sum(part.found.resolution for part in parts),
         approximation_cost=sum(part.cost.value for part in parts),
         approximation_error=float(np.sqrt(sum(part.cost.error**2 for part in parts))),
+        total_gap=sum(part.total.value for part in parts),
+        total_gap_proved=all(part.total.proved for part in parts),
     )

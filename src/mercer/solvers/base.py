@@ -198,7 +198,9 @@ class Solution:
     objective, dual : float
         Value of the regularized risk, and the lower bound that duality proves for it.
     gap : float
-        Duality gap, measured from scratch at ``(a, b)``.
+        Duality gap, measured from scratch at ``(a, b)``. Of an approximated machine it is that of
+        the reduced problem; see ``total_gap`` of
+        :class:`~mercer.reduced.solve.ReducedSolution` for the whole one.
     violation, residual : float
         Largest violation of an optimality condition and of ``B'a = d``.
     status : Status
@@ -318,7 +320,8 @@ def join(solutions: Sequence[Solution]) -> Solution:
             if len(terms) == len(solutions)
             else None
         ),
-        resolution=sum(s.resolution for s in solutions),
+        # Gaps that are small one by one are small together.
+        resolution=sum(s.gap if s.converged else s.resolution for s in solutions),
     )
 
 
