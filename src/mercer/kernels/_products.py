@@ -22,6 +22,9 @@ WORTH = 2**20
 DENSE_BYTES = 2.0**28
 """Largest size of sparse points on the right that are made dense, for many points on the left."""
 
+DENSE_SHARE = 0.06
+"""Share of entries that are not zero from which they are: both ways then take as long."""
+
 
 def products(
     kernel: Kernel, Z: Data, X: Data, coef: Array, ends: Sequence[int], single: bool = False
@@ -128,8 +131,8 @@ def _tiles(evaluate: Evaluator, Z: Data, X: Data) -> Tiles | None:
     if Z.shape[1] != X.shape[1]:
         return None
     if is_sparse(Z):
-        few = count(X) * count(Z) < WORTH
-        if few or 8.0 * Z.shape[0] * Z.shape[1] > DENSE_BYTES:
+        entries, few = float(Z.shape[0]) * Z.shape[1], count(X) * count(Z) < WORTH
+        if few or 8.0 * entries > DENSE_BYTES or Z.nnz < DENSE_SHARE * entries:
             return None
         return evaluate.prepare(_double(Z))
     return None if is_sparse(X) else evaluate.prepare(Z)
