@@ -29,9 +29,9 @@ more than the rounding of float64 sums. **{false} of {count:,} are false.**
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 {rows}
 
-Ratios of gaps are the median, the largest and the median. The last column is what the gap would be if the float32 sums were kept and the proved bound on
-their error were added instead: a bound as well, and one that says nothing. Hence the
-product in float64.
+Ratios of gaps are the median, the largest and the median. The last column is what the gap would be
+if the float32 sums were kept and the proved bound on their error were added instead: a bound as
+well, and one that says nothing. Hence the product in float64.
 """
 COST = """
 ## Its share of a fit
