@@ -94,6 +94,25 @@ class TestWarmStart:
             warm.append(machine.solution_.n_iter)
         assert 2 * sum(warm) <= sum(cold)
 
+    def test_path_of_widths(self):
+        """Along a path of widths coefficients are kept as they are (ST-OPT-11)."""
+        rng = np.random.default_rng(1)
+        A = rng.normal(size=(400, 4))
+        y = np.where(A[:, 0] + A[:, 1] ** 2 + rng.normal(size=400) > 0.8, 1, -1)
+        path = 0.25 * 1.02 ** np.arange(8)
+        machine, warm, cold = SVC(gamma=path[0], tol=1e-4, warm_start=True).fit(A, y), [], []
+        for gamma in path[1:]:
+            machine.set_params(gamma=gamma).fit(A, y)
+            fresh = SVC(gamma=gamma, tol=1e-4).fit(A, y)
+            warm.append(machine.solution_.n_iter)
+            cold.append(fresh.solution_.n_iter)
+            # Violations of tol leave a gap of at most tol times the weights, 400 here.
+            assert machine.solution_.objective == pytest.approx(fresh.solution_.objective, abs=0.04)
+            np.testing.assert_allclose(
+                machine.decision_function(A), fresh.decision_function(A), atol=5e-3
+            )
+        assert 2 * sum(warm) <= sum(cold)
+
     def test_start_is_scaled_and_feasible(self, monkeypatch):
         """The first point keeps the bounds and the equality rows."""
         machine = SVC(C=1.0, warm_start=True).fit(X, BINARY)

@@ -11,8 +11,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVR, KernelRegressor, RegularizationNetwork, SmoothingSpline
 from mercer.kernels import Gaussian, Kernel, Matern, Sigmoid, ThinPlate
-from mercer.losses import EpsilonInsensitive
+from mercer.losses import EpsilonInsensitive, LogCosh, Squared
 from mercer.regularizers import AutoRegressive, BasisNotInRKHS, Empty, penalized
+from mercer.solvers import GradientDescent
 
 RNG = np.random.default_rng(6)
 N, C = 40, 5.0
@@ -123,6 +124,27 @@ def test_gradient_descent_with_weight_decay_ends_there():
         a -= step * (K @ (K @ a - Y) + lam * a)
     network = RegularizationNetwork(BASIS, null_space=Empty(), C=1 / lam).fit(X, Y)
     np.testing.assert_allclose(network.predict(X), K @ a, rtol=0, atol=1e-6)
+    trained = RegularizationNetwork(
+        BASIS, null_space=Empty(), C=1 / lam, solver=GradientDescent(tol=1e-6)
+    ).fit(X, Y)
+    assert trained.solution_.converged
+    np.testing.assert_allclose(trained.predict(X), K @ a, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["squared", "log_cosh"])
+@pytest.mark.filterwarnings("ignore:Solver terminated early")
+def test_steps_of_gradient_descent_are_the_printed_ones(loss):
+    """After some steps of a fixed rate the coefficients are those of the plain loop."""
+    lam, rate, steps = 0.5, 1e-3, 30
+    cost = LogCosh() if loss == "log_cosh" else Squared()
+    alpha = np.zeros(N)
+    for _ in range(steps):
+        alpha -= rate * (K @ cost.gradient(Y, K @ alpha) + lam * alpha)
+    solver = GradientDescent(step=lam * rate, max_iter=steps, tol=1e-12)
+    network = RegularizationNetwork(
+        BASIS, loss=loss, null_space=Empty(), C=1 / lam, solver=solver
+    ).fit(X, Y)
+    np.testing.assert_allclose(coefficients(network), alpha, rtol=1e-9, atol=1e-14)
 
 
 def test_any_symmetric_basis():
