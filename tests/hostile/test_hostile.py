@@ -16,7 +16,11 @@ from hostile.judge import Outcome, refused
 from hostile.known import KNOWN
 from hostile.machines import MACHINES
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="limits time by a signal")
+# An interrupt that falls into the clearing of memory is dropped by the interpreter, with a warning.
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="limits time by a signal"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 CASES, STRETCH = 2000, 100
 

@@ -194,8 +194,9 @@ class _Problem:
             D = p * (p - 1.0) * np.where(v > 0, v, 1.0) ** (p - 2.0) if p != 1 else np.zeros_like(v)
             D = np.where(v > 0, D, 0.0) if p > 2 else D
             A = self.H[np.ix_(live, live)] + np.diag(D)
-            # Only for the lasso, with more coefficients than samples, can this be singular.
-            spare = p == 1 and len(v) >= len(self.y)
+            # Singular for the lasso with more coefficients than samples, and for a high power whose
+            # curvature at small coefficients underflows.
+            spare = (p == 1 and len(v) >= len(self.y)) or p > 2
             step = np.linalg.lstsq(A, g, rcond=None)[0] if spare else np.linalg.solve(A, g)
             t, better = 1.0, False
             while t > 1e-10 and not better:
