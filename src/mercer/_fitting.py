@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
+import threading
+import weakref
 from collections.abc import Callable
 from numbers import Real
 from typing import Any
@@ -35,6 +38,27 @@ COEFFICIENTS = (
 EXTREME = 1e8
 
 
+_opening = threading.Lock()
+_locks: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+def _lock(machine: Any) -> Any:
+    """Return the lock of a machine, which does not travel with it; a fit may fit itself again."""
+    with _opening:
+        return _locks.setdefault(machine, threading.RLock())
+
+
+def _forget() -> None:
+    """Let a forked child begin anew: who held a lock in its parent is not there to open it."""
+    global _opening
+    _opening = threading.Lock()
+    _locks.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
 def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
     """Leave a machine exactly as it was if its fit fails or is interrupted.
 
@@ -43,7 +67,8 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
     arithmetic error is explained by the magnitudes that caused it; where all of them are ordinary
     it is an error of this library, and stays what it is.
 
-    The machine's ``max_time`` is the deadline of all that is inside.
+    The machine's ``max_time`` is the deadline of all that is inside. Two threads that fit the same
+    machine do so one after the other, so that it is what one of them made, and no mixture.
     """
 
     @functools.wraps(fit)
@@ -70,7 +95,12 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
                     ) from error
             raise
 
-    return guarded
+    @functools.wraps(fit)
+    def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with _lock(self):
+            return guarded(self, *args, **kwargs)
+
+    return alone
 
 
 def _require_finite(machine: Any) -> None:
