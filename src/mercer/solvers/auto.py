@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.gram.factor import MAX_BYTES, lacking
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers.base import Answer, Monitor, Solution, Solver, Status
 from mercer.solvers.conjugate_gradient import ConjugateGradient
@@ -110,7 +111,8 @@ class Auto(Solver):
             return newton, f"smooth loss, {risk.n} samples: a few linear systems"
         stiff = FEW < risk.n <= self.max_stiff and _stiffness(risk) > STIFF
         if takes and not stiff:
-            if risk.n <= self.max_stiff and InteriorPoint(**budget).accepts(risk):
+            # Feasible it is, or decomposition would not take it.
+            if risk.n <= self.max_stiff and not lacking(risk.K.origin()[0], MAX_BYTES):
                 enough = ENOUGH + EACH * risk.n
                 smo.max_iter = enough if self.max_iter < 0 else min(enough, self.max_iter)
             return (
