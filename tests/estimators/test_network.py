@@ -13,7 +13,7 @@ from mercer import SVR, KernelRegressor, RegularizationNetwork, SmoothingSpline
 from mercer.kernels import Gaussian, Kernel, Matern, Sigmoid, ThinPlate
 from mercer.losses import EpsilonInsensitive, LogCosh, Squared
 from mercer.regularizers import AutoRegressive, BasisNotInRKHS, Empty, penalized
-from mercer.solvers import GradientDescent
+from mercer.solvers.gradient_descent import GradientDescent
 
 RNG = np.random.default_rng(6)
 N, C = 40, 5.0

@@ -16,7 +16,6 @@ from mercer.solvers.base import (
 )
 from mercer.solvers.conjugate_gradient import ConjugateGradient
 from mercer.solvers.direct import Direct
-from mercer.solvers.gradient_descent import GradientDescent
 from mercer.solvers.interior_point import InteriorPoint
 from mercer.solvers.joint import Ordered, order
 from mercer.solvers.newton import Newton
@@ -33,7 +32,6 @@ __all__ = [
     "ConjugateGradient",
     "ConvergenceWarning",
     "Direct",
-    "GradientDescent",
     "InteriorPoint",
     "Monitor",
     "Newton",

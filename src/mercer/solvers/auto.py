@@ -12,7 +12,6 @@ from mercer.problems.risk import RegularizedRisk
 from mercer.solvers.base import Answer, Monitor, Solution, Solver, Status
 from mercer.solvers.conjugate_gradient import ConjugateGradient
 from mercer.solvers.direct import Direct
-from mercer.solvers.gradient_descent import GradientDescent
 from mercer.solvers.interior_point import InteriorPoint
 from mercer.solvers.newton import Newton
 from mercer.solvers.smo import SMO
@@ -151,7 +150,6 @@ SOLVERS: dict[str, type[Solver]] = {
     "auto": Auto,
     "conjugate_gradient": ConjugateGradient,
     "direct": Direct,
-    "gradient_descent": GradientDescent,
     "interior_point": InteriorPoint,
     "newton": Newton,
     "smo": SMO,
