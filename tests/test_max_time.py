@@ -11,7 +11,7 @@ from hostile.machines import MACHINES
 from mercer import SVC, SVR
 from mercer._patience import deadline, time_left
 from mercer.solvers import ConvergenceWarning, Status
-from mercer.solvers.base import Monitor
+from mercer.solvers.monitor import Monitor
 
 # Rows with which a fit would take several seconds, for machines whose solver goes step by step. One
 # factorization (LSSVR, and what begins with one) is not cut into pieces and ends when it is done.

@@ -14,7 +14,7 @@ from mercer.reduced.oracle import Oracle, Problem
 from mercer.reduced.passes import Passes
 from mercer.reduced.targets import Values
 from mercer.regularizers.null_space import Constant
-from mercer.solvers.base import Status
+from mercer.solvers.status import Status
 
 N, M, K = 3000, 25, 2
 

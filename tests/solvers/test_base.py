@@ -10,7 +10,8 @@ from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Squared
 from mercer.problems import RegularizedRisk
 from mercer.solvers import SMO, ConvergenceWarning, Direct, Solver, Status, join, minimize
-from mercer.solvers.base import SUPPORT, Answer, Monitor, settle
+from mercer.solvers.base import SUPPORT, Answer, settle
+from mercer.solvers.monitor import Monitor
 
 
 @dataclasses.dataclass(eq=False)

@@ -25,7 +25,7 @@ from mercer.problems import RegularizedRisk
 from mercer.solvers import SMO, ConvergenceWarning, InteriorPoint, Status, join, minimize
 from mercer.solvers._pairs import pack, slopes, survey
 from mercer.solvers._pairs import pair_steps as compiled_steps
-from mercer.solvers.base import Monitor
+from mercer.solvers.monitor import Monitor
 from solvers.plain_smo import derivatives, dual, pair_steps
 
 LOSSES = [

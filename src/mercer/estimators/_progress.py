@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from mercer.solvers.base import Progress
+from mercer.solvers.monitor import Progress
 
 __all__ = ["Line", "relay", "watched"]
 

@@ -22,7 +22,7 @@ from mercer.programs.cones import (
     Semidefinite,
     Zero,
 )
-from mercer.solvers.base import Status
+from mercer.solvers.status import Status
 
 __all__ = ["Canonical", "Raw", "clarabel", "highs"]
 

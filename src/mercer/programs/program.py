@@ -33,7 +33,8 @@ from mercer.programs.cones import (
     Semidefinite,
     Zero,
 )
-from mercer.solvers.base import Solution, Status
+from mercer.solvers.solution import Solution
+from mercer.solvers.status import Status
 
 __all__ = ["Block", "Infeasible", "Optimum", "Program", "Rows", "Unbounded"]
 

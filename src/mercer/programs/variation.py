@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 from mercer.losses.base import Array, Loss, QuadraticDualLoss
 from mercer.programs.program import Block, Infeasible, Program
 from mercer.programs.risk import add_losses
-from mercer.solvers.base import Solution, Status
+from mercer.solvers.solution import Solution
+from mercer.solvers.status import Status
 
 __all__ = ["Constrained", "Part", "Variation", "VariationProblem"]
 

@@ -23,7 +23,8 @@ from scipy.linalg.lapack import dpstrf
 
 from mercer.programs.cones import Array
 from mercer.programs.program import Block, Program
-from mercer.solvers.base import Solution, Status
+from mercer.solvers.solution import Solution
+from mercer.solvers.status import Status
 
 __all__ = ["VectorTube"]
 

@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 
 from mercer.losses.base import Array, DualTerms
 from mercer.programs.variation import Part, Variation
-from mercer.solvers.base import Solution, Status
+from mercer.solvers.solution import Solution
+from mercer.solvers.status import Status
 
 __all__ = ["worst_case"]
 

@@ -20,7 +20,7 @@ from mercer.reduced.passes import Passes
 from mercer.reduced.placed import place
 from mercer.reduced.settings import LeftOut, Scorer, Scores, Split, Tiled, joined, score
 from mercer.reduced.solve import Task, minimize
-from mercer.solvers.base import Status
+from mercer.solvers.status import Status
 
 __all__ = ["Examined", "examine_settings"]
 

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from mercer._patience import time_left
 from mercer.reduced.base import Array
 from mercer.reduced.oracle import Evaluation, Oracle, Summed
-from mercer.solvers.base import Progress, Status
+from mercer.solvers.monitor import Progress
+from mercer.solvers.status import Status
 
 __all__ = ["Minimum", "Newton"]
 

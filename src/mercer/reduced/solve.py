@@ -28,7 +28,9 @@ from mercer.reduced.targets import Some, Targets
 from mercer.reduced.total import Total, total_gap
 from mercer.reduced.walls import Walls
 from mercer.regularizers.null_space import NullSpace
-from mercer.solvers.base import ConvergenceWarning, Progress, Solution, Status, Terms
+from mercer.solvers.monitor import Progress
+from mercer.solvers.solution import Solution, Terms
+from mercer.solvers.status import ConvergenceWarning, Status
 
 __all__ = [
     "Reduced",

@@ -29,7 +29,10 @@ from mercer.reduced.cost import Cost, duals
 from mercer.reduced.newton import Minimum
 from mercer.reduced.oracle import Evaluation, Problem
 from mercer.solvers import SMO, ConjugateGradient, Newton, Solver
-from mercer.solvers.base import RESIDUAL, Monitor, Solution, Status, settle
+from mercer.solvers.base import RESIDUAL, settle
+from mercer.solvers.monitor import Monitor
+from mercer.solvers.solution import Solution
+from mercer.solvers.status import Status
 
 __all__ = ["Total", "total_gap"]
 

@@ -43,7 +43,7 @@ from mercer.reduced.settings import Errors, Mistakes, Scorer, Scores, Split
 from mercer.reduced.solve import Task, open_passes, settle
 from mercer.reduced.targets import Codes, Values
 from mercer.reduced.together import together
-from mercer.solvers.base import Status
+from mercer.solvers.status import Status
 
 __all__ = ["StreamedSearch"]
 

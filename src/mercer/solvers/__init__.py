@@ -1,27 +1,18 @@
 """How it is minimized."""
 
 from mercer.solvers.auto import SOLVERS, Auto
-from mercer.solvers.base import (
-    ConvergenceWarning,
-    Monitor,
-    Progress,
-    Solution,
-    Solver,
-    Status,
-    Terms,
-    alike,
-    join,
-    minimize,
-    minimize_together,
-)
+from mercer.solvers.base import Solver, alike, minimize, minimize_together
 from mercer.solvers.conjugate_gradient import ConjugateGradient
 from mercer.solvers.direct import Direct
 from mercer.solvers.interior_point import InteriorPoint
 from mercer.solvers.joint import Ordered, order
+from mercer.solvers.monitor import Monitor, Progress
 from mercer.solvers.newton import Newton
 from mercer.solvers.reweighting import Reweighting
 from mercer.solvers.shaped import Conflict, Satisfied, satisfy
 from mercer.solvers.smo import SMO
+from mercer.solvers.solution import Solution, Terms, join
+from mercer.solvers.status import ConvergenceWarning, Status
 from mercer.solvers.tube_path import TubePath, tube_path
 
 __all__ = [

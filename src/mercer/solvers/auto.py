@@ -9,12 +9,15 @@ import numpy as np
 
 from mercer.gram.factor import MAX_BYTES, lacking
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers.base import Answer, Monitor, Solution, Solver, Status
+from mercer.solvers.base import Answer, Solver
 from mercer.solvers.conjugate_gradient import ConjugateGradient
 from mercer.solvers.direct import Direct
 from mercer.solvers.interior_point import InteriorPoint
+from mercer.solvers.monitor import Monitor
 from mercer.solvers.newton import Newton
 from mercer.solvers.smo import SMO
+from mercer.solvers.solution import Solution
+from mercer.solvers.status import Status
 
 __all__ = ["SOLVERS", "Auto"]
 

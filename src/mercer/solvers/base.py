@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer._params import Params
-from mercer._patience import time_left
 from mercer.losses.base import Array
 from mercer.problems.fallback import pull_back
 from mercer.problems.intercept import centre_intercepts
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.problems.several import fold, unfold
-from mercer.solvers.status import LOOSE, ConvergenceWarning, Status, check, relative_gap
+from mercer.solvers.monitor import Monitor, Progress
+from mercer.solvers.solution import Solution, Terms
+from mercer.solvers.status import LOOSE, ConvergenceWarning, Status, check
 
 __all__ = [
-    "ConvergenceWarning",
-    "Monitor",
-    "Progress",
-    "Solution",
+    "Answer",
     "Solver",
-    "Status",
-    "Terms",
     "alike",
-    "join",
     "minimize",
     "minimize_together",
 ]
@@ -57,272 +50,6 @@ ROUNDED = 64 * float(np.finfo(np.float64).eps)
 
 # An objective below this part of the losses of a constant counts as that part.
 NOTHING = 1e-6
-
-
-@dataclass(frozen=True)
-class Progress:
-    """One line of a solver's report.
-
-    Parameters
-    ----------
-    iteration : int
-        Iterations so far, in the solver's own unit.
-    objective : float
-        Value of the regularized risk.
-    gap : float
-        Duality gap, or an upper estimate of it; nan where the solver has none yet.
-    violation : float
-        Largest violation of an optimality condition.
-    elapsed : float
-        Seconds since the solver started.
-    """
-
-    iteration: int
-    objective: float
-    gap: float
-    violation: float
-    elapsed: float
-
-
-class Monitor:
-    """What a solver reports to, and what tells it to stop: clock, budget and listener in one.
-
-    Parameters
-    ----------
-    max_iter : int, default=-1
-        Largest number of iterations, -1 for no limit.
-    max_time : float, optional
-        Largest number of seconds; fewer if a deadline around it comes first.
-    listener : callable, optional
-        Called with each :class:`Progress`; a true answer stops the solver.
-
-    Attributes
-    ----------
-    evaluations : int
-        Kernel values that were computed.
-    certified : float
-        Seconds of the solver that its certificate takes.
-    """
-
-    def __init__(
-        self,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        listener: Callable[[Progress], object] | None = None,
-    ) -> None:
-        self.max_iter = max_iter
-        left = time_left()
-        self.max_time = left if max_time is None else min(max_time, left)
-        self.listener = listener
-        self.history: list[Progress] = []
-        self.status: Status | None = None
-        self.evaluations = 0
-        self.certified = 0.0
-        self._start = time.perf_counter()
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the start."""
-        return time.perf_counter() - self._start
-
-    def left(self, done: int, at_most: int) -> int:
-        """Return how many of ``at_most`` further iterations the budget allows after ``done``."""
-        return at_most if self.max_iter < 0 else max(0, min(at_most, self.max_iter - done))
-
-    def spent(self, done: int) -> bool:
-        """Answer whether iterations or time are used up after ``done`` iterations."""
-        late = self.elapsed >= self.max_time
-        return late or not self.left(done, 1)
-
-    def report(
-        self, iteration: int, objective: float, gap: float = np.nan, violation: float = np.nan
-    ) -> bool:
-        """Record one line and answer whether the solver has to stop now."""
-        progress = Progress(iteration, objective, gap, violation, self.elapsed)
-        self.history.append(progress)
-        if self.listener is not None and self.listener(progress):
-            self.status = Status.STOPPED
-        elif 0 <= self.max_iter <= iteration:
-            self.status = Status.MAX_ITER
-        elif progress.elapsed >= self.max_time:
-            self.status = Status.MAX_TIME
-        return self.status is not None
-
-    def rest(self, done: int, at_most: int) -> Monitor:
-        """Return the monitor of a search that goes on after ``done`` iterations."""
-        seconds = max(self.max_time - self.elapsed, 0.0)
-        before, listener = self.elapsed, self.listener
-
-        def told(line: Progress) -> object:
-            return listener and listener(_after(line, done, before))
-
-        return Monitor(self.left(done, at_most), seconds, told)
-
-    def follow(self, rest: Monitor, done: int) -> None:
-        """Take over what a search that went on after ``done`` iterations has reported."""
-        before = rest._start - self._start
-        self.history += [_after(line, done, before) for line in rest.history]
-        self.status = rest.status if rest.status is Status.STOPPED else self.status
-
-
-def _after(line: Progress, done: int, before: float) -> Progress:
-    return replace(line, iteration=line.iteration + done, elapsed=line.elapsed + before)
-
-
-class Terms(NamedTuple):
-    r"""The objectives of one or several problems, term by term.
-
-    Parameters
-    ----------
-    penalties : ndarray of shape (k,)
-        :math:`Q = \tfrac12 a'Ka`, half the squared norm of the expansion.
-    losses : ndarray of shape (k,)
-        :math:`\sum_i c_i l(y_i, f_i)`.
-    weights : ndarray of shape (k,)
-        :math:`\sum_i c_i`; nan where it is not known.
-    """
-
-    penalties: Array
-    losses: Array
-    weights: Array
-
-
-@dataclass(frozen=True)
-class Solution:
-    """A minimizer with its certificate.
-
-    Parameters
-    ----------
-    a, b : ndarray of shape (n,) and (q,)
-        Coefficients of the expansion and of the unpenalized columns.
-    objective, dual : float
-        Value of the regularized risk, and the lower bound that duality proves for it.
-    gap : float
-        Duality gap, measured from scratch at ``(a, b)``. Of an approximated machine it is that of
-        the reduced problem; see ``total_gap`` of
-        :class:`~mercer.reduced.solve.ReducedSolution` for the whole one.
-    violation, residual : float
-        Largest violation of an optimality condition and of ``B'a = d``.
-    status : Status
-        How the solver ended.
-    n_iter : int
-        Iterations, in the solver's own unit.
-    solver, reason : str
-        Which solver ran, and why it was picked.
-    times : dict
-        Seconds spent in ``solve`` and ``certify``; the latter with products in float64 that a
-        solver in float32 needs for its certificate.
-    history : tuple of Progress
-        The solver's report, line by line.
-    f : ndarray of shape (n,)
-        Decision values of the sample.
-    n_free, n_bound : int
-        Coefficients inside their bounds and on them, those that are zero apart.
-    evaluations : int
-        Kernel values that decomposition asked for; zero for solvers that take the matrix whole.
-    b_interval : ndarray of shape (q, 2), optional
-        Smallest and largest optimal value of each entry of ``b`` while the others stay.
-    terms : Terms, optional
-        Penalty, losses and weights, of each problem.
-    resolution : float
-        Gap that counts as none (rounding, or nothing beside the losses of a constant), measured
-        where the gap is large beside the objective.
-
-    Notes
-    -----
-    A solution is never converged next to a gap that is not finite, or that is more than a
-    hundredth of the objective: :func:`mercer.solvers.status.check` is asked when it is made.
-    """
-
-    a: Array
-    b: Array
-    objective: float
-    dual: float
-    gap: float
-    violation: float
-    residual: float
-    status: Status
-    n_iter: int
-    solver: str
-    reason: str
-    f: Array
-    times: dict[str, float] = field(default_factory=dict)
-    history: tuple[Progress, ...] = ()
-    n_free: int = 0
-    n_bound: int = 0
-    evaluations: int = 0
-    b_interval: Array | None = None
-    terms: Terms | None = None
-    resolution: float = 0.0
-
-    def __post_init__(self) -> None:
-        status = check(self.status, self.objective, self.dual, self.gap, self.resolution)
-        object.__setattr__(self, "status", status)
-
-    @property
-    def support(self) -> NDArray[np.intp]:
-        """Indices of the non-zero coefficients."""
-        return np.flatnonzero(self.a)
-
-    @property
-    def relative_gap(self) -> float:
-        """Gap divided by the larger magnitude of objective and dual value."""
-        return relative_gap(self.objective, self.dual, self.gap)
-
-    @property
-    def significant_figures(self) -> float:
-        r"""Digits of the objective that are certain, :math:`-\log_{10}(gap / (1 + |objective|))`.
-
-        The published stopping rule, whose one counts digits after the point where the objective is
-        small; `relative_gap` has no such unit.
-        """
-        part = self.gap / (1.0 + abs(self.objective))
-        return float(-np.log10(max(part, np.finfo(float).eps)))
-
-    @property
-    def converged(self) -> bool:
-        """Whether the tolerance was reached."""
-        return self.status is Status.CONVERGED
-
-
-def join(solutions: Sequence[Solution]) -> Solution:
-    """Return the solution of independent problems taken together.
-
-    Objectives, bounds, gaps, iterations and times add up; violations and residuals are the largest,
-    and the status is the worst. The only solution of one problem is returned as it is.
-    """
-    if len(solutions) == 1:
-        return solutions[0]
-    worst = next((s for s in solutions if not s.converged), solutions[0])
-    intervals = [s.b_interval for s in solutions if s.b_interval is not None]
-    terms = [s.terms for s in solutions if s.terms is not None]
-    return Solution(
-        a=np.concatenate([s.a for s in solutions]),
-        b=np.concatenate([s.b for s in solutions]),
-        objective=sum(s.objective for s in solutions),
-        dual=sum(s.dual for s in solutions),
-        gap=sum(s.gap for s in solutions),
-        violation=max(s.violation for s in solutions),
-        residual=max(s.residual for s in solutions),
-        status=worst.status,
-        n_iter=sum(s.n_iter for s in solutions),
-        solver=worst.solver,
-        reason=worst.reason,
-        f=np.concatenate([s.f for s in solutions]),
-        times={key: sum(s.times[key] for s in solutions) for key in worst.times},
-        history=tuple(progress for s in solutions for progress in s.history),
-        n_free=sum(s.n_free for s in solutions),
-        n_bound=sum(s.n_bound for s in solutions),
-        evaluations=sum(s.evaluations for s in solutions),
-        b_interval=np.concatenate(intervals) if len(intervals) == len(solutions) else None,
-        terms=(
-            Terms(*(np.concatenate(column) for column in zip(*terms, strict=True)))
-            if len(terms) == len(solutions)
-            else None
-        ),
-        # Gaps that are small one by one are small together.
-        resolution=sum(s.gap if s.converged else s.resolution for s in solutions),
-    )
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ from mercer.solvers._preconditioner import (
     thin_rank,
 )
 from mercer.solvers._system import iterated
-from mercer.solvers.base import Answer, Monitor, Solution, Solver
+from mercer.solvers.base import Answer, Solver
+from mercer.solvers.monitor import Monitor
+from mercer.solvers.solution import Solution
 
 __all__ = ["ConjugateGradient"]
 

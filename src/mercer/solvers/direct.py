@@ -17,7 +17,9 @@ from mercer.gram.factor import INDEFINITE, MAX_BYTES, Indefinite, lacking, ortho
 from mercer.losses.base import Array
 from mercer.problems.reductions import copies, infeasible, linear_system, resident
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers.base import Answer, Monitor, Solution, Solver
+from mercer.solvers.base import Answer, Solver
+from mercer.solvers.monitor import Monitor
+from mercer.solvers.solution import Solution
 
 __all__ = ["Direct"]
 

@@ -21,7 +21,9 @@ import numpy as np
 
 from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers.base import Answer, Monitor, Solution, Solver, settle
+from mercer.solvers.base import Answer, Solver, settle
+from mercer.solvers.monitor import Monitor
+from mercer.solvers.solution import Solution
 
 __all__ = ["GradientDescent"]
 

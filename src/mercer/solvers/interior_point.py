@@ -37,7 +37,9 @@ from mercer.losses.base import Array
 from mercer.problems.box_qp import BoxProgram
 from mercer.problems.reductions import Back, Reduction, box_program, infeasible, resident
 from mercer.problems.risk import Certificate, RegularizedRisk
-from mercer.solvers.base import RESIDUAL, Answer, Monitor, Solution, Solver, settle
+from mercer.solvers.base import RESIDUAL, Answer, Solver, settle
+from mercer.solvers.monitor import Monitor
+from mercer.solvers.solution import Solution
 
 __all__ = ["InteriorPoint", "Point", "follow"]
 

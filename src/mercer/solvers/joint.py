@@ -11,7 +11,9 @@ from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
 from mercer.losses.base import Array, Loss
 from mercer.problems.joint import Crossings, ordered, ordered_back
-from mercer.solvers.base import ConvergenceWarning, Solution, Solver, join, minimize
+from mercer.solvers.base import Solver, minimize
+from mercer.solvers.solution import Solution, join
+from mercer.solvers.status import ConvergenceWarning
 
 __all__ = ["Ordered", "order"]
 

@@ -28,7 +28,9 @@ from mercer.problems.reductions import infeasible, resident
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.solvers._preconditioner import approximately, pivoted_cholesky
 from mercer.solvers._system import Bordered, factorized, iterated
-from mercer.solvers.base import Answer, Monitor, Solution, Solver, settle
+from mercer.solvers.base import Answer, Solver, settle
+from mercer.solvers.monitor import Monitor
+from mercer.solvers.solution import Solution
 
 __all__ = ["Newton"]
 

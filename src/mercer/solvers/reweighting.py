@@ -28,7 +28,9 @@ from mercer.losses.regression import Huber, Squared
 from mercer.problems.reductions import infeasible, resident
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._system import factorized, iterated
-from mercer.solvers.base import Answer, Monitor, Solution, Solver
+from mercer.solvers.base import Answer, Solver
+from mercer.solvers.monitor import Monitor
+from mercer.solvers.solution import Solution
 
 __all__ = ["Reweighted", "Reweighting", "reweigh"]
 

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from mercer.losses.base import Array
 from mercer.problems.shaped import Shaped
 from mercer.regularizers.rows import Rows
-from mercer.solvers.base import ConvergenceWarning, Solution, Solver, Status, minimize
+from mercer.solvers.base import Solver, minimize
 from mercer.solvers.interior_point import InteriorPoint
+from mercer.solvers.solution import Solution
+from mercer.solvers.status import ConvergenceWarning, Status
 
 __all__ = ["Conflict", "Satisfied", "satisfy"]
 

@@ -23,7 +23,9 @@ from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._multipliers import Multipliers, kept
 from mercer.solvers._pairs import pack, pair_steps, slopes, survey
-from mercer.solvers.base import RESIDUAL, Answer, Monitor, Solution, Solver, believed, settle
+from mercer.solvers.base import RESIDUAL, Answer, Solver, believed, settle
+from mercer.solvers.monitor import Monitor
+from mercer.solvers.solution import Solution
 
 __all__ = ["SMO"]
 
