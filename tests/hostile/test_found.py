@@ -8,8 +8,12 @@ from mercer import (
     LSSVR,
     LSSVRCV,
     SVR,
+    AdditiveRegressor,
     GeneralizedLeastSquares,
+    HardTubeSVR,
     Nystrom,
+    RobustLSSVR,
+    ShapedRegressor,
     SupportVectorTube,
     ThinPlateSpline,
     UniversalKriging,
@@ -17,6 +21,7 @@ from mercer import (
     tune,
 )
 from mercer._fitting import AllOrNothing
+from mercer.density import KernelCDF
 from mercer.solvers import ConvergenceWarning
 
 RNG = np.random.default_rng(0)
@@ -82,6 +87,43 @@ def test_a_variation_cannot_be_chosen_by_one_sample():
 def test_targets_whose_squares_overflow_leave_nothing_to_choose_by():
     with pytest.raises(ValueError, match="squared errors of the targets overflow"):
         SupportVectorTube(kernel="linear").fit(X, Y * 1e307)
+
+
+def test_pairs_end_where_they_would_creep():
+    """Weights of errors grow here until pairs would need days."""
+    x = np.linspace(0.0, 1.0, 16)[:, None]
+    machine = HardTubeSVR(gamma=1.0, solver="smo")
+    with pytest.warns(ConvergenceWarning, match="no further progress"):
+        machine.fit(x, np.sin(12.0 * x[:, 0]))
+    assert machine.solution_.n_iter < 2e7
+
+
+def test_multipliers_that_move_on_rounding_errors_end():
+    """They took sixty million steps, until rounding happened to be small."""
+    y = Y.copy()
+    y[0] = 1e140
+    with pytest.warns(ConvergenceWarning, match="Rounding errors of the decision values"):
+        machine = AdditiveRegressor(solver="smo").fit(X, y)
+    assert machine.solution_.n_iter < 2e7
+    assert machine.solution_.relative_gap < 1e-12
+
+
+def test_newton_steps_on_rounding_errors_end():
+    with pytest.warns(ConvergenceWarning, match="no further progress"):
+        machine = RobustLSSVR(approximation=Nystrom(5)).fit(X, Y, sample_weight=np.full(40, 1e299))
+    assert np.all(np.isfinite(machine.predict(X)))
+
+
+def test_weights_beyond_any_number_of_rows_give_no_width():
+    with pytest.raises(ValueError, match="Divide the weights"):
+        KernelCDF().fit(X, sample_weight=np.full(40, 1e298))
+    far = KernelCDF(gamma=1e12).fit(X).pdf(X[:1] + 1.0)
+    np.testing.assert_array_equal(far, 0.0)
+
+
+def test_walls_that_overflow_are_explained_by_the_targets():
+    with pytest.raises(ValueError, match=r"y reaches from .* \(walls as steep"):
+        ShapedRegressor(C=1e160).fit(X[:, :1], Y * 1e160)
 
 
 class Breaks(AllOrNothing):

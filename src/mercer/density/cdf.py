@@ -28,6 +28,9 @@ from mercer.solvers import Solver
 
 __all__ = ["KernelCDF"]
 
+# Rows that can be counted in double precision.
+COUNTED = 2.0**53
+
 
 class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
     r"""A smooth distribution function: a monotone kernel machine of the empirical one.
@@ -192,6 +195,12 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
         if isinstance(self.kernel, str) and self.gamma == "auto":
             if self.kernel != "rbf":
                 raise ValueError('gamma="auto" is for kernel="rbf"; give a number, or a Kernel.')
+            if self._count > COUNTED:
+                raise ValueError(
+                    f"sample_weight sums to {self._count:.1e}: a weight says how often a row was "
+                    'seen, and gamma="auto" takes the width from how many rows there were. Divide '
+                    "the weights so that their sum is that number, or give gamma."
+                )
             width = 2.5 * self._spread * max(self._count, 2.0) ** -0.2
             return Gaussian(float(width[0]) if len(width) == 1 else width)
         return super()._resolved(X)
@@ -314,7 +323,9 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
             raise ValueError("Densities of several features need a Gaussian kernel.")
         Z, scale = np.asarray(self.support_vectors_), np.asarray(kernel.length_scale, float)
         gaps = (X[:, None, :] - Z[None, :, :]) / scale**2
-        slopes = np.prod(-gaps, axis=2) * kernel(X, Z)
+        values = kernel(X, Z)
+        # Far from a point the Gaussian is zero before the product of distances overflows.
+        slopes = np.where(values > 0, np.prod(-gaps, axis=2), 0.0) * values
         return np.asarray(slopes @ np.asarray(self.dual_coef_)[0])
 
     def score_samples(self, X: Any) -> Array:

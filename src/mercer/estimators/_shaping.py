@@ -16,6 +16,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._patience import time_left
 from mercer.data.sampling import Sample
 from mercer.estimators._expansion import Array
 from mercer.estimators.base import EarlyStop, KernelMachine
@@ -298,7 +299,7 @@ class ShapedMachine(KernelMachine):
                 found = satisfied(None)
                 proofs = self._proofs(problem, found, known, domain)
                 break
-            if not left or not short.any():
+            if not left or not short.any() or not time_left():
                 break
             first = min(first, float(short.max()))
             # A little more than what is missing, so that a few moves are enough.

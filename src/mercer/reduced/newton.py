@@ -49,6 +49,10 @@ RELAX, NARROW, CURVED = 0.3, 0.3, 6
 # no step goes further than a thousand widths.
 STRAIGHT = 1e-3
 
+# Steps after which a search ends whose gap has not fallen by half meanwhile, nor its objective by
+# this part: what is left of either is rounding, of weights or features of very different sizes.
+STILL, FALL = 50, 1e-2
+
 # Gap relative to the objective that a start on some of the rows is to have, and most of its steps.
 BEGIN, FIRST = 1e-2, 30
 
@@ -150,6 +154,10 @@ class _Descent:
         self.factors: list[Factor] = []
         self.exact = np.zeros(self.k, dtype=bool)
         self.floor = np.zeros(found.b.shape)
+        # When the gap or the objective last fell by much, to what; and the point of least gap.
+        self.fell = (0, np.inf, np.inf)
+        self.best = (np.inf, np.inf)
+        self.there: tuple[Evaluation, tuple[Array, ...]] | None = None
 
     def run(self) -> Status:
         found = self.found
@@ -234,7 +242,25 @@ class _Descent:
         late = self.how.max_time is not None and elapsed >= self.how.max_time
         if late or not time_left():
             return Status.MAX_TIME
-        return None
+        return Status.STALLED if self._still(progress) else None
+
+    def _still(self, now: Progress) -> bool:
+        """Answer whether steps lead nowhere, and go back to where the gap was least if so."""
+        found, gap = self.found, np.inf if np.isnan(now.gap) else now.gap
+        assert found.value is not None
+        if self.there is None or (gap, now.objective) < self.best:
+            self.best = gap, now.objective
+            self.there = replace(found.value, H=None), found.known
+        since, objective, before = self.fell
+        lower = now.objective < objective - (FALL * abs(objective) if np.isfinite(objective) else 0)
+        if lower or gap <= 0.5 * before < np.inf:
+            self.fell = now.iteration, min(now.objective, objective), min(gap, before)
+            return False
+        if now.iteration - since < STILL:
+            return False
+        found.value, found.known = self.there
+        found.W, found.b, found.mu = found.known
+        return True
 
     # Curvature -----------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._patience import time_left
 from mercer.losses.base import Array
 from mercer.problems.shaped import Shaped
 from mercer.regularizers.rows import Rows
@@ -134,6 +135,8 @@ def satisfy(
         a, b, last, weight = _steep_enough(problem, solver, weight, tol, name, warning, last)
         excess = problem.walls.violation(problem.values(a, b))
         excess[problem.chosen] = 0.0
+        if not time_left():
+            break
         if np.max(excess, initial=0.0) > tol:
             problem.add(_draw(excess, tol, batch, rng))
             continue
@@ -178,12 +181,14 @@ def _steep_enough(
 ) -> tuple[Array, Array, Solution | None, float]:
     """Solve with walls that are steep enough, or say what contradicts what."""
     for _ in range(TIMES):
+        if not np.isfinite(weight):
+            raise FloatingPointError("walls as steep as the targets ask for overflow")
         # What solvers have to say counts for walls that are steep enough only.
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", warning)
             a, b, eta, last = _once(problem, solver, weight, tol, warning, last)
         held = np.abs(eta) >= HELD * weight
-        if not held.any():
+        if not held.any() or not time_left():
             for message in said if last is not None else ():
                 warnings.warn(message.message, stacklevel=4)
             return a, b, last, weight

@@ -30,8 +30,8 @@ from mercer.solvers.solution import Solution
 __all__ = ["SMO"]
 
 # Work per compiled call, in samples times steps: about a tenth of a second, so that Ctrl-C, time
-# limits and progress reports are never far away.
-WORK = 8e7
+# limits and progress reports are never far away. A step costs as much as so many samples besides.
+WORK, STEP = 8e7, 80
 # Reports cost a certificate each: the first comes after so many seconds, the others so rarely that
 # they take a twentieth of the time; who listens hears of every working set.
 PAUSE, LISTEN = 0.02, 20.0
@@ -52,6 +52,10 @@ STALL = 50
 # Working sets in a row that did not lower the dual value by more than its rounding error, after
 # which no further one will.
 IDLE, EPS = 2, float(np.finfo(np.float64).eps)
+# Steps after which a run ends unless the violation falls by half while their number doubles: so
+# many, or so many a sample. On stiff problems, with weights of 1e9 and rows that are nearly
+# combinations of others, pairs would need days.
+CREEP, EACH = 1e7, 100
 # Relative distance from a bound that is rounding.
 SNAP = 1e-12
 # Rounds for columns that multipliers meet begin at this part of the targets, and end once decision
@@ -73,7 +77,9 @@ class SMO(Solver):
     tol : float, default=1e-3
         Largest violation of an optimality condition.
     max_iter : int, default=-1
-        Largest number of pair steps, -1 for no limit.
+        Largest number of pair steps; -1 for no limit but that of progress: from ten million steps
+        on (a hundred a sample if that is more) the violation has to fall by half while their
+        number doubles.
     max_time : float, optional
         Largest number of seconds.
     cache_bytes : float, default=2e8
@@ -143,7 +149,7 @@ class SMO(Solver):
 
     def _ends(self, state: _State, monitor: Monitor, most: float = np.inf) -> bool:
         """Answer whether a run is over: at its tolerance, at a limit of the monitor or of steps."""
-        done = state.survey()[2] <= self.tol or state.steps > most
+        done = state.survey()[2] <= self.tol or state.steps > most or state.creeping
         return done or monitor.status is not None or monitor.spent(state.steps)
 
     def _in_rounds(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
@@ -156,14 +162,17 @@ class SMO(Solver):
             state.begin(store)
             state.F += rows.offset
             # A round leaves violations up to its tolerance, and its multipliers add what they move.
-            least, best, slow = ROUND * self.tol, np.inf, 0
+            least, best, slow, stuck = ROUND * self.tol, np.inf, 0, 0
             tol = max(least, FIRST * float(np.max(np.abs(risk.y), initial=0.0)))
             while True:
-                self._decompose(state, store, monitor, tol)
+                short = self._decompose(state, store, monitor, tol)
                 change = rows.step(state.a)
                 state.F += change
                 moved = float(np.max(np.abs(change), initial=0.0))
+                # Pairs that end on rounding errors, while multipliers move on them no less.
+                stuck = stuck + 1 if short and moved > SLOW * best else 0
                 stop = monitor.status is not None or monitor.spent(state.steps)
+                stop |= state.creeping or stuck > IDLE
                 if stop or (tol <= least and moved <= least):
                     state.settle(risk, store)
                     # What restores the rows exactly may have been needed where it was, and where
@@ -197,10 +206,11 @@ class SMO(Solver):
         monitor: Monitor,
         tol: float | None = None,
         most: float = np.inf,
-    ) -> None:
+    ) -> bool:
         """Solve on one working set after the other, over rows of K that are kept.
 
-        Ends at the tolerance, at a limit of the monitor, or at step number ``most``.
+        Ends at the tolerance, at a limit of the monitor, at step number ``most``, or where no step
+        leads further; answers whether it was not at the tolerance.
         """
         size, tol = self._size(rows.K), self.tol if tol is None else tol
         watched = monitor.listener is not None
@@ -209,11 +219,13 @@ class SMO(Solver):
         while True:
             up, down, violation, rise, fall = state.survey()
             if violation <= tol or idle > IDLE or state.steps > most or monitor.spent(state.steps):
-                return
+                return violation > tol
+            if state.creeps(violation):
+                return True
             if monitor.elapsed >= report:
                 begin = monitor.elapsed
                 if state.report(monitor, violation):
-                    return
+                    return True
                 report = monitor.elapsed + (0.0 if watched else LISTEN * (monitor.elapsed - begin))
             # Who watches sees the gap fall at doubling distances.
             short = state.steps if watched else np.inf
@@ -228,7 +240,7 @@ class SMO(Solver):
                 down[W],
                 *state.restrict(W),
                 max(0.5 * tol, looseness * violation),
-                monitor.left(state.steps, int(max(100, min(WORK / len(W), short)))),
+                monitor.left(state.steps, int(max(100, min(WORK / (STEP + len(W)), short)))),
                 100,
             )
             state.steps += taken
@@ -277,6 +289,9 @@ class _State:
             self._off[:] = np.inf
         self.a = self._feasible(np.clip(a, terms.lower, terms.upper))
         self._distinct = self.K.shape[0] == risk.n
+        # The smallest violation, now and when it was last looked at, and after how many steps next.
+        self._look, self._then, self._smallest = 0.5 * max(CREEP, EACH * risk.n), np.inf, np.inf
+        self.creeping = False
         self.best: tuple[float, Answer] | None = None
 
     @cached_property
@@ -382,6 +397,14 @@ class _State:
                 "kernel values overflow or are not numbers; scale the inputs, or lower C"
             )
         return survey(self.Ka, self.a, self.terms, self.group, len(self.scale))
+
+    def creeps(self, violation: float) -> bool:
+        """Answer whether the violation did not fall by half while the number of steps doubled."""
+        self._smallest = min(self._smallest, violation)
+        if self.steps >= self._look:
+            self.creeping |= self._smallest > 0.5 * self._then
+            self._look, self._then = 2 * self.steps, self._smallest
+        return self.creeping
 
     def value(self) -> tuple[float, float]:
         """Return the value that steps decrease, and the rounding error of its sum."""
