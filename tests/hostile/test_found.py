@@ -1,13 +1,17 @@
 """Inputs that once ended in a bare error, each by its own line."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from mercer import (
+    LSSVCCV,
     LSSVR,
     LSSVRCV,
     SVR,
+    AdditiveClassifier,
     AdditiveRegressor,
     GeneralizedLeastSquares,
     HardTubeSVR,
@@ -22,6 +26,7 @@ from mercer import (
 )
 from mercer._fitting import AllOrNothing
 from mercer.density import KernelCDF
+from mercer.preprocessing import Imputer
 from mercer.solvers import ConvergenceWarning
 
 RNG = np.random.default_rng(0)
@@ -124,6 +129,28 @@ def test_weights_beyond_any_number_of_rows_give_no_width():
 def test_walls_that_overflow_are_explained_by_the_targets():
     with pytest.raises(ValueError, match=r"y reaches from .* \(walls as steep"):
         ShapedRegressor(C=1e160).fit(X[:, :1], Y * 1e160)
+
+
+@pytest.mark.parametrize(
+    ("machine", "words"),
+    [
+        (AdditiveRegressor(), "name the features that matter"),
+        (AdditiveClassifier(), "name the features that matter"),
+        (Imputer(), "hash them"),
+        (LSSVCCV(), "standardize=False"),
+    ],
+    ids=repr,
+)
+def test_what_every_column_would_need_is_not_allocated_for_a_hundred_million(machine, words):
+    entries = np.ones(40), np.arange(40, dtype=np.int32), np.arange(41, dtype=np.int32)
+    wide = sp.csr_array(entries, shape=(40, 10**8))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=words):
+            machine.fit(wide, np.repeat([0, 1], 20))
+        assert tracemalloc.get_traced_memory()[1] < 10**8
+    finally:
+        tracemalloc.stop()
 
 
 class Breaks(AllOrNothing):

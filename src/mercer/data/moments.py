@@ -10,11 +10,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.data.base import Block, Source
-from mercer.data.table import Table
+from mercer.data.table import DataError, Table
 
 __all__ = ["Moments", "moments"]
 
 Array = NDArray[np.float64]
+
+# Features of sparse rows up to which all moments take less than a gigabyte.
+WIDEST = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,12 @@ class Moments:
     @classmethod
     def _of_sparse(cls, X: Any) -> Moments:
         """Return the moments of a CSR matrix, whose zeros are values as well."""
+        if X.shape[1] > WIDEST:
+            raise DataError(
+                f"{X.shape[1]:,} features have as many means and variances, more than "
+                f"{WIDEST:,}: leave columns without entries out, select features, or hash them "
+                "into fewer (FeatureHasher(n_features=2**20))."
+            )
         X = sp.csc_array(X)
         X.sum_duplicates()
         rows, p = X.shape

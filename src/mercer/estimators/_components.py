@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from math import comb
 from operator import mul
 from typing import Any
 
@@ -36,6 +37,9 @@ __all__ = [
 
 # Pivots of a factor below this share of the largest are rounding of the kernel.
 RANK = 1e-10
+
+# Components that a number of features can stand for; each has a kernel and a name of its own.
+MOST = 100_000
 
 
 @dataclass(eq=False)
@@ -223,6 +227,13 @@ def _listed(components: Any, p: int) -> list[_Listed | Term]:
         if not 1 <= int(components) <= p:
             raise ValueError(
                 f"so many features cannot act together: {components!r}, of {p} features."
+            )
+        count = sum(comb(p, size) for size in range(1, int(components) + 1))
+        if count > MOST:
+            raise ValueError(
+                f"{p:,} features in sets of up to {int(components)} are {count:,} components, "
+                f"more than {MOST:,}: name the features that matter, as in components=[0, 3], or "
+                "select some before (sklearn.feature_selection)."
             )
         return [_Listed(s, product=True) for s in subsets(p, int(components))]
     if isinstance(components, Mapping):

@@ -147,10 +147,11 @@ class Imputer(Streamed):
 
 def _moments_and_words(block: Block, shared: None, state: None) -> Sums:
     """Return the moments of a block, and which columns hold words."""
+    found = Moments.of(block.X)  # which refuses more columns than there is room for
     words = np.zeros(block.X.shape[1], dtype=np.int64)
     if isinstance(block.X, Table):
         words += [v.dtype == object for v in block.X.columns.values()]
-    return Sums(moments=Moments.of(block.X), words=words)
+    return Sums(moments=found, words=words)
 
 
 def _most_frequent(counts: dict[Any, int]) -> float:

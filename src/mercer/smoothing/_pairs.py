@@ -25,6 +25,8 @@ Index = NDArray[np.intp]
 
 # Trees find neighbours in a few features; in many they compare all, so that rows are fewer.
 TREE_FEATURES, TREE_ROWS = 15, 4000
+# Features of sparse rows that are given a scale each.
+WIDEST = 10_000_000
 
 
 class Pairs(NamedTuple):
@@ -72,6 +74,12 @@ def feature_scales(X: Any, weights: Array | None = None) -> Array:
     >>> feature_scales(np.array([[1.0, 5.0], [3.0, 5.0]]))
     array([1., 1.])
     """
+    if hasattr(X, "multiply") and X.shape[1] > WIDEST:
+        raise ValueError(
+            f"a standard deviation for each of {X.shape[1]:,} features is more than {WIDEST:,} "
+            "numbers: use standardize=False, select features, or hash them into fewer "
+            "(FeatureHasher(n_features=2**20))."
+        )
     w = np.ones(X.shape[0]) if weights is None else np.asarray(weights, dtype=float)
     w = w / np.sum(w)
     mean = np.asarray(w @ X).ravel()
