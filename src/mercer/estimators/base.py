@@ -47,6 +47,7 @@ from mercer.solvers import (
     minimize,
     minimize_together,
 )
+from mercer.solvers.small import minimize_small
 
 __all__ = ["EarlyStop", "KernelMachine"]
 
@@ -295,7 +296,14 @@ class KernelMachine(CallbackSupportMixin, Measured, Reducible):  # type: ignore[
         risks = [risk for _, risk in problems]
         if len(risks) > 1 and alike(risks) and solver.choose(risks[0])[0].joint:
             return self._minimize_together(problems, solver, context)
+        listened = self.verbose or getattr(self, "_skl_callbacks", None)
+        quick: list[Solution | None] = [None] * len(risks)
+        if not (listened or self.warm_start):
+            quick = minimize_small(risks, solver)
         for k, (title, risk) in enumerate(problems):
+            if (known := quick[k]) is not None:
+                solutions.append(known)
+                continue
             task = context.subcontext(task_name=title or "problem", max_subtasks=None)
             task.call_on_fit_task_begin(estimator=self)
             with watched(self, title, task, stop) as listener:

@@ -25,6 +25,9 @@ from mercer.solvers import Solution, Solver
 
 __all__ = ["SVC", "NuSVC"]
 
+# One for all pairs of classes: thousands of equal ones take their time to be made and compared.
+HINGE = Hinge()
+
 
 class SVC(PairwiseClassifier):
     r"""Support vector classification, a drop-in replacement for scikit-learn's.
@@ -176,11 +179,12 @@ class SVC(PairwiseClassifier):
         return Hinge()
 
     def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
-        if len(np.unique(y[c > 0])) < 2:
+        live = y[c > 0]
+        if np.all(live == live[:1]):
             raise ValueError(
                 "Invalid input - all samples with positive weights belong to the same class."
             )
-        return RegularizedRisk(Hinge(), K, y, c, B)
+        return RegularizedRisk(HINGE, K, y, c, B)
 
 
 class NuSVC(PairwiseClassifier):

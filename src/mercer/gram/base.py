@@ -131,6 +131,10 @@ class Gram(ABC):
         """Return the same matrix in float32, where a solver reads it row by row; here itself."""
         return self
 
+    def part_of(self) -> tuple[Gram, NDArray[np.intp]] | None:
+        """Return the matrix that this is a part of and its points there; None if it is whole."""
+        return None
+
     def restrict(self, index: NDArray[np.intp]) -> Gram | None:
         """Return the matrix of some of the points in a better form than a view; None if none is."""
         return None

@@ -130,6 +130,9 @@ class _Pair(Gram):
     def diag(self) -> Array:
         return np.asarray(self.blocks.diag[self.index])
 
+    def part_of(self) -> tuple[Gram, NDArray[np.intp]]:
+        return self.blocks.gram, self.index
+
     def single(self) -> Gram:
         return self.blocks.single.pair(self.i, self.j)
 

@@ -65,6 +65,9 @@ class Indexed(Gram):
             return self, np.arange(len(base))
         return (self.gram if len(base) == self.gram.shape[0] else Indexed(self.gram, base)), back
 
+    def part_of(self) -> tuple[Gram, NDArray[np.intp]]:
+        return self.gram, self.index
+
     def single(self) -> Gram:
         below = self.gram.single()
         return below.restrict(self.index) or Indexed(below, self.index)

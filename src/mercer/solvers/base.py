@@ -395,12 +395,12 @@ def _tightened(
     for _ in range(ROUNDS):
         if solution.status is not Status.LOOSE or monitor.status is not None:
             break
-        tol *= float(np.clip(0.3 * LOOSE * abs(solution.objective) / solution.gap, 1e-6, 0.3))
+        tol *= float(sharper(solution.objective, solution.gap))
         rest = monitor.rest(solution.n_iter, most)
-        sharper = replace(chosen, tol=tol)
+        strict = replace(chosen, tol=tol)
         try:
-            answer = sharper.solve(risk, solution, rest)
-            found = _certified(risk, sharper, solution.reason, rest, answer, 1.0)
+            answer = strict.solve(risk, solution, rest)
+            found = _certified(risk, strict, solution.reason, rest, answer, 1.0)
         except (FloatingPointError, np.linalg.LinAlgError):
             break  # floating point goes no further
         monitor.follow(rest, solution.n_iter)
@@ -418,6 +418,11 @@ def _tightened(
         if rest.status is not None:
             break  # no budget, or nobody who wants more
     return solution
+
+
+def sharper(objective: Array | float, gap: Array | float) -> Array:
+    """Return the part of a tolerance that should bring a gap below what counts as small."""
+    return np.clip(0.3 * LOOSE * np.abs(objective) / gap, 1e-6, 0.3)
 
 
 def _support(risk: RegularizedRisk, a: Array) -> tuple[int, int]:

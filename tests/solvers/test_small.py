@@ -1,0 +1,218 @@
+"""Many small problems at once against the same problems one after the other."""
+
+import itertools
+import time
+import warnings
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import mercer.estimators.base as machines
+from mercer._patience import deadline
+from mercer.estimators import SVC
+from mercer.gram import Dense
+from mercer.gram.indexed import Indexed
+from mercer.losses import EpsilonInsensitive, Hinge, SquaredHinge
+from mercer.problems import RegularizedRisk
+from mercer.solvers import SMO, Auto, InteriorPoint, minimize
+from mercer.solvers.small import minimize_small
+
+CLASSES, ROWS = 12, 3
+
+
+def sample(duplicates=False):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(CLASSES * ROWS, 2))
+    if duplicates:
+        X[1::4] = X[0]
+    return X, np.arange(len(X)) % CLASSES, rng
+
+
+def pairs(loss, C=3.0, seed=0, sizes=(2, 3, 5, 30)):
+    """Sixty problems of several sizes over one kernel matrix, with weights, some of them zero."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 3))
+    K = Dense(np.exp(-0.3 * np.sum((X[:, None] - X[None]) ** 2, axis=2)))
+    risks = []
+    for _, m in zip(range(60), itertools.cycle(sizes), strict=False):
+        y = np.where(np.arange(m) < m // 2, 1.0, -1.0)
+        c = C * rng.uniform(0.1, 2.0, size=m)
+        if m == 30:
+            c[::7] = 0.0
+        index = rng.permutation(40)[:m]
+        risks.append(RegularizedRisk(loss, Indexed(K, index), y, c, np.ones((m, 1))))
+    return risks
+
+
+def one_by_one(monkeypatch, machine, *given):
+    with monkeypatch.context() as patch:
+        patch.setattr(machines, "minimize_small", lambda risks, solver: [None] * len(risks))
+        return machine.fit(*given)
+
+
+@pytest.mark.parametrize("solver", [Auto(), SMO(tol=1e-6)], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("C", [0.05, 3.0])
+def test_solutions_are_those_of_minimize(solver, C):
+    risks = pairs(Hinge(), C)
+    found = minimize_small(risks, solver)
+    assert sum(solution is not None for solution in found) > 50
+    for risk, solution in zip(risks, found, strict=True):
+        if solution is None:
+            continue
+        alone = minimize(risk, solver)
+        for name in ("n_iter", "n_free", "n_bound", "evaluations", "status", "solver", "reason"):
+            assert getattr(solution, name) == getattr(alone, name), name
+        assert set(solution.times) == set(alone.times)
+        for name in ("a", "b", "f", "objective", "dual", "b_interval"):
+            np.testing.assert_allclose(
+                getattr(solution, name), getattr(alone, name), rtol=1e-9, atol=1e-9 * C
+            )
+        # Losses inherit the rounding of decision values, times the weights.
+        rounding = 1e-12 * np.sum(risk.c)
+        np.testing.assert_allclose(
+            np.stack(solution.terms), np.stack(alone.terms), rtol=1e-9, atol=rounding
+        )
+
+
+@pytest.mark.parametrize("C", [1e3, 1e4])
+def test_large_weights_get_small_gaps_too(C):
+    """A lower tolerance, where the one asked for leaves a gap that says little."""
+    risks = pairs(Hinge(), C, seed=2)
+    found = minimize_small(risks, Auto())
+    assert sum(solution is not None for solution in found) > 50
+    assert any(len(solution.history) > 1 for solution in found if solution is not None)
+    for risk, solution in zip(risks, found, strict=True):
+        if solution is None:
+            continue
+        assert solution.relative_gap <= 1e-2
+        assert solution.history[-1].iteration == solution.n_iter
+        exact, alone = risk.certificate(solution.a, solution.b), minimize(risk, Auto())
+        assert exact.violation <= 1e-3
+        np.testing.assert_allclose(solution.gap, exact.gap, rtol=0, atol=1e-12 * np.sum(risk.c))
+        # Neither value lies below the other's bound.
+        assert solution.dual <= alone.objective + 1e-9
+        assert alone.dual <= solution.objective + 1e-9
+
+
+@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), EpsilonInsensitive(0.3)])
+def test_certificates_are_those_of_the_problem(loss):
+    risks = pairs(loss, seed=1)
+    found = minimize_small(risks, SMO(tol=1e-4))
+    assert sum(solution is not None for solution in found) > 50
+    for risk, solution in zip(risks, found, strict=True):
+        if solution is None:
+            continue
+        exact = risk.certificate(solution.a, solution.b)
+        assert exact.violation <= 1e-4
+        assert exact.residual <= 1e-12
+        rounding = 1e-12 * (1.0 + abs(exact.primal))
+        told = solution.objective, solution.dual, solution.gap, solution.violation
+        truth = exact.primal, exact.dual, exact.gap, exact.violation
+        np.testing.assert_allclose(told, truth, rtol=0, atol=rounding)
+        # And another solver, to more digits, finds nothing below the bound.
+        best = minimize(risk, InteriorPoint(tol=1e-8)).objective
+        assert solution.dual - rounding <= best <= solution.objective + 1e-6
+
+
+def test_what_is_not_solved_quickly_is_left():
+    risks = pairs(Hinge())
+    found = minimize_small(risks, SMO(max_iter=1))
+    assert any(solution is None for solution in found)
+    # Two samples take one step.
+    assert all(found[k] is not None for k in range(0, 60, 4))
+    with deadline(0.0):
+        assert minimize_small(risks, SMO()) == [None] * 60
+
+
+def test_other_problems_are_left():
+    risks = pairs(Hinge())
+    nobody = [None] * 60
+    assert minimize_small(risks[:49], SMO()) == [None] * 49
+    assert minimize_small(risks, InteriorPoint()) == nobody
+    assert minimize_small(risks, SMO(cache_bytes=1000.0)) == nobody
+
+    def with_one(risk):
+        return minimize_small([*risks[:59], risk], SMO()) == nobody
+
+    last = risks[59]
+    assert with_one(RegularizedRisk(Hinge(margin=2.0), last.K, last.y, last.c, last.B))
+    assert with_one(RegularizedRisk(Hinge(), Dense(last.K.dense()), last.y, last.c, last.B))
+    assert with_one(RegularizedRisk(Hinge(), last.K, last.y, last.c, 2.0 * last.B))
+    assert with_one(RegularizedRisk(Hinge(), last.K, last.y, last.c, last.B, np.array([0.1])))
+    assert with_one(RegularizedRisk(Hinge(), last.K, last.y, last.c))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"C": 0.01},
+        {"class_weight": "balanced"},
+        {"class_weight": {0: 5.0, 3: 0.2}},
+        {"kernel": "linear"},
+        {"kernel": "sigmoid"},
+        {"kernel": "precomputed"},
+        {"max_iter": 3},
+        {"tol": 1e-8},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_machines_are_the_same(monkeypatch, settings, weighted):
+    X, y, rng = sample(duplicates=True)
+    if settings.get("kernel") == "precomputed":
+        X = X @ X.T
+    given = (X, y, rng.uniform(0.2, 3.0, size=len(y))) if weighted else (X, y)
+    told = []
+    fitted = []
+    for fit in (lambda m: m.fit(*given), lambda m: one_by_one(monkeypatch, m, *given)):
+        with warnings.catch_warnings(record=True) as record:
+            warnings.simplefilter("always")
+            fitted.append(fit(SVC(**settings)))
+        told.append([str(warning.message) for warning in record])
+    quick, slow = fitted
+    assert told[0] == told[1]
+    tol = settings.get("tol", 1e-3)
+    assert quick.fit_status_ == slow.fit_status_
+    assert quick.dual_coef_.shape == slow.dual_coef_.shape
+    np.testing.assert_array_equal(quick.support_, slow.support_)
+    np.testing.assert_array_equal(quick.n_iter_, slow.n_iter_)
+    np.testing.assert_allclose(quick.dual_coef_, slow.dual_coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(quick.intercept_, slow.intercept_, atol=tol)
+    # Lines of the history come by the clock.
+    for field in (field for field in fields(quick.solution_) if field.name != "history"):
+        a, b = (getattr(machine.solution_, field.name) for machine in (quick, slow))
+        assert np.shape(a) == np.shape(b), field.name
+    np.testing.assert_allclose(
+        quick.solution_.objective, slow.solution_.objective, rtol=1e-9, atol=1e-9
+    )
+    np.testing.assert_array_equal(quick.predict(X), slow.predict(X))
+
+
+def test_starts_are_not_ignored():
+    X, y, _ = sample()
+    machine = SVC(warm_start=True).fit(X, y)
+    steps = machine.n_iter_.sum()
+    assert machine.fit(X, y).n_iter_.sum() < 0.1 * steps
+
+
+def test_failures_are_told_as_before(monkeypatch):
+    X, y, _ = sample()
+    X[0] = 1e200
+    messages = []
+    for fit in (SVC.fit, lambda m, *given: one_by_one(monkeypatch, m, *given)):
+        with pytest.raises(ValueError, match="finite") as error:
+            fit(SVC(kernel="linear"), X, y)
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+
+
+def test_two_hundred_classes_take_seconds():
+    rng = np.random.default_rng(0)
+    begin = time.process_time()
+    machine = SVC().fit(rng.normal(size=(400, 2)), np.arange(400) % 200)
+    # One by one they take 25 s.
+    assert time.process_time() - begin < 8.0
+    assert machine.solution_.converged
+    assert machine.solution_.gap <= 1e-3 * machine.solution_.objective
