@@ -26,7 +26,6 @@ NOT_FINITE = "array must not contain infs or NaNs"
 # Fitted attributes that predictions are made of, whatever the estimator.
 COEFFICIENTS = (
     "coef_",
-    "covariance_",
     "dual_coef_",
     "heights_",
     "intercept_",

@@ -111,7 +111,7 @@ def test_fingerprints_tell_values_apart() -> None:
 def test_a_directory_that_cannot_be_read(tmp_path: Path) -> None:
     passes = Passes(as_source(X), n_jobs=1, directory=tmp_path)
     (tmp_path / "pass-00000.npz").mkdir()
-    with pytest.raises(CheckpointError, match=r"pass-00000\.npz could not be read"):
+    with pytest.raises(CheckpointError, match=r"pass-00000\.npz is not a file"):
         passes("sum", total, None, 1.0)
 
 

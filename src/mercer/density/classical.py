@@ -312,6 +312,8 @@ class GaussianDensity(Distribution):
         self.mean_ = w @ X
         gaps = X - self.mean_
         self.covariance_ = gaps.T @ (w[:, None] * gaps)
+        if not np.all(np.isfinite(self.covariance_)):
+            raise FloatingPointError("the covariance of X is not finite")
         return self
 
     @property
