@@ -1,6 +1,7 @@
 """``max_time`` is a limit by the clock for a whole fit, however many problems it solves."""
 
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ ROWS = {
     "SupportVectorTube": 20_000,
     "VectorSVR": 400,
 }
-LIMIT = 0.3
+LIMIT = 0.15
 # What is left to do at the limit: a last working set, the certificate, and the machine itself.
 SLACK = 0.25 * LIMIT + 1.5
 
@@ -42,12 +43,16 @@ SLACK = 0.25 * LIMIT + 1.5
 def test_a_fit_ends_soon_after_its_limit(name):
     machine = MACHINES[name](max_time=LIMIT)
     X, y = good(name, seed=1, n=ROWS[name])
-    begin = time.process_time()
-    with pytest.warns(ConvergenceWarning):
+    begin, used = time.perf_counter(), time.process_time()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         fit(machine, X, y)
-    used = time.process_time() - begin
-    assert machine.solution_.status is Status.MAX_TIME
+    taken, used = time.perf_counter() - begin, time.process_time() - used
     assert used < LIMIT + SLACK
+    # On a fast machine a fit may be over before its limit; one that is not says so.
+    in_time = machine.solution_.converged and taken <= LIMIT + SLACK
+    assert in_time or machine.solution_.status is Status.MAX_TIME
+    assert in_time or any(issubclass(w.category, ConvergenceWarning) for w in told)
 
 
 @pytest.mark.filterwarnings("ignore::mercer.solvers.ConvergenceWarning")
