@@ -51,7 +51,7 @@ STRAIGHT = 1e-3
 
 # Steps after which a search ends whose gap has not fallen by half meanwhile, nor its objective by
 # this part: what is left of either is rounding, of weights or features of very different sizes.
-STILL, FALL = 50, 1e-2
+STILL, FALL = 200, 1e-2
 
 # Gap relative to the objective that a start on some of the rows is to have, and most of its steps.
 BEGIN, FIRST = 1e-2, 30
