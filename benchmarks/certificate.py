@@ -128,10 +128,12 @@ def judged(number: int) -> dict[str, Any]:
 
 
 def cost(problem: Problem) -> dict[str, Any]:
-    """Fit a problem of the exact benchmark twice, and say what the certificate took."""
+    """Fit a problem of the exact benchmark, again if that is quick, and say what was certified."""
     sample = problem.sample()
     best: dict[str, Any] = {}
-    for _ in range(2):
+    for _ in range(3):
+        if best and best["fit"] > 2.0:
+            break
         machine = getattr(mercer, problem.machine)(**problem.parameters())
         begin, cpu = time.perf_counter(), time.process_time()
         machine.fit(sample.X, *(() if problem.machine == "OneClassSVM" else (sample.y,)))

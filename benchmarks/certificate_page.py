@@ -36,8 +36,8 @@ well, and one that says nothing. Hence the product in float64.
 COST = """
 ## Its share of a fit
 
-The problems of {{doc}}`benchmark`, each fitted twice, the faster one shown, in
-seconds of processor time.
+The problems of {{doc}}`benchmark`, in seconds of processor time; of fits below two
+seconds the fastest of three is shown.
 
 | problem | rows | support vectors | fit, s | certificate, % | gap / objective |
 | --- | ---: | ---: | ---: | ---: | ---: |
