@@ -31,7 +31,8 @@ more than the rounding of float64 sums. **{false} of {count:,} are false.**
 
 Ratios of gaps are the median, the largest and the median. The last column is what the gap would be
 if the float32 sums were kept and the proved bound on their error were added instead: a bound as
-well, and one that says nothing. Hence the product in float64.
+well, twice the gap where C is small and a thousand times it where C is large. Hence the product in
+float64. (Huber's loss is smooth, and Newton's method is in float64 all along.)
 """
 COST = """
 ## Its share of a fit
@@ -62,7 +63,7 @@ def publish(kept: dict[str, Any]) -> None:
             for r in rows
         ]
         total, false = (sum(r[key] for r in rows) for key in ("fits", "false"))
-        text += FITS.format(count=total, false=false or "none", rows="\n".join(lines))
+        text += FITS.format(count=total, false=false or "None", rows="\n".join(lines))
     if kept.get("cost"):
         lines = [
             f"| {r['name']} | {r['n']:,} | {r['support']:,} | {r['fit']:.2f} | "
