@@ -386,8 +386,12 @@ def refill(cluster: Any) -> None:
 
 
 def _until(root: Future, done: SimpleQueue[Future], look: Callable[[], None]) -> Iterator[Future]:
-    """Yield futures as they are done, up to the last one; look around once a second."""
+    """Yield futures as they are done, up to the last one; look at the start and once a second.
+
+    A pass of less than a second looks too: many short passes would go on with half their workers.
+    """
     while True:
+        look()
         try:
             future = done.get(timeout=1.0)
         except Empty:
@@ -397,7 +401,6 @@ def _until(root: Future, done: SimpleQueue[Future], look: Callable[[], None]) ->
             yield future
             if future is root:
                 return
-        look()
 
 
 def _tree(graph: dict[Any, Any], keys: list[Any], name: str) -> Any:
