@@ -60,8 +60,8 @@ sphinx_gallery_conf = {
 # The rooms of the library in the order a reader meets them, from the surface down.
 ROOMS = (
     "estimators",
-    "unsupervised",
     "linear",
+    "fusion",
     "selection",
     "compression",
     "smoothing",
@@ -75,13 +75,10 @@ ROOMS = (
     "problems",
     "solvers",
     "programs",
-    "capacity",
     "series",
     "inspect",
     "density",
     "plotting",
-    "datasets",
-    "io",
     "distributed",
 )
 

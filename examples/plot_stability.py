@@ -2,7 +2,7 @@ r"""
 How stable should a machine be?
 ===============================
 
-:class:`~mercer.selection.StableLSSVR` has no C. It fits the residuals of samples left out under a
+:class:`~mercer.fusion.StableLSSVR` has no C. It fits the residuals of samples left out under a
 bound on how much leaving a sample out may change its residual,
 
 .. math:: \min_f \sum_k (e_k^v)^2 \quad\text{subject to}\quad |e_k - e_k^v| \le \alpha_S .
@@ -14,9 +14,10 @@ the expense of those that are not. Between both the curve has a corner.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from mercer.fusion import StableLSSVR
 from mercer.kernels import Gaussian
 from mercer.plotting import LCurveDisplay, StabilityDisplay
-from mercer.selection import StableLSSVR, l_curve
+from mercer.selection import l_curve
 
 # sphinx_gallery_start_ignore
 plt.rcParams.update(

@@ -12,8 +12,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import SVC
+from mercer.fusion import fuse_svm
 from mercer.kernels import Gaussian
-from mercer.selection import fuse_svm, svm_path
+from mercer.selection import svm_path
 
 # sphinx_gallery_start_ignore
 plt.rcParams.update(

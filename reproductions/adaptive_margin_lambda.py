@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 
 from mercer import AdaptiveMarginSVC, LeaveOneOutSVC
-from mercer.estimators.base import EarlyStop
 from mercer.kernels import Gaussian
+from mercer.machines.base import EarlyStop
 from reproductions.outcome import Claim, Result, at_least, at_most, near, recorded
 from reproductions.tables import bunch
 

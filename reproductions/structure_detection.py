@@ -3,9 +3,9 @@
 import numpy as np
 
 from mercer import AdditiveRegressor, VariationRegressor
-from mercer.estimators._components import functions_of, named_kernel, read_components
 from mercer.kernels import Gaussian
 from mercer.losses import Squared
+from mercer.machines.components import functions_of, named_kernel, read_components
 from mercer.programs import VariationProblem
 from reproductions.outcome import Claim, Result, at_least, at_most, near, recorded_if_wide
 

@@ -117,6 +117,7 @@ _ROOMS = [
     "data",
     "density",
     "estimators",
+    "fusion",
     "gram",
     "inspect",
     "kernels",

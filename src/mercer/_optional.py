@@ -21,6 +21,7 @@ PLUGINS = {
     "hdf5": ("mercer.data.hdf5", "h5py", "data"),
     "zarr": ("mercer.data.zarr", "zarr", "data"),
     "dask": ("mercer.distributed", "dask", "cluster"),
+    "fusion": ("mercer.fusion", "scikit-learn", "dev"),
     "torch": ("mercer.reduced.tensors", "torch", "torch"),
 }
 """The module, the package it needs, and the extra of this library that brings the package."""

@@ -22,8 +22,8 @@ from mercer import (
     QuantileSVR,
     RobustLSSVR,
 )
-from mercer.estimators._auto import choose_nu
 from mercer.kernels import Gaussian, Linear, Polynomial, Stretched
+from mercer.machines.automatic import choose_nu
 from mercer.regularizers import AutoRegressive
 from mercer.smoothing import guess_C, optimal_epsilon, optimal_nu
 

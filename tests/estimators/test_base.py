@@ -23,10 +23,10 @@ from mercer import (
     QuantileSVR,
     solvers,
 )
-from mercer.estimators import base
 from mercer.gram import Dense, Tiled
 from mercer.kernels import Gaussian
 from mercer.losses import Huber
+from mercer.machines import base
 from mercer.solvers import SMO, InteriorPoint, Newton, Status, minimize
 
 X, Y, Z, T = sample()

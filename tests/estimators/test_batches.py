@@ -13,9 +13,9 @@ from scipy import sparse
 
 import mercer
 from mercer import density, linear, preprocessing, selection, series
-from mercer.estimators import _expansion
-from mercer.estimators._ls_report import UnavailableError
 from mercer.kernels import BSpline, Gaussian, Matern, Wendland, _products
+from mercer.machines import expansion
+from mercer.machines.ls_report import UnavailableError
 from mercer.regularizers import Bounded, Increasing
 
 RELATIVE = 1e-12
@@ -137,7 +137,7 @@ def small_limits(monkeypatch):
     """Let batches count as large at 2,000 rows: those who differ then must not be seen to."""
     monkeypatch.setattr(_products, "WORTH", 2**15)
     monkeypatch.setattr(_products, "BLOCK_BYTES", 2**18)
-    monkeypatch.setattr(_expansion, "BLOCK", 700)
+    monkeypatch.setattr(expansion, "BLOCK", 700)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -5,8 +5,8 @@ import pytest
 from scipy.signal import lfilter
 
 from mercer import GeneralizedLeastSquares, KernelRegressor, SmoothingSpline, estimate_errors
-from mercer.estimators._best_linear import BestLinear
 from mercer.kernels import Gaussian
+from mercer.machines.best_linear import BestLinear
 from mercer.regularizers import ARMA, AutoRegressive, Covariance, Independent, MovingAverage
 
 T = np.arange(500.0)[:, None]

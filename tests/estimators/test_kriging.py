@@ -12,8 +12,8 @@ from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelRegressor, UniversalKriging
-from mercer.estimators._best_linear import BestLinear
 from mercer.kernels import Gaussian, Matern, Polyharmonic, ThinPlate
+from mercer.machines.best_linear import BestLinear
 from mercer.regularizers import Columns, Constant, Empty, Functions, Polynomial
 
 RNG = np.random.default_rng(4)

@@ -13,9 +13,9 @@ from mercer import (
     SparseClassifier,
     SparseRegressor,
 )
-from mercer.estimators.base import EarlyStop
 from mercer.kernels import BSpline, Gaussian, Sigmoid
 from mercer.losses import EpsilonInsensitive, Pinball
+from mercer.machines.base import EarlyStop
 from mercer.regularizers import Empty, Polynomial
 
 TOL = 1e-7

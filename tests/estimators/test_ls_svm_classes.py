@@ -14,8 +14,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 from mercer import LSSVC, LSSVR, KernelClassifier
-from mercer.estimators._calibration import agreeing, coupled, sigmoid
-from mercer.estimators._codes import (
+from mercer.kernels import Gaussian, Linear
+from mercer.machines.calibration import agreeing, coupled, sigmoid
+from mercer.machines.codes import (
     CODES,
     DECODINGS,
     code_book,
@@ -23,7 +24,6 @@ from mercer.estimators._codes import (
     decode,
     row_separation,
 )
-from mercer.kernels import Gaussian, Linear
 from mercer.regularizers import Empty, Polynomial
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}

@@ -12,9 +12,9 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mercer import LSSVR, UniversalKriging
-from mercer.estimators import _ls_report
 from mercer.gram import LowRank
 from mercer.kernels import Gaussian, ThinPlate
+from mercer.machines import ls_report
 from mercer.regularizers import AutoRegressive, Empty, Polynomial
 from mercer.smoothing import Ivanov, Morozov
 
@@ -400,7 +400,7 @@ def test_a_listing_of_attributes_costs_no_factorization(monkeypatch):
     X, y = sample()
     machine = LSSVR().fit(X, y)
     assert "loo_residuals_" in dict(inspect.getmembers(machine))
-    monkeypatch.setattr(_ls_report, "LISTED", 10)
+    monkeypatch.setattr(ls_report, "LISTED", 10)
     machine.fit(X, y)
     assert "loo_residuals_" not in dict(inspect.getmembers(machine))
     _ = machine.leverages_
@@ -410,7 +410,7 @@ def test_a_listing_of_attributes_costs_no_factorization(monkeypatch):
 def test_samples_too_many_are_refused_in_words(monkeypatch):
     X, y = sample()
     machine = LSSVR().fit(X, y)
-    monkeypatch.setattr(_ls_report, "MAX_BYTES", 1e3)
+    monkeypatch.setattr(ls_report, "MAX_BYTES", 1e3)
     assert not hasattr(machine, "leverages_")
     with pytest.raises(ValueError, match="diagnostics of 25 samples take"):
         machine.path([1.0])

@@ -10,9 +10,9 @@ from sklearn.base import clone
 
 from mercer import KernelClassifier, KernelRegressor, MissingInputClassifier, MissingInputRegressor
 from mercer.estimators import BreakdownWarning, ExpectedRisk, MeanEmbedding, WorstCase
-from mercer.estimators._completion import LAWS, Marginals, Normal
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import Huber, LogCosh, Pinball
+from mercer.machines.completion import LAWS, Marginals, Normal
 
 K = Gaussian(0.8)
 TWO = K.on([0]) + K.on([1])

@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import make_classification
 
 from mercer import SVC
-from mercer.estimators import _pairwise
 from mercer.kernels import Gaussian, _products
+from mercer.machines import one_vs_one
 
 X, Y = make_classification(
     1500, 6, n_informative=5, n_redundant=0, n_classes=3, flip_y=0.2, random_state=0
@@ -63,5 +63,5 @@ def test_labels_from_float32_are_those_of_float64(classes, monkeypatch):
     found = machine.predict(points)
     assert len(asked) == 1
     assert 100 < asked[0] < len(points) / 2
-    monkeypatch.setattr(_pairwise, "bounded_products", lambda *args: None)
+    monkeypatch.setattr(one_vs_one, "bounded_products", lambda *args: None)
     np.testing.assert_array_equal(found, machine.predict(points))

@@ -21,7 +21,7 @@ from mercer import (
     NuSVR,
     OneClassSVM,
 )
-from mercer.estimators._progress import Line
+from mercer.machines.callbacks import Line
 from mercer.solvers import Progress, Status
 
 X, Y, Z, T = sample()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mercer import LSSVR, HuberSVR, KernelRegressor, RobustLSSVR
-from mercer.estimators.base import EarlyStop
 from mercer.kernels import Gaussian
 from mercer.losses import LogCosh
+from mercer.machines.base import EarlyStop
 from mercer.regularizers import Empty, Polynomial
 from mercer.smoothing import BisquareWeights, HuberWeights, robust_scale
 from mercer.smoothing.weights import WEIGHTS, WeightFunction

@@ -7,11 +7,11 @@ import pytest
 import scipy.sparse as sp
 
 from mercer import SVC
-from mercer.estimators import _pairwise
 from mercer.gram import Dense, Tiled
 from mercer.gram.class_blocks import ClassBlocks
 from mercer.gram.held import Held
 from mercer.kernels import Gaussian, Kernel, Linear
+from mercer.machines import one_vs_one
 
 SIZES = [3, 70, 1, 130]
 ENDS = np.cumsum(SIZES)
@@ -83,7 +83,7 @@ def test_machines_do_not_depend_on_sharing(monkeypatch, n):
     X, y = rng.normal(size=(n, P)), rng.integers(0, 3, n)
     X[:, 0] += y
     shared = SVC(C=2.0, gamma=0.3, tol=1e-6).fit(X, y).solution_
-    monkeypatch.setattr(_pairwise, "SHARED", 0.0)
+    monkeypatch.setattr(one_vs_one, "SHARED", 0.0)
     alone = SVC(C=2.0, gamma=0.3, tol=1e-6).fit(X, y).solution_
     # Each is above the minimum by at most its gap, which the other shows too.
     assert shared.converged
@@ -103,10 +103,10 @@ def test_large_classes_and_little_memory_share_nothing(monkeypatch):
     machine._pair_matrices(K, y)(0, 1, rows)
     assert asked == [(0, 1)]
     machine._pair_matrices(K, y[::-1].copy())(0, 1, rows)
-    monkeypatch.setattr(_pairwise, "WHOLE", 79)
+    monkeypatch.setattr(one_vs_one, "WHOLE", 79)
     machine._pair_matrices(K, y)(0, 1, rows)
-    monkeypatch.setattr(_pairwise, "WHOLE", 80)
-    machine.cache_size = 8 * 3 * 40**2 / 2**20 / _pairwise.SHARED * 0.99
+    monkeypatch.setattr(one_vs_one, "WHOLE", 80)
+    machine.cache_size = 8 * 3 * 40**2 / 2**20 / one_vs_one.SHARED * 0.99
     machine._pair_matrices(K, y)(0, 1, rows)
     assert asked == [(0, 1)]
 

@@ -30,7 +30,7 @@ import mercer
 from hostile.certificate import recompute
 from hostile.generator import Case, good
 from hostile.machines import kind, make
-from mercer.estimators._ls_report import UnavailableError
+from mercer.machines.ls_report import UnavailableError
 
 LIMIT = 5.0
 """Seconds of processor time that a fit and its predictions may take."""

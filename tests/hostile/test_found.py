@@ -39,7 +39,7 @@ def with_an_outlier(value):
     return hostile
 
 
-@pytest.mark.filterwarnings("ignore::mercer.estimators._expansion.IndefiniteKernel")
+@pytest.mark.filterwarnings("ignore::mercer.machines.expansion.IndefiniteKernel")
 def test_an_indefinite_kernel_is_examined_at_the_distinct_rows():
     binary = (X > 0).astype(float)
     machine = LSSVR(kernel="sigmoid", approximation=Nystrom(50))

@@ -27,9 +27,10 @@ from mercer.kernels import (
     Scaled,
     Sigmoid,
     Sum,
-    _pairwise,
+    distances,
 )
 from mercer.kernels.base import Support, put
+from mercer.kernels.points import BLOCK_BYTES
 
 EPS = np.finfo(np.float64).eps
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -67,8 +68,9 @@ def test_the_matrix_of_one_set_in_several_pieces(kernel, monkeypatch):
     X = points(40, duplicates=5)
     K = kernel(X)
     monkeypatch.setattr("mercer.kernels.base.BLOCK_BYTES", 4000)
-    monkeypatch.setattr(_pairwise, "BLOCK_BYTES", 4000)
-    monkeypatch.setattr(_pairwise, "CHUNK_BYTES", 1000)
+    for module in ("points", "distances"):
+        monkeypatch.setattr(f"mercer.kernels.{module}.BLOCK_BYTES", 4000)
+        monkeypatch.setattr(f"mercer.kernels.{module}.CHUNK_BYTES", 1000)
     pieces = kernel(X)
     np.testing.assert_array_equal(pieces, pieces.T)
     np.testing.assert_array_equal(pieces.diagonal(), kernel.diag(X))
@@ -131,7 +133,7 @@ def test_float32_points_give_float32_values(kernel):
     exact = kernel(X.astype(np.float64), Z.astype(np.float64))
     # The promised error of a squared distance, and the roundings as in float64.
     single = np.finfo(np.float32).eps / EPS * rounding(kernel, X, Z)
-    np.testing.assert_allclose(K, exact, rtol=0, atol=single + _pairwise.FLOAT32_ERROR)
+    np.testing.assert_allclose(K, exact, rtol=0, atol=single + distances.FLOAT32_ERROR)
     mixed = kernel(X, Z.astype(np.float64))
     assert mixed.dtype == kernel(X.astype(np.float64), Z).dtype == np.float64
     np.testing.assert_allclose(mixed, exact, rtol=0, atol=rounding(kernel, X, Z))
@@ -469,7 +471,7 @@ def test_temporaries_do_not_grow_with_the_matrix():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     # Per block of rows: the values, those of the next factor and their copies inside profiles.
-    assert peak <= K.nbytes + 3 * _pairwise.BLOCK_BYTES
+    assert peak <= K.nbytes + 3 * BLOCK_BYTES
 
 
 # Names of features -------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from scipy import integrate, sparse, special
 from scipy.interpolate import BSpline as Spline
 from scipy.spatial.distance import cdist
 
-from mercer.kernels import BSpline, RadialBSpline, Wendland, _pairwise
+from mercer.kernels import BSpline, RadialBSpline, Wendland, points
 
 EPS = np.finfo(np.float64).eps
 rng = np.random.default_rng(0)
@@ -98,7 +98,7 @@ def test_memory_is_the_result_and_a_few_columns():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     # The points by feature, and a dozen pieces of the size of a cache.
-    assert peak <= K.nbytes + 2 * P.nbytes + 12 * _pairwise.CHUNK_BYTES
+    assert peak <= K.nbytes + 2 * P.nbytes + 12 * points.CHUNK_BYTES
 
 
 @pytest.mark.parametrize("degree", [-1, 10, 2.5, True])

@@ -12,7 +12,7 @@ from mercer.kernels import (
     _single,
     _single_numba,
 )
-from mercer.kernels._pairwise import as_single
+from mercer.kernels.points import as_single
 
 F = np.float32
 U = _single.UNIT_ROUNDOFF

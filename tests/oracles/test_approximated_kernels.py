@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from mercer import LSSVR, SVC, Nystrom, RandomFeatures
-from mercer.estimators._expansion import IndefiniteKernel
 from mercer.kernels.named import FREE, NAMES
+from mercer.machines.expansion import IndefiniteKernel
 
 KERNELS = sorted({*FREE, *NAMES} - {"precomputed"})
 DEFINITE = [

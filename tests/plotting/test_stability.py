@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from mercer import LSSVR
+from mercer.fusion import StableLSSVR, stability_curve
 from mercer.kernels import Gaussian
 from mercer.plotting import LCurveDisplay, StabilityDisplay, StabilityProfileDisplay
-from mercer.selection import Stability, StableLSSVR, l_curve, stability, stability_curve
+from mercer.selection import Stability, l_curve, stability
 
 
 @pytest.fixture(autouse=True)

@@ -40,7 +40,7 @@ from mercer.kernels import (
     ThinPlate,
     Wendland,
 )
-from mercer.kernels._pairwise import DIGITS
+from mercer.kernels.distances import DIGITS
 from mercer.losses import Squared
 from mercer.reduced import Newton, NystromMap, Oracle, Passes, Problem, Values
 from mercer.reduced.device_kernels import known

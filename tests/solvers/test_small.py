@@ -8,7 +8,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-import mercer.estimators.base as machines
+import mercer.machines.base as machines
 from mercer._patience import deadline
 from mercer.estimators import SVC
 from mercer.gram import Dense

@@ -10,9 +10,15 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from mercer.kernels._pairwise import Array, Data, as_points, count, take
 from mercer.kernels._products import products
 from mercer.kernels.base import Evaluator, Kernel, put
+from mercer.kernels.points import (
+    Array,
+    Data,
+    as_points,
+    count,
+    take,
+)
 from mercer.regularizers.null_space import Monomials
 
 __all__ = ["Functions", "Table", "Tamed", "Terms", "as_functions", "stack", "tame"]

@@ -22,14 +22,14 @@ from mercer.compression._functions import (
     stack,
     tame,
 )
-from mercer.estimators._code_report import CodeReport
-from mercer.estimators._expansion import dense
-from mercer.estimators._ls_diagnostics import Diagnostics
-from mercer.estimators._ls_report import UnavailableError
-from mercer.estimators._pairwise import PairwiseClassifier
-from mercer.estimators.base import KernelMachine
 from mercer.estimators.ls_svc import LSSVC
-from mercer.kernels._pairwise import Array, take
+from mercer.kernels.points import Array, take
+from mercer.machines.base import KernelMachine
+from mercer.machines.code_report import CodeReport
+from mercer.machines.expansion import dense
+from mercer.machines.ls_diagnostics import Diagnostics
+from mercer.machines.ls_report import UnavailableError
+from mercer.machines.one_vs_one import PairwiseClassifier
 
 __all__ = ["View", "rebuilt", "view"]
 

@@ -29,8 +29,8 @@ from mercer.compression.supremum import (
 from mercer.data.base import Source
 from mercer.data.opening import as_source
 from mercer.data.sampling import draw
-from mercer.estimators._classes import Classifier
-from mercer.kernels._pairwise import Array, count, take
+from mercer.kernels.points import Array, count, take
+from mercer.machines.classifier import Classifier
 
 __all__ = ["compress"]
 

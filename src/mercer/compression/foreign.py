@@ -9,8 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.kernels._pairwise import Array, Data, as_points, count, row_slices, take
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import (
+    Array,
+    Data,
+    as_points,
+    count,
+    row_slices,
+    take,
+)
 from mercer.kernels.spectral import FromSpectrum
 from mercer.kernels.stationary import Gaussian
 from mercer.regularizers.basis import BasisNotInRKHS, penalized

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators._expansion import Expansion
+from mercer.machines.expansion import Expansion
 
 __all__ = ["with_precision"]
 

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack, solve_triangular
 
 from mercer.compression._functions import Columns, Functions, Terms, as_functions
-from mercer.kernels._pairwise import Array, Data, count, take
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array, Data, count, take
 
 __all__ = ["Pursuit", "matching_pursuit", "nearest", "project", "projected"]
 

@@ -11,8 +11,8 @@ from sklearn.cluster import KMeans
 
 from mercer.compression._functions import Columns, Functions, Terms, as_functions
 from mercer.compression.pursuit import nearest
-from mercer.kernels._pairwise import Array, Data, take
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array, Data, take
 
 __all__ = ["Makovoz", "Strata", "Stratified", "makovoz", "stratified_terms"]
 

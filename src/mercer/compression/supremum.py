@@ -18,8 +18,14 @@ from mercer.compression._functions import (
     stack,
 )
 from mercer.data.base import Block, Source
-from mercer.kernels._pairwise import Array, Data, as_points, count, take
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import (
+    Array,
+    Data,
+    as_points,
+    count,
+    take,
+)
 
 __all__ = ["Covered", "Worst", "cover", "sup_terms", "worst_points"]
 

@@ -12,12 +12,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators._expansion import Array
-from mercer.estimators._shaping import ShapedMachine
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import NAMES
 from mercer.kernels.stationary import Gaussian
 from mercer.losses.regression import EpsilonInsensitive, Squared
+from mercer.machines.expansion import Array
+from mercer.machines.shaping import ShapedMachine
 from mercer.problems.proof import Curve
 from mercer.problems.shaped import Said, chebychev
 from mercer.regularizers.knowledge import At, AtLeast, AtMost, Order, coordinate_order

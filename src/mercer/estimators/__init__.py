@@ -1,7 +1,5 @@
 """The scikit-learn face: machines as declarations of loss, kernel, null space and solver."""
 
-from mercer.estimators._expansion import CollinearColumns, IndefiniteKernel
-from mercer.estimators._shaping import Knowledge, ShapeCertificate
 from mercer.estimators.adaptive_margin import (
     AdaptiveMarginPath,
     AdaptiveMargins,
@@ -54,6 +52,8 @@ from mercer.estimators.terms import TermSelector
 from mercer.estimators.tube import SupportVectorTube
 from mercer.estimators.tubes import LocalTubeSVR, NuTubeSVR
 from mercer.estimators.vector import VectorSVR
+from mercer.machines.expansion import CollinearColumns, IndefiniteKernel
+from mercer.machines.shaping import Knowledge, ShapeCertificate
 
 __all__ = [
     "LSSVC",

@@ -15,13 +15,13 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from mercer.estimators._expansion import Array, Function
-from mercer.estimators._margin_program import MarginAnswer, MarginProgram
-from mercer.estimators._pairwise import PairwiseClassifier
-from mercer.estimators.base import EarlyStop
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.classification import Hinge
+from mercer.machines.base import EarlyStop
+from mercer.machines.expansion import Array, Function
+from mercer.machines.margin_program import MarginAnswer, MarginProgram
+from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.null_space import Empty, NullSpace
 from mercer.solvers import Solution, Status

@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer import gram as grams
 from mercer.data.base import Block
-from mercer.estimators._expansion import Array, Function
-from mercer.estimators._reduced import by_blocks
-from mercer.estimators.base import EarlyStop, KernelMachine
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Expectile, Pinball
+from mercer.machines.approximated import by_blocks
+from mercer.machines.base import EarlyStop, KernelMachine
+from mercer.machines.expansion import Array, Function
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census

@@ -18,11 +18,6 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer.data.base import Source
-from mercer.estimators._expansion import Array, Function
-from mercer.estimators._reduced import by_blocks
-from mercer.estimators._single import Regression
-from mercer.estimators._survival_targets import Intervals, as_intervals, is_plain
-from mercer.estimators.base import KernelMachine
 from mercer.gram.base import Gram
 from mercer.gram.combined import extend
 from mercer.kernels.base import Kernel
@@ -30,6 +25,11 @@ from mercer.losses.base import Loss
 from mercer.losses.interval import Interval, within
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.stacked import stack
+from mercer.machines.approximated import by_blocks
+from mercer.machines.base import KernelMachine
+from mercer.machines.expansion import Array, Function
+from mercer.machines.single_problem import Regression
+from mercer.machines.survival_targets import Intervals, as_intervals, is_plain
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
 from mercer.regularizers.null_space import NullSpace

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from mercer.estimators._expansion import Array
 from mercer.estimators.ls_svm import LSSVR
+from mercer.machines.expansion import Array
 
 __all__ = ["Aside", "LeftOut", "Refitted", "bases", "conformal_ends", "has_left_out", "refit"]
 

@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
-from mercer.estimators._expansion import Function
-from mercer.estimators._one_vs_rest import OneVsRest
-from mercer.estimators._outputs import Outputs
-from mercer.estimators.base import KernelMachine
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Logistic
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
+from mercer.machines.base import KernelMachine
+from mercer.machines.expansion import Function
+from mercer.machines.one_vs_rest import OneVsRest
+from mercer.machines.outputs import Outputs
 from mercer.reduced.base import Approximation
 from mercer.regularizers.errors import ErrorModel
 from mercer.regularizers.null_space import NullSpace

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.estimators._expansion import Array, Function
-from mercer.estimators._pairwise import PairwiseClassifier
-from mercer.estimators.base import EarlyStop
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
+from mercer.machines.base import EarlyStop
+from mercer.machines.expansion import Array, Function
+from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.problems.nu import nu_classification
 from mercer.problems.risk import RegularizedRisk

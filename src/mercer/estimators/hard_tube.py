@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from mercer.estimators._expansion import Array, Function
-from mercer.estimators._single import Regression
-from mercer.estimators.base import KernelMachine
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive
+from mercer.machines.base import KernelMachine
+from mercer.machines.expansion import Array, Function
+from mercer.machines.single_problem import Regression
 from mercer.problems.risk import RegularizedRisk
 from mercer.programs.chebyshev import smallest_tube
 from mercer.regularizers.null_space import NullSpace

@@ -21,7 +21,6 @@ from sklearn.utils.validation import (
 )
 
 from mercer._fitting import AllOrNothing
-from mercer.estimators._expansion import Array
 from mercer.estimators.band import QuantileBand
 from mercer.estimators.conformal import (
     Aside,
@@ -34,6 +33,7 @@ from mercer.estimators.conformal import (
 )
 from mercer.estimators.ls_svm import LSSVR
 from mercer.estimators.tube import SupportVectorTube
+from mercer.machines.expansion import Array
 from mercer.smoothing.coverage import CoverageReport, coverage_of
 
 __all__ = ["IntervalRegressor"]

@@ -10,11 +10,11 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators._at_once import refuse_blocks
-from mercer.estimators._best_linear import BestLinear, most_likely
-from mercer.estimators._expansion import Array, Expansion, Function
 from mercer.kernels.base import Kernel, Scaled
 from mercer.kernels.named import FREE, NAMES
+from mercer.machines.best_linear import BestLinear, most_likely
+from mercer.machines.blocks import refuse_blocks
+from mercer.machines.expansion import Array, Expansion, Function
 from mercer.regularizers.null_space import NullSpace, Polynomial
 
 __all__ = ["UniversalKriging"]

@@ -14,8 +14,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
-from mercer.estimators._at_once import refuse_blocks
-from mercer.estimators._expansion import Array
+from mercer.machines.blocks import refuse_blocks
+from mercer.machines.expansion import Array
 from mercer.regularizers.errors import ErrorModel, Independent
 from mercer.regularizers.null_space import NullSpace, Polynomial
 

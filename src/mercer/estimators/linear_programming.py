@@ -10,10 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mercer.estimators._expansion import Array, Function
-from mercer.estimators._one_vs_rest import OneVsRest
-from mercer.estimators._single import Regression
-from mercer.estimators._sparse_machine import COMMON, WEIGHED, SparseMachine
 from mercer.gram.dictionary import Arranged, Dictionary
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -21,6 +17,10 @@ from mercer.losses.classification import Hinge
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.losses.regression import Pinball, Squared
 from mercer.losses.stacked import stack
+from mercer.machines.expansion import Array, Function
+from mercer.machines.one_vs_rest import OneVsRest
+from mercer.machines.single_problem import Regression
+from mercer.machines.sparse_machine import COMMON, WEIGHED, SparseMachine
 from mercer.problems.sparse import SparseRisk
 from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Solution

@@ -11,19 +11,25 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators._calibration import agreeing, coupled
-from mercer.estimators._classes import Classifier
-from mercer.estimators._code_report import CodeReport
-from mercer.estimators._codes import CODES, DECODINGS, check_decoding, code_book, decode
-from mercer.estimators._expansion import Array, Function
-from mercer.estimators._ls_report import Discreet, kept
-from mercer.estimators._reduced import by_blocks
 from mercer.gram.base import Gram
 from mercer.gram.indexed import Indexed
 from mercer.gram.remembered import Remembered
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
+from mercer.machines.approximated import by_blocks
+from mercer.machines.calibration import agreeing, coupled
+from mercer.machines.classifier import Classifier
+from mercer.machines.code_report import CodeReport
+from mercer.machines.codes import (
+    CODES,
+    DECODINGS,
+    check_decoding,
+    code_book,
+    decode,
+)
+from mercer.machines.expansion import Array, Function
+from mercer.machines.ls_report import Discreet, kept
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
 from mercer.reduced.solve import Reduced

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.estimators._expansion import Array, Function
-from mercer.estimators._intervals import Intervals
-from mercer.estimators._ls_report import Report, kept
-from mercer.estimators.base import HARD, KernelMachine
 from mercer.gram.base import Gram
 from mercer.gram.factor import MAX_BYTES
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
+from mercer.machines.base import HARD, KernelMachine
+from mercer.machines.expansion import Array, Function
+from mercer.machines.ls_report import Report, kept
+from mercer.machines.prediction_intervals import Intervals
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
 from mercer.reduced.solve import Reduced

@@ -20,15 +20,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
-from mercer.estimators._at_once import refuse_blocks
-from mercer.estimators._expansion import Array
-from mercer.estimators._gaps import WHOLE, Components, groups
-from mercer.estimators.base import HARD, EarlyStop
 from mercer.estimators.missing_risks import STRATEGIES, GapStrategy, Reading, named
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
+from mercer.machines.base import HARD, EarlyStop
+from mercer.machines.blocks import refuse_blocks
+from mercer.machines.expansion import Array
+from mercer.machines.missing_cells import WHOLE, Components, groups
 from mercer.solvers import Solution, join
 
 __all__ = ["BreakdownWarning", "MissingInputClassifier", "MissingInputRegressor"]

@@ -13,12 +13,12 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from mercer._params import Params
-from mercer.estimators._completion import LAWS, Copies, Law
-from mercer.estimators._expansion import Array
-from mercer.estimators._gaps import Components
-from mercer.estimators.base import EarlyStop
 from mercer.gram.low_rank import LowRank
 from mercer.losses.base import Loss, QuadraticDualLoss
+from mercer.machines.base import EarlyStop
+from mercer.machines.completion import LAWS, Copies, Law
+from mercer.machines.expansion import Array
+from mercer.machines.missing_cells import Components
 from mercer.problems.risk import RegularizedRisk
 from mercer.programs.variation import Part, Variation, VariationProblem
 from mercer.programs.worst import worst_case

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mercer.estimators._expansion import Array, Function
-from mercer.estimators._single import Regression
-from mercer.estimators.base import KernelMachine
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
+from mercer.machines.base import KernelMachine
+from mercer.machines.expansion import Array, Function
+from mercer.machines.single_problem import Regression
 from mercer.problems.mixed import mixed, mixed_back
 from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.null_space import Constant, NullSpace, Polynomial

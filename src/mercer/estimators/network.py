@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._patience import eigh
-from mercer.estimators._expansion import Array
-from mercer.estimators._outputs import Outputs
 from mercer.gram.base import Gram
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
+from mercer.machines.expansion import Array
+from mercer.machines.outputs import Outputs
 from mercer.reduced.nystrom import Nystrom
 from mercer.reduced.penalized import PenalizedBasis
 from mercer.reduced.solve import Reduced

@@ -11,14 +11,14 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples
 
 from mercer.data.opening import is_source
-from mercer.estimators._expansion import Array, Function
-from mercer.estimators._reduced import by_blocks
-from mercer.estimators._single import SingleProblem
-from mercer.estimators.base import KernelMachine
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
+from mercer.machines.approximated import by_blocks
+from mercer.machines.base import KernelMachine
+from mercer.machines.expansion import Array, Function
+from mercer.machines.single_problem import SingleProblem
 from mercer.problems.nu import one_class
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation

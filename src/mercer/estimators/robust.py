@@ -12,13 +12,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Source
-from mercer.estimators._expansion import BLOCK, Array, Function
-from mercer.estimators._outputs import Outputs
-from mercer.estimators.base import EarlyStop, KernelMachine
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
+from mercer.machines.base import EarlyStop, KernelMachine
+from mercer.machines.expansion import BLOCK, Array, Function
+from mercer.machines.outputs import Outputs
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
-from mercer.estimators._expansion import Array
-from mercer.estimators._one_vs_rest import OneVsRest
-from mercer.estimators._shaping import ShapedMachine
-from mercer.estimators._single import Regression
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
+from mercer.machines.expansion import Array
+from mercer.machines.one_vs_rest import OneVsRest
+from mercer.machines.shaping import ShapedMachine
+from mercer.machines.single_problem import Regression
 from mercer.problems.shaped import Said, chebychev
 from mercer.reduced.nystrom import Nystrom
 from mercer.regularizers.null_space import NullSpace

@@ -11,14 +11,14 @@ from scipy.optimize import minimize_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._patience import eigh
-from mercer.estimators._expansion import Array
-from mercer.estimators._outputs import Outputs
 from mercer.gram.base import Gram
 from mercer.gram.factor import orthonormal
 from mercer.kernels.base import Kernel
 from mercer.kernels.polyharmonic import ThinPlate
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
+from mercer.machines.expansion import Array
+from mercer.machines.outputs import Outputs
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation, FeatureMap
 from mercer.reduced.census import Census

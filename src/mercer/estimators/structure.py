@@ -11,18 +11,12 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from mercer.estimators._components import (
-    Term,
-)
-from mercer.estimators._expansion import Array
-from mercer.estimators._variation_machine import (
-    StructureWarning,
-    VariationMachine,
-    VariationPath,
-)
 from mercer.estimators.additive import AdditiveClassifier, AdditiveRegressor
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
+from mercer.machines.components import Term
+from mercer.machines.expansion import Array
+from mercer.machines.variation_machine import StructureWarning, VariationMachine, VariationPath
 from mercer.regularizers.null_space import NullSpace
 
 __all__ = ["StructureWarning", "VariationClassifier", "VariationPath", "VariationRegressor"]

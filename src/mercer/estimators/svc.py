@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from mercer.estimators._expansion import Array, Function
-from mercer.estimators._pairwise import PairwiseClassifier
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
+from mercer.machines.expansion import Array, Function
+from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.problems.nu import Machine, nu_classification, nu_classification_back
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mercer.estimators._auto import choose_epsilon, choose_nu
-from mercer.estimators._expansion import Array, Function
-from mercer.estimators._single import Regression
-from mercer.estimators.base import KernelMachine
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive, Huber, Pinball
+from mercer.machines.automatic import choose_epsilon, choose_nu
+from mercer.machines.base import KernelMachine
+from mercer.machines.expansion import Array, Function
+from mercer.machines.single_problem import Regression
 from mercer.problems.nu import nu_regression, nu_regression_back
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation

@@ -13,12 +13,12 @@ from sklearn.linear_model import lars_path
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators._at_once import refuse_blocks
-from mercer.estimators._best_linear import BestLinear
-from mercer.estimators._expansion import Array, Expansion, Function
 from mercer.estimators.general import KernelRegressor
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
+from mercer.machines.best_linear import BestLinear
+from mercer.machines.blocks import refuse_blocks
+from mercer.machines.expansion import Array, Expansion, Function
 from mercer.regularizers.null_space import Breaks, Columns, Constant, Functions, NullSpace
 
 __all__ = ["TermSelector"]

@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, column_or_1d
 
-from mercer.estimators._expansion import Array, Expansion, Function
-from mercer.estimators._single import Regression
-from mercer.estimators.base import HARD, KernelMachine
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Pinball
+from mercer.machines.base import HARD, KernelMachine
+from mercer.machines.expansion import Array, Expansion, Function
+from mercer.machines.single_problem import Regression
 from mercer.problems.risk import RegularizedRisk
 from mercer.problems.tube import tube, tube_back
 from mercer.reduced.base import Approximation

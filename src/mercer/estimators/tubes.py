@@ -10,15 +10,15 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators._expansion import Array, Function
-from mercer.estimators._single import Regression
-from mercer.estimators.base import KernelMachine
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.interval import within
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.regression import EpsilonInsensitive
+from mercer.machines.base import KernelMachine
+from mercer.machines.expansion import Array, Function
+from mercer.machines.single_problem import Regression
 from mercer.problems.risk import RegularizedRisk
 from mercer.problems.tubes import centred, parametric_tube, parametric_tube_back
 from mercer.regularizers.null_space import Constant, NullSpace

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from mercer.estimators._expansion import Array, Function
-from mercer.estimators._outputs import Outputs
-from mercer.estimators.base import EarlyStop, KernelMachine
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
+from mercer.machines.base import EarlyStop, KernelMachine
+from mercer.machines.expansion import Array, Function
+from mercer.machines.outputs import Outputs
 from mercer.programs.vector import VectorTube
 from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Solution

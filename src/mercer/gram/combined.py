@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.gram.base import Gram, Index, positions
 from mercer.gram.dense import Dense
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 
 __all__ = ["Extended", "extend"]
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.linalg.blas import dsymv
 
 from mercer.gram.base import Gram, Index, nonzero_rows, submatrix
-from mercer.kernels._pairwise import Array, Data
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array, Data
 
 # From so many rows on reading half of the matrix is worth it, for so many columns.
 WORTH, FEW = 256, 4

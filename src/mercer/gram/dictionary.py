@@ -8,8 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.kernels._pairwise import BLOCK_BYTES, Array, Data, count, row_slices, take
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import (
+    BLOCK_BYTES,
+    Array,
+    Data,
+    count,
+    row_slices,
+    take,
+)
 
 __all__ = ["Arranged", "Dictionary", "KernelColumns", "Table"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mercer.gram.base import Gram, Index
 from mercer.gram.dense import Dense
 from mercer.gram.tiled import Tiled
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 
 
 class Held(Tiled):

@@ -11,7 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 from mercer.gram.base import Gram, Index, positions
 from mercer.gram.factor import MAX_BYTES, Solve
 from mercer.gram.indexed import Indexed
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 
 __all__ = ["Levels"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.gram.base import Gram, Index, positions
 from mercer.gram.factor import MAX_BYTES, Solve, by_woodbury
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 
 
 class LowRank(Gram):

@@ -11,8 +11,8 @@ from mercer.gram.precomputed import Precomputed
 from mercer.gram.sparse import Sparse
 from mercer.gram.tiled import Tiled
 from mercer.kernels._neighbours import worthwhile
-from mercer.kernels._pairwise import Data, count, float_dtype
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Data, count, float_dtype
 
 KINDS = ("auto", "dense", "sparse", "tiled")
 # A matrix of this size is computed faster than anyone could decide not to.

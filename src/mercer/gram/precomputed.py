@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.gram.base import Gram, Index, submatrix
 from mercer.gram.dense import as_square
-from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
+from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
 
 
 class Precomputed(Gram):

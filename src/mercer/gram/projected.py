@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.gram.base import Gram, Index
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 
 
 class Projected(Gram):

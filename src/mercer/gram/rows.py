@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from mercer._threads import map_blocks
 from mercer.gram._rows_numba import assemble
 from mercer.gram.base import Gram
-from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
 from mercer.kernels._single_numba import add_rows
+from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
 
 # A matrix of so few samples is computed as a whole: the time is that of a few calls.
 WHOLE = 2048

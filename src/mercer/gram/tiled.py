@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from mercer._threads import map_blocks, usable_cores
 from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
 from mercer.kernels._features import dense_double
-from mercer.kernels._pairwise import (
+from mercer.kernels._single import Either, Roundoff, Tiles
+from mercer.kernels.base import Evaluator, Kernel, into
+from mercer.kernels.points import (
     Array,
     Data,
     as_single,
@@ -21,8 +23,6 @@ from mercer.kernels._pairwise import (
     row_slices,
     take,
 )
-from mercer.kernels._single import Either, Roundoff, Tiles
-from mercer.kernels.base import Evaluator, Kernel, into
 
 # Points whose float32 copy takes more than this are read as they are.
 SINGLE_BYTES = 2**30

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.gram.base import Gram, Index, positions, submatrix
 from mercer.gram.dense import Dense
-from mercer.kernels._pairwise import BLOCK_BYTES, Array, row_slices
+from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
 
 __all__ = ["Map", "Whitened", "whiten"]
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 
 # Nodes of a panel: they see a wave or two to rounding, and a power over an octave.
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(32)

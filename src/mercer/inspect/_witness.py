@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inspect.projection import complement
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 from mercer.regularizers.null_space import Polynomial
 
 ROUNDING = 1e-9

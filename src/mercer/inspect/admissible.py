@@ -15,9 +15,9 @@ from mercer.inspect._report import Report
 from mercer.inspect._witness import Witness, clouds, refute
 from mercer.inspect.filters import filter_curve
 from mercer.kernels import callable as _callable
-from mercer.kernels._pairwise import Array, Data
 from mercer.kernels.admissibility import power_series_check
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array, Data
 
 MAX_ORDER = 4
 """Conditional orders that are tried; polynomials of degree 3 are already many."""

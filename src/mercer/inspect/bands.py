@@ -11,8 +11,8 @@ from scipy import optimize
 
 from mercer.inspect._report import Report
 from mercer.inspect.decay import Decay, classify_decay
-from mercer.kernels._pairwise import Array
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array
 
 PERIODIC = 256
 """Fourier coefficients of a periodic kernel that are looked at."""

@@ -10,8 +10,8 @@ from scipy import optimize
 
 from mercer.inspect._report import Report
 from mercer.inspect.bands import along, band_edge, widen
-from mercer.kernels._pairwise import Array
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 
 RELIABLE = 1e-12
 """Values below this share of the largest are rounding."""

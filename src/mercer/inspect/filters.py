@@ -19,8 +19,8 @@ from mercer.inspect.bands import (
     widen,
 )
 from mercer.inspect.decay import Decay, classify_decay
-from mercer.kernels._pairwise import Array
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array
 
 ZERO = 1e-12
 """A minimum below this share of its surroundings is a zero of the spectrum."""

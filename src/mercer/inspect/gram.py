@@ -10,8 +10,8 @@ from scipy import linalg
 
 from mercer.inspect._report import Report
 from mercer.inspect.projection import monomials, project
-from mercer.kernels._pairwise import Array, Data, count, take
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array, Data, count, take
 from mercer.regularizers.null_space import NullSpace
 
 

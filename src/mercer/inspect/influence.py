@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 
 __all__ = ["jackknife", "sensitivity_curve"]
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.base import KernelMachine
-from mercer.kernels._pairwise import Array
 from mercer.kernels.dot_product import Linear
+from mercer.kernels.points import Array
+from mercer.machines.base import KernelMachine
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers.base import SUPPORT
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.inspect._report import Report
 from mercer.inspect.projection import column_space, complement
-from mercer.kernels._pairwise import Array, Data, is_sparse
+from mercer.kernels.points import Array, Data, is_sparse
 from mercer.losses import Squared
 
 MAX_SMOOTHER = 3000

@@ -12,8 +12,8 @@ import numpy as np
 from mercer.inspect._fourier import cosine_integrals
 from mercer.inspect._report import Report
 from mercer.inspect.bands import frequency_scale
-from mercer.kernels._pairwise import Array, Data
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array, Data
 
 MAX_LAGS = 400
 """Integrals that a check of self-consistency may take, a few milliseconds each."""

@@ -7,8 +7,8 @@ from scipy import linalg
 from scipy.spatial.distance import pdist
 
 from mercer.inspect.projection import complement, monomials
-from mercer.kernels._pairwise import Array, Data, as_points, is_sparse
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array, Data, as_points, is_sparse
 
 
 def sample_paths(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from mercer.kernels._pairwise import Array, Data, as_points, is_sparse
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array, Data, as_points, is_sparse
 
 
 def column_space(B: Array) -> Array:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, norm
 
-from mercer.estimators._survival_targets import Intervals, as_intervals
 from mercer.losses.base import Loss
 from mercer.losses.regression import Absolute
+from mercer.machines.survival_targets import Intervals, as_intervals
 from mercer.smoothing.survival import SurvivalCurve, kaplan_meier
 
 __all__ = [

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import fft
 
-from mercer.kernels._pairwise import Array
 from mercer.kernels._transform import oscillation
+from mercer.kernels.points import Array
 
 NODES = 72
 r"""Of the interpolation: the worst end, :math:`r^4 \ln r` in the plane, leaves a few 1e-15."""

@@ -30,10 +30,10 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer._threads import map_blocks
-from mercer.kernels._pairwise import Array, Data, count
 from mercer.kernels._single import UNIT_ROUNDOFF, Either, RadialTiles, Scratch, pieces
 from mercer.kernels._single_numba import RUN, raise_two, weigh_and_bound
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array, Data, count
 
 WORTH = 2**18
 """Number of kernel values from which float32 is worth its bound."""

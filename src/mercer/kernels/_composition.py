@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer.kernels._pairwise import Array
 from mercer.kernels._transform import fourier_transform
+from mercer.kernels.points import Array
 
 Parts: TypeAlias = list[tuple[tuple[int, ...], Any]]
 """Kernels, each with the features it acts on."""

@@ -6,8 +6,15 @@ from abc import abstractmethod
 
 import numpy as np
 
-from mercer.kernels._pairwise import Array, Data, as_pair, as_points, is_sparse, squared_norms
 from mercer.kernels.base import Evaluator, Kernel, put
+from mercer.kernels.points import (
+    Array,
+    Data,
+    as_pair,
+    as_points,
+    is_sparse,
+    squared_norms,
+)
 
 
 class Explicit(Kernel):

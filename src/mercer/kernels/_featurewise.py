@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from mercer.kernels._pairwise import (
+from mercer.kernels.base import Evaluator, Kernel
+from mercer.kernels.points import (
     BLOCK_BYTES,
     Array,
     Data,
@@ -19,7 +20,6 @@ from mercer.kernels._pairwise import (
     is_sparse,
     row_slices,
 )
-from mercer.kernels.base import Evaluator, Kernel
 
 Factor: TypeAlias = Callable[[Array, Array, int], Array]
 """A function of numbers x and z and of the feature whose numbers they are."""

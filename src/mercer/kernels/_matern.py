@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 
 LARGE = 30.0
 """Above this smoothness Bessel functions overflow at distances where the profile is not yet 1."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial import cKDTree
 
-from mercer.kernels._pairwise import Array, Data
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array, Data
 
 # Pairs that are looked at together: what is known of each takes about a hundred bytes.
 PAIRS = 2**19

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial import legendre
 
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 
 NODES = 16
 """Coefficients of a panel."""

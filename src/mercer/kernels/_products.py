@@ -9,9 +9,16 @@ import numpy as np
 
 from mercer._threads import map_blocks
 from mercer.kernels._neighbours import Neighbours, worthwhile
-from mercer.kernels._pairwise import Array, Data, as_single, count, is_sparse, take
 from mercer.kernels._single import Either, Tiles, pieces
 from mercer.kernels.base import Evaluator, Kernel
+from mercer.kernels.points import (
+    Array,
+    Data,
+    as_single,
+    count,
+    is_sparse,
+    take,
+)
 
 BLOCK_BYTES = 2**24
 """Kernel values in float64 that are evaluated at once."""

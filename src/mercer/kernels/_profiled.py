@@ -12,9 +12,9 @@ import numpy as np
 
 from mercer._params import is_integer
 from mercer.kernels._line import Density, Line, Spread, checked, on_a_line, project, spread
-from mercer.kernels._pairwise import Array, Data, as_points, squared_norms
 from mercer.kernels._piecewise import approximate
 from mercer.kernels.base import Evaluator
+from mercer.kernels.points import Array, Data, as_points, squared_norms
 from mercer.kernels.stationary import Radial
 
 TABLE = 1e-14

@@ -27,7 +27,6 @@ from numpy.lib.stride_tricks import as_strided
 from scipy.spatial.distance import cdist
 
 from mercer._threads import map_blocks
-from mercer.kernels._pairwise import Array, Data, as_pair, chunks, mirror_corner
 from mercer.kernels._single_numba import (
     LOWEST,
     LOWEST_DOUBLE,
@@ -42,6 +41,13 @@ from mercer.kernels._single_numba import (
     weigh,
     weigh_both,
     weigh_powers,
+)
+from mercer.kernels.points import (
+    Array,
+    Data,
+    as_pair,
+    chunks,
+    mirror_corner,
 )
 
 ERROR = 5e-6

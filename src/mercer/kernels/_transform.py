@@ -18,7 +18,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import special
 
-from mercer.kernels._pairwise import BLOCK_BYTES, CHUNK_BYTES, Array, Data, row_slices
+from mercer.kernels.points import (
+    BLOCK_BYTES,
+    CHUNK_BYTES,
+    Array,
+    Data,
+    row_slices,
+)
 
 EPS = float(np.finfo(np.float64).eps)
 ROUNDING = 48.0 * EPS

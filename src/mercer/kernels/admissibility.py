@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 
 EPS = float(np.finfo(float).eps)
 

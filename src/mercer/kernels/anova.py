@@ -12,8 +12,16 @@ from operator import mul
 import numpy as np
 
 from mercer._params import is_integer
-from mercer.kernels._pairwise import BLOCK_BYTES, Array, Data, as_pair, as_points, row_slices, take
 from mercer.kernels.base import ActiveDims, Evaluator, Kernel, Modified, Scaled, Sum, Support, terms
+from mercer.kernels.points import (
+    BLOCK_BYTES,
+    Array,
+    Data,
+    as_pair,
+    as_points,
+    row_slices,
+    take,
+)
 
 
 def subsets(p: int, order: int) -> list[tuple[int, ...]]:

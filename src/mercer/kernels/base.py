@@ -13,7 +13,8 @@ import numpy as np
 
 from mercer._params import Params, is_integer, same
 from mercer.kernels._composition import Parts, product_spectrum
-from mercer.kernels._pairwise import (
+from mercer.kernels._single import Either
+from mercer.kernels.points import (
     BLOCK_BYTES,
     Array,
     Data,
@@ -24,7 +25,6 @@ from mercer.kernels._pairwise import (
     row_slices,
     take,
 )
-from mercer.kernels._single import Either
 
 
 class Evaluator(Protocol):

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels._pairwise import (
+from mercer.kernels.base import Evaluator, Kernel, put
+from mercer.kernels.points import (
     Array,
     Data,
     count,
@@ -18,7 +19,6 @@ from mercer.kernels._pairwise import (
     row_slices,
     take,
 )
-from mercer.kernels.base import Evaluator, Kernel, put
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.kernels._featurewise import Factor, Featurewise
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 
 
 @dataclass(eq=False)

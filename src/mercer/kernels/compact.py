@@ -12,7 +12,9 @@ from scipy import special
 
 from mercer._params import is_integer
 from mercer.kernels._balls import convolved_balls, evaluate
-from mercer.kernels._pairwise import (
+from mercer.kernels._transform import oscillation, polynomial_transform, radial_transform
+from mercer.kernels.base import Evaluator, Kernel, Support, put
+from mercer.kernels.points import (
     BLOCK_BYTES,
     CHUNK_BYTES,
     Array,
@@ -24,8 +26,6 @@ from mercer.kernels._pairwise import (
     row_slices,
     squared_norms,
 )
-from mercer.kernels._transform import oscillation, polynomial_transform, radial_transform
-from mercer.kernels.base import Evaluator, Kernel, Support, put
 from mercer.kernels.stationary import LengthScale, Radial, Stationary
 
 

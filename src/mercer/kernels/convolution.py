@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.kernels._pairwise import Array
 from mercer.kernels.base import Kernel, Scaled
+from mercer.kernels.points import Array
 from mercer.kernels.spectral import FromSpectrum
 
 

@@ -11,7 +11,9 @@ import numpy as np
 from scipy import special
 
 from mercer._params import is_integer
-from mercer.kernels._pairwise import (
+from mercer.kernels._single import DotTiles, Either
+from mercer.kernels.base import Evaluator, Kernel, power
+from mercer.kernels.points import (
     Array,
     Data,
     as_points,
@@ -20,8 +22,6 @@ from mercer.kernels._pairwise import (
     is_sparse,
     squared_norms,
 )
-from mercer.kernels._single import DotTiles, Either
-from mercer.kernels.base import Evaluator, Kernel, power
 
 MOST_FEATURES = 10**6
 """Features beyond which an explicit map is refused: the kernel exists to avoid them."""

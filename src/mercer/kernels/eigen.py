@@ -11,8 +11,8 @@ import numpy as np
 
 from mercer.kernels._features import Explicit, dense_double
 from mercer.kernels._featurewise import Columns, Factor
-from mercer.kernels._pairwise import Array, Data, as_pair, as_points
 from mercer.kernels.periodic import Circular, cosine_series
+from mercer.kernels.points import Array, Data, as_pair, as_points
 
 
 @dataclass(eq=False)

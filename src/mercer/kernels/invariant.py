@@ -13,9 +13,15 @@ import numpy as np
 
 from mercer._params import is_integer
 from mercer.kernels._features import Explicit, dense_double
-from mercer.kernels._pairwise import Array, Data, as_pair, as_points, is_sparse
 from mercer.kernels.base import Evaluator, Kernel, Modified, Support, power, put
 from mercer.kernels.dot_product import Linear
+from mercer.kernels.points import (
+    Array,
+    Data,
+    as_pair,
+    as_points,
+    is_sparse,
+)
 
 Map: TypeAlias = Callable[[Any], Any]
 

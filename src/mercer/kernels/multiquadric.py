@@ -9,8 +9,8 @@ from math import ceil
 import numpy as np
 
 from mercer._params import same
-from mercer.kernels._pairwise import Array, Data, as_points, squared_norms
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array, Data, as_points, squared_norms
 from mercer.kernels.stationary import Dimensional, LengthScale, Radial, power_law_spectrum
 
 

@@ -9,13 +9,19 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from mercer.kernels import callable as _callable
-from mercer.kernels._pairwise import BLOCK_BYTES, Data, as_points, is_sparse, row_slices
 from mercer.kernels.anova import ANOVA, Additive
 from mercer.kernels.base import Kernel
 from mercer.kernels.compact import BSpline, Wendland
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
 from mercer.kernels.multiquadric import Cauchy, DampedOscillator, InverseMultiquadric, Multiquadric
 from mercer.kernels.periodic import Periodic, PeriodicGaussian
+from mercer.kernels.points import (
+    BLOCK_BYTES,
+    Data,
+    as_points,
+    is_sparse,
+    row_slices,
+)
 from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.stationary import (

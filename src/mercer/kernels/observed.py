@@ -8,8 +8,15 @@ from typing import Self
 
 import numpy as np
 
-from mercer.kernels._pairwise import Array, Data, as_pair, as_points, float_dtype, is_sparse
 from mercer.kernels.base import Evaluator, Kernel, put
+from mercer.kernels.points import (
+    Array,
+    Data,
+    as_pair,
+    as_points,
+    float_dtype,
+    is_sparse,
+)
 
 
 @dataclass(eq=False)

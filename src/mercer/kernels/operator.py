@@ -11,9 +11,9 @@ import numpy as np
 from numpy.polynomial import polynomial
 from scipy import linalg
 
-from mercer.kernels._pairwise import Array, Data
 from mercer.kernels._profiled import Profile, Spectral
 from mercer.kernels.eigen import Eigensystem
+from mercer.kernels.points import Array, Data
 from mercer.kernels.stationary import LengthScale
 
 CLUSTER = 0.1

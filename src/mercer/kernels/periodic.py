@@ -18,8 +18,8 @@ from mercer.kernels._featurewise import (
     check_scale_fits,
     scale_of_feature,
 )
-from mercer.kernels._pairwise import Array
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array
 from mercer.kernels.stationary import LengthScale
 
 TERMS = 4096

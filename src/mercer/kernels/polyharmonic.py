@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from mercer._params import is_integer
-from mercer.kernels._pairwise import Array, Data, as_points, squared_norms
+from mercer.kernels.points import Array, Data, as_points, squared_norms
 from mercer.kernels.stationary import Dimensional, Profile
 
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from mercer.kernels._pairwise import Array, Data, chunks
 from mercer.kernels.base import Evaluator, Kernel, Modified, Support, put
 from mercer.kernels.dot_product import (
     Linear,
@@ -17,6 +16,7 @@ from mercer.kernels.dot_product import (
     monomial_features,
     multinomial,
 )
+from mercer.kernels.points import Array, Data, chunks
 
 
 class Series(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels._pairwise import Array, Data, as_points, is_sparse
 from mercer.kernels.base import Evaluator, Kernel, put
+from mercer.kernels.points import Array, Data, as_points, is_sparse
 
 
 @dataclass(eq=False)

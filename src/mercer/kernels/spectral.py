@@ -22,7 +22,9 @@ from scipy import special
 
 from mercer._params import is_integer
 from mercer.kernels._line import Density
-from mercer.kernels._pairwise import (
+from mercer.kernels._profiled import Spectral
+from mercer.kernels.base import Evaluator, Kernel
+from mercer.kernels.points import (
     BLOCK_BYTES,
     Array,
     Data,
@@ -32,8 +34,6 @@ from mercer.kernels._pairwise import (
     squared_norms,
     take,
 )
-from mercer.kernels._profiled import Spectral
-from mercer.kernels.base import Evaluator, Kernel
 from mercer.kernels.stationary import Gaussian, LengthScale, Radial
 
 Table: TypeAlias = tuple[Sequence[float] | Array, Sequence[float] | Array]

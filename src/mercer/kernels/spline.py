@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._params import is_integer
 from mercer.kernels._featurewise import Factor, OneFeature
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 
 
 @dataclass(eq=False)

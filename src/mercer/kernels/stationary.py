@@ -12,23 +12,21 @@ import numpy as np
 from scipy import special
 
 from mercer.kernels import _matern
-from mercer.kernels._pairwise import (
-    CHUNK_BYTES,
-    Array,
-    Data,
-    Points,
-    as_pair,
-    as_points,
-    is_sparse,
-    manhattan_distances,
-    row_slices,
-    scale_features,
-    squared_distances,
-    squared_norms,
-)
 from mercer.kernels._single import Either, RadialTiles
 from mercer.kernels._transform import radial_transform
 from mercer.kernels.base import Evaluator, Kernel, put
+from mercer.kernels.distances import Points, manhattan_distances, squared_distances
+from mercer.kernels.points import (
+    CHUNK_BYTES,
+    Array,
+    Data,
+    as_pair,
+    as_points,
+    is_sparse,
+    row_slices,
+    scale_features,
+    squared_norms,
+)
 
 LengthScale: TypeAlias = float | Sequence[float] | Array
 

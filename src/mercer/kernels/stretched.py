@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer.kernels._pairwise import Array, Data, as_pair, as_points, scale_features
 from mercer.kernels.base import (
     ActiveDims,
     Evaluator,
@@ -21,6 +20,13 @@ from mercer.kernels.base import (
     Sum,
     Support,
     put,
+)
+from mercer.kernels.points import (
+    Array,
+    Data,
+    as_pair,
+    as_points,
+    scale_features,
 )
 from mercer.kernels.stationary import Stationary
 

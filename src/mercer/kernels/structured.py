@@ -12,8 +12,8 @@ import numpy as np
 from scipy import signal, sparse
 
 from mercer._params import is_integer
-from mercer.kernels._pairwise import Array, Data
 from mercer.kernels.base import Evaluator, Kernel, put
+from mercer.kernels.points import Array, Data
 
 COMPLEX_STEP = 1e-30
 """An imaginary step this small gives a derivative without rounding: its square vanishes."""

@@ -9,7 +9,9 @@ import numpy as np
 
 from mercer._params import is_integer
 from mercer.kernels._line import project
-from mercer.kernels._pairwise import (
+from mercer.kernels._piecewise import Piecewise, approximate
+from mercer.kernels.base import Evaluator, Support
+from mercer.kernels.points import (
     BLOCK_BYTES,
     Array,
     Data,
@@ -18,8 +20,6 @@ from mercer.kernels._pairwise import (
     row_slices,
     squared_norms,
 )
-from mercer.kernels._piecewise import Piecewise, approximate
-from mercer.kernels.base import Evaluator, Support
 from mercer.kernels.stationary import LengthScale, Radial
 
 NEGATIVE = 1e-10

@@ -14,9 +14,9 @@ from math import factorial
 import numpy as np
 
 from mercer.kernels import _matern
-from mercer.kernels._pairwise import Array
 from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum, terms
 from mercer.kernels.dot_product import Linear, Polynomial
+from mercer.kernels.points import Array
 from mercer.kernels.stationary import Gaussian, Matern, Profile, RationalQuadratic
 from mercer.kernels.stretched import Stretched
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from mercer.inspect.comparison import Comparison, compare
 from mercer.inspect.filters import FilterCurve, filter_curve
-from mercer.kernels._pairwise import Array
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array
 from mercer.plotting._base import Axes, axes_of, figure_of
 
 LABELS = {

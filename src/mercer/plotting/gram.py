@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.inspect.gram import GramReport, gram_report
-from mercer.kernels._pairwise import Array, Data
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array, Data
 from mercer.plotting._base import Axes, axes_of, figure_of
 
 

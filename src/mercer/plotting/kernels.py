@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.inspect.prior import sample_paths
-from mercer.kernels._pairwise import Array
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array
 from mercer.plotting._base import Axes, axes_of, figure_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from mercer.inspect.machine import MachineReport, machine_report
-from mercer.kernels._pairwise import Array, Data
+from mercer.kernels.points import Array, Data
 from mercer.plotting._base import Axes, axes_of, figure_of
 
 

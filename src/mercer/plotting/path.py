@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 from mercer.plotting._base import Axes, axes_of, figure_of
 
 __all__ = ["PathDisplay"]

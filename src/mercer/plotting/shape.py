@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.kernels._pairwise import Array
+from mercer.kernels.points import Array
 from mercer.plotting._base import Axes, axes_of, figure_of
 
 

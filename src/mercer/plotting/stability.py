@@ -6,10 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.fusion.stable import StableLSSVR, stability_curve
+from mercer.fusion.stable_folds import StabilityCurve
 from mercer.plotting._base import Axes, axes_of, figure_of
+from mercer.selection.l_curve import LCurve
 from mercer.selection.stability_report import Stability, stability
-from mercer.selection.stable import StableLSSVR, stability_curve
-from mercer.selection.stable_folds import LCurve, StabilityCurve
 
 __all__ = ["LCurveDisplay", "StabilityDisplay", "StabilityProfileDisplay"]
 
@@ -20,7 +21,7 @@ class StabilityDisplay:
     Parameters
     ----------
     curve : StabilityCurve
-        From :func:`mercer.selection.stability_curve`.
+        From :func:`mercer.fusion.stability_curve`.
 
     Attributes
     ----------
@@ -40,7 +41,7 @@ class StabilityDisplay:
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
     >>> from mercer.plotting import StabilityDisplay
-    >>> from mercer.selection import StableLSSVR
+    >>> from mercer.fusion import StableLSSVR
     >>> x = np.linspace(-3, 3, 30)[:, None]
     >>> y = np.sinc(x[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(30)
     >>> display = StabilityDisplay.from_estimator(StableLSSVR(Gaussian(0.7), cv=5), x, y)
@@ -92,7 +93,7 @@ class StabilityDisplay:
         Parameters
         ----------
         estimator, X, y, alphas :
-            As in :func:`mercer.selection.stability_curve`.
+            As in :func:`mercer.fusion.stability_curve`.
         ax : matplotlib Axes, optional
         **kwargs
             As in :meth:`plot`.

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer.estimators._survival_targets import as_intervals
 from mercer.inspect.survival import SurvivalCalibration, survival_calibration
+from mercer.machines.survival_targets import as_intervals
 from mercer.plotting._base import Axes, axes_of, figure_of
 from mercer.smoothing.survival import SurvivalCurve, turnbull
 

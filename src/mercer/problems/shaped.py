@@ -32,7 +32,7 @@ from mercer.gram.dense import Dense
 from mercer.gram.factor import bordered
 from mercer.gram.indexed import Indexed
 from mercer.gram.low_rank import LowRank
-from mercer.kernels._pairwise import row_slices
+from mercer.kernels.points import row_slices
 from mercer.losses.base import Array, Conjugate, Loss, ResidualLoss
 from mercer.losses.stacked import stack
 from mercer.problems.risk import RegularizedRisk

@@ -14,8 +14,15 @@ from mercer.data.base import Source
 from mercer.data.sampling import Sample, fingerprints
 from mercer.gram.base import Gram, Index, positions
 from mercer.gram.make import make
-from mercer.kernels._pairwise import Data, as_points, count, is_sparse, scale_features, take
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import (
+    Data,
+    as_points,
+    count,
+    is_sparse,
+    scale_features,
+    take,
+)
 from mercer.losses.base import Array
 from mercer.reduced.clusters import lloyd, nearest_rows, seeds, streamed, units
 from mercer.reduced.greedy import Fit, Trace, best_of_few

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.base import Block, Source, Sums
-from mercer.kernels._pairwise import BLOCK_BYTES, is_sparse, row_slices, scale_features
 from mercer.kernels.base import ActiveDims, Kernel, Modified, Pair
+from mercer.kernels.points import BLOCK_BYTES, is_sparse, row_slices, scale_features
 from mercer.kernels.stationary import Dimensional, Stationary
 from mercer.kernels.stretched import Stretched
 from mercer.losses.base import Array

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from mercer.data.base import Block
 from mercer.data.sampling import Sample
-from mercer.kernels._pairwise import take
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import take
 from mercer.reduced.base import Array
 from mercer.reduced.oracle import Problem, Rounded
 

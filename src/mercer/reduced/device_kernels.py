@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels._featurewise import scale_of_feature
-from mercer.kernels._pairwise import DIGITS, FLOAT32_ERROR, FLOAT64_ERROR, row_slices
 from mercer.kernels.anova import EachFeature, Tensor
 from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum, factors, terms
 from mercer.kernels.compact import Wendland
+from mercer.kernels.distances import DIGITS, FLOAT32_ERROR, FLOAT64_ERROR
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
 from mercer.kernels.multiquadric import PowerLaw
 from mercer.kernels.periodic import Periodic
+from mercer.kernels.points import row_slices
 from mercer.kernels.polyharmonic import PowerOfDistance
 from mercer.kernels.power_series import PowerSeries
 from mercer.kernels.stationary import (

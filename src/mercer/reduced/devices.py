@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._optional import plugin
-from mercer.kernels._pairwise import as_points, is_sparse
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import as_points, is_sparse
 from mercer.reduced.device_kernels import prepare
 
 __all__ = ["Device", "resolve"]

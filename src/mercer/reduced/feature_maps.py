@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels._pairwise import (
+from mercer.kernels.dot_product import Polynomial, monomial_features
+from mercer.kernels.points import (
     Array,
     as_points,
     as_single,
@@ -16,7 +17,6 @@ from mercer.kernels._pairwise import (
     scale_features,
     squared_norms,
 )
-from mercer.kernels.dot_product import Polynomial, monomial_features
 from mercer.reduced.base import FeatureMap
 from mercer.reduced.sketches import CountSketch, convolve
 

@@ -18,11 +18,11 @@ from scipy import special
 from scipy.stats import qmc
 
 from mercer.kernels._featurewise import scale_of_feature
-from mercer.kernels._pairwise import Array
 from mercer.kernels.anova import EachFeature, Tensor
 from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum
 from mercer.kernels.multiquadric import PowerLaw
 from mercer.kernels.periodic import Circular
+from mercer.kernels.points import Array
 from mercer.kernels.spectral import SpectralMixture
 from mercer.kernels.stationary import (
     Dimensional,

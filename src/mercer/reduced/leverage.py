@@ -13,7 +13,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from mercer.gram.base import Gram
-from mercer.kernels._pairwise import BLOCK_BYTES, row_slices
+from mercer.kernels.points import BLOCK_BYTES, row_slices
 from mercer.losses.base import Array
 
 __all__ = ["leverage_scores", "recursive_scores"]

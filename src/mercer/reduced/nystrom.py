@@ -14,8 +14,8 @@ from scipy.linalg.lapack import dpstrf, dtrtri
 from mercer._params import is_integer
 from mercer.data.memory import parse
 from mercer.data.sampling import Sample
-from mercer.kernels._pairwise import count, take
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import count, take
 from mercer.reduced.base import Approximation, Array, FeatureMap
 from mercer.reduced.centres import Centres, choose
 from mercer.reduced.panel import Panel, Slopes

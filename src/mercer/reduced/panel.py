@@ -17,9 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.kernels._pairwise import Array, Data, as_points, as_single, count, is_sparse, take
 from mercer.kernels._single import Either, Tiles, pieces
 from mercer.kernels.base import Kernel, into
+from mercer.kernels.points import (
+    Array,
+    Data,
+    as_points,
+    as_single,
+    count,
+    is_sparse,
+    take,
+)
 
 __all__ = ["Panel", "Slopes"]
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from mercer.data.sampling import Sample
-from mercer.kernels._pairwise import count
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import count
 from mercer.reduced.base import Approximation, Array
 from mercer.reduced.nystrom import CentredMap, Nystrom
 from mercer.reduced.panel import Panel

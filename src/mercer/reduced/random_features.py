@@ -19,7 +19,6 @@ import numpy as np
 
 from mercer._params import is_integer
 from mercer.data.sampling import Sample
-from mercer.kernels._pairwise import Array, as_points
 from mercer.kernels.anova import ANOVA, Additive, EachFeature, Tensor, components
 from mercer.kernels.base import (
     ActiveDims,
@@ -32,6 +31,7 @@ from mercer.kernels.base import (
     terms,
 )
 from mercer.kernels.dot_product import Linear, Polynomial
+from mercer.kernels.points import Array, as_points
 from mercer.kernels.power_series import PowerSeries
 from mercer.kernels.stationary import Gaussian
 from mercer.kernels.stretched import Stretched

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.fft
 import scipy.sparse as sp
 
-from mercer.kernels._pairwise import Array, is_sparse
+from mercer.kernels.points import Array, is_sparse
 
 __all__ = ["CountSketch", "convolve"]
 

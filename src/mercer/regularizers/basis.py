@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.kernels._pairwise import Array
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array
 from mercer.kernels.spectral import FromSpectrum
 from mercer.kernels.stationary import Gaussian
 

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
-from mercer.estimators.base import KernelMachine
 from mercer.gram.base import Gram
 from mercer.losses.base import Array
+from mercer.machines.base import KernelMachine
 from mercer.problems.risk import RegularizedRisk
 
 __all__ = ["Declared", "declare"]

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
-from mercer.estimators.base import KernelMachine
-from mercer.kernels._pairwise import take
 from mercer.kernels.base import Kernel
+from mercer.kernels.points import take
+from mercer.machines.base import KernelMachine
 
 __all__ = ["Array", "Statement", "state"]
 

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from mercer.losses.base import Array
 from mercer.losses.classification import Hinge, SquaredHinge
 from mercer.problems.risk import RegularizedRisk
-from mercer.selection._box import box_program
 from mercer.selection._declared import declare
 from mercer.selection.left_out import single
+from mercer.solvers.box_program import box_program
 
 __all__ = [
     "ErrorBound",

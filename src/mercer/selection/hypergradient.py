@@ -21,7 +21,7 @@ from sklearn.base import clone
 
 from mercer.losses.base import Array
 from mercer.selection._declared import declare
-from mercer.selection.hierarchy import Validation
+from mercer.selection.validation import Validation
 from mercer.solvers import Auto, Solution, minimize
 
 __all__ = ["Hypergradient", "hypergradient"]
@@ -150,7 +150,8 @@ def hypergradient(
     >>> import numpy as np
     >>> from mercer import SVR
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.selection import fuse, hypergradient
+    >>> from mercer.fusion import fuse
+    >>> from mercer.selection import hypergradient
     >>> X = np.random.default_rng(0).uniform(0, 6, size=(80, 1))
     >>> y = np.sin(2 * X[:, 0])
     >>> error = hypergradient(SVR(kernel=Gaussian(2.0)), X[:50], y[:50], X[50:], y[50:])

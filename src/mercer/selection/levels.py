@@ -31,7 +31,7 @@ from mercer.problems.risk import RegularizedRisk
 from mercer.problems.sparse import SparseRisk
 from mercer.programs.columns import generate_columns
 from mercer.selection._declared import Declared, declare
-from mercer.selection.stable_folds import corner
+from mercer.selection.l_curve import corner
 from mercer.solvers import Solution, join, minimize
 
 __all__ = ["FixedComplexity", "ParetoPath", "pareto_path"]

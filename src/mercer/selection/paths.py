@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.selection._declared import declare
-from mercer.selection._homotopy import Affine, Piece, Program
-from mercer.selection._rational import Curved, Stretch, interval
 from mercer.smoothing.spectral import Spectral
 from mercer.solvers import Auto, Solution, Solver, Status, minimize
 from mercer.solvers.base import settle
+from mercer.solvers.homotopy import Affine, Piece, Program
+from mercer.solvers.rational_homotopy import Curved, Stretch, interval
 
 __all__ = ["SVMPath", "SolutionPath", "solution_path", "svm_path"]
 

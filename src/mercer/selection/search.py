@@ -13,10 +13,10 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import _safe_indexing
 
-from mercer.estimators.base import KernelMachine
+from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
-from mercer.selection.held_out import held_out_loss, splitter
 from mercer.selection.objective import Objective, Trial, criterion_of
+from mercer.selection.path_validation import held_out_loss, splitter
 from mercer.selection.space import Space
 from mercer.selection.tuning import Tuning
 from mercer.smoothing import Criterion

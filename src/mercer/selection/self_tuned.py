@@ -13,13 +13,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._fitting import AllOrNothing
-from mercer.estimators._expansion import Function
-from mercer.estimators.base import KernelMachine
 from mercer.estimators.ls_svc import LSSVC
 from mercer.estimators.ls_svm import LSSVR
 from mercer.estimators.svc import SVC
 from mercer.estimators.svr import SVR
 from mercer.kernels.base import Kernel
+from mercer.machines.base import KernelMachine
+from mercer.machines.expansion import Function
 from mercer.regularizers.null_space import NullSpace
 from mercer.selection.objective import CRITERIA
 from mercer.selection.tuning import tune

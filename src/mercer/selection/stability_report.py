@@ -19,9 +19,9 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.base import KernelMachine
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
+from mercer.machines.base import KernelMachine
 from mercer.selection.folds import Folds
 from mercer.selection.left_out import leave_one_out
 

@@ -28,12 +28,12 @@ from mercer.data.arrays import Arrays
 from mercer.data.memory import parse
 from mercer.data.opening import as_source
 from mercer.data.progress import Bar
-from mercer.estimators._codes import decode
-from mercer.estimators._reduced import Reducible
-from mercer.estimators.base import EarlyStop
-from mercer.kernels._pairwise import take
+from mercer.kernels.points import take
 from mercer.losses.base import Loss
 from mercer.losses.regression import Absolute, Squared
+from mercer.machines.approximated import Reducible
+from mercer.machines.base import EarlyStop
+from mercer.machines.codes import decode
 from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census, take_census
 from mercer.reduced.grid import Examined, examine_settings

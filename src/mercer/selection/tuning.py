@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.base import clone
 
-from mercer.estimators.base import KernelMachine
 from mercer.gram.dense import Dense
 from mercer.kernels.base import Kernel
+from mercer.machines.base import KernelMachine
 from mercer.problems.reductions import linear_system
 from mercer.problems.risk import RegularizedRisk
 from mercer.selection._statement import Statement, state
-from mercer.selection.held_out import choose_weight
 from mercer.selection.objective import Objective, Stop, Trial, criterion_of
+from mercer.selection.path_validation import choose_weight
 from mercer.selection.space import Space
 from mercer.smoothing import Criterion
 

@@ -18,7 +18,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from mercer._threads import map_blocks
 from mercer.gram.base import Gram
 from mercer.gram.factor import Indefinite, Solve, cholesky
-from mercer.kernels._pairwise import BLOCK_BYTES, row_slices
+from mercer.kernels.points import BLOCK_BYTES, row_slices
 from mercer.losses.base import Array
 
 __all__ = [

@@ -1,0 +1,86 @@
+"""A machine whose coefficients were found otherwise than by minimizing a risk."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import _check_sample_weight, column_or_1d
+
+from mercer.kernels._features import Explicit
+from mercer.kernels.dot_product import Linear
+from mercer.machines.expansion import Array, Expansion, dense
+
+__all__ = ["Found"]
+
+
+class Found(RegressorMixin, Expansion):  # type: ignore[misc]
+    """An expansion of one or several outputs, ``f = K a + B b``, with coefficients as given."""
+
+    _several: ClassVar[bool] = True
+
+    # Dense algebra in double precision: nothing to set about how it is done.
+    gram, cache_size, tol = "auto", 200.0, 1e-10
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _targets(self, y: Any) -> Array:
+        """Return the targets of all outputs, (n, d)."""
+        y = np.asarray(y)
+        self._n_outputs = y.shape[1] if y.ndim == 2 else None
+        y = y if y.ndim == 2 else column_or_1d(y, warn=True)[:, None]
+        return np.asarray(y, dtype=np.float64)
+
+    def _weights(self, sample_weight: Any, n: int) -> tuple[Array, NDArray[np.intp]]:
+        """Return the weights of the samples, and which of these have one."""
+        weights = _check_sample_weight(
+            sample_weight, np.empty((n, 0)), dtype=np.float64, ensure_non_negative=True
+        )
+        return np.asarray(weights), np.flatnonzero(weights)
+
+    def _cross(self, X_new: Any, X: Any) -> Array:
+        """Return the kernel between points that were checked and the sample, (n_new, n)."""
+        if self._function:
+            return self._kernel_matrix(X_new, X)
+        if self._precomputed:
+            return np.asarray(X_new, dtype=np.float64)
+        return np.asarray(self.kernel_(X_new, X), dtype=np.float64)
+
+    def _map(self, X: Any) -> Array | None:
+        """Return the features of points, for a kernel that is an inner product of few of them."""
+        kernel = None if self._function else self.kernel_
+        if isinstance(kernel, Linear):
+            return np.asarray(dense(X), dtype=np.float64)
+        return np.asarray(kernel.features(X)) if isinstance(kernel, Explicit) else None
+
+    def _expand_to(self, X: Any, a: Array, b: Array) -> None:
+        """Make the machine of coefficients a (n, d) and b (q, d)."""
+        index = np.flatnonzero(a.any(axis=1))
+        self._store(X, index, a[index])
+        self._n_support = np.array([len(index)], dtype=np.int32)
+        self.null_space_coef_ = b.T if self._n_outputs else b[:, 0]
+        self.intercept_ = np.atleast_1d(self._intercept(self.null_space_coef_))
+
+    def _flat(self, F: Array) -> Array:
+        return F if self._n_outputs else F[..., 0]
+
+    def predict(self, X: Any) -> Array:
+        """Evaluate the fitted function.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        X = self._check_new(X)
+        f = self._flat(self._expand(X, self.dual_coef_.T))
+        return np.asarray(f + self.null_space_(X) @ self.null_space_coef_.T)

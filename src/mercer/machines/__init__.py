@@ -1,0 +1,1 @@
+"""The path from a declaration to its problem and back: what all estimators share."""

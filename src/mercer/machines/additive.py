@@ -1,0 +1,202 @@
+"""Additive machines: components of a function, and their parts of a prediction."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from functools import reduce
+from numbers import Integral
+from operator import add
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.data.opening import is_source
+from mercer.gram.base import Gram
+from mercer.kernels.base import Kernel
+from mercer.kernels.named import FREE, NAMES
+from mercer.kernels.points import take
+from mercer.machines.base import KernelMachine
+from mercer.machines.component_tuning import tune_terms
+from mercer.machines.components import Term, named_kernel, read_components
+from mercer.machines.expansion import Array
+from mercer.regularizers.null_space import complete
+from mercer.smoothing._pairs import some_rows
+
+__all__ = ["CONSTRAINTS", "Additive"]
+
+# Rows over which components are averaged, and whose range is told.
+SHOWN = 5000
+
+CONSTRAINTS: dict[str, Any] = {
+    **KernelMachine._parameter_constraints,
+    "components": [
+        StrOptions({"each", "pairs"}),
+        Interval(Integral, 1, None, closed="left"),
+        dict,
+        list,
+        tuple,
+    ],
+    "kernel": [StrOptions({*FREE, *NAMES} - {"precomputed"}), callable, dict],
+    "categorical": ["array-like", None],
+    "tune": [StrOptions({"weights", "widths"}), None],
+}
+
+
+class Additive(KernelMachine):
+    """What additive machines share: components, and their parts of a prediction."""
+
+    components: Any
+    categorical: Any
+    tune: Any
+
+    # What is settled with the kernel is held in one place, which copies of the machine share.
+
+    def _make_gram(self, X: Any) -> Gram:
+        self._held: dict[str, Any] = {}
+        K = super()._make_gram(X)
+        self.terms_: list[Term] = self._held["terms"]
+        return K
+
+    def _settle_on(self, *sample: Any) -> None:
+        self._held = {}
+        super()._settle_on(*sample)
+        self.terms_ = self._held["terms"]
+
+    @property
+    def _squared_weight(self) -> float | None:  # type: ignore[override]
+        return self._held.get("C")
+
+    def _resolved(self, X: Any) -> Kernel:
+        names = getattr(self, "feature_names_in_", None)
+        terms = read_components(
+            self.components,
+            self.kernel,
+            self.categorical,
+            X,
+            None if names is None else list(names),
+            named_kernel(self),
+        )
+        if self.tune is not None:
+            terms = self._tuned(terms, X)
+        self._held["terms"] = terms
+        return reduce(add, [term.weighted for term in terms])
+
+    def _tuned(self, terms: list[Term], X: Any) -> list[Term]:
+        """Choose weights; what they have in common is C where this is left open too."""
+        Y, s = self._sample
+        names = getattr(self, "feature_names_in_", None)
+        space = self._null_space() if names is None else self._null_space().bind(list(names))
+        whole: Kernel = reduce(add, [term.kernel for term in terms])
+        columns = complete(space, whole.unpenalized(X.shape[1]), X.shape[1])(X)
+        found = tune_terms(terms, X, Y, columns, s, self.tune == "widths")
+        C = max(term.weight for term in found) if self._free_C else self._weight()
+        if self._free_C:
+            self._held["C"] = C
+        return [replace(term, weight=term.weight / C) for term in found]
+
+    def _fit_reduced(
+        self, X: Any, y: Any, sample_weight: Any, context: Any, warning: type[Warning]
+    ) -> None:
+        super()._fit_reduced(X, y, sample_weight, context, warning)
+        self._complete(X, y, sample_weight)
+
+    def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
+        super()._complete(X, y, sample_weight)
+        names = self.null_space_names_
+        features = getattr(self, "feature_names_in_", None)
+        p = self.n_features_in_
+        titles = [f"x{j}" if features is None else str(features[j]) for j in range(p)]
+        # An unpenalized slope is a part of the component of its feature.
+        alone = {
+            term.columns[0]: k
+            for k, term in reversed(list(enumerate(self.terms_)))
+            if len(term.columns) == 1
+        }
+        self._joined: dict[int, int] = {
+            j: alone[titles.index(name)]
+            for j, name in enumerate(names)
+            if name in titles and titles.index(name) in alone
+        }
+        self._further = [j for j, name in enumerate(names) if name != "1" and j not in self._joined]
+        self.component_names_ = [term.name for term in self.terms_]
+        self.component_names_ += [names[j] for j in self._further]
+        self._show(X, sample_weight)
+
+    def _show(self, X: Any, sample_weight: Any) -> None:
+        """Find means and ranges of the components over the sample."""
+        n = self.shape_fit_[0]
+        for name in ("component_means_", "component_range_", "component_variation_"):
+            self.__dict__.pop(name, None)
+        if self._functions is not None:
+            return  # random features do not tell components apart
+        if is_source(X):
+            points, s = self.support_vectors_, None
+        else:
+            rows = some_rows(n, SHOWN)
+            points = take(self._check_new(X), rows)
+            s = None if sample_weight is None else np.asarray(sample_weight, float)[rows]
+            if s is not None:
+                points, s = take(points, np.flatnonzero(s > 0)), s[s > 0]
+        parts = self._parts(points)
+        self.component_means_ = self._one_or_more(np.average(parts, axis=0, weights=s))
+        centred = parts - np.average(parts, axis=0, weights=s)
+        self.component_range_ = np.stack(
+            [self._one_or_more(centred.min(axis=0)), self._one_or_more(centred.max(axis=0))],
+            axis=-1,
+        )
+        self.component_variation_ = self._one_or_more(np.abs(parts).max(axis=0))
+
+    def _parts(self, X: Any) -> Array:
+        """Evaluate the components at checked points, (n, P, d)."""
+        if self._functions is not None:
+            raise ValueError(
+                "random features do not tell components apart: use approximation=Nystrom()."
+            )
+        coef = self._dual_coef_.T
+        parts = [self._expand(X, coef, term.weighted) for term in self.terms_]
+        columns, b = self.null_space_(X), np.atleast_2d(self.null_space_coef_)
+        for j, k in self._joined.items():
+            parts[k] = parts[k] + np.outer(columns[:, j], b[:, j])
+        parts += [np.outer(columns[:, j], b[:, j]) for j in self._further]
+        return np.stack(parts, axis=1)
+
+    def _one_or_more(self, values: Array) -> Array:
+        """Return values of the only output or class without an axis for it."""
+        return values[..., 0] if self._single_output() else values
+
+    @abstractmethod
+    def _single_output(self) -> bool:
+        """Answer whether the machine has one function."""
+
+    def predict_components(self, X: Any, *, centred: bool = True) -> Array:
+        r"""Evaluate the components, whose sum with a constant is the fitted function.
+
+        .. math:: f(x) = b + \sum_p f_p(x^{(p)}), \qquad f_p(x) = v_p \sum_i a_i k_p(x_i, x)
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+        centred : bool, default=True
+            Take the mean of each component over the sample from it. A component is known up to a
+            constant only; these then add up to ``component_offset_``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components) or (n_samples, n_components, n_outputs)
+            In the order of ``component_names_``.
+        """
+        check_is_fitted(self)
+        parts = self._one_or_more(self._parts(self._check_new(X)))
+        return parts - self.component_means_ if centred else parts
+
+    @property
+    def component_offset_(self) -> Any:
+        """The constant that centred components leave: intercept and means."""
+        check_is_fitted(self)
+        intercept = np.atleast_1d(self._intercept(self.null_space_coef_))
+        means = np.sum(self.component_means_, axis=0)
+        return float(intercept[0] + means) if self._single_output() else intercept + means

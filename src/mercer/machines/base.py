@@ -1,0 +1,366 @@
+"""The path from data to solver and back, shared by every machine.
+
+A machine declares a loss (or a problem), a kernel, an unpenalized part and its weights. Here the
+kernel becomes a Gram operator, the declaration a :class:`~mercer.problems.RegularizedRisk`, and the
+solution a function of new points. Nothing here depends on which loss it is.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import _fit_context
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning as SklearnWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from mercer.gram.base import Gram
+from mercer.gram.make import KINDS
+from mercer.kernels.base import Kernel
+from mercer.kernels.named import FREE, NAMES
+from mercer.losses.base import Loss
+from mercer.losses.regression import Squared
+from mercer.machines.approximated import Reducible
+from mercer.machines.automatic import choose_kernel, guess, stretched
+from mercer.machines.callbacks import watched
+from mercer.machines.expansion import Array
+from mercer.machines.risk_terms import Measured
+from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.base import Approximation
+from mercer.regularizers.null_space import Constant, NullSpace
+from mercer.smoothing.widths import Guess, squared_error
+from mercer.solvers import (
+    SOLVERS,
+    ConvergenceWarning,
+    Solution,
+    Solver,
+    Status,
+    alike,
+    join,
+    minimize,
+    minimize_together,
+)
+from mercer.solvers.small import minimize_small
+
+__all__ = ["EarlyStop", "KernelMachine"]
+
+# C = inf asks for a hard margin or tube: a finite weight beyond which double precision sees no
+# difference for data of ordinary scale, and which keeps the certificate finite where none exists.
+HARD = 1e10
+
+
+class EarlyStop(ConvergenceWarning, SklearnWarning):  # type: ignore[misc]
+    """A fit stopped before its tolerance: caught as this library's warning or as scikit-learn's."""
+
+
+class KernelMachine(CallbackSupportMixin, Measured, Reducible):  # type: ignore[misc]
+    """What every machine has: a kernel, a Gram, a solver, and the expansion they lead to."""
+
+    _sample: Any = (None, None)
+    """Targets and weights that a width may be chosen by, during a fit."""
+
+    _squared_weight: float | None = None
+    """The weight of the squared loss that others follow, if it is known and not to be guessed."""
+
+    standardize: Any = False
+    """Whether features are divided by their standard deviations."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "kernel": [StrOptions({*FREE, *NAMES}), callable],
+        "null_space": [NullSpace, None],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "gamma": [
+            StrOptions({"scale", "auto", "median", "tuned"}),
+            Interval(Real, 0.0, None, closed="left"),
+        ],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "C": [Interval(Real, 0.0, None, closed="right"), StrOptions({"auto"})],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, -1, None, closed="left")],
+        "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
+        "gram": [StrOptions({*KINDS}), callable],
+        "solver": [StrOptions({*SOLVERS}), Solver],
+        "warm_start": ["boolean"],
+        "approximation": [Approximation, StrOptions({"auto"}), None],
+        "verbose": ["verbose"],
+    }
+
+    # What a kind of machine declares --------------------------------------------------------------
+
+    @abstractmethod
+    def _encode(self, y: Any) -> tuple[Array | NDArray[np.intp], float | Array]:
+        """Return the targets, or the class of each sample, and the factors of the weights."""
+
+    @abstractmethod
+    def _n_problems(self) -> int:
+        """Return how many problems the machine solves."""
+
+    @abstractmethod
+    def _problems(
+        self, B: Array, K: Gram, y: Any, c: Array
+    ) -> Sequence[tuple[str, RegularizedRisk]]:
+        """Return the problems with their names; ``B`` are the unpenalized columns."""
+
+    @abstractmethod
+    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
+        """Make the machine of the solved problems."""
+
+    def _order(self, y: Any) -> NDArray[np.intp] | None:
+        """Return an order of the samples in which the problems meet them in one piece, if any."""
+        return None
+
+    def _null_space(self) -> NullSpace:
+        """Return what stays unpenalized; an intercept unless declared otherwise."""
+        return Constant() if self.null_space is None else self.null_space
+
+    def _weight(self) -> float:
+        """Return the weight of the summed loss, ``C``; a high wall stands for infinity."""
+        return float(min(self.C_ if isinstance(self.C, str) else self.C, HARD))
+
+    # What the sample decides ----------------------------------------------------------------------
+
+    def _targets(self, y: Any) -> Array:
+        """Return the targets of a least-squares machine, (n, d)."""
+        return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+
+    def _cost(self, y: Array, f: Array) -> Array:
+        """Return what a prediction of these targets costs."""
+        return squared_error(y, f)
+
+    def _white(self, values: Array) -> Array:
+        """Return what the loss sees of values of the sample."""
+        return values
+
+    def _compared(self) -> Loss:
+        """Return the loss whose weight is to do what that of the squared loss does."""
+        return Squared()
+
+    def _automatic(self) -> bool:
+        """Return whether a parameter beside the kernel is left to the sample."""
+        return self._free_C
+
+    def _settle(self, found: Guess | None) -> None:
+        """Set the parameters that are used, from a least-squares machine if it is asked for."""
+        C = getattr(self, "C", None)
+        if found is not None and isinstance(C, str):
+            self.C_ = min(found.weight_of(self._compared()), HARD)
+        elif isinstance(C, Real):
+            self.C_ = float(C)
+
+    def _resolved(self, X: Any) -> Kernel:
+        self.__dict__.pop("feature_scales_", None)
+        kernel, scales = choose_kernel(self, X, *self._sample)
+        if scales is not None:
+            self.feature_scales_ = scales
+        return stretched(self._bound(kernel), scales)
+
+    def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit what a machine has beside its expansion; by default nothing."""
+
+    # Fitting -------------------------------------------------------------------------------------
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the machine to a sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or Source
+            Inputs; the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``. Rows may
+            also come in blocks, from files by :func:`mercer.data.open` or from Dask; the machine is
+            then looked for among few functions.
+        y : array-like of shape (n_samples,), optional
+            Targets, or class labels, unless a source brings them.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples' losses; a sample whose weight is not positive is left out.
+
+        Returns
+        -------
+        self
+            The fitted machine. If the fit fails or is interrupted it stays what it was before.
+        """
+        given = (X, y, sample_weight)
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        task = {"estimator": self, "X": given[0], "y": given[1], "metadata": metadata}
+        if self._reduces(X):
+            context = self._init_callback_context(max_subtasks=1)
+            context.call_on_fit_task_begin(**task)
+            self._fit_reduced(X, y, sample_weight, context, EarlyStop)
+            del self._sample
+            context.call_on_fit_task_end(**task, reconstruction_attributes={})
+            return self
+        self._functions = None
+        X, y, s, order = self._admit(X, y, sample_weight)
+        context = self._init_callback_context(max_subtasks=self._n_problems())
+        context.call_on_fit_task_begin(**task)
+        K, B = self._lay_out(X, y, s)
+        self._choose(K, B, y, s)
+        problems = self._problems(B, K, y, self._weight() * s)
+        solutions = self._minimize(problems, context)
+        self._last = (self._weight(), solutions)
+        self.solution_ = join(solutions)
+        self.fit_status_ = int(self.solution_.status is not Status.CONVERGED)
+        self._assemble(X, y, solutions)
+        if order is not None:
+            self.support_ = order[self.support_].astype(np.int32)
+        self._complete(*given)
+        del self._sample
+        context.call_on_fit_task_end(**task, reconstruction_attributes={})
+        return self
+
+    def _admit(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Any, Any, Array, NDArray[np.intp] | None]:
+        """Return checked points, encoded targets, weights, and the order they were put in."""
+        X, y = self._check_X(X, y)
+        y, factors = self._encode(y)
+        s = factors * self._check_weights(sample_weight, len(y))
+        order = self._order(y)
+        if order is not None:
+            X, y, s = X[order], y[order], s[order]
+        return X, y, s, order
+
+    def _lay_out(self, X: Any, y: Any, s: Array) -> tuple[Gram, Array]:
+        """Settle the kernel and what stays unpenalized; return both on the sample."""
+        self._sample = (self._targets(y), s)
+        K = self._make_gram(X)
+        return K, self._free_columns(X, self._null_space())
+
+    def _choose(self, K: Gram, B: Array, y: Any, s: Array) -> None:
+        """Settle the parameters that are left to the sample."""
+        targets, columns = self._white(self._targets(y)), self._white(B)
+        self._settle(guess(self, K, columns, targets, s) if self._automatic() else None)
+
+    def _check_weights(self, sample_weight: Any, n: int) -> Array:
+        """Return the weights, one by default; refuse a sample without any."""
+        if sample_weight is None:
+            return np.ones(n)
+        try:
+            weights = np.asarray(sample_weight, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"sample_weight must be numbers, one a sample: {error}") from error
+        if weights.shape != (n,):
+            raise ValueError(
+                f"sample_weight and X have incompatible shapes: {weights.shape} against {n} samples"
+            )
+        if not np.all(np.isfinite(weights)):
+            raise ValueError("sample_weight contains NaN or infinity")
+        if not np.any(weights > 0):
+            raise ValueError("Invalid input - all samples have zero or negative weights.")
+        return np.maximum(weights, 0.0)
+
+    def _check_loss(self, loss: Loss, n: int) -> Loss:
+        """Refuse parameters given per sample for another number of samples."""
+        for name, value in loss.per_sample().items():
+            if np.shape(value) != (n,):
+                raise ValueError(
+                    f"{name} of {type(loss).__name__} has shape {np.shape(value)}; give one "
+                    f"number, or one per sample: ({n},)"
+                )
+        return loss
+
+    def _make_solver(self) -> Solver:
+        """Return the solver asked for, with the machine's tolerance and budget if it is a name."""
+        if isinstance(self.solver, Solver):
+            return self.solver
+        solver = SOLVERS[self.solver]()
+        own = solver.get_params()
+        wanted: dict[str, Any] = {
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "max_time": self.max_time,
+            "cache_bytes": self.cache_size * 2**20,
+        }
+        if not self._definite:
+            wanted["max_stiff"] = 0  # only decomposition survives an indefinite matrix
+        return solver.set_params(**{key: value for key, value in wanted.items() if key in own})
+
+    def _minimize(
+        self, problems: Sequence[tuple[str, RegularizedRisk]], context: Any
+    ) -> list[Solution]:
+        """Solve the problems of a machine one after the other, telling whoever listens.
+
+        A callback that stops after a problem ends those that are left at their first report,
+        because a machine needs all of them.
+        """
+        solver, stop, solutions = self._make_solver(), False, []
+        risks = [risk for _, risk in problems]
+        if len(risks) > 1 and alike(risks) and solver.choose(risks[0])[0].joint:
+            return self._minimize_together(problems, solver, context)
+        listened = self.verbose or getattr(self, "_skl_callbacks", None)
+        quick: list[Solution | None] = [None] * len(risks)
+        if not (listened or self.warm_start):
+            quick = minimize_small(risks, solver)
+        for k, (title, risk) in enumerate(problems):
+            if (known := quick[k]) is not None:
+                solutions.append(known)
+                continue
+            task = context.subcontext(task_name=title or "problem", max_subtasks=None)
+            task.call_on_fit_task_begin(estimator=self)
+            with watched(self, title, task, stop) as listener:
+                try:
+                    solution = minimize(
+                        risk,
+                        solver,
+                        self._start(k, len(problems), risk),
+                        listener=listener,
+                        warning=EarlyStop,
+                    )
+                except FloatingPointError as error:
+                    raise ValueError(
+                        f"The dual coefficients or intercepts are not finite: {error}"
+                    ) from error
+            solutions.append(solution)
+            stop |= bool(task.call_on_fit_task_end(estimator=self))
+        return solutions
+
+    def _minimize_together(
+        self, problems: Sequence[tuple[str, RegularizedRisk]], solver: Solver, context: Any
+    ) -> list[Solution]:
+        """Solve problems that differ in their targets only at the price of one, or little more."""
+        titles, risks = zip(*problems, strict=True)
+        tasks = [context.subcontext(task_name=title, max_subtasks=None) for title in titles]
+        with ExitStack() as stack:
+            listeners = []
+            for title, task in zip(titles, tasks, strict=True):
+                task.call_on_fit_task_begin(estimator=self)
+                listeners.append(stack.enter_context(watched(self, title, task, False)))
+            try:
+                solutions = minimize_together(
+                    risks,
+                    solver,
+                    [self._start(k, len(risks), risk) for k, risk in enumerate(risks)],
+                    listeners=listeners,
+                    warning=EarlyStop,
+                )
+            except FloatingPointError as error:
+                raise ValueError(
+                    f"The dual coefficients or intercepts are not finite: {error}"
+                ) from error
+        for task in tasks:
+            task.call_on_fit_task_end(estimator=self)
+        return solutions
+
+    def _start(self, k: int, n_problems: int, risk: RegularizedRisk) -> Solution | None:
+        """Return the last solution of problem ``k`` if it can start this one and that is wanted.
+
+        Coefficients grow in proportion to a new ``C``, which keeps those on their bounds there and
+        the equality rows satisfied.
+        """
+        weight, solutions = getattr(self, "_last", (1.0, ()))
+        if not self.warm_start or len(solutions) != n_problems:
+            return None
+        last: Solution = solutions[k]
+        ratio = self._weight() / weight
+        if last.a.shape != (risk.n,) or last.b.shape != (risk.q,):
+            return None
+        return replace(last, a=ratio * last.a, b=ratio * last.b, f=ratio * last.f)

@@ -1,0 +1,385 @@
+"""A kernel, the samples that carry a machine, and the function they make of new points."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from abc import ABC
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils._sparse import _align_api_if_sparse
+from sklearn.utils.validation import (
+    _num_samples,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from mercer import gram as grams
+from mercer._fitting import AllOrNothing
+from mercer.gram.base import Gram
+from mercer.kernels._products import products
+from mercer.kernels.base import Kernel
+from mercer.kernels.dot_product import Linear
+from mercer.kernels.named import resolve
+from mercer.kernels.points import count, scale_features, take
+from mercer.kernels.precomputed import Precomputed
+from mercer.kernels.stretched import Stretched
+from mercer.regularizers.null_space import NullSpace, complete
+
+__all__ = [
+    "BLOCK",
+    "Array",
+    "CollinearColumns",
+    "Expansion",
+    "Function",
+    "IndefiniteKernel",
+    "dense",
+]
+
+Array: TypeAlias = NDArray[np.float64]
+Function: TypeAlias = Callable[..., Any]
+
+
+# Points whose matrix is looked at where a kernel does not promise to be positive definite.
+WITNESSES = 200
+
+# Rows of new points that are evaluated at once.
+BLOCK = 16384
+
+
+# Condition number from which coefficients of unpenalized functions are said to be undetermined:
+# changes of a millionth of the targets change them by their own size.
+COLLINEAR = 1e6
+
+
+class IndefiniteKernel(UserWarning):
+    """A kernel is not positive definite on the sample it was given."""
+
+
+class CollinearColumns(UserWarning):
+    """Unpenalized functions nearly depend on each other on the sample."""
+
+
+def condition(B: Array) -> float:
+    """Return the condition number of columns of unit length; infinite if they are dependent.
+
+    It bounds by what the coefficients can change relative to a change of the function. Units of
+    the columns do not matter, and columns that are zero do not count.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        B = B[:, np.any(B != 0, axis=0)]
+        B = B / np.max(np.abs(B), axis=0, initial=0.0)
+        B = B / np.linalg.norm(B, axis=0)
+    if B.shape[1] < 2:
+        return 1.0
+    values = np.linalg.svd(np.linalg.qr(B, mode="r"), compute_uv=False)
+    dependent = B.shape[0] < B.shape[1] or values[-1] <= len(B) * np.finfo(float).eps * values[0]
+    return np.inf if dependent else float(values[0] / values[-1])
+
+
+def as_objects(X: Any) -> NDArray[np.object_]:
+    """Return objects as a one-dimensional array, whatever they are."""
+    objects = np.empty(_num_samples(X), dtype=object)
+    objects[:] = list(X)
+    return objects
+
+
+def dense(values: Any) -> Any:
+    """Return an array of what may be sparse."""
+    return values.toarray() if hasattr(values, "toarray") else values
+
+
+OVERFLOW = (
+    "The dual coefficients or intercepts are not finite: the squares of X overflow. Scale the "
+    "inputs (StandardScaler, MinMaxScaler)."
+)
+
+
+class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
+    """A function ``sum_i a_i k(x, x_i)`` of new points, whichever way the kernel was given."""
+
+    _several: ClassVar[bool] = False
+    """Whether there may be several targets a sample."""
+
+    _functions: Any = None
+    """The functions of a machine that is no expansion of its kernel."""
+
+    _single: bool = False
+    """Whether kernel values are computed in float32, as a copy of a fitted machine may be asked."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.sparse = not self._precomputed
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "support_")
+
+    @property
+    def _precomputed(self) -> bool:
+        kernel = self.kernel
+        return bool(kernel.precomputed if isinstance(kernel, Kernel) else kernel == "precomputed")
+
+    @property
+    def _function(self) -> bool:
+        """Whether the kernel is a plain function, called on whole samples of whatever they are."""
+        return callable(self.kernel) and not isinstance(self.kernel, Kernel)
+
+    @property
+    def _definite(self) -> bool:
+        """Whether the kernel is known to be positive definite."""
+        return not self._function and self.kernel_.positive_definite
+
+    @property
+    def _objects(self) -> bool:
+        """Whether the kernel compares objects that are not rows of numbers."""
+        return isinstance(self.kernel, Kernel) and not self.kernel.numeric
+
+    def _check_X(self, X: Any, y: Any = "no_validation", reset: bool = True) -> Any:
+        """Validate training data, or new points with ``reset=False``."""
+        if self._objects:
+            if reset:
+                check_consistent_length(X, y)
+            X = as_objects(X)
+            return (X, y) if reset else X
+        if self._function if reset else self._X_fit is not None:
+            if reset:
+                check_consistent_length(X, y)
+            X = X.tocsr() if hasattr(X, "tocsr") else X
+            return (X, y) if reset else X
+        if reset and sp.issparse(X) and self._precomputed:
+            raise TypeError("Sparse precomputed kernels are not supported.")
+        return validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            dtype=np.float64,
+            order="C",
+            accept_sparse="csr",
+            accept_large_sparse=False,
+            **({"multi_output": True} if reset and self._several else {}),
+        )
+
+    def _make_gram(self, X: Any) -> Gram:
+        """Resolve the kernel on the training data and lay its matrix out."""
+        self._sparse = sp.issparse(X) and not self._function
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (_num_samples(X),)
+        if self._precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                "Precomputed matrix must be a square matrix."
+                f" Input is a {X.shape[0]}x{X.shape[1]} matrix."
+            )
+        self._X_fit: Any = X if self._function else None
+        self._kernel_fit: Any = self.kernel if self._function else None
+        if self._function:
+            self.__dict__.pop("kernel_", None)
+            return grams.Precomputed(self._kernel_matrix(X, X))
+        values = X.data if self._sparse else X
+        with np.errstate(over="ignore", invalid="ignore"):
+            checked = self._precomputed or self._objects
+            if not (checked or np.isfinite(np.vdot(values, values))):
+                raise ValueError(OVERFLOW)
+            self.kernel_ = self._resolved(X)
+            if not self.kernel_.positive_definite:
+                self._warn_if_indefinite(X)
+            kind, n = self.gram, self.shape_fit_[0]
+            K = grams.make(self.kernel_, X, kind=kind, cache_bytes=int(self.cache_size * 2**20))
+            if not isinstance(K, Gram) or K.shape != (n, n):
+                raise ValueError(f"gram must make a Gram of shape {(n, n)} from (kernel, X)")
+            if not np.all(np.isfinite(K.diag())):
+                raise ValueError(
+                    "The dual coefficients or intercepts are not finite: the kernel overflows. "
+                    "Scale the inputs (StandardScaler, MinMaxScaler), or lower gamma or degree."
+                )
+        return K
+
+    def _resolved(self, X: Any) -> Kernel:
+        """Return the kernel that is meant, on the training data."""
+        # A copy: parameters set after the fit must not reach into the fitted machine.
+        kernel = copy.deepcopy(self.kernel)
+        return self._bound(
+            resolve(kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        )
+
+    def _bound(self, kernel: Kernel) -> Kernel:
+        """Return the kernel with names of features replaced by their positions."""
+        names = getattr(self, "feature_names_in_", None)
+        return kernel if names is None else kernel.bind(list(names))
+
+    def _warn_if_indefinite(self, X: Any) -> None:
+        """Say so where some points show that a kernel is none on this sample."""
+        n = count(X)  # of the points that were drawn, fewer than the sample has if some are alike
+        some = np.unique(np.linspace(0, n - 1, min(n, WITNESSES)).astype(np.intp))
+        values = np.linalg.eigvalsh(self.kernel_(take(X, some)).astype(np.float64))
+        if values[0] < -np.sqrt(np.finfo(np.float64).eps) * max(values[-1], 0.0):
+            warnings.warn(
+                f"{self.kernel_!r} is not positive definite on this sample: the matrix of "
+                f"{len(some)} points has the eigenvalue {values[0]:.3g}. The machine may be one of "
+                "many stationary points, of which the duality gap says little; use another kernel.",
+                IndefiniteKernel,
+                stacklevel=4,
+            )
+
+    def _kernel_matrix(self, X: Any, Z: Any) -> Array:
+        """Call a plain kernel function on whole samples, as scikit-learn does."""
+        K = np.asarray(dense(self._kernel_fit(X, Z)), dtype=np.float64)
+        if K.shape != (_num_samples(X), _num_samples(Z)):
+            raise ValueError(
+                f"the kernel function returned an array of shape {K.shape} for {_num_samples(X)} "
+                f"and {_num_samples(Z)} samples; it must return one value per pair"
+            )
+        return K
+
+    def _store(self, X: Any, index: NDArray[np.intp], coef: Array) -> None:
+        """Keep the samples ``index`` and their coefficients (n_support, m): the machine itself."""
+        self.support_, self._tol_fit = index.astype(np.int32), float(self.tol)
+        self._single = False
+        coef = np.ascontiguousarray(coef.T)
+        self.dual_coef_ = _align_api_if_sparse(sp.csr_array(coef)) if self._sparse else coef
+        self._dual_coef_ = self.dual_coef_
+        if self._function or self._precomputed:
+            self.support_vectors_ = np.empty((0, 0))
+        else:
+            self.support_vectors_ = _align_api_if_sparse(self.kernel_.points(X, index))
+
+    def _check_new(self, X: Any) -> Any:
+        """Validate new points against what the machine was fitted on."""
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        if self._X_fit is not None:
+            return X
+        if sp.issparse(X) and not self._sparse:
+            name = type(self).__name__
+            raise ValueError(f"cannot use sparse input in {name!r} trained on dense data")
+        if self._sparse and not sp.issparse(X):
+            X = sp.csr_array(X)
+        return X
+
+    def _expand(self, X: Any, coef: Any, kernel: Kernel | None = None) -> Array:
+        """Evaluate ``k(X, support) coef``, for several columns at once."""
+        f: Array = self._expand_classes(X, [coef.shape[0]], coef, kernel)[0]
+        return f
+
+    def _expand_classes(
+        self, X: Any, n_support: Any, coef: Any, kernel: Kernel | None = None
+    ) -> Array:
+        """Evaluate ``k(X, support of a class) (coefficients of the class)``, for every class.
+
+        ``n_support`` counts the support vectors of each class, which lie class by class, and
+        ``coef`` (n_support_total, q) holds what each of them weighs in q functions. Returns
+        (n_classes, n, q), in float64: a row has the same values alone and in any batch (but for
+        copies that were asked for float32). ``kernel`` is that of the machine, unless one of its
+        terms is wanted.
+        """
+        coef, ends = np.asarray(dense(coef), dtype=np.float64), np.cumsum(n_support).tolist()
+        if self._functions is not None:
+            return self._by_map(X, coef)[None]
+        if not coef.shape[0]:
+            return np.zeros((len(ends), _num_samples(X), coef.shape[1]))
+        if kernel is None:
+            kernel = Precomputed() if self._X_fit is not None else self.kernel_
+        if self._X_fit is not None:
+            X = self._kernel_matrix(X, self._X_fit)
+        Z = self.support_ if kernel.precomputed else self.support_vectors_
+        return products(kernel, Z, X, coef, ends, self._single)
+
+    def _by_map(self, X: Any, coef: Array) -> Array:
+        """Evaluate a machine that is no expansion of its kernel, some rows at a time."""
+        A = np.zeros((self._functions.m, coef.shape[1]))
+        A[self._kept] = coef
+        rows = [slice(j, j + BLOCK) for j in range(0, X.shape[0], BLOCK)]
+        return np.concatenate([np.asarray(self._functions.raw(X[part])) @ A for part in rows])
+
+    def _free_columns(self, X: Any, null_space: NullSpace) -> Array:
+        """Settle what stays unpenalized, with what the kernel needs, and return it on the sample.
+
+        Columns that depend on each other leave the function well defined, but not its coefficients:
+        of all that give the function, the shortest are returned. Columns that nearly do have
+        coefficients that rounding and noise decide, which a warning says.
+        """
+        features = getattr(self, "feature_names_in_", None)
+        space = copy.deepcopy(null_space)
+        space = space if features is None else space.bind(list(features))
+        p = self.shape_fit_[-1]
+        if not self._function:
+            space = complete(space, self.kernel_.unpenalized(p), p)
+        if (self._precomputed or self._objects) and not set(space.names(p)) <= {"1"}:
+            kind = "a precomputed kernel" if self._precomputed else "a kernel of objects"
+            raise ValueError(
+                f"With {kind} there are no features that {space!r} could read; only a constant can "
+                "stay unpenalized."
+            )
+        B = space(X)
+        if not np.all(np.isfinite(B)):
+            j = int(np.flatnonzero(~np.all(np.isfinite(B), axis=0))[0])
+            raise ValueError(
+                f"The unpenalized function {space.names(p, features)[j]!r} is not finite on the "
+                "sample; choose functions that are defined at every point."
+            )
+        self.null_space_, self.null_space_names_ = space, space.names(p, features)
+        self.null_space_condition_ = condition(B)
+        if self.null_space_condition_ > COLLINEAR and np.isfinite(self.null_space_condition_):
+            warnings.warn(
+                f"The unpenalized functions {', '.join(self.null_space_names_)} are nearly "
+                f"collinear on the sample (condition number {self.null_space_condition_:.1e}): the "
+                "fitted function is well determined, their coefficients are not. Leave out one of "
+                "them, or centre and scale the features.",
+                CollinearColumns,
+                stacklevel=2,
+            )
+        return B
+
+    @property
+    def _one(self) -> int | None:
+        """Which of the unpenalized functions is the constant."""
+        names = self.null_space_names_
+        return names.index("1") if "1" in names else None
+
+    def _intercept(self, b: Array) -> Array:
+        """Return the coefficients of the constant column, zero without one."""
+        return np.zeros(b.shape[:-1]) if self._one is None else b[..., self._one]
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, ``dual_coef_ @ support_vectors_``, for the linear kernel.
+
+        For other kernels, the coefficients of the unpenalized functions ``null_space_names_``, if
+        there are more of them than the intercept.
+        """
+        check_is_fitted(self)
+        kernel, units = getattr(self, "kernel_", None), np.ones(())
+        if isinstance(kernel, Stretched):
+            units, kernel = np.asarray(kernel.scale, dtype=float), kernel.kernel
+        if not isinstance(kernel, Linear):
+            if set(self.null_space_names_) <= {"1"}:
+                raise AttributeError("coef_ is only available when using a linear kernel")
+            return self.null_space_coef_
+        coef = self._linear_coef()
+        if units.ndim:
+            # <x/s, z/s> has the weights of the features divided by their scales twice.
+            coef = scale_features(coef.tocsr() if hasattr(coef, "tocsr") else coef, units**-2.0)
+        (coef if isinstance(coef, np.ndarray) else coef.data).flags.writeable = False
+        return coef
+
+    def _linear_coef(self) -> Any:
+        return self.dual_coef_ @ self.support_vectors_
+
+    @property
+    def n_support_(self) -> Any:
+        """Number of support vectors, for a vote of pairs one of each class."""
+        if not hasattr(self, "support_"):
+            raise AttributeError("n_support_ is available after fit")
+        return self._n_support
+
+    @property
+    def _gamma(self) -> Any:
+        """The number that ``gamma`` was resolved to, under the name of scikit-learn's."""
+        return getattr(getattr(self, "kernel_", None), "gamma", 0.0)

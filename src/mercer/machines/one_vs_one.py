@@ -1,0 +1,363 @@
+"""Classifiers by a vote: one problem per pair of classes, over one kernel matrix."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import Hidden, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import _ovr_decision_function
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from mercer.gram.base import Gram
+from mercer.gram.class_blocks import ClassBlocks
+from mercer.gram.indexed import Indexed
+from mercer.gram.rows import WHOLE
+from mercer.kernels._bounded import Bounded, bounded_products
+from mercer.machines.approximated import by_blocks
+from mercer.machines.classifier import Classifier
+from mercer.machines.expansion import Array, dense
+from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.solve import Reduced
+from mercer.solvers import Solution
+
+__all__ = ["PairwiseClassifier"]
+
+# Part of the memory for kernel values that blocks shared by pairs of classes may take.
+SHARED = 0.5
+
+
+def _has_probabilities(machine: Any) -> bool:
+    if machine.probability == "deprecated" or not machine.probability:
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
+
+
+def _votes(
+    first: NDArray[np.bool_], second: NDArray[np.bool_], pairs: list[tuple[int, int]], k: int
+) -> NDArray[np.intp]:
+    """Count for each of k classes the pairs that vote for it, (n, k)."""
+    # Whole numbers below 2^24 have no rounding in float32.
+    of_first, of_second = np.zeros((2, len(pairs), k), dtype=np.float32)
+    for row, (i, j) in enumerate(pairs):
+        of_first[row, i] = of_second[row, j] = 1.0
+    votes = first.astype(np.float32) @ of_first + second.astype(np.float32) @ of_second
+    return votes.astype(np.intp)
+
+
+class PairwiseClassifier(Classifier):
+    """A machine that votes between classes, one binary problem a pair.
+
+    Two classes speak of the second as positive, several of the first of each pair: that is how
+    scikit-learn's users read decision values and coefficients.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Classifier._parameter_constraints,
+        "shrinking": ["boolean"],
+        "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "break_ties": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    _calibrated: Any = None
+    _voting: bool = False
+    """Whether each pair is a machine over all centres, as approximations of several classes are."""
+
+    @abstractmethod
+    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+        """Return the problem of one pair, labels plus and minus one."""
+
+    def _read(self, solution: Solution) -> tuple[Array, Array]:
+        """Return expansion and unpenalized coefficients of a solved pair."""
+        return solution.a, solution.b
+
+    def _class_pairs(self) -> list[tuple[int, int]]:
+        return list(combinations(range(len(self.classes_)), 2))
+
+    def _n_problems(self) -> int:
+        return len(self._class_pairs())
+
+    def _order(self, y: Any) -> NDArray[np.intp] | None:
+        """Return the samples class by class: a pair is then two pieces of the kernel matrix."""
+        if len(self.classes_) == 2 or self._function or self._precomputed:
+            return None
+        return np.argsort(y, kind="stable")
+
+    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
+        if self._n_problems() == 1:
+            return [("", self._problem(B, K, np.where(y == 1, 1.0, -1.0), c))]
+        problems, members, matrix = [], self._members(y), self._pair_matrices(K, y)
+        for i, j in self._class_pairs():
+            rows = np.concatenate([members[i], members[j]])
+            labels = np.repeat([1.0, -1.0], [len(members[i]), len(members[j])])
+            risk = self._problem(B[rows], matrix(i, j, rows), labels, c[rows])
+            problems.append((f"{self.classes_[i]} or {self.classes_[j]}", risk))
+        return problems
+
+    def _members(self, y: Any) -> list[NDArray[np.intp]]:
+        """Return the samples of each class."""
+        return [np.flatnonzero(y == k) for k in range(len(self.classes_))]
+
+    def _pair_matrices(self, K: Gram, y: Any) -> Callable[[int, int, NDArray[np.intp]], Gram]:
+        """Return the way to the kernel matrix of a pair of classes.
+
+        Pairs that solvers read as a whole share their blocks, if the samples lie class by class and
+        the blocks of the classes with themselves take a small part of the memory granted.
+        """
+        if K.sparse:
+            return lambda i, j, rows: K.restrict(rows) or Indexed(K, rows)
+        sizes = np.bincount(y)
+        shared = float(np.sum(sizes.astype(float) ** 2)) * K.dtype.itemsize
+        if np.any(y[1:] < y[:-1]) or shared > SHARED * self.cache_size * 2**20:
+            return lambda i, j, rows: Indexed(K, rows)
+        blocks = ClassBlocks(K, np.cumsum(sizes))
+        return lambda i, j, rows: blocks.pair(i, j) if len(rows) <= WHOLE else Indexed(K, rows)
+
+    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
+        """Lay the coefficients out as scikit-learn does: of a class, facing each other class."""
+        n_classes, self._voting = len(self.classes_), False
+        coef = np.zeros((len(y), n_classes - 1))
+        free = np.zeros((len(solutions), len(self.null_space_names_)))
+        if n_classes == 2:
+            coef[:, 0], free[0] = self._read(solutions[0])
+        else:
+            members = self._members(y)
+            for k, (i, j) in enumerate(self._class_pairs()):
+                a, free[k] = self._read(solutions[k])
+                n_first = len(members[i])
+                coef[members[i], j - 1], coef[members[j], i] = a[:n_first], a[n_first:]
+        support = np.flatnonzero(np.any(coef != 0, axis=1))
+        support = support[np.argsort(y[support], kind="stable")]
+        self._store(X, support, coef[support])
+        self._n_support = np.bincount(y[support], minlength=n_classes).astype(np.int32)
+        self.null_space_coef_, self.intercept_ = free, self._intercept(free)
+        # Two classes: the private pair speaks of the first class as positive, like LIBSVM.
+        sign = -1.0 if n_classes == 2 else 1.0
+        self._dual_coef_, self._intercept_ = sign * self.dual_coef_, sign * self.intercept_
+        self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
+
+    def _book(self) -> Array:
+        if len(self.classes_) == 2:
+            return np.array([[-1.0], [1.0]])
+        pairs = self._class_pairs()
+        book = np.zeros((len(self.classes_), len(pairs)))
+        for k, (i, j) in enumerate(pairs):
+            book[i, k], book[j, k] = 1.0, -1.0
+        return book
+
+    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
+        self._calibrated = None
+        if self.probability not in ("deprecated", False):
+            raise ValueError(
+                "probability=True fits five machines more; with an approximation use "
+                f"CalibratedClassifierCV({type(self).__name__}(approximation=...), ensemble=False)."
+            )
+        if len(self.classes_) == 2:
+            super()._assemble_reduced(found, solutions, y)
+            self._voting = True
+            return
+        self._voting = True
+        # Every pair has a coefficient of every centre: rows of pairs, not of classes.
+        coef, free = found.A, found.b.T
+        self._store(found.points, np.arange(found.map.m), coef)
+        self._n_support = np.bincount(y, minlength=len(self.classes_)).astype(np.int32)
+        self.null_space_coef_, self.intercept_ = free, self._intercept(free)
+        self._dual_coef_, self._intercept_ = self.dual_coef_, self.intercept_
+        self.n_iter_ = np.full(len(solutions), found.solution.n_iter, dtype=np.int32)
+
+    def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Compose Platt's sigmoid from scikit-learn's calibration, if the old parameter asks."""
+        self._calibrated = None
+        if self.probability == "deprecated":
+            return
+        name = type(self).__name__
+        warnings.warn(
+            f"The `probability` parameter is deprecated as in scikit-learn 1.9; use "
+            f"CalibratedClassifierCV({name}(), ensemble=False) for probabilities",
+            FutureWarning,
+            stacklevel=2,
+        )
+        if self.probability:
+            # Every fold holds every class; a class of one sample leaves only the sample itself.
+            folds = min(5, int(np.min(np.unique(y, return_counts=True)[1])))
+            everything = np.arange(_num_samples(X))
+            weights = None if sample_weight is None else np.maximum(sample_weight, 0.0)
+            self._calibrated = CalibratedClassifierCV(
+                clone(self).set_params(probability="deprecated"),
+                cv=folds if folds > 1 else [(everything, everything)],
+                ensemble=False,
+            ).fit(X, y, sample_weight=weights)
+
+    # Prediction ----------------------------------------------------------------------------------
+
+    def _pair_slices(self) -> list[tuple[int, int, slice, slice]]:
+        """Return for each pair its classes, and where their support vectors are."""
+        ends = np.concatenate([[0], np.cumsum(self._n_support)])
+        of = [slice(ends[i], ends[i + 1]) for i in range(len(self.classes_))]
+        return [(i, j, of[i], of[j]) for i, j in self._class_pairs()]
+
+    def _pairs(self, X: Any) -> Array:
+        """Evaluate the pairs' decision functions; positive speaks for the first class of a pair."""
+        return self._pairs_at(self._check_altered(self._check_new(X)))
+
+    def _check_altered(self, X: Any) -> Any:
+        """Return new points if the machine still is what was fitted."""
+        if self.support_vectors_.shape[0] and self._n_support.sum() != len(self.support_):
+            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
+        return X
+
+    def _pairs_at(self, X: Any) -> Array:
+        """Evaluate them at points that were checked."""
+        if self._voting:
+            own = self._expand(X, dense(self._dual_coef_).T)
+            return np.asarray(own + self._intercept_ + self._trend(X))
+        return self._of_pairs(self._expand_classes(X, self._n_support, self._columns), X)
+
+    @property
+    def _columns(self) -> Array:
+        """Coefficients of the support vectors, one column for each other class."""
+        return np.asarray(dense(self._dual_coef_).T, dtype=np.float64)
+
+    def _of_pairs(self, parts: Array, X: Any) -> Array:
+        """Add up the decision functions of the pairs from what each class says.
+
+        A class weighs in all pairs it is part of: its kernel values are multiplied once for all.
+        """
+        first, second = np.transpose(self._class_pairs())
+        # Values of a column of a class one after the other, before they are chosen and added.
+        columns = np.ascontiguousarray(parts.transpose(0, 2, 1))
+        f = columns[first, second - 1] + columns[second, first]
+        return np.asarray(f.T + self._intercept_ + self._trend(X))
+
+    def _winners(self, X: Any) -> NDArray[np.intp]:
+        """Return the class of new points that most pairs vote for, the first of several.
+
+        Votes are signs, for which float32 is enough where a value is above its proved error: points
+        whose winner is not certain then are asked in float64.
+        """
+        X = self._check_altered(self._check_new(X))
+        pairs, k = self._class_pairs(), len(self.classes_)
+        found = self._bounded(X)
+        if found is None:
+            f = self._pairs_at(X)
+            return np.asarray(_votes(f > 0, f <= 0, pairs, k).argmax(axis=1))
+        f = self._of_pairs(found.values, X)
+        first, second = np.transpose(pairs)
+        error = (found.bounds[first] + found.bounds[second]).T
+        # And that of adding up in float64, which is in the last of these digits.
+        error += 1e-14 * (np.abs(f) + np.abs(self._intercept_) + np.abs(self._trend(X)))
+        yes, no = f > error, f < -error
+        least, most = _votes(yes, no, pairs, k), k - 1 - _votes(no, yes, pairs, k)
+        winners = least.argmax(axis=1)
+        rows, ahead = np.arange(len(f)), np.arange(k) < winners[:, None]
+        # Of others no more votes than its own are possible, before it in the order not as many.
+        others = most + ahead
+        others[rows, winners] = -1
+        doubtful = np.flatnonzero(others.max(axis=1) > least[rows, winners])
+        if len(doubtful):
+            f = self._pairs_at(X[doubtful])
+            winners[doubtful] = _votes(f > 0, f <= 0, pairs, k).argmax(axis=1)
+        return np.asarray(winners, dtype=np.intp)
+
+    def _bounded(self, X: Any) -> Bounded | None:
+        """Return what each class says in float32 with bounds, where that saves time."""
+        if self._voting or self._X_fit is not None or self._functions is not None:
+            return None
+        ends = np.cumsum(self._n_support).tolist()
+        return bounded_products(self.kernel_, self.support_vectors_, X, self._columns, ends)
+
+    def _trend(self, X: Any) -> Array | float:
+        """Evaluate what is unpenalized beside the intercept."""
+        others = [j for j, name in enumerate(self.null_space_names_) if name != "1"]
+        if not others:
+            return 0.0
+        sign = -1.0 if len(self.classes_) == 2 else 1.0
+        coef: Array = sign * self.null_space_coef_[:, others]
+        return self.null_space_(X)[:, others] @ coef.T
+
+    @by_blocks
+    def decision_function(self, X: Any) -> Array:
+        """Evaluate the decision function.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
+            For two classes positive speaks for ``classes_[1]``; for more, one column per class
+            (``"ovr"``) or per pair (``"ovo"``).
+        """
+        f = self._pairs(X)
+        if len(self.classes_) == 2:
+            return -f[:, 0]
+        if self.decision_function_shape == "ovr":
+            return np.asarray(_ovr_decision_function(f < 0, -f, len(self.classes_)))
+        return f
+
+    @by_blocks
+    def predict(self, X: Any) -> Any:
+        """Predict the class of new points.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels: the class most pairs vote for, the first of those tied.
+        """
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        if self.break_ties and len(self.classes_) > 2:
+            return self.classes_[np.argmax(self.decision_function(X), axis=1)]
+        return self.classes_[self._winners(X)]
+
+    @available_if(_has_probabilities)
+    @by_blocks
+    def predict_proba(self, X: Any) -> Array:
+        """Predict class probabilities, by calibration; only with ``probability=True``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, columns in the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        if self._calibrated is None:
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False"
+            )
+        return np.asarray(self._calibrated.predict_proba(X))
+
+    def _linear_coef(self) -> Any:
+        if len(self.classes_) == 2 or self._voting:
+            return super()._linear_coef()
+        coef, vectors = self.dual_coef_, self.support_vectors_
+        rows: list[Any] = [
+            coef[[j - 1], first] @ vectors[first] + coef[[i], second] @ vectors[second]
+            for i, j, first, second in self._pair_slices()
+        ]
+        return sp.vstack(rows).tocsr() if sp.issparse(coef) else np.vstack(rows)

@@ -1,0 +1,208 @@
+"""Regression of one or several outputs, on errors as they are or whitened."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import column_or_1d
+
+from mercer.gram.base import Gram
+from mercer.gram.remembered import Remembered
+from mercer.gram.whitened import whiten
+from mercer.losses.base import Loss
+from mercer.machines.expansion import Array
+from mercer.machines.single_problem import Regression
+from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.targets import Targets, Values
+from mercer.regularizers.errors import ErrorModel
+from mercer.solvers import Solution
+
+__all__ = ["Outputs"]
+
+# Kernel and noise enter through their sum: this alike in shape, data do not tell them apart.
+ALIKE = 0.99
+
+
+class Outputs(Regression):
+    """A machine that predicts a number or several, and may know how its errors hang together."""
+
+    _several: ClassVar[bool] = True
+    output_covariance: Any = None
+    _whitening: Any = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _encode(self, y: Any) -> tuple[Array, float]:
+        y = np.asarray(y)
+        if y.ndim == 2:
+            self._n_outputs: int | None = y.shape[1]
+            return y.astype(np.float64, copy=False), 1.0
+        self._n_outputs = None
+        return column_or_1d(y).astype(np.float64, copy=False), 1.0
+
+    def _n_problems(self) -> int:
+        return self._n_outputs or 1
+
+    def _plain_gram(self, X: Any) -> Gram:
+        """Return the Gram of errors as they are."""
+        return super()._make_gram(X)
+
+    def _expansion(self, a: Array) -> Array:
+        """Return coefficients of the kernel from those of the Gram."""
+        return a
+
+    def _make_gram(self, X: Any) -> Gram:
+        K = self._plain_gram(X)
+        self._whitening = None
+        for name in ("errors_", "innovations_", "_residual_coef", "_residual_X"):
+            self.__dict__.pop(name, None)
+        if self.errors is None:
+            return K
+        errors: ErrorModel = copy.deepcopy(self.errors)
+        if hasattr(self, "feature_names_in_"):
+            errors = errors.bind(list(self.feature_names_in_))
+        self.errors_ = errors
+        self._whitening = errors.whitening(X)
+        if K.in_memory:
+            _warn_if_alike(K.dense(), errors.matrix(X))
+        return whiten(K, self._whitening)
+
+    def _white(self, values: Array) -> Array:
+        """Return what the loss sees of values of the sample."""
+        return values if self._whitening is None else np.asarray(self._whitening @ values)
+
+    def _black(self, values: Array) -> Array:
+        """Return coefficients of the sample from those of whitened errors."""
+        return values if self._whitening is None else np.asarray(self._whitening.T @ values)
+
+    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
+        loss, targets, B = self._check_loss(self._loss(), len(y)), self._white(y), self._white(B)
+        self._turn, shares = self._coupling(loss)
+        if self._n_outputs is None:
+            return [("", RegularizedRisk(loss, K, targets, c, B))]
+        if K.resident:
+            K = Remembered(K)
+        return [
+            (f"output {k}", RegularizedRisk(loss, K, target, share * c, B))
+            for k, (target, share) in enumerate(zip((targets @ self._turn).T, shares, strict=True))
+        ]
+
+    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
+        if self.errors is not None:
+            raise ValueError(
+                "errors that hang together need all rows at once; fit them without approximation, "
+                "on a part of the rows."
+            )
+        self._turn, shares = self._coupling(self._reduced_loss())
+        turn = None if self.output_covariance is None else self._turn
+        return Values(self._n_outputs or 1, turn), shares
+
+    def _coupling(self, loss: Loss) -> tuple[Array, Array]:
+        """Return the directions among the outputs that do not know of each other, and their sizes.
+
+        The squared loss looks the same from every direction, so that eigenvectors of the covariance
+        take the penalty apart.
+        """
+        d = self._n_outputs or 1
+        if self.output_covariance is None:
+            return np.eye(d), np.ones(d)
+        S = np.asarray(self.output_covariance, dtype=np.float64)
+        if not loss.quadratic:
+            raise ValueError("output_covariance couples outputs of the squared loss only.")
+        if S.shape != (d, d) or not np.allclose(S, S.T):
+            raise ValueError(
+                f"output_covariance must be a symmetric matrix {(d, d)}, got shape {S.shape}."
+            )
+        sizes, turn = np.linalg.eigh(S)
+        if not sizes[0] > 0:
+            raise ValueError(
+                "output_covariance must be positive definite; predict an output that is a "
+                "combination of others from those."
+            )
+        return turn, sizes
+
+    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
+        read = [self._read(solution) for solution in solutions]
+        A = self._expansion(self._black(np.stack([a for a, _ in read], axis=1) @ self._turn.T))
+        self._keep(X, A, self._turn @ np.stack([b for _, b in read]), solutions)
+        if self._whitening is not None:
+            # Of the function that is predicted, not of what a solver carried along in float32.
+            self.innovations_ = self._white(y - self._evaluate(X))
+            self._residual_coef, self._residual_X = self._black(self.innovations_), X
+        del self._whitening, self._turn
+
+    def _keep(self, X: Any, A: Array, b: Array, solutions: list[Solution]) -> None:
+        """Make the machine of coefficients (n, outputs) and of free ones (outputs, q)."""
+        index = np.flatnonzero(A.any(axis=1))
+        self._store(X, index, A[index])
+        self._n_support = np.array([len(index)], dtype=np.int32)
+        self.null_space_coef_ = b if self._n_outputs else b[0]
+        self.intercept_ = np.atleast_1d(self._intercept(self.null_space_coef_))
+        self._intercept_ = self.intercept_
+        self.n_iter_ = max(int(solution.n_iter) for solution in solutions)
+
+    def _flat(self, F: Array) -> Array:
+        return F if self._n_outputs else F[:, 0]
+
+    def predict_observation(self, X: Any) -> Array:
+        r"""Predict new observations: the fitted function and the part of the error that is known.
+
+        .. math:: f(x) + \rho(x)' C^{-1} (y - f), \qquad
+                  \rho_i(x) = \operatorname{cov}(e(x), e_i), \quad C = \operatorname{cov}(e)
+
+        the best linear prediction of an observation whose error is correlated with those of the
+        sample. For the squared loss :math:`C^{-1}(y - f)` is :math:`a / C` with the weight C of the
+        loss. At the points of the sample themselves it returns the observations, unless the
+        covariance has a nugget.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs. Errors in the order of time without a `time` of their own go on after the
+            sample.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+
+        References
+        ----------
+        K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, eq. (9.27), which lacks the
+        weight of the loss.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelRegressor
+        >>> from mercer.kernels import Gaussian
+        >>> from mercer.regularizers import AutoRegressive
+        >>> t = np.arange(30.0)[:, None]
+        >>> errors = AutoRegressive(0.8, time=0)
+        >>> machine = KernelRegressor(kernel=Gaussian(10.0), errors=errors).fit(t, np.sin(t[:, 0]))
+        >>> np.allclose(machine.predict_observation(t), np.sin(t[:, 0]))
+        True
+        """
+        X = self._check_new(X)
+        f = self._evaluate(X)
+        if not hasattr(self, "errors_"):
+            return f
+        return np.asarray(f + self.errors_.cross(X, self._residual_X) @ self._residual_coef)
+
+
+def _warn_if_alike(K: Array, C: Array) -> None:
+    """Warn if kernel and covariance of errors have one shape: only their sum is observed."""
+    norms = np.linalg.norm(K) * np.linalg.norm(C)
+    if len(K) > 2 and np.vdot(K, C) > ALIKE * norms:
+        warnings.warn(
+            "The kernel matrix and the covariance of the errors have the same shape (alignment "
+            f"{np.vdot(K, C) / norms:.3f}), so data cannot tell the function from its errors; use "
+            "a wider kernel, or errors with less memory.",
+            UserWarning,
+            stacklevel=2,
+        )

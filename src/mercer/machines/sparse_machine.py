@@ -1,0 +1,163 @@
+"""What machines under the 1-norm of their coefficients share: a dictionary and its columns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _num_samples
+
+from mercer.gram.dictionary import Dictionary, KernelColumns, Table
+from mercer.kernels.points import take
+from mercer.losses.base import Loss
+from mercer.machines.base import EarlyStop, KernelMachine
+from mercer.machines.callbacks import watched
+from mercer.machines.expansion import Array, as_objects
+from mercer.problems.sparse import SparseRisk
+from mercer.programs.columns import SparseSolution, generate_columns, threshold
+from mercer.solvers import Solution, Status
+
+__all__ = ["COMMON", "SparseMachine"]
+
+_SHARED = ("kernel", "degree", "gamma", "coef0", "tol", "cache_size", "verbose", "max_iter")
+
+COMMON: dict[str, Any] = {
+    **{
+        name: KernelMachine._parameter_constraints[name]
+        for name in (*_SHARED, "null_space", "max_time", "warm_start")
+    },
+    "positive": ["boolean"],
+    "centres": [Interval(Integral, 1, None, closed="left"), "array-like", "sparse matrix", None],
+    "random_state": [Interval(Integral, 0, None, closed="left")],
+    "standardize": ["boolean"],
+}
+WEIGHED: dict[str, Any] = {"C": [Interval(Real, 0.0, None, closed="neither")]}
+
+
+class SparseMachine(KernelMachine):
+    """A machine whose penalty is the 1-norm of the coefficients of a dictionary."""
+
+    # Kernels are read by columns, and the problem has a solver of its own.
+    gram, solver = "auto", "auto"
+    _parameter_constraints: ClassVar[dict[str, Any]] = COMMON
+    _found: Any = ()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # The columns of a precomputed matrix are functions, and stay when rows are left out.
+        tags.input_tags.pairwise = False
+        return tags
+
+    def _warn_if_indefinite(self, X: Any) -> None:
+        """Take a kernel as it is: the functions of a dictionary are any."""
+
+    def _reduced_loss(self) -> Loss:
+        raise ValueError(
+            f"{type(self).__name__} chooses its own few functions from rows in memory; sources of "
+            "blocks are for machines with an approximation. Read the rows first, or give centres."
+        )
+
+    # Layout ---------------------------------------------------------------------------------------
+
+    def _make_gram(self, X: Any) -> Any:
+        """Resolve the kernel and return the dictionary of its functions at the centres."""
+        self._sparse = sp.issparse(X) and not self._function
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (_num_samples(X),)
+        self._own, self._centres = self.centres is None, self._choose_centres(X)
+        if self._function:
+            self.__dict__.pop("kernel_", None)
+            self._kernel_fit, self._X_fit = self.kernel, self._centres
+            return Table(self._kernel_matrix(X, self._centres))
+        self._X_fit = self._kernel_fit = None
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.kernel_ = self._resolved(X)
+            if self._precomputed:
+                return Table(X)
+            return KernelColumns(self.kernel_, X, self._centres, int(self.cache_size * 2**20))
+
+    def _choose_centres(self, X: Any) -> Any:
+        if self.centres is None:
+            return X
+        if self._precomputed:
+            raise ValueError(
+                "the columns of a precomputed kernel are its centres: give those columns as X "
+                "instead of centres."
+            )
+        if isinstance(self.centres, Integral):
+            rng, n = np.random.default_rng(self.random_state), self.shape_fit_[0]
+            chosen = np.sort(rng.permutation(n)[: int(self.centres)])
+            return X[chosen] if self._function or self._objects else take(X, chosen)
+        if self._objects:
+            return as_objects(self.centres)
+        if self._function:
+            return self.centres
+        Z = check_array(self.centres, dtype=np.float64, accept_sparse="csr")
+        if Z.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"the centres have {Z.shape[1]} features, but X has {X.shape[1]} features."
+            )
+        return sp.csr_array(Z) if self._sparse and not sp.issparse(Z) else Z
+
+    def _store(self, X: Any, index: Any, coef: Array) -> None:
+        super()._store(self._centres, index, coef)
+
+    # Solving --------------------------------------------------------------------------------------
+
+    def _sparse_risk(self, loss: Loss, G: Dictionary, y: Array, c: Array, B: Array) -> SparseRisk:
+        """Return the problem of targets, with coefficients of the signs that are asked for."""
+        return SparseRisk(loss, G, y, c, B, None, None, self._signs(G, y))
+
+    def _signs(self, G: Dictionary, y: Array) -> Array | None:
+        return np.ones(G.shape[1]) if self.positive else None
+
+    def _minimize(self, problems: Sequence[tuple[str, Any]], context: Any) -> list[Solution]:
+        stop, found = False, list[SparseSolution]()
+        last = self._found if self.warm_start and len(self._found) == len(problems) else ()
+        for k, (title, risk) in enumerate(problems):
+            task = context.subcontext(task_name=title or "problem", max_subtasks=None)
+            task.call_on_fit_task_begin(estimator=self)
+            start = last[k] if last and np.max(last[k], initial=-1) < risk.G.shape[1] else None
+            with watched(self, title, task, stop) as listener:
+                try:
+                    answer = generate_columns(
+                        risk,
+                        tol=self.tol,
+                        max_iter=self.max_iter,
+                        max_time=self.max_time,
+                        start=start,
+                        listener=listener,
+                    )
+                except (FloatingPointError, ArithmeticError) as error:
+                    raise ValueError(
+                        f"The dual coefficients or intercepts are not finite: {error}"
+                    ) from error
+            self._warn_early(answer.solution)
+            found.append(answer)
+            stop |= bool(task.call_on_fit_task_end(estimator=self))
+        self._found = [answer.columns for answer in found]
+        self._multipliers = [answer.u for answer in found]
+        thresholds = np.array([self._collapse(risk) for _, risk in problems])
+        self.C_min_ = thresholds if len(problems) > 1 else float(thresholds[0])
+        return [answer.solution for answer in found]
+
+    def _collapse(self, risk: SparseRisk) -> float:
+        """Return the weight of the loss up to which the machine needs no function."""
+        return self._weight() * threshold(risk)
+
+    def _warn_early(self, solution: Solution) -> None:
+        if solution.status in (Status.CONVERGED, Status.STOPPED):
+            return
+        warnings.warn(
+            f"Solver terminated early ({solution.status.value} after {solution.n_iter} rounds). "
+            f"Duality gap {solution.gap:.2e} at objective {solution.objective:.6g} against tol="
+            f"{self.tol:.2e}. Raise max_iter or max_time, scale the inputs (StandardScaler, "
+            "MinMaxScaler), lower C or loosen tol.",
+            EarlyStop,
+            stacklevel=4,
+        )

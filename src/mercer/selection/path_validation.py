@@ -1,0 +1,185 @@
+"""The weight of the loss of any machine, by cross-validation along a path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils import _safe_indexing
+
+from mercer.kernels.base import Kernel
+from mercer.kernels.precomputed import Precomputed
+from mercer.losses.regression import Squared
+from mercer.machines.base import KernelMachine
+from mercer.selection.objective import Objective, Stop
+
+__all__ = ["choose_weight", "held_out_loss", "splitter"]
+
+Array = NDArray[np.float64]
+
+# Weights that are tried around the one given, a decade apart, then half a decade around the best.
+DECADES = (0.01, 0.1, 1.0, 10.0)
+HALF = 10**0.5
+NUS = (0.1, 0.2, 0.3, 0.45, 0.6, 0.8)
+# A path ends when so many values in a row were worse than the best by this factor.
+PATIENCE, WORSE = 1, 1.02
+
+
+def choose_weight(
+    estimator: KernelMachine,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    kernel: Kernel,
+    objective: Objective,
+    folds: int = 5,
+) -> tuple[dict[str, float], float, str]:
+    """Choose ``C``, or ``nu``, of a machine with a kernel by the loss of folds that are left out.
+
+    Parameters
+    ----------
+    estimator : KernelMachine
+        With the weight C to look around.
+    X, y, sample_weight
+        The sample.
+    kernel : Kernel
+    objective : Objective
+        Keeps the trials; its statement says which rows are used.
+    folds : int
+
+    Returns
+    -------
+    dict
+        The chosen parameter.
+    value : float
+        Its loss.
+    status : str
+    """
+    path = Path(estimator, X, y, sample_weight, kernel, objective, folds)
+    status = "converged"
+    try:
+        if path.name == "nu":
+            path.follow(NUS)
+        else:
+            path.follow([decade * float(estimator.C) for decade in DECADES])
+            best = path.best()
+            path.follow((best / HALF, best * HALF))
+    except Stop:
+        status = "stopped"
+    if not path.tried:
+        return {}, np.nan, status
+    return {path.name: path.best()}, path.tried[path.best()], status
+
+
+class Path:
+    """The machines of several folds, which are warm started from one weight to the next."""
+
+    def __init__(
+        self,
+        estimator: KernelMachine,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        kernel: Kernel,
+        objective: Objective,
+        folds: int,
+    ) -> None:
+        whole = objective.statement
+        some = whole.of(np.flatnonzero(whole.weights > 0))
+        self.kernel, self.objective = kernel, objective
+        self.name = "nu" if "nu" in estimator.get_params(deep=False) else "C"
+        y = np.asarray(y)
+        self.y = (y.ravel() if y.size == len(y) else y)[some.rows]
+        self.weights = np.ones(some.n)
+        if sample_weight is not None:
+            self.weights = np.asarray(sample_weight, dtype=np.float64)[some.rows]
+        self.splits = list(splitter(self.y, folds, some.classification).split(self.y, self.y))
+        settings: dict[str, Any] = {"kernel": kernel, "warm_start": True}
+        if getattr(estimator, "standardize", False):
+            settings["standardize"] = False  # the kernel's length scales have it in them
+        # Free functions may ask for features by name.
+        self.points = _safe_indexing(X, some.rows) if hasattr(X, "columns") else some.X
+        self.K: Array | None = None
+        if some.plain:
+            # Without other free functions than a constant the matrix is all that machines need.
+            self.K = np.asarray(kernel(some.X), dtype=np.float64)
+            settings["kernel"] = Precomputed()
+        self.machines = [clone(estimator).set_params(**settings) for _ in self.splits]
+        self.tried: dict[float, float] = {}
+
+    def follow(self, values: Sequence[float]) -> None:
+        """Try values from the smallest on, until they get worse."""
+        best, worse = np.inf, 0
+        for value in sorted(values):
+            loss = self._loss(value)
+            self.tried[value] = loss
+            self.objective.note(
+                f"held out, {self.name}", self.kernel, {self.name: value}, loss, len(self.y)
+            )
+            worse = worse + 1 if loss > WORSE * best else 0
+            best = min(best, loss)
+            if worse > PATIENCE:
+                break
+
+    def best(self) -> float:
+        """Return the best value; of several that are as good, the one in the middle."""
+        least = min(self.tried.values())
+        ties = sorted(value for value, loss in self.tried.items() if loss <= least * (1 + 1e-9))
+        return ties[len(ties) // 2]
+
+    def _loss(self, value: float) -> float:
+        total = 0.0
+        for machine, (inside, outside) in zip(self.machines, self.splits, strict=True):
+            if self.K is None:
+                first = _safe_indexing(self.points, inside)
+                second = _safe_indexing(self.points, outside)
+            else:
+                first = self.K[np.ix_(inside, inside)]
+                second = self.K[np.ix_(outside, inside)]
+            machine.set_params(**{self.name: value})
+            machine.fit(first, self.y[inside], sample_weight=self.weights[inside])
+            total += held_out_loss(machine, second, self.y[outside], self.weights[outside])
+        return total / float(self.weights.sum())
+
+
+def splitter(y: NDArray[Any], folds: int, classification: bool) -> Any:
+    """Return folds that hold all classes, if these are large enough."""
+    if not classification:
+        return KFold(min(folds, len(y)))
+    rarest = int(np.min(np.unique(y, return_counts=True)[1]))
+    if rarest >= 2:
+        return StratifiedKFold(min(folds, rarest))
+    return KFold(min(folds, len(y)), shuffle=True, random_state=0)
+
+
+def held_out_loss(machine: Any, X: Any, y: Any, weights: Any = None) -> float:
+    """Return the summed loss of a machine on samples that it was not fitted to.
+
+    Mistakes for a classifier. For a regressor its own loss, or squared errors if that is zero over
+    a whole tube, whose width would otherwise be best infinite.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+        Fitted.
+    X, y, weights
+        The samples.
+    """
+    predicted = machine.predict(X)
+    if is_classifier(machine):
+        losses = (predicted != y).astype(float)
+    else:
+        try:
+            loss = machine._loss()
+            flat = float(loss.value(np.zeros(1), np.full(1, 1e-12))[0]) == 0.0
+        except (AttributeError, NotImplementedError):
+            flat = True
+        y = np.asarray(y, dtype=np.float64)
+        loss = Squared() if flat else loss
+        losses = np.asarray(loss.value(np.ravel(y), np.ravel(predicted)))
+        losses = losses.reshape(len(y), -1).sum(axis=1)
+    return float(np.sum(losses) if weights is None else losses @ weights)
