@@ -19,6 +19,8 @@ from mercer.solvers import minimize
 
 EPS = np.finfo(float).eps
 TOL = 1e-9
+# Parameters of losses that are lengths in units of the target.
+WIDTHS = ("epsilon", "delta", "sigma", "below", "above")
 every_pair = pytest.mark.parametrize(("loss", "solver"), pairs(LOSSES), ids=repr)
 
 
@@ -81,11 +83,17 @@ def test_scale_and_shift_of_the_targets(loss, solver):
     widths = {
         name: s * value
         for name, value in loss.get_params().items()
-        if name.rpartition("__")[2] in ("epsilon", "delta", "sigma", "below", "above")
+        if name.rpartition("__")[2] in WIDTHS
     }
     scaled = copy.copy(loss).set_params(**widths)
-    one = np.array(1.5)
-    degree = np.log(scaled.value(s * one, 0 * one) / loss.value(one, 0 * one)) / np.log(s)
+    # The degree k, from a residual on either side that no tube hides.
+    y, f = np.array([1.5, -1.5]), np.zeros(2)
+    degrees = np.log(scaled.value(s * y, s * f) / loss.value(y, f)) / np.log(s)
+    degree = degrees[0]
+    assert degrees[1] == pytest.approx(degree), (
+        f"{loss!r} does not scale with its widths: if a parameter of it is a length in units of "
+        "the target, add its name to WIDTHS in tests/laws/test_invariance.py"
+    )
     moved = RegularizedRisk(scaled, risk.K, s * risk.y + shift, s ** (2 - degree) * risk.c, risk.B)
     assert_same(solve(moved, solver), solve(risk, solver), risk.K.diag(), scale=s)
 
@@ -93,12 +101,6 @@ def test_scale_and_shift_of_the_targets(loss, solver):
 @every_pair
 def test_flipping_the_labels_flips_the_function(loss, solver):
     risk = random_risk(loss, seed=9, n=24)
-    mirrored = loss
-    for name in ("quantile", "expectile"):  # the level of -y below is that of y above
-        if hasattr(loss, name):
-            mirrored = type(loss)(1.0 - getattr(loss, name))
-    if hasattr(loss, "below"):
-        mirrored = type(loss)(loss.loss, loss.above, loss.below)
-    flipped = RegularizedRisk(mirrored, risk.K, -risk.y, risk.c, risk.B)
+    flipped = RegularizedRisk(loss.mirrored(), risk.K, -risk.y, risk.c, risk.B)
     one, (other, gap, h) = solve(risk, solver), solve(flipped, solver)
     assert_same(one, (other, gap, -h), risk.K.diag())

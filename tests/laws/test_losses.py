@@ -161,3 +161,17 @@ def test_slopes_bound_the_gradient(loss, y, f):
     lower, upper = loss.slopes(y)
     assert lower <= loss.gradient(y, f) <= upper
     assert lower <= 0 <= upper
+
+
+@every_loss
+@few
+@given(y=numbers, f=numbers)
+def test_a_mirrored_loss_has_its_sides_exchanged(loss, y, f):
+    y, f = target(loss, y), np.array(f)
+    other = loss.mirrored()
+    expected = loss.value(-y, -f)
+    # Subtraction from one rounds a level, and sums of a target and a width round as always.
+    slack = 8 * EPS * (1.0 + abs(y) + abs(f)) * (1.0 + abs(expected))
+    assert abs(other.value(y, f) - expected) <= slack, (
+        f"{loss!r} treats its two sides differently: write mirrored(), which exchanges them"
+    )

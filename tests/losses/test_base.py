@@ -1,5 +1,6 @@
 """The one table that defines the quadratic-dual family, and what follows from it."""
 
+from dataclasses import dataclass
 from inspect import isabstract, isclass
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brute import supremum
+from brute import printed, supremum
 from cases import CLASSIFICATION, LOSSES, REGRESSION, targets
 from mercer import losses as room
 from mercer.losses import (
@@ -25,9 +26,15 @@ from mercer.losses import (
     Polynomial,
     QuadraticDualLoss,
     ResidualLoss,
+    Several,
     Squared,
     SquaredHinge,
+    stack,
+    within,
 )
+from mercer.losses.smoothed import smoothed
+from mercer.problems.shaped import Between
+from oracles.conic import expression
 
 QUADRATIC = [loss for loss in LOSSES if isinstance(loss, QuadraticDualLoss)]
 
@@ -244,3 +251,39 @@ def test_every_loss_of_the_package_has_a_case():
     # Made of functions or of other losses, these have tests of their own.
     concrete -= {room.Custom, room.Several}
     assert concrete == {type(loss) for loss in REGRESSION + CLASSIFICATION}
+
+
+def test_a_loss_with_a_side_has_to_say_how_it_is_mirrored():
+    @dataclass(eq=False)
+    class Lopsided(ResidualLoss):
+        def terms(self):
+            return Conjugate(lower=-1.0, upper=3.0)
+
+    with pytest.raises(TypeError, match=r"Lopsided treats .* needs a method mirrored\(\)"):
+        Lopsided().mirrored()
+
+
+def test_losses_made_of_losses_are_mirrored_member_by_member():
+    y, f = np.array([0.3, -1.0, 2.0]), np.array([1.0, 0.5, -0.4])
+    made = [
+        within(Pinball(0.3), 0.1, np.inf),
+        stack([Pinball(0.3), Squared()], [2, 1]),
+        Several([Expectile(0.8), within(Huber(), 0.2, 0.0)], [1.0, 2.0]),
+        smoothed(Pinball(0.3), 0.5),
+        Between(0.2, 0.0, 1.0),
+    ]
+    for loss in made:
+        np.testing.assert_allclose(
+            loss.mirrored().value(y, f), loss.value(-y, -f), rtol=1e-15, atol=1e-15
+        )
+        assert np.any(np.abs(loss.value(y, f) - loss.value(-y, -f)) > 1e-3)
+
+
+def test_losses_without_a_formula_are_refused_with_a_sentence():
+    class Unheard(Squared):
+        pass
+
+    y = np.zeros(2)
+    for formula_of in (printed, expression):
+        with pytest.raises(AssertionError, match=r"Unheard .* FORMULAS in tests/brute.py"):
+            formula_of(Unheard(), y, y)

@@ -202,3 +202,24 @@ def test_estimators_take_it():
         logistic.decision_function(X),
         atol=300e-8,
     )
+
+
+def test_a_custom_loss_is_mirrored_by_its_functions():
+    linex = Custom(
+        lambda r: np.exp(r) - r - 1.0,
+        lambda r: np.exp(r) - 1.0,
+        np.exp,
+        lambda u: (1.0 + u) * np.log1p(u) - u,
+        bounds=(-1.0, np.inf),
+    )
+    both = Custom(lambda y, f: np.exp(f - y) - f, lambda y, f: np.exp(f - y) - 1.0, of="both")
+    y, f, v = np.array([1.0, -0.5]), np.array([0.2, 0.9]), np.array([0.5, -0.3])
+    for loss in (linex, both):
+        other = loss.mirrored()
+        np.testing.assert_array_equal(other.value(y, f), loss.value(-y, -f))
+        np.testing.assert_array_equal(other.gradient(y, f), -loss.gradient(-y, -f))
+        np.testing.assert_array_equal(other.curvature(y, f), loss.curvature(-y, -f))
+        np.testing.assert_allclose(other.conjugate(y, v), loss.conjugate(-y, -v), rtol=1e-12)
+    np.testing.assert_array_equal(linex.mirrored().slopes(y), [[-1.0, -1.0], [np.inf, np.inf]])
+    margin = Custom(softplus, sigmoid_slope, of="margin")
+    assert margin.mirrored() is margin

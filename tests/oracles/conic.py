@@ -1,7 +1,7 @@
 """The regularized risk written once more, for a conic solver that knows nothing of duality here.
 
 With ``K = G G'`` the problem is ``min 1/2 |u|^2 + sum_i c_i l(y_i, (G u + B b)_i) + d'b``; every
-loss is spelled out from its textbook formula.
+loss is spelled out from its textbook formula (``FORMULAS`` of ``tests/brute.py``).
 """
 
 import warnings
@@ -10,24 +10,8 @@ from dataclasses import dataclass
 import cvxpy as cp
 import numpy as np
 
-from mercer.losses import (
-    Absolute,
-    EpsilonInsensitive,
-    Expectile,
-    Hinge,
-    Huber,
-    HuberHinge,
-    Interval,
-    LogCosh,
-    Logistic,
-    PiecewisePolynomial,
-    Pinball,
-    Polynomial,
-    PowerHinge,
-    Squared,
-    SquaredEpsilonInsensitive,
-    SquaredHinge,
-)
+from brute import OF_THE_MARGIN, formula
+from mercer.losses import Interval
 
 
 @dataclass(frozen=True)
@@ -40,6 +24,24 @@ class Reference:
     accurate: bool
 
 
+class Expressions:
+    """The functions that formulas are written in, of cvxpy expressions."""
+
+    abs, pos, logistic = map(staticmethod, (cp.abs, cp.pos, cp.logistic))
+
+    def __init__(self):
+        self.constraints = []
+
+    def straightened(self, s, bend, power=2.0):
+        """Return a power of s >= 0 up to ``bend``, of slope one there, and its tangent beyond."""
+        if power == 2.0:
+            return cp.huber(s, bend) / (2 * bend)
+        # A power with a straight arm is the infimal convolution of the two.
+        near, far = cp.Variable(s.shape, nonneg=True), cp.Variable(s.shape, nonneg=True)
+        self.constraints.append(near + far >= s)
+        return near**power / (power * bend ** (power - 1)) + far
+
+
 def expression(loss, y, f):
     """Return the loss as a cvxpy expression and the constraints of its slack variables."""
     if isinstance(loss, Interval):
@@ -48,43 +50,10 @@ def expression(loss, y, f):
         t, bounded, capped = cp.Variable(y.shape), np.isfinite(low), np.isfinite(high)
         value, slack = expression(loss.loss, t, f)
         return value, [*slack, t[bounded] >= low[bounded], t[capped] <= high[capped]]
-    r, m = y - f, cp.multiply(y, f)
-    if isinstance(loss, Squared):
-        return cp.square(r) / 2, []
-    if isinstance(loss, Absolute):
-        return cp.abs(r), []
-    if isinstance(loss, EpsilonInsensitive):
-        return cp.pos(cp.abs(r) - loss.epsilon), []
-    if isinstance(loss, SquaredEpsilonInsensitive):
-        return cp.square(cp.pos(cp.abs(r) - loss.epsilon)) / 2, []
-    if isinstance(loss, Huber):
-        return cp.huber(r, loss.delta) / 2, []
-    if isinstance(loss, LogCosh):
-        u = r / loss.delta
-        return loss.delta**2 * (cp.logistic(2 * u) - u - np.log(2)), []
-    if isinstance(loss, Pinball):
-        return loss.quantile * cp.pos(r) + (1 - loss.quantile) * cp.pos(-r), []
-    if isinstance(loss, Expectile):
-        tau = loss.expectile
-        return tau * cp.square(cp.pos(r)) / 2 + (1 - tau) * cp.square(cp.pos(-r)) / 2, []
-    if isinstance(loss, Hinge):
-        return cp.pos(loss.margin - m), []
-    if isinstance(loss, SquaredHinge):
-        return cp.square(cp.pos(1 - m)) / 2, []
-    if isinstance(loss, PowerHinge):
-        return cp.power(cp.pos(1 - m), loss.power) / loss.power, []
-    if isinstance(loss, Logistic):
-        return cp.logistic(-m), []
-    if isinstance(loss, Polynomial):
-        return cp.power(cp.pos(cp.abs(r) - loss.epsilon), loss.power) / loss.power, []
-    # A parabola or power with straight arms is the infimal convolution of the two.
-    s, t = cp.Variable(y.shape, nonneg=True), cp.Variable(y.shape, nonneg=True)
-    if isinstance(loss, HuberHinge):
-        return cp.square(s) / (2 * loss.delta) + t, [s + t >= 1 - m]
-    assert isinstance(loss, PiecewisePolynomial)
-    p, sigma = loss.power, loss.sigma
-    power = cp.power(s, p) / (p * sigma ** (p - 1))
-    return power + t, [s + t >= cp.abs(r) - loss.epsilon]
+    of_margin = type(loss).__name__ in OF_THE_MARGIN
+    functions = Expressions()
+    value = formula(loss)(loss, cp.multiply(y, f) if of_margin else y - f, functions)
+    return value, functions.constraints
 
 
 def solve(risk, G):

@@ -89,6 +89,20 @@ class Loss(Params, ABC):
             lower, upper = np.where(c > 0, -c * high, 0.0), np.where(c > 0, -c * low, 0.0)
         return _Weighted(self, y, c, lower, upper)
 
+    def mirrored(self) -> Loss:
+        """Return the loss with its two sides exchanged, of which ``(y, f)`` costs ``l(-y, -f)``.
+
+        Losses of the margin and of the residual's magnitude are their own mirror images. A loss
+        with a side (the level of a quantile, say) writes this method.
+
+        Examples
+        --------
+        >>> from mercer.losses import Huber, Pinball
+        >>> Huber().mirrored(), Pinball(0.25).mirrored()
+        (Huber(delta=1.0), Pinball(quantile=0.75))
+        """
+        return self
+
     def parts(self) -> list[tuple[Loss, float | Array]]:
         """Return losses and weights of which this is the sum, if it has to be taken apart."""
         return [(self, 1.0)]
@@ -193,6 +207,17 @@ class ResidualLoss(ConjugateLoss):
     def violation(self, y: Array, f: Array, v: Array) -> Array:
         low, high = self.terms().interval(-v)
         return np.maximum(np.maximum(low - (y - f), (y - f) - high), 0.0)
+
+    def mirrored(self) -> Loss:
+        t = self.terms()
+        alike = np.all(np.asarray(t.tilt) == 0) and np.all(-np.asarray(t.lower) == t.upper)
+        if not alike or not (t.quad_negative is None or np.all(t.quad_negative == t.quad)):
+            raise TypeError(
+                f"{type(self).__name__} treats residuals above and below zero differently, and so "
+                "it needs a method mirrored() that returns the loss with its two sides exchanged, "
+                "such as dataclasses.replace(self, quantile=1 - self.quantile)"
+            )
+        return self
 
     def dual_terms(self, y: Array, c: Array) -> DualTerms:
         t = self.terms()

@@ -3,7 +3,7 @@ r"""Losses that a user writes down by their value and slope."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +24,17 @@ GRID = np.concatenate([-np.geomspace(20.0, 1e-3, 60), [0.0], np.geomspace(1e-3, 
 # Relative error that a slope, a curvature or a conjugate given by hand may have.
 AGREE = 1e-5
 ARGUMENTS = {"residual": "r", "margin": "m", "both": "f"}
+
+
+@dataclass(frozen=True)
+class _Reflected:
+    """A function of minus its arguments, times a sign."""
+
+    function: Function
+    sign: float
+
+    def __call__(self, *arguments: Array) -> Array:
+        return self.sign * np.asarray(self.function(*(-np.asarray(x) for x in arguments)))
 
 
 @dataclass(eq=False)
@@ -149,6 +160,15 @@ class Custom(NumericLoss):
         with np.errstate(all="ignore"):
             value = self._dual(np.asarray(y, dtype=np.float64), v)
         return np.where(inside, value, np.inf)
+
+    def mirrored(self) -> Self:
+        if self.of == "margin":
+            return self
+        signs = {"cost": 1.0, "slope": -1.0, "bend": 1.0, "dual": 1.0}
+        given = {name: getattr(self, name) for name in signs}
+        reflected = {name: f and _Reflected(f, signs[name]) for name, f in given.items()}
+        bounds = self.bounds and (-self.bounds[1], -self.bounds[0])
+        return replace(self, **reflected, bounds=bounds)
 
     def take(self, index: NDArray[np.intp]) -> Self:
         return self

@@ -12,7 +12,7 @@ the upper end, so that only the linear terms of the dual change; an end at infin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -90,6 +90,9 @@ class Interval(Loss):
         end, pulled = self._end(y, v)
         end = np.where(v == 0, self._nearest(y, f), end)
         return np.where(pulled, self.loss.violation(end, f, v), np.inf)
+
+    def mirrored(self) -> Self:
+        return replace(self, loss=self.loss.mirrored(), below=self.above, above=self.below)
 
     def take(self, index: NDArray[np.intp]) -> Self:
         below, above = (

@@ -7,7 +7,8 @@ is positive, and *robust* (its coefficient is bounded) where the slopes are fini
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -180,6 +181,9 @@ class Pinball(ResidualLoss):
         r"""Return the conjugate, zero on :math:`[\tau - 1, \tau]`."""
         return Conjugate(lower=np.asarray(self.quantile) - 1.0, upper=self.quantile)
 
+    def mirrored(self) -> Self:
+        return replace(self, quantile=1.0 - self.quantile)
+
 
 @dataclass(eq=False)
 class Expectile(ResidualLoss):
@@ -211,6 +215,9 @@ class Expectile(ResidualLoss):
         r"""Return the conjugate :math:`u^2/2\tau` above and :math:`u^2/2(1-\tau)` below zero."""
         tau = np.asarray(self.expectile)
         return Conjugate(quad=1.0 / tau, quad_negative=1.0 / (1.0 - tau))
+
+    def mirrored(self) -> Self:
+        return replace(self, expectile=1.0 - self.expectile)
 
 
 def _check_level(level: float | Array, name: str) -> None:

@@ -9,7 +9,7 @@ The minimum on the right is taken by the solver: a sample with k losses is k sam
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -88,6 +88,9 @@ class Several(NumericLoss):
         if self.smooth:
             return super().parts()
         return [(part, u * w) for loss, w in self._pairs() for part, u in loss.parts()]
+
+    def mirrored(self) -> Self:
+        return replace(self, losses=[loss.mirrored() for loss in self.losses])
 
     def per_sample(self) -> dict[str, Array]:
         found = {

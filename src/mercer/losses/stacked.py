@@ -8,7 +8,7 @@ loss like any other, and problems, solvers and certificates need not know.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
@@ -68,6 +68,9 @@ class Stacked(Loss):
         for loss, at in self._groups():
             lower[at], upper[at] = loss.slopes(y[at])
         return lower, upper
+
+    def mirrored(self) -> Self:
+        return replace(self, losses=tuple(loss.mirrored() for loss in self.losses))
 
     def take(self, index: NDArray[np.intp]) -> Self:
         rank = np.empty(len(self.group), dtype=np.intp)

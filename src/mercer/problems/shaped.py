@@ -19,7 +19,7 @@ alone, whose Gram matrix is the covariance that the sample leaves them (PD-INEQ-
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -68,6 +68,9 @@ class Between(ResidualLoss):
     def terms(self) -> Conjugate:
         """Return the conjugate, ``half |u|`` on the slopes that cost something."""
         return Conjugate(kink=self.half, lower=-np.asarray(self.above), upper=self.below)
+
+    def mirrored(self) -> Between:
+        return replace(self, below=self.above, above=self.below)
 
     @classmethod
     def walls(cls, lower: Array, upper: Array) -> tuple[Between, Array]:
