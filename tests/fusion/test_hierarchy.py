@@ -25,7 +25,7 @@ CASES = [
     (Hinge(), "error"),
     (Hinge(), "hinge"),
     (Hinge(), "squared_hinge"),
-    (Hinge(), "log"),
+    (Hinge(), "logistic"),
     (SquaredHinge(), "error"),
     (SquaredHinge(), "hinge"),
     (EpsilonInsensitive(0.1), "squared"),
@@ -124,7 +124,7 @@ def test_one_C_a_class():
         X[60:],
         y[60:],
         domain=(0.01, 10.0),
-        loss="log",
+        loss="logistic",
     )
     assert len(found) == 3
     assert all(f.certified for f in found)
@@ -155,9 +155,9 @@ def test_branching_finds_what_the_path_finds():
         (KernelRegressor("squared", kernel=Gaussian(0.8), C=2.0), "squared"),
         (KernelRegressor("huber", kernel=Gaussian(0.8), C=2.0), "squared"),
         (SVR(kernel=Gaussian(0.8), C=2.0, epsilon=0.1), "squared"),
-        (SVC(kernel=Gaussian(0.8), C=2.0), "log"),
-        (KernelClassifier("squared_hinge", kernel=Gaussian(0.8), C=2.0), "log"),
-        (KernelClassifier("logistic", kernel=Gaussian(0.8), C=2.0), "log"),
+        (SVC(kernel=Gaussian(0.8), C=2.0), "logistic"),
+        (KernelClassifier("squared_hinge", kernel=Gaussian(0.8), C=2.0), "logistic"),
+        (KernelClassifier("logistic", kernel=Gaussian(0.8), C=2.0), "logistic"),
     ],
     ids=lambda v: v if isinstance(v, str) else type(v).__name__ + str(getattr(v, "loss", "")),
 )
@@ -200,7 +200,7 @@ def test_refusals():
         fuse(svm_program(risk, KERNEL(X_val, X), y_val), strategy="path")
     with pytest.raises(ValueError, match="strategy='implicit'"):
         fuse(lambda theta: (0.0, theta), strategy="reparam")
-    with pytest.raises(ValueError, match="loss must be one of"):
+    with pytest.raises(ValueError, match="loss must be a Loss or one of"):
         Validation(KERNEL(X_val, X), y_val, loss="ramp")
     with pytest.raises(ValueError, match="has no slope"):
         hypergradient(SVC(kernel=KERNEL), X, y, X_val, y_val, loss="error")

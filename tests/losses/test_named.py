@@ -1,5 +1,8 @@
 """Losses by name."""
 
+import ast
+from pathlib import Path
+
 import pytest
 
 from cases import CLASSIFICATION, REGRESSION
@@ -24,3 +27,33 @@ def test_resolves_names_and_leaves_losses_alone():
 def test_refuses_other_names_with_the_list_of_them(wrong):
     with pytest.raises(ValueError, match=r"one of absolute, .*squared_epsilon_insensitive; got"):
         named.resolve(wrong, named.REGRESSION)
+
+
+def test_a_former_name_is_refused_with_the_new_one():
+    with pytest.raises(ValueError, match="the loss 'log' is called 'logistic' now"):
+        named.resolve("log", named.CLASSIFICATION)
+    with pytest.raises(ValueError, match="one of absolute"):  # no loss of a number has this name
+        named.resolve("log", named.REGRESSION)
+
+
+def tables_of_losses(source):
+    """Yield the keys of every dictionary in a source that gives losses names."""
+    losses = {c.__name__ for c in (named.REGRESSION | named.CLASSIFICATION).values()}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Dict):
+            values = [getattr(value, "id", None) for value in node.values]
+            keys = [getattr(key, "value", None) for key in node.keys]
+            if len(losses.intersection(values)) > 1 and all(isinstance(k, str) for k in keys):
+                yield keys
+
+
+def test_there_is_one_table_of_names():
+    assert list(tables_of_losses('x = {"tube": EpsilonInsensitive, "margin": Hinge}'))
+    # A quantile or an expectile is what a band estimates, not a name of its loss.
+    allowed = [["quantile", "expectile"]]
+    found = [
+        keys
+        for path in sorted(Path(named.__file__).parents[1].rglob("*.py"))
+        for keys in tables_of_losses(path.read_text(encoding="utf-8"))
+    ]
+    assert found == allowed

@@ -173,7 +173,7 @@ def fuse_svm(
     domain : tuple of float
         Values of C to look at.
     loss : str, default="error"
-        ``"error"``, ``"hinge"``, ``"squared_hinge"``, ``"log"``, ``"squared"`` or ``"absolute"``.
+        ``"error"``, or the name of a loss: ``"hinge"``, ``"logistic"``, ``"squared"``, ...
     sample_weight : array-like, optional
         Weights of the training samples.
 

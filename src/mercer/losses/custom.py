@@ -31,7 +31,7 @@ class _Reflected:
     """A function of minus its arguments, times a sign."""
 
     function: Function
-    sign: float
+    sign: float = 1.0
 
     def __call__(self, *arguments: Array) -> Array:
         return self.sign * np.asarray(self.function(*(-np.asarray(x) for x in arguments)))
@@ -164,11 +164,14 @@ class Custom(NumericLoss):
     def mirrored(self) -> Self:
         if self.of == "margin":
             return self
-        signs = {"cost": 1.0, "slope": -1.0, "bend": 1.0, "dual": 1.0}
-        given = {name: getattr(self, name) for name in signs}
-        reflected = {name: f and _Reflected(f, signs[name]) for name, f in given.items()}
-        bounds = self.bounds and (-self.bounds[1], -self.bounds[0])
-        return replace(self, **reflected, bounds=bounds)
+        return replace(
+            self,
+            cost=_Reflected(self.cost),
+            slope=self.slope and _Reflected(self.slope, -1.0),
+            bend=self.bend and _Reflected(self.bend),
+            dual=self.dual and _Reflected(self.dual),
+            bounds=self.bounds and (-self.bounds[1], -self.bounds[0]),
+        )
 
     def take(self, index: NDArray[np.intp]) -> Self:
         return self

@@ -1,47 +1,34 @@
-"""Losses by name, for estimators that accept either."""
+"""Losses by name, for whatever accepts a loss or its name: the only table of these names."""
 
 from __future__ import annotations
 
+import re
+from types import ModuleType
+
+from mercer.losses import classification, log_cosh, power, power_hinge, regression
 from mercer.losses.base import Loss
-from mercer.losses.classification import Hinge, HuberHinge, Logistic, SquaredHinge
-from mercer.losses.log_cosh import LogCosh
-from mercer.losses.power import PiecewisePolynomial, Polynomial
-from mercer.losses.power_hinge import PowerHinge
-from mercer.losses.regression import (
-    Absolute,
-    EpsilonInsensitive,
-    Expectile,
-    Huber,
-    Pinball,
-    Squared,
-    SquaredEpsilonInsensitive,
-)
+from mercer.losses.regression import Squared
 
 __all__ = ["CLASSIFICATION", "REGRESSION", "resolve"]
 
-REGRESSION: dict[str, type[Loss]] = {
-    "absolute": Absolute,
-    "epsilon_insensitive": EpsilonInsensitive,
-    "expectile": Expectile,
-    "huber": Huber,
-    "log_cosh": LogCosh,
-    "piecewise_polynomial": PiecewisePolynomial,
-    "pinball": Pinball,
-    "polynomial": Polynomial,
-    "squared": Squared,
-    "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
-}
+
+def _names(*modules: ModuleType) -> dict[str, type[Loss]]:
+    """Name every loss that modules export as its class, in lower case with underscores."""
+    return {
+        re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(): getattr(module, name)
+        for module in modules
+        for name in module.__all__
+    }
+
+
+REGRESSION = _names(regression, log_cosh, power)
 """Losses of a number."""
 
-CLASSIFICATION: dict[str, type[Loss]] = {
-    "hinge": Hinge,
-    "huber_hinge": HuberHinge,
-    "logistic": Logistic,
-    "power_hinge": PowerHinge,
-    "squared": Squared,
-    "squared_hinge": SquaredHinge,
-}
+CLASSIFICATION = _names(classification, power_hinge) | {"squared": Squared}
 """Losses of a label plus or minus one; the squared loss is the least-squares classifier."""
+
+# Names of earlier versions, and the names that replace them.
+FORMER = {"log": "logistic"}
 
 
 def resolve(loss: Loss | str, names: dict[str, type[Loss]]) -> Loss:
@@ -57,4 +44,6 @@ def resolve(loss: Loss | str, names: dict[str, type[Loss]]) -> Loss:
         return loss
     if loss in names:
         return names[loss]()
+    if FORMER.get(loss) in names:
+        raise ValueError(f"the loss {loss!r} is called {FORMER[loss]!r} now")
     raise ValueError(f"loss must be a Loss or one of {', '.join(sorted(names))}; got {loss!r}")

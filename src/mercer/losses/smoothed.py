@@ -10,7 +10,6 @@ of the loss nearby, and so a dual vector of one is a dual vector of the other.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
 
 from mercer.losses.base import Array, Conjugate, ConjugateLoss, Loss, MarginLoss, ResidualLoss
 
@@ -37,8 +36,8 @@ class SmoothedResidualLoss(ResidualLoss):
     def terms(self) -> Conjugate:
         return _rounded(self.loss, self.mu)
 
-    def mirrored(self) -> Self:
-        return replace(self, loss=self.loss.mirrored())
+    def mirrored(self) -> Loss:
+        return smoothed(self.loss.mirrored(), self.mu)
 
 
 @dataclass(eq=False)

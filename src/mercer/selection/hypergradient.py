@@ -130,8 +130,8 @@ def hypergradient(
     X, y, X_val, y_val : array-like
         Training and validation sample.
     loss : str, default="squared"
-        A loss that has slopes: ``"squared"``, ``"absolute"``, ``"hinge"``, ``"squared_hinge"``,
-        ``"log"``.
+        The name of a loss, which has slopes: ``"squared"``, ``"absolute"``, ``"hinge"``,
+        ``"logistic"``, ...
     names : list of str, optional
         Hyperparameters, positive numbers; by default C and those of the kernel.
 
@@ -160,7 +160,9 @@ def hypergradient(
     True
     """
     if loss == "error":
-        raise ValueError("the share of errors has no slope; use 'hinge' or 'log', or fuse a path")
+        raise ValueError(
+            "the share of errors has no slope; use 'hinge' or 'logistic', or fuse a path"
+        )
     if names is None:
         params = estimator.get_params()
         names = ["C"] + [

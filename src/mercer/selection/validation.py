@@ -6,19 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.losses import Absolute, Hinge, Logistic, Squared, SquaredHinge
 from mercer.losses.base import Array, Loss
+from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 
 __all__ = ["Validation"]
-
-# Criteria by name. The error of a class is piecewise constant, and has no loss.
-LOSSES: dict[str, type[Loss]] = {
-    "absolute": Absolute,
-    "hinge": Hinge,
-    "log": Logistic,
-    "squared": Squared,
-    "squared_hinge": SquaredHinge,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +26,9 @@ class Validation:
         Targets, or labels plus and minus one.
     B : (m, q) array, optional
         Unpenalized columns at the validation samples; a constant by default.
-    loss : {"squared", "absolute", "error", "hinge", "squared_hinge", "log"} or Loss
-        ``"error"`` is the share of wrong signs.
+    loss : str or Loss
+        The name of a loss (``"squared"``, ``"absolute"``, ``"hinge"``, ``"logistic"``, ...), or
+        ``"error"``, the share of wrong signs.
     """
 
     K: Array
@@ -45,8 +37,8 @@ class Validation:
     loss: str | Loss = "squared"
 
     def __post_init__(self) -> None:
-        if isinstance(self.loss, str) and self.loss not in {*LOSSES, "error"}:
-            raise ValueError(f"loss must be one of {sorted({*LOSSES, 'error'})}, got {self.loss!r}")
+        if not self.counts:
+            self.resolved()
         if np.shape(self.K)[0] != np.shape(self.y)[0]:
             raise ValueError("K must have one row a validation sample, as y has")
 
@@ -62,7 +54,8 @@ class Validation:
 
     def resolved(self) -> Loss:
         """Return the loss itself."""
-        return LOSSES[self.loss]() if isinstance(self.loss, str) else self.loss
+        # The error of a class is piecewise constant, and has no loss.
+        return resolve(self.loss, REGRESSION | CLASSIFICATION)
 
     def predict(self, a: Array, b: Array) -> Array:
         """Return decision values at the validation samples."""
