@@ -41,8 +41,12 @@ check: $(READY)  ## lint, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: $(READY)  ## tests and doctests, warnings as errors
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+# The tests of a room have its name, except those whose name is taken by a module of the tests.
+TESTS_data := data_sources
+TESTS_distributed := cluster
+ROOM_TESTS = $(if $(ROOM),$(wildcard tests/$(or $(TESTS_$(ROOM)),$(ROOM))) src/mercer/$(ROOM))
+test: $(READY)  ## tests and doctests, warnings as errors; ROOM=losses runs those of one room
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ROOM_TESTS)
 
 FUZZ_FIRST ?= 10000
 FUZZ_CASES ?= 100000

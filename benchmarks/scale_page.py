@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scale_data import CATEGORIES, CENTRES, FIT, HEAVY, HELD, HINGE, SETS, SHARE, SHARES, task
 from scale_figure import draw
-from scale_quality import BYTES, EXACT, SECONDS, Run, plan, settings_of
+from scale_runs import BYTES, EXACT, SECONDS, Run, plan, settings_of
 
 HERE = Path(__file__).resolve().parent
 TABLE = HERE / "scale_quality.json"

@@ -10,7 +10,8 @@ import scale_quality
 from scale_data import SHORT, by_mean, choose, ridge, task
 from scale_figure import draw
 from scale_page import best, reach
-from scale_quality import CENTRES, EXACT, HEAVY, SETS, Run, complaints, plan
+from scale_quality import complaints
+from scale_runs import CENTRES, EXACT, HEAVY, SETS, Run, plan
 from sklearn.linear_model import Ridge
 
 from data import MISSING
