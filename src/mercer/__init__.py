@@ -4,6 +4,7 @@ Names are imported when they are first used, so that ``import mercer`` itself co
 """
 
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from mercer._version import __version__
@@ -60,80 +61,6 @@ if TYPE_CHECKING:
     )
     from mercer.reduced import Nystrom, RandomFeatures
     from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, tune
-
-_REDUCED = ["Nystrom", "RandomFeatures"]
-_TUNED = ["LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV", "tune"]
-_ESTIMATORS = [
-    "LSSVC",
-    "LSSVR",
-    "SVC",
-    "SVR",
-    "AdaptiveMarginSVC",
-    "AdditiveClassifier",
-    "AdditiveRegressor",
-    "CensoredRegressor",
-    "CompetingMachines",
-    "Component",
-    "Forecaster",
-    "GeneralizedLeastSquares",
-    "HardMarginSVC",
-    "HardTubeSVR",
-    "HuberSVR",
-    "IntervalRegressor",
-    "KernelClassifier",
-    "KernelLogisticRegression",
-    "KernelRegressor",
-    "LeaveOneOutSVC",
-    "LocalTubeSVR",
-    "MissingInputClassifier",
-    "MissingInputRegressor",
-    "MixedRegressor",
-    "NuSVC",
-    "NuSVR",
-    "NuSparseClassifier",
-    "NuSparseRegressor",
-    "NuTubeSVR",
-    "OneClassSVM",
-    "QuantileBand",
-    "QuantileSVR",
-    "RegularizationNetwork",
-    "RobustLSSVR",
-    "ShapedClassifier",
-    "ShapedRegressor",
-    "SmoothingSpline",
-    "SparseClassifier",
-    "SparseRegressor",
-    "SupportVectorTube",
-    "TermSelector",
-    "ThinPlateSpline",
-    "UniversalKriging",
-    "VariationClassifier",
-    "VariationRegressor",
-    "VectorSVR",
-    "estimate_errors",
-]
-_ROOMS = [
-    "compression",
-    "data",
-    "density",
-    "estimators",
-    "fusion",
-    "gram",
-    "inspect",
-    "kernels",
-    "linear",
-    "losses",
-    "plotting",
-    "preprocessing",
-    "problems",
-    "programs",
-    "reduced",
-    "regularizers",
-    "selection",
-    "series",
-    "smoothing",
-    "solvers",
-]
 
 __all__ = [
     "LSSVC",
@@ -194,18 +121,26 @@ __all__ = [
 ]
 
 
+# Where a name of the list above is found, unless it is in `estimators`.
+_HOMES = {
+    **dict.fromkeys(["Nystrom", "RandomFeatures"], "reduced"),
+    **dict.fromkeys(["LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV", "tune"], "selection"),
+}
+
+
+def _rooms() -> list[str]:
+    """Return the subpackages, except the one that needs Dask."""
+    return [m.name for m in iter_modules(__path__) if m.ispkg and m.name != "distributed"]
+
+
 def __getattr__(name: str) -> Any:
-    """Import an estimator or a room on first use."""
-    if name in _ESTIMATORS:
-        return getattr(import_module("mercer.estimators"), name)
-    if name in _REDUCED:
-        return getattr(import_module("mercer.reduced"), name)
-    if name in _TUNED:
-        return getattr(import_module("mercer.selection"), name)
-    if name in _ROOMS:
+    """Import an estimator or a subpackage on first use."""
+    if name in __all__:
+        return getattr(import_module(f"mercer.{_HOMES.get(name, 'estimators')}"), name)
+    if name in _rooms():
         return import_module(f"mercer.{name}")
     raise AttributeError(f"module 'mercer' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_ROOMS])
+    return sorted([*__all__, *_rooms()])
