@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "src"))
+sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 project = "Mercer"
@@ -53,6 +53,7 @@ sphinx_gallery_conf = {
     "doc_module": ("mercer",),
     "download_all_examples": False,
     "remove_config_comments": True,
+    "reset_modules": ("matplotlib", "gallery.use_style"),
     "show_memory": False,
     "show_signature": False,
 }

@@ -27,23 +27,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer import SVC
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 X, y = make_moons(240, noise=0.25, random_state=3)
 
 

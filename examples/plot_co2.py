@@ -26,23 +26,6 @@ from mercer import UniversalKriging
 from mercer.kernels import Matern, ThinPlate
 from mercer.regularizers import Constant, Functions, Polynomial
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 
 def table(name):
     """Read a table from the folder of data sets, or return None where there is none."""

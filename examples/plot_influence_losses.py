@@ -19,23 +19,6 @@ from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive
 from mercer.plotting import InfluenceDisplay
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 rng = np.random.default_rng(0)
 x = np.sort(rng.uniform(0, 7, 50))
 y = np.sin(x) + 0.15 * rng.standard_normal(50)

@@ -19,23 +19,6 @@ from mercer.inspect import filter_curve
 from mercer.kernels import BSpline, Dirichlet, Gaussian, PeriodicGaussian
 from mercer.plotting import FilterDisplay, KernelDisplay
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 kernels = {
     "cubic spline $B_3$": BSpline(1.0, degree=3),
     r"Gaussian, $\sigma = 1/2$": Gaussian(0.5),

@@ -19,23 +19,6 @@ from mercer.inspect import default_width, gram_report
 from mercer.kernels import Gaussian
 from mercer.plotting import GramDisplay
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 X, label = make_moons(120, noise=0.1, random_state=0)
 order = np.argsort(label, kind="stable")
 X, y = X[order], 2.0 * label[order] - 1.0

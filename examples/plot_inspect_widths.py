@@ -19,23 +19,6 @@ from mercer.inspect import equivalent_width
 from mercer.kernels import BSpline, Gaussian
 from mercer.plotting import ComparisonDisplay
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 gaussian = Gaussian(float(np.sqrt(1 / 20)))
 matches = {
     "equal second moments": equivalent_width(gaussian, BSpline(), 5e-3, method="moments"),

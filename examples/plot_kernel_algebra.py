@@ -21,23 +21,6 @@ from mercer import KernelRegressor
 from mercer.kernels import Gaussian, Matern
 from mercer.losses import Huber
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 rng = np.random.default_rng(1)
 t = np.sort(rng.uniform(0, 6, 700))
 t = t[(np.abs(t - 2.6) > 0.12) & (np.abs(t - 4.3) > 0.08)]  # the gaps

@@ -14,21 +14,6 @@ import numpy as np
 
 from mercer.linear import LpMarginSVC, dual_norm
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 rng = np.random.default_rng(10)
 y = np.repeat([-1, 1], 12)
 X = 0.9 * rng.normal(size=(24, 2)) + np.outer(y, [1.7, 1.7])
@@ -59,5 +44,6 @@ for ax, (p, model) in zip(axes, models.items(), strict=True):
     for i in touching:
         ax.plot(*(X[i] + ball).T, color="C2", lw=1)
     title = {1.0: "largest coordinate", 2.0: "Euclidean", np.inf: "sum of coordinates"}[p]
+    ax.spines[:].set_visible(True)
     ax.set(title=f"{title}: {rho:.2f}", xlim=(-4, 4), ylim=(-4, 4), aspect="equal")
 plt.show()

@@ -26,23 +26,6 @@ sys.path.append(str(Path.cwd().parent))
 
 from reproductions.missing_inputs import remove, ripley
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 results = Path.cwd().parent / "reproductions" / "results" / "missing_inputs.json"
 data = json.loads(results.read_text(encoding="utf-8"))["result"]["data"]
 

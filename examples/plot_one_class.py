@@ -18,23 +18,6 @@ import numpy as np
 from mercer import OneClassSVM
 from mercer.kernels import Gaussian
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 rng = np.random.default_rng(0)
 turn = np.sqrt(rng.uniform(0.04, 1, 500)) * 3.4 * np.pi
 spiral = np.column_stack([turn * np.cos(turn), turn * np.sin(turn)]) / 10

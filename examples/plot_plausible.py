@@ -15,23 +15,6 @@ import numpy as np
 from mercer.linear import FusedRidge, lasso_homotopy, plausible_set
 from mercer.plotting import PathDisplay
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 rng = np.random.default_rng(3)
 X = rng.standard_normal((60, 2)) @ np.array([[1.0, 0.6], [0.0, 0.8]])
 y = X @ [1.5, 0.0] + rng.standard_normal(60)

@@ -22,23 +22,6 @@ import numpy as np
 from mercer import QuantileSVR
 from mercer.kernels import Gaussian
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 rng = np.random.default_rng(5)
 t = np.sort(np.concatenate([rng.uniform(0, 14, 60), rng.uniform(14, 60, 240)]))
 blow = np.where(t > 14, np.exp(-(t - 14) / 18) * np.sin((t - 14) / 5.5), 0.0)

@@ -27,23 +27,6 @@ from sklearn.datasets import make_friedman1
 from mercer import KernelRegressor
 from mercer.kernels import Gaussian
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 X, y = make_friedman1(1150, n_features=10, noise=1.0, random_state=0)
 y = (y - y.mean()) / y.std()
 X, X_test, y, y_test = X[:150], X[150:], y[:150], y[150:]

@@ -22,20 +22,6 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 # sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
 here = Path(__file__).resolve().parent if "__file__" in globals() else Path.cwd()
 # sphinx_gallery_end_ignore
 curves = json.loads((here.parent / "benchmarks" / "plan.json").read_text())["curves"]

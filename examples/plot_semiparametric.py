@@ -22,23 +22,6 @@ from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive
 from mercer.regularizers import Constant, Functions, Polynomial
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 
 def truth(x):
     return 0.25 * x + 0.9 * np.sin(np.pi * x) + 1.6 * np.exp(-((x - 3.2) ** 2) / 0.5)

@@ -16,23 +16,6 @@ import numpy as np
 from mercer.density import EmpiricalCDF, KernelCDF, ParzenWindow
 from mercer.kernels import Gaussian
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 # B. W. Silverman, Density Estimation, 1986, table 2.1.
 table = (
     "1 1 1 5 7 8 8 13 14 14 17 18 21 21 22 25 27 27 30 30 31 31 32 34 35 36 37 38 39 39 "

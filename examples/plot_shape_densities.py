@@ -18,23 +18,6 @@ from scipy import stats
 
 from mercer.density import ChiSquareDensity, HistogramDensity, ParzenWindow
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 rng = np.random.default_rng(0)
 first = rng.uniform(size=300) < 0.6
 x = np.where(first, rng.normal(-1.0, 0.3, 300), rng.normal(1.5, 0.6, 300))[:, None]

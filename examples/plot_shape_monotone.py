@@ -20,23 +20,6 @@ from mercer.kernels import Gaussian
 from mercer.plotting import ShapeDisplay
 from mercer.regularizers import Bounded, Increasing
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 rng = np.random.default_rng(1)
 X = np.sort(rng.uniform(0, 10, (60, 1)), axis=0)
 y = 1 / (1 + np.exp(4 - X[:, 0])) + 0.25 * rng.standard_normal(60)

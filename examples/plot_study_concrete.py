@@ -24,7 +24,8 @@ print(table)
 # Test errors against the number of mixtures to learn from; dots are the splits.
 
 sizes = np.array([int(name[2:]) for name in table.columns if name.startswith("n=")])
-figure, axis = plt.subplots(figsize=(8, 4.5))
+figure, axis = plt.subplots(figsize=(8, 4.5), layout="constrained")
+axis.set_prop_cycle(color=plt.get_cmap("tab10").colors)  # a style has fewer colours
 for k, row in enumerate(table.rows):
     (line,) = axis.plot(sizes, [row[f"n={n}"] for n in sizes], "-", lw=1.4, label=row["machine"])
     for n in sizes:
@@ -35,7 +36,6 @@ axis.set(xscale="log", xlabel="mixtures to train on", ylabel="root mean squared 
 axis.set_xticks(sizes, [str(n) for n in sizes])
 axis.minorticks_off()
 axis.legend(frameon=False, fontsize=8)
-figure.tight_layout()
 
 # %%
 # What is to be learned from it:

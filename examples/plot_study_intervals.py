@@ -27,6 +27,7 @@ for table in tables.values():
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 for axis, (name, table) in zip(axes, tables.items(), strict=True):
+    axis.set_prop_cycle(color=plt.get_cmap("tab10").colors)  # a style has fewer colours
     for machine, numbers in table.extra.items():
         axis.plot(numbers["groups"], numbers["coverage"], "o-", ms=3, lw=1.1, label=machine)
     axis.axhline(0.9, color="k", ls="--", lw=1)

@@ -25,7 +25,7 @@ print(table)
 # %%
 # The month that the competition asked for, forecast on its eve, and a week of days ahead.
 
-fig, (left, right) = plt.subplots(2, 1, figsize=(8, 6))
+fig, (left, right) = plt.subplots(2, 1, figsize=(8, 6), layout="constrained")
 for axis, series, machines in (
     (left, "eunite", ("EUNITE: LSSVR, season and delays", "EUNITE: HistGradientBoosting")),
     (right, "victoria", ("Victoria: LSSVR, hour x calendar x weather", "Victoria: LightGBM")),
@@ -39,7 +39,6 @@ for axis, series, machines in (
     axis.legend(fontsize=8)
 left.set(xlabel="day of January 1999", ylabel="maximum, MW", title="A month at once")
 right.set(xlabel="half hours", ylabel="demand, GW", title="A day ahead, each midnight")
-fig.tight_layout()
 
 # %%
 # What is to be learned from it:

@@ -26,7 +26,8 @@ print(table)
 # standard errors (bars at the first machine) mean little.
 
 shares = np.array(table.extra["shares"])
-figure, axis = plt.subplots(figsize=(8, 4.5))
+figure, axis = plt.subplots(figsize=(8, 4.5), layout="constrained")
+axis.set_prop_cycle(color=plt.get_cmap("tab10").colors)  # a style has fewer colours
 for k, row in enumerate(table.rows):
     values = [row[f"AUC +{share:.0%}"] for share in shares]
     axis.plot(100 * shares + 0.3 * (k - 4), values, "o-", label=row["machine"], lw=1.2)
@@ -35,7 +36,6 @@ first = [table.rows[0][f"AUC +{share:.0%}"] for share in shares]
 axis.errorbar(100 * shares - 1.2, first, 2 * np.array(errors), fmt="none", color="0.4", capsize=3)
 axis.set(xlabel="cells removed beside those missing, percent", ylabel="area under the ROC curve")
 axis.legend(fontsize=8, frameon=False)
-figure.tight_layout()
 
 # %%
 # What is to be learned from it:

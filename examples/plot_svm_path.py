@@ -16,23 +16,6 @@ from mercer.fusion import fuse_svm
 from mercer.kernels import Gaussian
 from mercer.selection import svm_path
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 rng = np.random.default_rng(1)
 X = rng.normal(size=(360, 2))
 y = (X[:, 0] + X[:, 1] ** 2 + 0.7 * rng.normal(size=360) > 0.5).astype(int)

@@ -15,23 +15,6 @@ import numpy as np
 from mercer import LSSVR, tune
 from mercer.plotting import CriterionDisplay
 
-# sphinx_gallery_start_ignore
-plt.rcParams.update(
-    {
-        "axes.prop_cycle": plt.cycler(
-            color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-        ),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": "medium",
-        "figure.constrained_layout.use": True,
-        "font.size": 11,
-        "savefig.dpi": 150,
-    }
-)
-# sphinx_gallery_end_ignore
-
 rng = np.random.default_rng(0)
 X = rng.uniform(size=(200, 8))
 y = (
