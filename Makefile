@@ -12,7 +12,7 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install check test fuzz coverage docs studies bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth \
+.PHONY: help install check test fuzz coverage figure docs studies bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth \
 	bench-certificate bench-certificate-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns \
 	bench-ls bench-ls-short \
@@ -55,6 +55,10 @@ fuzz: $(READY)  ## hostile fits beyond those of the tests, counted by how they e
 
 coverage: $(READY)  ## the same with every line counted, which takes half as long again, and a floor
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report=term
+
+EXAMPLE ?= losses
+figure: $(READY)  ## one example drawn as on the site, docs/_build/losses.png; EXAMPLE=losses by default
+	$(ONE_THREAD) $(BIN)/python docs/gallery.py $(EXAMPLE) docs/_build/$(EXAMPLE).png
 
 docs: $(READY)  ## the site in docs/_build/html, examples executed, warnings as errors
 	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -105,8 +105,6 @@ def write_reference(app, config):
         lines += section("mercer", "What most programs import.", "mercer", top)
     pages = {f"mercer.{name}" for name in top}
     for room in ROOMS:
-        if not (HERE.parent / "src" / "mercer" / room / "__init__.py").exists():
-            continue
         module = importlib.import_module(f"mercer.{room}")
         names = [name for name, obj in public(module).items() if obj is not top.get(name)]
         pages |= {f"mercer.{room}.{name}" for name in names}

@@ -1,12 +1,18 @@
-"""The style of the figures in the gallery, the same for every example.
+"""The style of the gallery's figures, and one example drawn in it.
 
-An example says nothing of it, and run as a script it is drawn in the reader's own style.
+An example says nothing of the style, and run as a script it is drawn in the reader's own.
+``python docs/gallery.py losses figure.png`` draws examples/plot_losses.py as the site does;
+``python docs/gallery.py one_functional docs/_static/one_functional.png 110`` the README's picture.
 """
 
+import runpy
+import sys
+from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 STYLE = {
     "axes.prop_cycle": plt.cycler(
         color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
@@ -22,5 +28,19 @@ STYLE = {
 
 
 def use_style(gallery_conf: dict[str, Any], example: str) -> None:
-    """Set the style before an example runs; a name in ``reset_modules`` of conf.py."""
+    """Set the style before an example runs; named in ``reset_modules`` of conf.py."""
     plt.rcParams.update(STYLE)
+
+
+def draw(name: str, target: str, dpi: str | None = None) -> None:
+    """Run an example and save its last figure."""
+    plt.switch_backend("agg")
+    use_style({}, name)
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
+    runpy.run_path(str(EXAMPLES / f"plot_{name}.py"))
+    plt.gcf().savefig(target, dpi=float(dpi or STYLE["savefig.dpi"]))
+    print(target)
+
+
+if __name__ == "__main__":
+    draw(*sys.argv[1:])

@@ -1,0 +1,78 @@
+"""What CONTRIBUTING says of the tree is true of the tree."""
+
+import ast
+import re
+import tomllib
+from importlib import import_module
+
+from test_layers import PACKAGE, ROWS
+
+ROOT = PACKAGE.parents[1]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+ROOMS = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+
+
+def picture(text):
+    """Return the rows of the map, from the bottom up."""
+    block = text.split("## The map")[1].split("\n\n")[2]
+    rows = [re.split(r" {3,}", line.strip())[0] for line in block.splitlines()]
+    return [set(row.split(", ")) for row in reversed(rows)]
+
+
+def test_the_map_has_the_rows_of_the_layer_test():
+    assert picture(TEXT) == [set(row) for row in ROWS]
+
+
+def test_the_layer_test_has_every_room():
+    assert {room for row in ROWS for room in row} == ROOMS
+
+
+def test_a_map_without_a_room_is_found():
+    assert picture(TEXT.replace("regularizers, gram ", "regularizers ")) != picture(TEXT)
+
+
+def test_rooms_that_are_mentioned_exist():
+    belongs = TEXT.split("Where does a line of code belong?")[1].split("\n## ")[0]
+    named = set(re.findall(r": `([a-z]+)`", belongs))
+    assert {"losses", "problems", "selection"} <= named <= ROOMS
+
+
+def test_the_reference_has_every_room_with_public_names():
+    tree = ast.parse((ROOT / "docs" / "conf.py").read_text(encoding="utf-8"))
+    (rooms,) = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ROOMS"
+    )
+    public = {room for room in ROOMS if hasattr(import_module(f"mercer.{room}"), "__all__")}
+    assert len(rooms) == len(set(rooms))
+    assert set(rooms) == public
+
+
+def test_commands_are_targets_of_the_makefile():
+    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z-]+)", TEXT)) | set(
+        re.findall(r"^    make (\S+)", TEXT, re.M)
+    )
+    assert {"install", "test", "figure", "coverage"} <= named <= targets
+
+
+def test_the_floor_of_coverage_is_what_is_said():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    floor = settings["tool"]["coverage"]["report"]["fail_under"]
+    (line,) = (line for line in TEXT.splitlines() if line.startswith("| `make coverage`"))
+    assert f"fails below {floor} %" in line
+
+
+def test_the_line_to_change_in_the_first_hour_is_there():
+    source = (PACKAGE / "losses" / "regression.py").read_text(encoding="utf-8")
+    (line,) = re.findall(r"`(Conjugate\([^`]*\))`", TEXT.replace("\n", " "))
+    assert source.count(line) == 1
+    assert "Huber" in (ROOT / "examples" / "plot_losses.py").read_text(encoding="utf-8")
+
+
+def test_every_page_that_is_mentioned_exists():
+    pages = re.findall(r"`((?:docs|tests|src)/[\w./-]+)`", TEXT)
+    assert pages
+    assert [page for page in pages if not ((ROOT / page).exists() or "_build" in page)] == []
