@@ -19,10 +19,12 @@ from simulate import Fleet, Simulation
 from mercer.data import Arrays, draw
 from mercer.kernels import Gaussian
 from mercer.losses import Hinge, Logistic, Squared
+from mercer.reduced.block_sums import curvature
 from mercer.reduced.census import take_census
 from mercer.reduced.nystrom import Nystrom, NystromMap
-from mercer.reduced.oracle import Oracle, Problem, curvature
+from mercer.reduced.oracle import Oracle
 from mercer.reduced.passes import Passes
+from mercer.reduced.problem import Problem
 from mercer.reduced.solve import Task, solve
 from mercer.reduced.targets import Values
 from mercer.regularizers.null_space import Constant

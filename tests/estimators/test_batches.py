@@ -13,7 +13,7 @@ from scipy import sparse
 
 import mercer
 from mercer import density, linear, preprocessing, selection, series
-from mercer.kernels import BSpline, Gaussian, Matern, Wendland, _products
+from mercer.kernels import BSpline, Gaussian, Matern, Wendland, products
 from mercer.machines import expansion
 from mercer.machines.ls_report import UnavailableError
 from mercer.regularizers import Bounded, Increasing
@@ -135,8 +135,8 @@ def assert_batches_agree(function, new):
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch):
     """Let batches count as large at 2,000 rows: those who differ then must not be seen to."""
-    monkeypatch.setattr(_products, "WORTH", 2**15)
-    monkeypatch.setattr(_products, "BLOCK_BYTES", 2**18)
+    monkeypatch.setattr(products, "WORTH", 2**15)
+    monkeypatch.setattr(products, "BLOCK_BYTES", 2**18)
     monkeypatch.setattr(expansion, "BLOCK", 700)
 
 
@@ -180,7 +180,7 @@ SUMS = np.asarray(ROWS.sum(axis=1)).ravel()
 @pytest.mark.parametrize("dense_bytes", [2.0**28, 0.0])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", Matern(1.0, 0.5)])
 def test_sparse_rows(kernel, dense_bytes, monkeypatch):
-    monkeypatch.setattr(_products, "DENSE_BYTES", dense_bytes)
+    monkeypatch.setattr(products, "DENSE_BYTES", dense_bytes)
     machine = mercer.SVR(kernel=kernel).fit(ROWS, SUMS)
     assert_batches_agree(machine.predict, NEW)
     machine = mercer.SVC(kernel=kernel).fit(ROWS, np.digitize(SUMS, [1.5, 2.5]))
@@ -199,7 +199,7 @@ def test_rows_far_away_do_not_change_the_others(kernel, spread):
     a = rng.normal(size=(300, 1))
 
     def f(x):
-        return _products.products(kernel, Z, x, a, [300])[0, :, 0]
+        return products.products(kernel, Z, x, a, [300])[0, :, 0]
 
     whole, size = f(new), np.abs(a).sum()
     for rows in (slice(1, 40), slice(0, 1), slice(1, 2), slice(None, None, -1)):

@@ -34,7 +34,7 @@ MACHINES = [
 
 @pytest.fixture(autouse=True)
 def _prediction_looks_for_neighbours(monkeypatch):
-    monkeypatch.setattr("mercer.kernels._products.WORTH", 0)
+    monkeypatch.setattr("mercer.kernels.products.WORTH", 0)
 
 
 def values(machine):

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from mercer import SVC
-from mercer.kernels import Gaussian, _products
+from mercer.kernels import Gaussian, products
 from mercer.machines import one_vs_one
 
 X, Y = make_classification(
@@ -18,7 +18,7 @@ def test_prediction_in_blocks(monkeypatch):
     machines = [SVC().fit(X[:90], Y[:90]), SVC(kernel="precomputed").fit(X[:90] @ X[:90].T, Y[:90])]
     points = [X[90:200], X[90:200] @ X[:90].T]
     whole = [m.decision_function(p) for m, p in zip(machines, points, strict=True)]
-    monkeypatch.setattr(_products, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(products, "BLOCK_BYTES", 1000)
     for machine, p, expected in zip(machines, points, whole, strict=True):
         found = machine.decision_function(p)
         np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)

@@ -12,8 +12,8 @@ from mercer.gram.band import narrowed
 from mercer.gram.base import positions
 from mercer.gram.factor import Indefinite
 from mercer.kernels import BSpline, Gaussian, Linear, RadialBSpline, Wendland
-from mercer.kernels._neighbours import Neighbours
-from mercer.kernels._products import products
+from mercer.kernels.neighbours import Neighbours
+from mercer.kernels.products import products
 
 EPS = np.finfo(np.float64).eps
 N = 90
@@ -259,7 +259,7 @@ def test_views_of_a_sparse_matrix(rng):
 
 @every_kernel
 def test_neighbours_are_all_that_a_kernel_sees(kernel, monkeypatch):
-    monkeypatch.setattr("mercer.kernels._neighbours.PAIRS", 50)
+    monkeypatch.setattr("mercer.kernels.neighbours.PAIRS", 50)
     X, Z = points(60, seed=1), points(N)
     K, near = kernel(X, Z), Neighbours(kernel, Z)
     seen, batches = np.zeros(K.shape, dtype=bool), list(near.pairs(X))
@@ -275,7 +275,7 @@ def test_neighbours_are_all_that_a_kernel_sees(kernel, monkeypatch):
 
 @pytest.mark.parametrize("runs", [[N], [30, 30, N]])
 def test_new_points_look_at_neighbours_only(runs, rng, monkeypatch):
-    monkeypatch.setattr("mercer.kernels._products.WORTH", 0)
+    monkeypatch.setattr("mercer.kernels.products.WORTH", 0)
     kernel, X, Z, coef = BSpline(0.05), points(70, seed=2), points(), rng.normal(size=(N, 2))
     K, starts = kernel(X, Z), [0, *runs][:-1]
     expected = [K[:, a:b] @ coef[a:b] for a, b in zip(starts, runs, strict=True)]

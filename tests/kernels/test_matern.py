@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from mercer.kernels import _matern
+from mercer.kernels import matern
 
 S = np.array([0.0, 1e-30, 1e-8, 1e-3, 0.1, 1.0, 7.0, 50.0, 300.0])
 
@@ -27,7 +27,7 @@ def half_integer(s, p):
 def test_half_integers_are_polynomials_times_exponentials(p):
     expected = [half_integer(s, p) for s in S]
     # The logarithms are numbers up to a few hundred, so 1e-16 of them is 1e-13 of the value.
-    np.testing.assert_allclose(_matern.value(S, p + 0.5), expected, rtol=1e-12)
+    np.testing.assert_allclose(matern.value(S, p + 0.5), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("nu", [0.05, 0.3, 1.0, 4.2, 29.9])
@@ -43,11 +43,11 @@ def test_bessel_functions_and_the_mixture_are_one_function(nu):
         expected, _ = integrate.quad(
             integrand, low, 6.0, epsabs=0, epsrel=1e-12, limit=500, points=[np.log(nu)]
         )
-        assert _matern.value(np.array([s]), nu)[0] == pytest.approx(expected, rel=1e-10)
+        assert matern.value(np.array([s]), nu)[0] == pytest.approx(expected, rel=1e-10)
 
 
 def test_smoothness_crosses_the_two_methods_without_a_step():
-    below, above = (_matern.value(S, _matern.LARGE + d) for d in (0.0, 1e-9))
+    below, above = (matern.value(S, matern.LARGE + d) for d in (0.0, 1e-9))
     # The derivative of log k by nu is below s^2 / nu^2.
     np.testing.assert_allclose(above, below, rtol=1e-11 + 1e-9 * S.max() ** 2 / 900)
 
@@ -61,7 +61,7 @@ def test_large_smoothness_is_the_gaussian_up_to_its_correction(nu):
     """
     s = np.linspace(0.0, 10.0, 21)
     expected = -0.5 * s + (s**2 / 8 - s / 2) / nu
-    found = np.log(_matern.value(s, nu))
+    found = np.log(matern.value(s, nu))
     np.testing.assert_allclose(found, expected, rtol=0, atol=200 / nu**2 + 1e-14)
 
 
@@ -69,25 +69,25 @@ def test_large_smoothness_is_the_gaussian_up_to_its_correction(nu):
 def test_slope_is_minus_twice_the_derivative(nu):
     s = np.array([0.01, 0.3, 1.0, 4.0, 20.0])
     h = 1e-4 * s
-    coarse = -(_matern.value(s + h, nu) - _matern.value(s - h, nu)) / h
-    fine = -(_matern.value(s + h / 2, nu) - _matern.value(s - h / 2, nu)) / (h / 2)
+    coarse = -(matern.value(s + h, nu) - matern.value(s - h, nu)) / h
+    fine = -(matern.value(s + h / 2, nu) - matern.value(s - h / 2, nu)) / (h / 2)
     noise = 1e-13 / h
     error = np.abs(coarse - fine) + noise
-    assert (np.abs(_matern.slope(s, nu) - (4 * fine - coarse) / 3) <= error).all()
+    assert (np.abs(matern.slope(s, nu) - (4 * fine - coarse) / 3) <= error).all()
 
 
 def test_limits_at_zero():
     for nu in (0.1, 0.5, 1.0, 1.5, 20.0, 30.5, 1e5, np.inf):
-        assert _matern.value(np.zeros(1), nu)[0] == pytest.approx(1.0, abs=1e-15)
-        assert np.isfinite(_matern.slope(np.zeros(1), nu)[0])
-    assert _matern.slope(np.zeros(1), 2.0)[0] == 2.0
-    assert _matern.slope(np.zeros(1), 0.5)[0] == 0.0
+        assert matern.value(np.zeros(1), nu)[0] == pytest.approx(1.0, abs=1e-15)
+        assert np.isfinite(matern.slope(np.zeros(1), nu)[0])
+    assert matern.slope(np.zeros(1), 2.0)[0] == 2.0
+    assert matern.slope(np.zeros(1), 0.5)[0] == 0.0
 
 
 def test_values_never_leave_the_unit_interval():
     s = np.concatenate([[0.0], np.geomspace(1e-300, 1e8, 400)])
     for nu in (0.01, 0.5, 3.0, 12.3, 29.99, 30.01, 500.0):
-        values = _matern.value(s, nu)
+        values = matern.value(s, nu)
         assert (values >= 0.0).all()
         assert (values <= 1.0).all()
         # nu log(a) and log K_nu cancel; both are below 350 nu.
@@ -97,4 +97,4 @@ def test_values_never_leave_the_unit_interval():
 @pytest.mark.parametrize("nu", [0.3, 0.5, 1.0, 7.2, 29.0, 40.0])
 def test_the_profile_vanishes_at_every_large_distance(nu):
     far = np.array([1e7, 1e12, 1e20, 1e36])
-    np.testing.assert_array_equal(_matern.value(far, nu), 0.0)
+    np.testing.assert_array_equal(matern.value(far, nu), 0.0)

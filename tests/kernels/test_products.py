@@ -13,9 +13,8 @@ from mercer.kernels import (
     Polynomial,
     Precomputed,
     Sigmoid,
-    _products,
 )
-from mercer.kernels._products import products
+from mercer.kernels.products import products
 
 EPS = np.finfo(np.float64).eps
 rng = np.random.default_rng(0)
@@ -46,7 +45,7 @@ def test_values_are_those_of_the_matrix(kernel, monkeypatch):
     exact = expected(kernel, X, Z, A, ENDS)
     close = {"rtol": 0, "atol": 900 * EPS * np.abs(kernel(X, Z)).max() * np.abs(A).max()}
     np.testing.assert_allclose(products(kernel, Z, X, A, ENDS), exact, **close)
-    monkeypatch.setattr(_products, "BLOCK_BYTES", 10_000)
+    monkeypatch.setattr("mercer.kernels.products.BLOCK_BYTES", 10_000)
     np.testing.assert_allclose(products(kernel, Z, X, A, ENDS), exact, **close)
 
 
@@ -65,7 +64,7 @@ def test_a_row_does_not_depend_on_its_company(kernel, layout, q):
 
 
 def test_points_too_large_to_be_made_dense_stay_sparse(monkeypatch):
-    monkeypatch.setattr(_products, "DENSE_BYTES", 100.0)
+    monkeypatch.setattr("mercer.kernels.products.DENSE_BYTES", 100.0)
     S, T = sparse.csr_array(X), sparse.csr_array(Z)
     found = products(Gaussian(1.0), T, S, A, ENDS)
     assert np.abs(found - expected(Gaussian(1.0), X, Z, A, ENDS)).max() < 1e-10

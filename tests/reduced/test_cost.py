@@ -12,7 +12,7 @@ from mercer.losses import Hinge, Logistic, Loss, Squared
 from mercer.reduced import cost as cost_module
 from mercer.reduced.cost import approximation_cost
 from mercer.reduced.nystrom import NystromMap
-from mercer.reduced.oracle import Problem
+from mercer.reduced.problem import Problem
 from mercer.reduced.targets import Values
 from mercer.regularizers import Constant
 

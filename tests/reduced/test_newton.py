@@ -10,8 +10,9 @@ from mercer.reduced import newton
 from mercer.reduced import oracle as oracles
 from mercer.reduced.newton import Minimum, Newton
 from mercer.reduced.nystrom import NystromMap
-from mercer.reduced.oracle import Oracle, Problem
+from mercer.reduced.oracle import Oracle
 from mercer.reduced.passes import Passes
+from mercer.reduced.problem import Problem
 from mercer.reduced.targets import Values
 from mercer.regularizers.null_space import Constant
 from mercer.solvers.status import Status

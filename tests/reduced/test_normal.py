@@ -22,7 +22,7 @@ from mercer.reduced import (
     random_features,
 )
 from mercer.reduced.normal_sums import Whole, fold_of
-from mercer.reduced.oracle import held_out
+from mercer.reduced.problem import held_out
 from mercer.regularizers.null_space import Constant, Empty, Polynomial
 from mercer.smoothing import AIC, BIC, GCV, Evidence, LeaveOneOut, MallowsCp, Spectral
 

@@ -11,9 +11,11 @@ from mercer.data.base import Block
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Pinball, Squared
 from mercer.losses.smoothed import smoothed
+from mercer.reduced.block_sums import evaluate
 from mercer.reduced.nystrom import NystromMap
-from mercer.reduced.oracle import Oracle, Problem, evaluate
+from mercer.reduced.oracle import Oracle
 from mercer.reduced.passes import Passes
+from mercer.reduced.problem import Problem
 from mercer.reduced.targets import Values
 from mercer.regularizers.null_space import Constant
 

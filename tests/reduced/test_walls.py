@@ -12,7 +12,8 @@ from mercer.reduced import NystromMap, Passes, Values
 from mercer.reduced.census import take_census
 from mercer.reduced.newton import Newton
 from mercer.reduced.nystrom import Nystrom
-from mercer.reduced.oracle import Oracle, Problem
+from mercer.reduced.oracle import Oracle
+from mercer.reduced.problem import Problem
 from mercer.reduced.solve import Task, solve
 from mercer.reduced.targets import Codes, Ones
 from mercer.reduced.walls import ClassWalls, Floor, TubeWalls

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from mercer.kernels._products import products
 from mercer.kernels.base import Evaluator, Kernel, put
 from mercer.kernels.points import (
     Array,
@@ -19,6 +18,7 @@ from mercer.kernels.points import (
     count,
     take,
 )
+from mercer.kernels.products import products
 from mercer.regularizers.null_space import Monomials
 
 __all__ = ["Functions", "Table", "Tamed", "Terms", "as_functions", "stack", "tame"]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.kernels.base import Kernel
+from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.points import (
     Array,
     Data,
@@ -19,7 +20,6 @@ from mercer.kernels.points import (
     take,
 )
 from mercer.kernels.spectral import FromSpectrum
-from mercer.kernels.stationary import Gaussian
 from mercer.regularizers.basis import BasisNotInRKHS, penalized
 
 __all__ = [

@@ -11,9 +11,10 @@ from scipy.optimize import minimize
 
 from mercer.compression._functions import Functions, Terms, as_functions, evaluate
 from mercer.compression.pursuit import Pursuit, nearest, projected
-from mercer.kernels.base import Kernel, Scaled
+from mercer.kernels.algebra import Scaled
+from mercer.kernels.base import Kernel
+from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.points import Array, Data
-from mercer.kernels.stationary import Gaussian
 from mercer.kernels.stretched import Stretched
 
 __all__ = ["Preimages", "preimages"]

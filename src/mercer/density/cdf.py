@@ -13,8 +13,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.kernels.base import Kernel
+from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.named import NAMES
-from mercer.kernels.stationary import Gaussian
 from mercer.losses.regression import EpsilonInsensitive, Squared
 from mercer.machines.expansion import Array
 from mercer.machines.shaping import ShapedMachine

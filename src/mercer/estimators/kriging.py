@@ -10,7 +10,8 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.kernels.base import Kernel, Scaled
+from mercer.kernels.algebra import Scaled
+from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.machines.best_linear import BestLinear, most_likely
 from mercer.machines.blocks import refuse_blocks

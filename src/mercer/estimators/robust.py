@@ -22,8 +22,9 @@ from mercer.machines.outputs import Outputs
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census
-from mercer.reduced.oracle import Oracle, as_rows
+from mercer.reduced.oracle import Oracle
 from mercer.reduced.passes import Passes
+from mercer.reduced.problem import as_rows
 from mercer.reduced.redescending import Redescending
 from mercer.reduced.solve import Reduced, Task, problem_of, settle, solve
 from mercer.regularizers.null_space import NullSpace

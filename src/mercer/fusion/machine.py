@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
-from mercer.kernels._features import Explicit
 from mercer.kernels.dot_product import Linear
+from mercer.kernels.explicit import Explicit
 from mercer.machines.expansion import Array, Expansion, dense
 
 __all__ = ["Found"]

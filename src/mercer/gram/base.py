@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.gram.factor import MAX_BYTES, Solve, by_cholesky
-from mercer.kernels._single import Roundoff
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
+from mercer.kernels.roundoff import Roundoff
 
 Index: TypeAlias = Any
 """Rows or columns: a slice, integers (repeated and negative ones allowed) or a mask."""

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from mercer.gram.base import Gram, Index, positions, submatrix
 from mercer.gram.indexed import Indexed
 from mercer.gram.tiled import Tiled
-from mercer.kernels._single import Roundoff
 from mercer.kernels.base import Evaluator, into
 from mercer.kernels.points import Array, take
+from mercer.kernels.roundoff import Roundoff
 
 __all__ = ["ClassBlocks"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.gram.base import EVERYTHING, Gram, Index, positions
-from mercer.kernels._single import Roundoff
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
+from mercer.kernels.roundoff import Roundoff
 
 
 class Indexed(Gram):

@@ -10,8 +10,8 @@ from mercer.gram.held import Held
 from mercer.gram.precomputed import Precomputed
 from mercer.gram.sparse import Sparse
 from mercer.gram.tiled import Tiled
-from mercer.kernels._neighbours import worthwhile
 from mercer.kernels.base import Kernel
+from mercer.kernels.neighbours import worthwhile
 from mercer.kernels.points import Data, count, float_dtype
 
 KINDS = ("auto", "dense", "sparse", "tiled")

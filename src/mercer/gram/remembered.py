@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from mercer.gram.base import Gram, Index
 from mercer.gram.factor import MAX_BYTES, Solve
-from mercer.kernels._single import Roundoff
 from mercer.kernels.points import Array
+from mercer.kernels.roundoff import Roundoff
 
 
 class Remembered(Gram):

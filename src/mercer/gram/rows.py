@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mercer._threads import map_blocks
 from mercer.gram._rows_numba import assemble
 from mercer.gram.base import Gram
-from mercer.kernels._single_numba import add_rows
+from mercer.kernels._tiles_numba import add_rows
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
 
 # A matrix of so few samples is computed as a whole: the time is that of a few calls.

@@ -12,10 +12,10 @@ from scipy import sparse
 from mercer.gram.band import Band, by_band, narrowed
 from mercer.gram.base import EVERYTHING, Gram, Index, positions
 from mercer.gram.factor import MAX_BYTES, Solve
-from mercer.kernels._neighbours import Neighbours
-from mercer.kernels._single import Roundoff
 from mercer.kernels.base import Kernel
+from mercer.kernels.neighbours import Neighbours
 from mercer.kernels.points import Array
+from mercer.kernels.roundoff import Roundoff
 
 # Bytes per pair while the two triangles are put together: value and column, twice.
 PAIR_BYTES = 24.0

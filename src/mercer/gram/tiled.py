@@ -11,18 +11,19 @@ from numpy.typing import NDArray
 
 from mercer._threads import map_blocks, usable_cores
 from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
-from mercer.kernels._features import dense_double
-from mercer.kernels._single import Either, Roundoff, Tiles
 from mercer.kernels.base import Evaluator, Kernel, into
 from mercer.kernels.points import (
     Array,
     Data,
     as_single,
     count,
+    dense_double,
     float_dtype,
     row_slices,
     take,
 )
+from mercer.kernels.roundoff import Roundoff
+from mercer.kernels.tiles import TiledEvaluator, Tiles
 
 # Points whose float32 copy takes more than this are read as they are.
 SINGLE_BYTES = 2**30
@@ -129,7 +130,7 @@ class Tiled(Gram):
     def add_rows(
         self, F: NDArray[np.float64], index: Index, t: Array, out: Array | None = None
     ) -> None:
-        if isinstance(self._evaluate, Either):
+        if isinstance(self._evaluate, TiledEvaluator):
             self._evaluate.add(F, take(self.X, positions(index, self.shape[0])), t, out)
         else:
             super().add_rows(F, index, t, out)
@@ -159,9 +160,9 @@ class Tiled(Gram):
             return out
         flat = v.reshape(len(v), -1)
         known = self._evaluate
-        if isinstance(known, Either) and known.tiles is not None:
+        if isinstance(known, TiledEvaluator) and known.tiles is not None:
             return known.tiles.mirrored(self.X, flat, self._groups(flat)).reshape(v.shape)
-        return self._mirrored(flat, isinstance(known, Either)).reshape(v.shape)
+        return self._mirrored(flat, isinstance(known, TiledEvaluator)).reshape(v.shape)
 
     def product(self, v: Array, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         v = np.asarray(v, dtype=np.float64)
@@ -192,13 +193,13 @@ class Tiled(Gram):
         if not len(index) or getattr(X, "dtype", None) != np.float64:
             return None
         evaluate = self.kernel.against(take(X, index[:1]))
-        if not isinstance(evaluate, Either) or 8.0 * len(index) * X.shape[1] > SINGLE_BYTES:
+        if not isinstance(evaluate, TiledEvaluator) or 8.0 * len(index) * X.shape[1] > SINGLE_BYTES:
             return None
         return evaluate.prepare
 
     def roundoff(self) -> Roundoff | None:
         known = self._evaluate
-        if not (isinstance(known, Either) and known.tiles is not None):
+        if not (isinstance(known, TiledEvaluator) and known.tiles is not None):
             return None
         return known.tiles.roundoff()
 

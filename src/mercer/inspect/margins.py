@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.inspect._report import Report
 from mercer.kernels.dot_product import Linear
-from mercer.kernels.stationary import Gaussian
+from mercer.kernels.gaussian import Gaussian
 from mercer.losses.base import Array, Loss
 
 __all__ = [

@@ -2,8 +2,9 @@
 
 from mercer.kernels._transform import Transform, fourier_transform
 from mercer.kernels.admissibility import power_series_check, power_series_coefficients
+from mercer.kernels.algebra import ActiveDims, Power, Product, Scaled, Sum
 from mercer.kernels.anova import ANOVA, Additive, Tensor, components
-from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum
+from mercer.kernels.base import Kernel
 from mercer.kernels.callable import Callable, Pairwise
 from mercer.kernels.catalogue import catalogue
 from mercer.kernels.categorical import Categorical
@@ -11,6 +12,8 @@ from mercer.kernels.compact import BSpline, RadialBSpline, Wendland
 from mercer.kernels.convolution import convolution_root, self_convolution
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid, monomials
 from mercer.kernels.eigen import Eigensystem, Fourier
+from mercer.kernels.exponential import Laplacian, PoweredExponential
+from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.invariant import (
     Breaks,
     Invariant,
@@ -19,6 +22,7 @@ from mercer.kernels.invariant import (
     Transformed,
     log_polar,
 )
+from mercer.kernels.matern import Matern
 from mercer.kernels.multiquadric import Cauchy, DampedOscillator, InverseMultiquadric, Multiquadric
 from mercer.kernels.named import resolve, resolve_gamma
 from mercer.kernels.observed import Observed
@@ -27,15 +31,9 @@ from mercer.kernels.periodic import Dirichlet, Periodic, PeriodicGaussian, Perio
 from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
 from mercer.kernels.power_series import PowerSeries, operator_penalty
 from mercer.kernels.precomputed import Precomputed
+from mercer.kernels.rational_quadratic import RationalQuadratic
 from mercer.kernels.spectral import BandLimited, FromSpectrum, SpectralMixture
 from mercer.kernels.spline import Haar, Spline
-from mercer.kernels.stationary import (
-    Gaussian,
-    Laplacian,
-    Matern,
-    PoweredExponential,
-    RationalQuadratic,
-)
 from mercer.kernels.stretched import Stretched, stretch
 from mercer.kernels.structured import ObjectKernel, SetKernel, StringSpectrum, Subsequence
 from mercer.kernels.tabulated import Tabulated

@@ -12,7 +12,8 @@ from operator import mul
 import numpy as np
 
 from mercer._params import is_integer
-from mercer.kernels.base import ActiveDims, Evaluator, Kernel, Modified, Scaled, Sum, Support, terms
+from mercer.kernels.algebra import ActiveDims, Modified, Scaled, Sum, terms
+from mercer.kernels.base import Evaluator, Kernel, Support
 from mercer.kernels.points import (
     BLOCK_BYTES,
     Array,

@@ -13,7 +13,10 @@ from mercer.kernels.categorical import Categorical
 from mercer.kernels.compact import BSpline, RadialBSpline, Wendland
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
 from mercer.kernels.eigen import Eigensystem, Fourier
+from mercer.kernels.exponential import Laplacian, PoweredExponential
+from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.invariant import Breaks, Invariant, LocalityImproved, Symmetrized, Transformed
+from mercer.kernels.matern import Matern
 from mercer.kernels.multiquadric import Cauchy, DampedOscillator, InverseMultiquadric, Multiquadric
 from mercer.kernels.named import FREE, NAMES
 from mercer.kernels.observed import Observed
@@ -22,15 +25,9 @@ from mercer.kernels.periodic import Dirichlet, Periodic, PeriodicGaussian, Perio
 from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
 from mercer.kernels.power_series import PowerSeries
 from mercer.kernels.precomputed import Precomputed
+from mercer.kernels.rational_quadratic import RationalQuadratic
 from mercer.kernels.spectral import BandLimited, FromSpectrum, SpectralMixture
 from mercer.kernels.spline import Haar, Spline
-from mercer.kernels.stationary import (
-    Gaussian,
-    Laplacian,
-    Matern,
-    PoweredExponential,
-    RationalQuadratic,
-)
 from mercer.kernels.structured import SetKernel, StringSpectrum, Subsequence
 from mercer.kernels.tabulated import Tabulated
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.kernels._featurewise import Factor, Featurewise
+from mercer.kernels.featurewise import Factor, Featurewise
 from mercer.kernels.points import Array
 
 

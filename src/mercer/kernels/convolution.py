@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.kernels.base import Kernel, Scaled
+from mercer.kernels.algebra import Scaled
+from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
 from mercer.kernels.spectral import FromSpectrum
 

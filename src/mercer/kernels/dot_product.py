@@ -11,8 +11,8 @@ import numpy as np
 from scipy import special
 
 from mercer._params import is_integer
-from mercer.kernels._single import DotTiles, Either
-from mercer.kernels.base import Evaluator, Kernel, power
+from mercer.kernels.algebra import power
+from mercer.kernels.base import Evaluator, Kernel
 from mercer.kernels.points import (
     Array,
     Data,
@@ -22,6 +22,7 @@ from mercer.kernels.points import (
     is_sparse,
     squared_norms,
 )
+from mercer.kernels.tiles import DotTiles, TiledEvaluator
 
 MOST_FEATURES = 10**6
 """Features beyond which an explicit map is refused: the kernel exists to avoid them."""
@@ -40,7 +41,7 @@ class DotProduct(Kernel):
             self._profile(K)
             return K
 
-        return Either(as_points(Z), lambda single: DotTiles(single, self._profile), general)
+        return TiledEvaluator(as_points(Z), lambda single: DotTiles(single, self._profile), general)
 
     def diag(self, X: Data) -> Array:
         t = squared_norms(as_points(X))

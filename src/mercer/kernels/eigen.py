@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels._features import Explicit, dense_double
-from mercer.kernels._featurewise import Columns, Factor
+from mercer.kernels.explicit import Explicit
+from mercer.kernels.featurewise import Columns, Factor
 from mercer.kernels.periodic import Circular, cosine_series
-from mercer.kernels.points import Array, Data, as_pair, as_points
+from mercer.kernels.points import Array, Data, as_pair, as_points, dense_double
 
 
 @dataclass(eq=False)

@@ -12,14 +12,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mercer._params import is_integer
-from mercer.kernels._features import Explicit, dense_double
-from mercer.kernels.base import Evaluator, Kernel, Modified, Support, power, put
+from mercer.kernels.algebra import Modified, power
+from mercer.kernels.base import Evaluator, Kernel, Support, put
 from mercer.kernels.dot_product import Linear
+from mercer.kernels.explicit import Explicit
 from mercer.kernels.points import (
     Array,
     Data,
     as_pair,
     as_points,
+    dense_double,
     is_sparse,
 )
 

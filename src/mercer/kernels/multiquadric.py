@@ -11,7 +11,8 @@ import numpy as np
 from mercer._params import same
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data, as_points, squared_norms
-from mercer.kernels.stationary import Dimensional, LengthScale, Radial, power_law_spectrum
+from mercer.kernels.rational_quadratic import power_law_spectrum
+from mercer.kernels.stationary import Dimensional, LengthScale, Radial
 
 
 class PowerLaw(Radial):

@@ -13,6 +13,9 @@ from mercer.kernels.anova import ANOVA, Additive
 from mercer.kernels.base import Kernel
 from mercer.kernels.compact import BSpline, Wendland
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
+from mercer.kernels.exponential import Laplacian, PoweredExponential
+from mercer.kernels.gaussian import Gaussian
+from mercer.kernels.matern import Matern
 from mercer.kernels.multiquadric import Cauchy, DampedOscillator, InverseMultiquadric, Multiquadric
 from mercer.kernels.periodic import Periodic, PeriodicGaussian
 from mercer.kernels.points import (
@@ -24,13 +27,7 @@ from mercer.kernels.points import (
 )
 from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
 from mercer.kernels.precomputed import Precomputed
-from mercer.kernels.stationary import (
-    Gaussian,
-    Laplacian,
-    Matern,
-    PoweredExponential,
-    RationalQuadratic,
-)
+from mercer.kernels.rational_quadratic import RationalQuadratic
 
 
 def _width(gamma: float, square: float = 1.0) -> Any:

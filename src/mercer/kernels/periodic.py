@@ -10,7 +10,8 @@ import numpy as np
 from scipy import special
 
 from mercer._params import is_integer
-from mercer.kernels._featurewise import (
+from mercer.kernels.base import Kernel
+from mercer.kernels.featurewise import (
     Factor,
     Featurewise,
     OneFeature,
@@ -18,7 +19,6 @@ from mercer.kernels._featurewise import (
     check_scale_fits,
     scale_of_feature,
 )
-from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
 from mercer.kernels.stationary import LengthScale
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -176,3 +176,39 @@ def _sparse_dot(X: Data, Z: Data) -> Array:
         for rows in row_slices(X.shape[0], 16 * Z.shape[0], BLOCK_BYTES):
             (X[rows] @ Z.T).toarray(out=out[rows])
     return out
+
+
+def named_positions(wanted: Sequence[Any], names: Sequence[str]) -> list[int]:
+    """Return the positions of features that are given by name.
+
+    Examples
+    --------
+    >>> named_positions(["b"], ["a", "b"])
+    [1]
+    """
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise ValueError(f"There is no feature {missing[0]!r}; the data have {list(names)}.")
+    return [list(names).index(name) for name in wanted]
+
+
+def pieces(start: int, stop: int, step: int) -> Iterator[slice]:
+    """Cut a range into slices of `step` numbers."""
+    for first in range(start, stop, step):
+        yield slice(first, min(first + step, stop))
+
+
+def to_dense(X: Data) -> Array:
+    """Return points as a dense array, of the dtype that they have."""
+    return np.asarray(X.toarray() if is_sparse(X) else X)
+
+
+def dense_double(X: Data) -> Array:
+    """Return the points as a dense array of float64.
+
+    Examples
+    --------
+    >>> dense_double(np.eye(2, dtype=np.float32)).dtype
+    dtype('float64')
+    """
+    return np.asarray(to_dense(as_points(X)), dtype=np.float64)

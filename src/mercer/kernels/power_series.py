@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from mercer.kernels.base import Evaluator, Kernel, Modified, Support, put
+from mercer.kernels.algebra import Modified
+from mercer.kernels.base import Evaluator, Kernel, Support, put
 from mercer.kernels.dot_product import (
     Linear,
     Polynomial,

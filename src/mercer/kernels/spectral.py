@@ -24,6 +24,7 @@ from mercer._params import is_integer
 from mercer.kernels._line import Density
 from mercer.kernels._profiled import Spectral
 from mercer.kernels.base import Evaluator, Kernel
+from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.points import (
     BLOCK_BYTES,
     Array,
@@ -34,7 +35,7 @@ from mercer.kernels.points import (
     squared_norms,
     take,
 )
-from mercer.kernels.stationary import Gaussian, LengthScale, Radial
+from mercer.kernels.stationary import LengthScale, Radial
 
 Table: TypeAlias = tuple[Sequence[float] | Array, Sequence[float] | Array]
 

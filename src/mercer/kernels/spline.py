@@ -8,7 +8,7 @@ from math import comb, factorial
 import numpy as np
 
 from mercer._params import is_integer
-from mercer.kernels._featurewise import Factor, OneFeature
+from mercer.kernels.featurewise import Factor, OneFeature
 from mercer.kernels.points import Array
 
 

@@ -9,18 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer.kernels.base import (
-    ActiveDims,
-    Evaluator,
-    Kernel,
-    Modified,
-    Power,
-    Product,
-    Scaled,
-    Sum,
-    Support,
-    put,
-)
+from mercer.kernels.algebra import ActiveDims, Modified, Power, Product, Scaled, Sum
+from mercer.kernels.base import Evaluator, Kernel, Support, put
 from mercer.kernels.points import (
     Array,
     Data,

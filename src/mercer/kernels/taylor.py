@@ -13,11 +13,15 @@ from math import factorial
 
 import numpy as np
 
-from mercer.kernels import _matern
-from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum, terms
+from mercer.kernels import matern
+from mercer.kernels.algebra import ActiveDims, Power, Product, Scaled, Sum, terms
+from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear, Polynomial
+from mercer.kernels.gaussian import Gaussian
+from mercer.kernels.matern import Matern
 from mercer.kernels.points import Array
-from mercer.kernels.stationary import Gaussian, Matern, Profile, RationalQuadratic
+from mercer.kernels.rational_quadratic import RationalQuadratic
+from mercer.kernels.stationary import Profile
 from mercer.kernels.stretched import Stretched
 
 __all__ = ["derivatives", "differentiable", "features_of", "roughness"]
@@ -264,7 +268,7 @@ def _(kernel: Matern, s: Array, order: int) -> list[Array]:
     # M_nu(s)' = -r/2 M_{nu-1}(r s) with r = nu / (nu - 1), as long as nu > 1.
     nu, factor, stretch, found = float(kernel.nu), 1.0, 1.0, []
     for i in range(order + 1):
-        found.append(factor * _matern.value(stretch * s, nu))
+        found.append(factor * matern.value(stretch * s, nu))
         if i < order and np.isfinite(nu):
             if nu <= 1.0:
                 raise NotImplementedError(f"{kernel!r} has no derivative of order {order}.")

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from mercer._params import Params, is_integer
 from mercer.kernels.anova import subsets
-from mercer.kernels.base import Kernel, named_positions
+from mercer.kernels.base import Kernel
 from mercer.kernels.categorical import Categorical
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.named import resolve
-from mercer.kernels.points import is_sparse, take
+from mercer.kernels.points import is_sparse, named_positions, take
 from mercer.kernels.stretched import stretch
 from mercer.machines.expansion import Array
 from mercer.programs.variation import Part

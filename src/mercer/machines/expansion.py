@@ -23,12 +23,12 @@ from sklearn.utils.validation import (
 from mercer import gram as grams
 from mercer._fitting import AllOrNothing
 from mercer.gram.base import Gram
-from mercer.kernels._products import products
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.named import resolve
 from mercer.kernels.points import count, scale_features, take
 from mercer.kernels.precomputed import Precomputed
+from mercer.kernels.products import products
 from mercer.kernels.stretched import Stretched
 from mercer.regularizers.null_space import NullSpace, complete
 

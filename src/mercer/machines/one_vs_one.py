@@ -23,7 +23,7 @@ from mercer.gram.base import Gram
 from mercer.gram.class_blocks import ClassBlocks
 from mercer.gram.indexed import Indexed
 from mercer.gram.rows import WHOLE
-from mercer.kernels._bounded import Bounded, bounded_products
+from mercer.kernels.bounded_products import Bounded, bounded_products
 from mercer.machines.approximated import by_blocks
 from mercer.machines.classifier import Classifier
 from mercer.machines.expansion import Array, dense

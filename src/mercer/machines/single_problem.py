@@ -10,7 +10,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from mercer.gram.base import Gram
-from mercer.kernels.base import Kernel, terms
+from mercer.kernels.algebra import terms
+from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.machines.approximated import by_blocks
 from mercer.machines.base import KernelMachine

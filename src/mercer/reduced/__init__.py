@@ -5,9 +5,10 @@ from mercer.reduced.centres import Centres, choose, grow
 from mercer.reduced.newton import Newton
 from mercer.reduced.normal import Chosen, NormalEquations, choose_C
 from mercer.reduced.nystrom import Nystrom, NystromMap
-from mercer.reduced.oracle import Oracle, Problem
+from mercer.reduced.oracle import Oracle
 from mercer.reduced.panel import Panel
 from mercer.reduced.passes import CheckpointError, Passes
+from mercer.reduced.problem import Problem
 from mercer.reduced.random_features import RandomFeatures, random_features
 from mercer.reduced.targets import Codes, Values
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.base import Block, Source, Sums
-from mercer.kernels.base import ActiveDims, Kernel, Modified, Pair
+from mercer.kernels.algebra import ActiveDims, Modified, Pair
+from mercer.kernels.base import Kernel
 from mercer.kernels.points import BLOCK_BYTES, is_sparse, row_slices, scale_features
 from mercer.kernels.stationary import Dimensional, Stationary
 from mercer.kernels.stretched import Stretched

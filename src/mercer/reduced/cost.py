@@ -21,7 +21,8 @@ from mercer.data.sampling import Sample
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import take
 from mercer.reduced.base import Array
-from mercer.reduced.oracle import Problem, Rounded
+from mercer.reduced.problem import Problem
+from mercer.reduced.rounded import Rounded
 
 __all__ = ["Cost", "approximation_cost"]
 

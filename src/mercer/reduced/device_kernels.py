@@ -10,26 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels._featurewise import scale_of_feature
+from mercer.kernels.algebra import ActiveDims, Power, Product, Scaled, Sum, factors, terms
 from mercer.kernels.anova import EachFeature, Tensor
-from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum, factors, terms
+from mercer.kernels.base import Kernel
 from mercer.kernels.compact import Wendland
 from mercer.kernels.distances import DIGITS, FLOAT32_ERROR, FLOAT64_ERROR
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
+from mercer.kernels.exponential import Laplacian, PoweredExponential
+from mercer.kernels.featurewise import scale_of_feature
+from mercer.kernels.gaussian import Gaussian
+from mercer.kernels.matern import Matern
 from mercer.kernels.multiquadric import PowerLaw
 from mercer.kernels.periodic import Periodic
 from mercer.kernels.points import row_slices
 from mercer.kernels.polyharmonic import PowerOfDistance
 from mercer.kernels.power_series import PowerSeries
-from mercer.kernels.stationary import (
-    Dimensional,
-    Gaussian,
-    Laplacian,
-    Matern,
-    PoweredExponential,
-    Profile,
-    RationalQuadratic,
-)
+from mercer.kernels.rational_quadratic import RationalQuadratic
+from mercer.kernels.stationary import Dimensional, Profile
 from mercer.kernels.stretched import Stretched
 
 __all__ = ["known", "prepare"]

@@ -17,22 +17,19 @@ import numpy as np
 from scipy import special
 from scipy.stats import qmc
 
-from mercer.kernels._featurewise import scale_of_feature
+from mercer.kernels.algebra import ActiveDims, Power, Product, Scaled, Sum
 from mercer.kernels.anova import EachFeature, Tensor
-from mercer.kernels.base import ActiveDims, Kernel, Power, Product, Scaled, Sum
+from mercer.kernels.base import Kernel
+from mercer.kernels.exponential import Laplacian, PoweredExponential
+from mercer.kernels.featurewise import scale_of_feature
+from mercer.kernels.gaussian import Gaussian
+from mercer.kernels.matern import Matern
 from mercer.kernels.multiquadric import PowerLaw
 from mercer.kernels.periodic import Circular
 from mercer.kernels.points import Array
+from mercer.kernels.rational_quadratic import RationalQuadratic
 from mercer.kernels.spectral import SpectralMixture
-from mercer.kernels.stationary import (
-    Dimensional,
-    Gaussian,
-    Laplacian,
-    Matern,
-    PoweredExponential,
-    RationalQuadratic,
-    Stationary,
-)
+from mercer.kernels.stationary import Dimensional, Stationary
 from mercer.kernels.stretched import Stretched
 
 __all__ = ["STREAMS", "UnknownSpectrumError", "frequencies"]

@@ -15,9 +15,9 @@ from mercer.losses.base import Loss
 from mercer.reduced.base import Approximation, Array, FeatureMap
 from mercer.reduced.newton import Minimum
 from mercer.reduced.normal import NormalEquations
-from mercer.reduced.oracle import Problem
 from mercer.reduced.passes import Passes
 from mercer.reduced.placed import place
+from mercer.reduced.problem import Problem
 from mercer.reduced.settings import LeftOut, Scorer, Scores, Split, Tiled, joined, score
 from mercer.reduced.solve import Task, minimize
 from mercer.solvers.status import Status

@@ -23,8 +23,8 @@ from mercer.losses.regression import Squared
 from mercer.reduced.base import DENSE, Array
 from mercer.reduced.normal_sums import Whole, folded, gather, left_out
 from mercer.reduced.normal_system import System
-from mercer.reduced.oracle import Problem
 from mercer.reduced.passes import Passes
+from mercer.reduced.problem import Problem
 
 __all__ = ["Chosen", "NormalEquations", "choose_C"]
 

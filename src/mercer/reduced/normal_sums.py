@@ -12,7 +12,7 @@ from mercer.data.base import Block, Sums
 from mercer.data.sampling import fingerprints
 from mercer.losses.base import Loss
 from mercer.reduced.base import Array
-from mercer.reduced.oracle import Problem
+from mercer.reduced.problem import Problem
 
 __all__ = ["Whole", "fold_of", "folded", "gather", "left_out"]
 

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.kernels._single import Either, Tiles, pieces
 from mercer.kernels.base import Kernel, into
 from mercer.kernels.points import (
     Array,
@@ -26,8 +25,10 @@ from mercer.kernels.points import (
     as_single,
     count,
     is_sparse,
+    pieces,
     take,
 )
+from mercer.kernels.tiles import TiledEvaluator, Tiles
 
 __all__ = ["Panel", "Slopes"]
 
@@ -194,7 +195,7 @@ class _Values:
         self.evaluate = evaluate = kernel.against(Z)
         self.numeric = kernel.numeric
         self.tiles: Tiles | None = None
-        if isinstance(evaluate, Either) and count(Z) and not is_sparse(Z):
+        if isinstance(evaluate, TiledEvaluator) and count(Z) and not is_sparse(Z):
             self.tiles = evaluate.tiles or evaluate.prepare(Z)
 
     def of(self, X: Data) -> Callable[[int, int, Array], object]:

@@ -19,21 +19,13 @@ import numpy as np
 
 from mercer._params import is_integer
 from mercer.data.sampling import Sample
+from mercer.kernels.algebra import ActiveDims, Power, Product, Scaled, Sum, factors, terms
 from mercer.kernels.anova import ANOVA, Additive, EachFeature, Tensor, components
-from mercer.kernels.base import (
-    ActiveDims,
-    Kernel,
-    Power,
-    Product,
-    Scaled,
-    Sum,
-    factors,
-    terms,
-)
+from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear, Polynomial
+from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.points import Array, as_points
 from mercer.kernels.power_series import PowerSeries
-from mercer.kernels.stationary import Gaussian
 from mercer.kernels.stretched import Stretched
 from mercer.reduced.base import Approximation
 from mercer.reduced.feature_maps import (

@@ -18,8 +18,8 @@ from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.reduced.base import Array, FeatureMap
 from mercer.reduced.normal_sums import fold_of
-from mercer.reduced.oracle import as_rows, held_out
 from mercer.reduced.passes import Passes
+from mercer.reduced.problem import as_rows, held_out
 from mercer.reduced.targets import Codes, Targets
 from mercer.regularizers.null_space import NullSpace
 

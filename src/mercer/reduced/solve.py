@@ -18,12 +18,14 @@ from mercer.data.sampling import Sample
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.reduced.base import DENSE, Approximation, Array, FeatureMap
+from mercer.reduced.block_sums import TALL, score
 from mercer.reduced.census import Census
 from mercer.reduced.cost import Cost, approximation_cost
 from mercer.reduced.newton import Minimum, Newton
-from mercer.reduced.oracle import SOME, TALL, Oracle, Problem, columns_of, loss_of, score
+from mercer.reduced.oracle import SOME, Oracle
 from mercer.reduced.passes import Passes
 from mercer.reduced.placed import place
+from mercer.reduced.problem import Problem, columns_of, loss_of
 from mercer.reduced.targets import Some, Targets
 from mercer.reduced.total import Total, total_gap
 from mercer.reduced.walls import Walls

@@ -27,7 +27,8 @@ from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Array
 from mercer.reduced.cost import Cost, duals
 from mercer.reduced.newton import Minimum
-from mercer.reduced.oracle import Evaluation, Problem
+from mercer.reduced.oracle import Evaluation
+from mercer.reduced.problem import Problem
 from mercer.solvers import SMO, ConjugateGradient, Newton, Solver
 from mercer.solvers.base import RESIDUAL, settle
 from mercer.solvers.monitor import Monitor

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.kernels.base import Kernel
+from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.points import Array
 from mercer.kernels.spectral import FromSpectrum
-from mercer.kernels.stationary import Gaussian
 
 # Octaves that are compared to see whether an integrand falls, more than one in case it oscillates.
 WINDOW = 4

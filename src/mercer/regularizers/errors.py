@@ -20,8 +20,8 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 
 from mercer._params import Params, is_integer
-from mercer.kernels.base import Kernel, named_positions
-from mercer.kernels.points import Array, Data, count, is_sparse
+from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array, Data, count, is_sparse, named_positions
 from mercer.regularizers import _arma
 
 __all__ = [

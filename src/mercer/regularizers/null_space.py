@@ -14,8 +14,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from mercer._params import Params, is_integer, same
-from mercer.kernels.base import named_positions
-from mercer.kernels.points import Array, Data, count, is_sparse
+from mercer.kernels.points import Array, Data, count, is_sparse, named_positions
 
 Features: TypeAlias = Sequence[str] | None
 """Names of the features in a data frame, if there is one."""

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.kernels.base import ActiveDims, Kernel
+from mercer.kernels.algebra import ActiveDims
+from mercer.kernels.base import Kernel
 
 __all__ = ["Space"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mercer._threads import team
 from mercer.gram.base import Gram
 from mercer.gram.rows import WHOLE, RowStore
-from mercer.kernels._single import Roundoff
+from mercer.kernels.roundoff import Roundoff
 from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
 from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mercer.kernels import Gaussian, Linear, Matern, _bounded
-from mercer.kernels._bounded import bounded_products
-from mercer.kernels._products import products
+from mercer.kernels import Gaussian, Linear, Matern
+from mercer.kernels.bounded_products import bounded_products
+from mercer.kernels.products import products
 
 ENDS = [100, 100, 256]
 
 
 @pytest.fixture(autouse=True)
 def always(monkeypatch):
-    monkeypatch.setattr(_bounded, "WORTH", 1)
+    monkeypatch.setattr("mercer.kernels.bounded_products.WORTH", 1)
 
 
 def draw(kind, p, rng):
@@ -81,5 +81,5 @@ def test_what_has_no_bound(monkeypatch):
     S = sparse.csr_array(X)
     assert bounded_products(Gaussian(1.0), S, S, A, [600]) is None
     assert bounded_products(Gaussian(1.0), X, X[:50], A, [600]) is None
-    monkeypatch.setattr(_bounded, "WORTH", 10**6)
+    monkeypatch.setattr("mercer.kernels.bounded_products.WORTH", 10**6)
     assert bounded_products(Gaussian(1.0), X, X, A, [600]) is None

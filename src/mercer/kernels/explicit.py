@@ -12,7 +12,6 @@ from mercer.kernels.points import (
     Data,
     as_pair,
     as_points,
-    is_sparse,
     squared_norms,
 )
 
@@ -48,15 +47,3 @@ class Explicit(Kernel):
         X, Z = as_pair(X, Z)
         values = np.einsum("ij,ij->i", self.features(X), self.features(Z))
         return np.asarray(values, dtype=X.dtype)
-
-
-def dense_double(X: Data) -> Array:
-    """Return the points as a dense array of float64.
-
-    Examples
-    --------
-    >>> dense_double(np.eye(2, dtype=np.float32)).dtype
-    dtype('float64')
-    """
-    X = as_points(X)
-    return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)

@@ -14,7 +14,7 @@ products in any order by :math:`\gamma_p |x| |z|` (N. J. Higham, *Accuracy and S
 Numerical Algorithms*, 2nd edition, SIAM 2002, eq. (3.5)), where
 :math:`|x| |z| = 2 \sqrt{h_x h_z} \le \tfrac12 (\sqrt{h_x} + \sqrt{h_z})^2`; rounded h and two
 subtractions each cost u of at most that square. These are worst cases, unlike the errors that are
-met of which :mod:`mercer.kernels._single` speaks. A kernel value is then off by that part of
+met of which :mod:`mercer.kernels.radial_tiles` speaks. A kernel value is then off by that part of
 itself, and by four u for its power of two. With any :math:`\bar h > 0` a sum of
 :math:`a_i k(x, z_i)`
 is off by at most :math:`\max(h_x, \bar h) \sum_i w_i k(x, z_i)` times the constant, where
@@ -30,10 +30,11 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer._threads import map_blocks
-from mercer.kernels._single import UNIT_ROUNDOFF, Either, RadialTiles, Scratch, pieces
-from mercer.kernels._single_numba import RUN, raise_two, weigh_and_bound
+from mercer.kernels._tiles_numba import RUN, raise_two, weigh_and_bound
 from mercer.kernels.base import Kernel
-from mercer.kernels.points import Array, Data, count
+from mercer.kernels.points import Array, Data, count, pieces
+from mercer.kernels.radial_tiles import UNIT_ROUNDOFF, RadialTiles
+from mercer.kernels.tiles import Scratch, TiledEvaluator
 
 WORTH = 2**18
 """Number of kernel values from which float32 is worth its bound."""
@@ -60,7 +61,7 @@ class Bounded(NamedTuple):
 def bounded_products(
     kernel: Kernel, Z: Data, X: Data, coef: Array, ends: Sequence[int]
 ) -> Bounded | None:
-    """Return products as :func:`mercer.kernels._products.products` does, from float32.
+    """Return products as :func:`mercer.kernels.products.products` does, from float32.
 
     Parameters
     ----------
@@ -89,7 +90,9 @@ def bounded_products(
     if not dense or n * m < WORTH or n < ROWS or X.ndim != 2 or X.dtype != np.float64:
         return None
     evaluate = kernel.against(Z)
-    tiles = evaluate.prepare(Z) if isinstance(evaluate, Either) and Z.dtype == X.dtype else None
+    tiles = (
+        evaluate.prepare(Z) if isinstance(evaluate, TiledEvaluator) and Z.dtype == X.dtype else None
+    )
     if not isinstance(tiles, RadialTiles) or tiles.profile is not None or not tiles.finite:
         return None
     return _Sums(tiles, coef, ends)(X)

@@ -1,4 +1,6 @@
-r"""The Matern profile for every smoothness: closed forms, Bessel functions, a mixture of Gaussians.
+r"""The Matern kernel, with its profile for every smoothness.
+
+Closed forms, Bessel functions, a mixture of Gaussians.
 
 With :math:`a = \sqrt{2\nu s}` the profile is
 :math:`M_\nu(a) = 2^{1-\nu} a^\nu K_\nu(a)/\Gamma(\nu)`.
@@ -6,13 +8,90 @@ With :math:`a = \sqrt{2\nu s}` the profile is
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import special
 
-from mercer.kernels.points import Array
+from mercer.kernels.base import Kernel
+from mercer.kernels.gaussian import Gaussian
+from mercer.kernels.points import Array, squared_norms
+from mercer.kernels.stationary import LengthScale, Radial
 
 LARGE = 30.0
 """Above this smoothness Bessel functions overflow at distances where the profile is not yet 1."""
+
+
+@dataclass(eq=False)
+class Matern(Radial):
+    r"""The Matern kernel; its functions have up to :math:`\nu + d/2` square-integrable derivatives.
+
+    .. math:: k(x, z) = \frac{2^{1-\nu}}{\Gamma(\nu)} a^\nu K_\nu(a), \qquad
+              a = \sqrt{2\nu} \, |(x - z)/l|
+
+    It is :math:`e^{-a}` for :math:`\nu = 1/2`, :math:`(1 + a) e^{-a}` for 3/2,
+    :math:`(1 + a + a^2/3) e^{-a}` for 5/2 and the Gaussian in the limit. With
+    :math:`\alpha = \sqrt{2\nu}/l` its spectrum is
+
+    .. math:: P(\omega) = 2^{d/2} \frac{\Gamma(\nu + d/2)}{\Gamma(\nu)}
+              \frac{\alpha^{2\nu}}{(\alpha^2 + |\omega|^2)^{\nu + d/2}}
+
+    Parameters
+    ----------
+    length_scale : float or (p,) array, default=1.0
+        The width l, one for all features or one for each.
+    nu : float, default=1.5
+        Smoothness, any positive number or infinity.
+
+    References
+    ----------
+    C. E. Rasmussen and C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006,
+    eq. (4.14) and (4.15); for :math:`\nu = 1/2` also A. J. Smola, *Learning with Kernels*,
+    TU Berlin 1998, sec. 3.4.
+
+    Examples
+    --------
+    >>> Matern(nu=0.5)([[0.0]], [[1.0], [2.0]]).round(4)
+    array([[0.3679, 0.1353]])
+    """
+
+    length_scale: LengthScale = 1.0
+    nu: float = 1.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.nu > 0.0:
+            raise ValueError(f"nu must be positive (or infinite), got {self.nu}.")
+
+    @property
+    def _smooth(self) -> bool:
+        return self.nu > 1.0
+
+    def spectral_power(self, power: float, dim: int = 1) -> Kernel:
+        if np.isinf(self.nu):
+            return Gaussian(self.length_scale).spectral_power(power, dim)
+        nu = power * (self.nu + 0.5 * dim) - 0.5 * dim
+        if nu <= 0.0:
+            raise ValueError(
+                f"The root of a Matern kernel is bounded only if nu > dim / 2 = {0.5 * dim}, got "
+                f"nu = {self.nu}."
+            )
+        return Matern(self._widened(np.sqrt(nu / self.nu)), nu)
+
+    def _profile(self, s: Array) -> None:
+        s[...] = value(s, float(self.nu))
+
+    def _slope(self, s: Array) -> Array:
+        return slope(s, float(self.nu))
+
+    def _unit_spectrum(self, omega: Array) -> Array:
+        square, half = squared_norms(omega), 0.5 * omega.shape[1]
+        if np.isinf(self.nu):
+            return np.exp(-0.5 * square)
+        # Gamma(nu + d/2) / Gamma(nu) * (2 nu)^nu * 2^(d/2) / (2 nu + w^2)^(nu + d/2), in logarithms
+        nu = float(self.nu)
+        log_ratio = float(special.gammaln(nu + half) - special.gammaln(nu)) - half * np.log(nu)
+        return np.asarray(np.exp(log_ratio - (nu + half) * np.log1p(square / (2.0 * nu))))
 
 
 def value(s: Array, nu: float) -> Array:

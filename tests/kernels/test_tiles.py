@@ -9,13 +9,13 @@ from mercer.kernels import (
     Matern,
     RationalQuadratic,
     Sigmoid,
-    _single,
-    _single_numba,
+    _tiles_numba,
+    radial_tiles,
 )
 from mercer.kernels.points import as_single
 
 F = np.float32
-U = _single.UNIT_ROUNDOFF
+U = radial_tiles.UNIT_ROUNDOFF
 
 
 def powers(t, hx=None, hz=None):
@@ -24,7 +24,7 @@ def powers(t, hx=None, hz=None):
     out = np.full((n, m + 3), -1.0, dtype=F)
     hx = np.zeros(n, dtype=F) if hx is None else hx
     hz = np.zeros(m, dtype=F) if hz is None else hz
-    _single_numba.powers_of_two(t, hx, hz, out.reshape(-1), m + 3)
+    _tiles_numba.powers_of_two(t, hx, hz, out.reshape(-1), m + 3)
     np.testing.assert_array_equal(out[:, m:], -1.0)
     return out[:, :m]
 
@@ -45,7 +45,7 @@ def test_powers_of_two_to_one_unit_in_the_last_place():
 
 def test_powers_of_two_end_cleanly():
     t = np.array([[0.0, -0.0, 3.0, np.inf, -125.95, -300.0, -3e38, -np.inf, np.nan]], dtype=F)
-    most = np.exp2(_single_numba.HIGHEST)
+    most = np.exp2(_tiles_numba.HIGHEST)
     expected = [[1.0, 1.0, most, most, 0.0, 0.0, 0.0, 0.0, np.nan]]
     np.testing.assert_array_equal(powers(t), expected)
     odd = np.array([0x7F800001, 0xFFFFFFFF, 0x7FC12345], dtype=np.uint32).view(F)[None, :]
@@ -57,7 +57,7 @@ def test_powers_in_place():
     hx, hz = np.array([0.25]), np.linspace(0.0, 2.0, t.size)
     single = t.astype(F)
     expected = powers(single, hx.astype(F), hz.astype(F))
-    _single_numba.raise_two(single, hx.astype(F), hz.astype(F))
+    _tiles_numba.raise_two(single, hx.astype(F), hz.astype(F))
     np.testing.assert_array_equal(single, expected)
 
 
@@ -71,11 +71,11 @@ def test_powers_of_two_in_double_precision():
     )
     exact = np.exp2(t.astype(np.longdouble))
     found = t[None, :].copy()
-    _single_numba.raise_two_double(found, np.zeros(1), np.zeros(t.size))
+    _tiles_numba.raise_two_double(found, np.zeros(1), np.zeros(t.size))
     # A half for the last rounding, a half for that of r C1, and 3e-17 of the polynomial.
     assert (np.abs(found[0] - exact) / np.spacing(exact.astype(np.float64))).max() <= 1.25
     ends = np.array([[0.0, -0.0, -1021.95, -3e300, -np.inf, np.nan]])
-    _single_numba.raise_two_double(ends, np.zeros(1), np.zeros(6))
+    _tiles_numba.raise_two_double(ends, np.zeros(1), np.zeros(6))
     np.testing.assert_array_equal(ends, [[1.0, 1.0, 0.0, 0.0, 0.0, np.nan]])
 
 
@@ -84,9 +84,9 @@ def test_passes_are_those_of_numpy():
     D, hx, hz = (rng.normal(size=s).astype(F) for s in ((7, 37), 7, 37))
     D[3, 5] = np.nan
     t = (D - hz) - hx[:, None]
-    powers_expected = np.exp2(np.minimum(t, _single_numba.HIGHEST))
+    powers_expected = np.exp2(np.minimum(t, _tiles_numba.HIGHEST))
     np.testing.assert_allclose(powers(D, hx, hz), powers_expected, rtol=4 * U)
-    _single_numba.exponents(D, hx, hz)
+    _tiles_numba.exponents(D, hx, hz)
     np.testing.assert_array_equal(D, np.minimum(t, F(0.0)))
 
 
@@ -104,7 +104,7 @@ def test_units_are_those_of_numpy():
     rng = np.random.default_rng(6)
     X, origin, factor = (rng.normal(size=s).astype(F) for s in ((5, 301), 301, 301))
     units, half = np.empty_like(X), np.empty(5, dtype=F)
-    _single_numba.in_units(X, origin, factor, units, half)
+    _tiles_numba.in_units(X, origin, factor, units, half)
     np.testing.assert_array_equal(units, (X - origin) * factor)
     # The sums are exact before they are rounded.
     np.testing.assert_array_equal(half, (0.5 * (units.astype(np.float64) ** 2).sum(1)).astype(F))
@@ -114,7 +114,7 @@ def test_weighted_sums_are_added_in_double_precision():
     rng = np.random.default_rng(5)
     K, a, f = rng.random((3, 1001)).astype(F), rng.normal(size=1001), rng.normal(size=3)
     expected = f + K.astype(np.float64) @ a
-    _single_numba.weigh(K, a, f)
+    _tiles_numba.weigh(K, a, f)
     np.testing.assert_allclose(f, expected, rtol=0, atol=1001 * 2.0**-53 * np.abs(a).sum())
 
 
@@ -130,7 +130,7 @@ def test_repair_computes_what_is_near_and_nothing_else(exponential):
     D[2, 4] = D[4, 151] = 0.0  # neither a row nor a column of those asked for
     before = D.copy()
     rows, lowest = np.array([1, 4]), np.array([-1.0, -2.0], dtype=F)
-    _single_numba.repair(D.reshape(-1), 153, 150, X, Z, factor, rows, lowest, exponential)
+    _tiles_numba.repair(D.reshape(-1), 153, 150, X, Z, factor, rows, lowest, exponential)
     changed = np.argwhere(D.view(np.int32) != before.view(np.int32)).tolist()
     assert changed == [[1, 3], [1, 4], [4, 70], [4, 149]]
     for i, j in changed:
@@ -176,11 +176,11 @@ def test_error_of_a_kernel_value_is_bounded(data, p):
     assert found.dtype == F
     # What is promised of the pairs that are left, and the relative error of those computed again:
     # t e^-t < 0.37 of 3 roundings of the factor and differences, and of a sum of p squares.
-    assert np.abs(found - exact).max() <= _single.ERROR + 0.37 * (3.0 + np.sqrt(p)) * 2 * U
+    assert np.abs(found - exact).max() <= radial_tiles.ERROR + 0.37 * (3.0 + np.sqrt(p)) * 2 * U
     # Of other profiles: at most DIGITS of s where it was computed again, and 2 ERROR elsewhere.
     for kernel in (Matern(1.0, 1.5), RationalQuadratic(1.0, 0.7)):
         exact = kernel(X.astype(np.float64), Z.astype(np.float64))
-        assert np.abs(kernel(X, Z) - exact).max() <= 2.0 * _single.DIGITS
+        assert np.abs(kernel(X, Z) - exact).max() <= 2.0 * radial_tiles.DIGITS
 
 
 @pytest.mark.parametrize("data", DATA)
@@ -191,7 +191,7 @@ def test_error_of_a_kernel_value_in_double_precision(data, p):
     X[300:350] = X[:50]
     Z = X[150:]
     s = cdist(X, Z, "sqeuclidean")
-    precision = _single.PRECISION[X.dtype]
+    precision = radial_tiles.PRECISION[X.dtype]
     tiles = Gaussian(1.0).against(Z).prepare(Z)
     strip = np.empty(s.shape)
     tiles.strip(tiles.left(X), strip)
@@ -218,7 +218,7 @@ def test_strips_of_double_points_in_single_precision(data):
     exact = np.exp(-0.5 * cdist(*rounded, "sqeuclidean"))
     # X is rounded after it was divided by the width where all is near, else before: of points h
     # far out, a distance is off by u sqrt(2 h), and exp(-d^2/2) by 0.61 of that, h at most 2 here.
-    assert np.abs(K - exact).max() <= 2.0 * _single.ERROR
+    assert np.abs(K - exact).max() <= 2.0 * radial_tiles.ERROR
     X[3] = np.nan
     tiles.strip(tiles.left(X, origin), K)
     np.testing.assert_array_equal(np.isnan(K).all(axis=1), np.arange(400) == 3)
@@ -230,18 +230,18 @@ def test_one_point_far_out_costs_one_row(monkeypatch):
     X = (rng.normal(size=(3000, 4)) / 2.0).astype(F)
     X[7] = 1e6
     asked = []
-    compiled = _single.repair
+    compiled = radial_tiles.repair
 
     def spy(*args):
         asked.append(list(args[6]))
         compiled(*args)
 
-    monkeypatch.setattr(_single, "repair", spy)
+    monkeypatch.setattr(radial_tiles, "repair", spy)
     K = Gaussian(1.0)(X[:400], X)
     assert asked
     assert all(rows == [7] for rows in asked)
     exact = np.exp(-0.5 * cdist(X[:400].astype(np.float64), X.astype(np.float64), "sqeuclidean"))
-    assert np.abs(K - exact).max() <= _single.ERROR
+    assert np.abs(K - exact).max() <= radial_tiles.ERROR
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(1.0), Matern(1.0, 0.5), RationalQuadratic(1.0, 0.7)])
@@ -261,12 +261,13 @@ def test_values_do_not_depend_on_the_tiles(kernel, monkeypatch):
     rng = np.random.default_rng(3)
     X, Z = rng.normal(size=(1100, 3)).astype(F), 9.0 * rng.normal(size=(700, 3)).astype(F)
     whole = kernel(X, Z)
-    monkeypatch.setattr(_single, "TILE", 2**30)
+    for module in ("tiles", "radial_tiles"):
+        monkeypatch.setattr(f"mercer.kernels.{module}.TILE", 2**30)
     # The product may add in another order; each value stays within its bound.
-    np.testing.assert_allclose(kernel(X, Z), whole, rtol=0, atol=2 * _single.ERROR)
-    np.testing.assert_allclose(kernel(X[::-3], Z), whole[::-3], rtol=0, atol=2 * _single.ERROR)
+    np.testing.assert_allclose(kernel(X, Z), whole, rtol=0, atol=2 * radial_tiles.ERROR)
+    np.testing.assert_allclose(kernel(X[::-3], Z), whole[::-3], rtol=0, atol=2 * radial_tiles.ERROR)
     columns = np.asfortranarray(X)
-    np.testing.assert_allclose(kernel(columns, Z), whole, rtol=0, atol=2 * _single.ERROR)
+    np.testing.assert_allclose(kernel(columns, Z), whole, rtol=0, atol=2 * radial_tiles.ERROR)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(1.0), Matern(1.0, 1.5), Sigmoid(0.1)])
@@ -282,7 +283,7 @@ def test_products_with_coefficients_are_those_of_the_matrix(kernel, q):
     parts = [slice(0, 300), slice(300, 300), slice(300, 1000)]
     for product, part in zip(found, parts, strict=True):
         # An error ERROR a value, and of sums of several hundred products half a rounding each.
-        bound = (_single.ERROR + 256 * U * (q > 1)) * size[part].sum(axis=0)
+        bound = (radial_tiles.ERROR + 256 * U * (q > 1)) * size[part].sum(axis=0)
         assert (np.abs(product - exact[:, part] @ coef[part]) <= bound).all()
 
 
@@ -294,7 +295,7 @@ def test_the_matrix_of_one_set_is_symmetric(kernel, n):
     assert K.dtype == F
     np.testing.assert_array_equal(K, K.T)
     np.testing.assert_array_equal(K.diagonal(), kernel.diag(X))
-    np.testing.assert_allclose(K, kernel(X, X), rtol=0, atol=2 * _single.ERROR)
+    np.testing.assert_allclose(K, kernel(X, X), rtol=0, atol=2 * radial_tiles.ERROR)
 
 
 @pytest.mark.parametrize(("n", "m"), [(0, 3), (3, 0), (0, 0), (1, 1)])

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from mercer._threads import map_blocks
-from mercer.kernels._neighbours import Neighbours, worthwhile
-from mercer.kernels._single import Either, Tiles, pieces
 from mercer.kernels.base import Evaluator, Kernel
+from mercer.kernels.neighbours import Neighbours, worthwhile
 from mercer.kernels.points import (
     Array,
     Data,
     as_single,
     count,
     is_sparse,
+    pieces,
     take,
 )
+from mercer.kernels.tiles import TiledEvaluator, Tiles
 
 BLOCK_BYTES = 2**24
 """Kernel values in float64 that are evaluated at once."""
@@ -99,7 +100,7 @@ def products(
         return _by_values(evaluate, x, coef, ends)
 
     # Functions of the user, in a kernel of whatever kind, may not bear several threads.
-    threads = isinstance(evaluate, Either)
+    threads = isinstance(evaluate, TiledEvaluator)
     step = max(1, BLOCK_BYTES // max(1, 8 * m))
     return _in_blocks(by_values, X, step, len(ends), coef.shape[1], threads)
 
@@ -110,7 +111,7 @@ def _in_single(kernel: Kernel, Z: Data, X: Data, coef: Array, ends: Sequence[int
         return None
     origin = kernel.origin(Z)
     evaluate = kernel.against(as_single(Z, DENSE_BYTES, origin))
-    tiles = evaluate.tiles if isinstance(evaluate, Either) else None
+    tiles = evaluate.tiles if isinstance(evaluate, TiledEvaluator) else None
     if tiles is None:
         return None
 
@@ -133,7 +134,7 @@ def _double(X: Data) -> Array:
 
 def _tiles(evaluate: Evaluator, Z: Data, X: Data) -> Tiles | None:
     """Return the kernel's tiles in float64, if it has any and all points are or become dense."""
-    if not (isinstance(evaluate, Either) and count(Z) and _numbers(Z) and _numbers(X)):
+    if not (isinstance(evaluate, TiledEvaluator) and count(Z) and _numbers(Z) and _numbers(X)):
         return None
     if Z.shape[1] != X.shape[1]:
         return None

@@ -1,0 +1,271 @@
+r"""Kernels of dense points of one precision: a matrix product and one pass, tile by tile.
+
+A tile of the products :math:`d = \langle x, z\rangle` is still in the processor's cache when
+:math:`t = d - h_x - h_z = -\tfrac12 |x - z|^2` and the kernel value follow from it, with
+:math:`h = \tfrac12 |\cdot|^2` in units of the length scale and around the mean of the points.
+
+Rounding: with :math:`u = 2^{-24}` in float32 the error of t is at most
+:math:`c u (\sqrt{h_x} + \sqrt{h_z})^2`. In the worst case c is the number p of features; roundings
+have no common sign, though, and :math:`c = 1 + \tfrac12 \sqrt p` is what is met. As
+:math:`-t \ge (\sqrt{h_x} - \sqrt{h_z})^2`, a pair with :math:`-t = s` has an error of at most
+:math:`c u (2 \sqrt{h_x} + \sqrt s)^2`, whatever :math:`h_z` is, and of the Gaussian
+:math:`e^{-s}` times that. Hence a point near the origin, with :math:`4 c u h` below `ERROR`,
+is safe against all others, and one that is not, only against those farther away than some s that
+grows like the logarithm of h. The few pairs left are computed again from the difference
+:math:`x - z`, where nothing cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from mercer.kernels._tiles_numba import (
+    LOWEST,
+    LOWEST_DOUBLE,
+    exponents,
+    in_units,
+    powers_of_two,
+    raise_two,
+    raise_two_double,
+    repair,
+    weigh_powers,
+)
+from mercer.kernels.points import Array, chunks, pieces
+from mercer.kernels.roundoff import Roundoff
+from mercer.kernels.tiles import TILE, Rows, Tiles, copy_to, scratch
+
+ERROR = 5e-6
+"""Error of a Gaussian kernel value beyond which its pair is computed again."""
+
+
+DIGITS = 1e-5
+"""Relative error of t allowed to kernels with other profiles."""
+
+
+UNIT_ROUNDOFF = 2.0**-24
+
+
+class Precision(NamedTuple):
+    """What is to be kept of the digits of a dtype."""
+
+    roundoff: float
+    error: float
+    """Error of a Gaussian kernel value beyond which its pair is computed again."""
+
+    digits: float
+    """Relative error of t allowed to kernels with other profiles."""
+
+    lowest: float
+    """Exponent of two below which a power is zero."""
+
+    raise_two: Callable[..., None]
+    """What makes powers of the exponents, in place."""
+
+
+# In float64 there are digits to spare: far fewer points count as far. What is kept of them is what
+# predictions of a point promise to agree in, whatever the batch.
+PRECISION = {
+    np.dtype(np.float32): Precision(UNIT_ROUNDOFF, ERROR, DIGITS, float(LOWEST), raise_two),
+    np.dtype(np.float64): Precision(2.0**-53, 1e-12, 1e-12, LOWEST_DOUBLE, raise_two_double),
+}
+
+
+LOG2_E = 1.0 / np.log(2.0)
+
+
+NOWHERE = np.empty(0, dtype=np.intp)
+
+
+def rounding(p: int, roundoff: float = UNIT_ROUNDOFF) -> float:
+    """Return c u, the error of t in units of ``(sqrt(hx) + sqrt(hz))^2``."""
+    return roundoff * (1.0 + 0.5 * float(np.sqrt(p)))
+
+
+class RadialTiles(Tiles):
+    r"""The function ``X -> k(X, Z)`` of dense points, for a profile of the squared distance.
+
+    Parameters
+    ----------
+    Z : (m, p) array of float32 or float64
+    factor : float or (p,) array
+        Reciprocal length scale, one for all features or one for each.
+    profile : callable, optional
+        Turns squared distances into kernel values, in place; without it the kernel is Gaussian.
+    slope : float, default=1.0
+        Minus twice the derivative of the profile at zero, infinite if it is not smooth.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0]], dtype=np.float32)
+    >>> RadialTiles(X, 1.0)(X).round(4)
+    array([[1.    , 0.6065],
+           [0.6065, 1.    ]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        Z: Array,
+        factor: Array | float,
+        profile: Callable[[Array], None] | None = None,
+        slope: float = 1.0,
+    ) -> None:
+        super().__init__(Z)
+        m, p = Z.shape
+        self.Z = Z
+        self.profile = profile
+        self.precision = PRECISION[Z.dtype]
+        # Powers of two are cheaper than those of e: the Gaussian's t is in units of log 2.
+        self.unit = LOG2_E if profile is None else 1.0
+        # Not rounded before it multiplies: that would be another kernel, and its error would add up
+        # over a sum of kernel values where those of the points cancel.
+        scaled = np.asarray(factor * np.sqrt(self.unit), dtype=np.float64)
+        self.exact = np.ascontiguousarray(np.broadcast_to(scaled, p))
+        self.factor = self.exact.astype(Z.dtype)
+        self.rounding = rounding(p, self.precision.roundoff)
+        self.limit = self.unit * self.precision.error / (4.0 * self.rounding * slope)
+        # Transposed, because that is what a product with few rows reads fastest.
+        self.columns = np.empty((p, m), dtype=Z.dtype)
+        self.half = np.empty(m, dtype=Z.dtype)
+        with np.errstate(invalid="ignore"):
+            self._prepare(Z.mean(axis=0, dtype=np.float64))
+        far = np.count_nonzero(self.half > self.limit)
+        if 8 * far > m:
+            # A few points far out may have moved the mean away from all others, but no median.
+            mean = self.origin
+            self._prepare(np.median(Z[:: -(-m // 256)], axis=0))
+            if np.count_nonzero(self.half > self.limit) > far:
+                self._prepare(mean)
+        self.near = bool((self.half <= self.limit).all())
+        self.finite = bool(np.isfinite(self.half).all())
+        self.Z = Z if self.near else np.ascontiguousarray(Z)
+
+    def _prepare(self, origin: Array) -> None:
+        self.origin = origin.astype(self.dtype)
+        p, m = self.columns.shape
+        for part in pieces(0, m, max(1, TILE // max(1, p))):
+            units, self.half[part] = self._in_units(self.Z[part])
+            self.columns[:, part] = units.T
+
+    def _in_units(self, X: Array, origin: Array | None = None) -> tuple[Array, Array]:
+        """Return the points in units around the origin, and half their squared norms."""
+        units, half = np.empty(X.shape, dtype=self.dtype), np.empty(len(X), dtype=self.dtype)
+        origin = self.origin if origin is None else origin
+        in_units(np.ascontiguousarray(X), origin, self.exact, units, half)
+        return units, half
+
+    def _lowest(self, half: Array) -> Array:
+        """Return the t above which pairs of a point far out are computed again."""
+        h = half.astype(np.float64) / self.unit
+        if self.profile is None:
+            # e^-s c u (2 sqrt(h) + sqrt(s))^2 = error by iteration, which contracts.
+            s = np.log1p(h)
+            for _ in range(4):
+                s = np.log(
+                    self.rounding / self.precision.error * (2.0 * np.sqrt(h) + np.sqrt(s)) ** 2
+                )
+                s = np.maximum(s, 0.0)
+        else:
+            # s is off by digits of itself: s digits = c u (2 sqrt(h) + sqrt(s))^2.
+            q = min(np.sqrt(self.rounding / self.precision.digits), 0.9)
+            s = (2.0 * q / (1.0 - q)) ** 2 * h
+        # The s that is compared is off by its own error.
+        s += self.rounding * (2.0 * np.sqrt(h) + np.sqrt(s)) ** 2
+        return np.asarray((-self.unit * s).astype(self.dtype))
+
+    def roundoff(self) -> Roundoff | None:
+        r"""Bound the errors of a Gaussian, in which every rounding has its worst size.
+
+        With half squared norms :math:`h` and half a squared distance :math:`s` in units of the
+        length scale, :math:`S = (\sqrt{h_x} + \sqrt{h_z})^2 \ge s` and the norm :math:`\omega` of
+        the origin, s is off by at most u times
+
+        - :math:`\tfrac12 p S` for the product, :math:`2 S + s` for norms and differences,
+        - :math:`6 \sqrt{sS} + 2 \omega \sqrt{2s}` for points that were rounded: once from float64,
+          once around the origin and once in units, each by u of its norm,
+        - where a pair is computed again from its difference, instead by
+          :math:`(p + 8) s + \sqrt{2s} (2 |x| + \sqrt{2s})`,
+
+        hence by :math:`E = u (c S + \tfrac32 \omega^2)` with :math:`c = p/2 + 11`, or
+        :math:`p + 16`. A value is off by :math:`e^E - 1` of itself, and a power, the product with a
+        weight and the sum of four add eight roundings. As in :mod:`mercer.kernels._bounded`,
+        :math:`S \le \max(h_x, \bar h) (1 + \sqrt{h_z / \bar h})^2`. Pairs in which E is not small
+        although :math:`h_x` is are so far apart that both values are zero.
+        """
+        p, u = self.Z.shape[1], self.precision.roundoff
+        c = 0.5 * p + 11.0 if self.near else p + 16.0
+        if self.profile is not None or self.dtype != np.float32 or c * u > 2e-4:
+            return None
+        h = self.half.astype(np.float64) / self.unit
+        omega = float(np.linalg.norm(self.origin.astype(np.float64) * self.exact))
+        middle = float(np.mean(h[np.isfinite(h)])) or 1.0
+        with np.errstate(over="ignore"):
+            weight = (1.0 + np.sqrt(h / middle)) ** 2
+        E = u * (c * np.maximum(h, middle) + 1.5 * omega**2 / self.unit)
+        # Some per cent for products of roundings, which are of the second order in E.
+        return Roundoff(np.where(4.0 * E < 0.02, 1.1 * (E + 8.0 * u), np.inf), weight, 1e-15)
+
+    def left(self, X: Array, origin: Array | None = None) -> Rows:
+        if self.near:
+            # At once, and rounded once: where all is near, only points in units are read.
+            shift = self.origin if origin is None else origin + self.origin
+            units, half = self._in_units(X, shift)
+            if np.isfinite(half).all():
+                return Rows(X, units, half, NOWHERE, half[:0])
+        return super().left(X, origin)
+
+    def _rows(self, X: Array) -> Rows:
+        units, half = self._in_units(X)
+        if self.near:
+            return Rows(X, units, half, NOWHERE, half[:0])
+        far = np.flatnonzero(half > self.limit)
+        return Rows(np.ascontiguousarray(X), units, half, far, self._lowest(half[far]))
+
+    def _weigh(self, rows: Rows, columns: slice, a: Array, f: Array) -> None:
+        hx, gaussian = rows.half, self.profile is None and self.dtype == np.float64
+        if not gaussian or rows.far.size or not (self.finite and np.isfinite(hx).all()):
+            return super()._weigh(rows, columns, a, f)
+        # Kernel values are never written: that alone is a fifth of the time.
+        D = scratch.tile(1, len(hx), len(a), self.dtype)
+        np.matmul(rows.units, self.columns[:, columns], out=D)
+        weigh_powers(D, hx, self.half[columns], a, f)
+
+    def _tile(self, rows: Rows, columns: slice, target: Array, flat: Array) -> None:
+        """Write the kernel values of a tile; `flat` is the memory from its first one on."""
+        hx, hz = rows.half, self.half[columns]
+        n, m = len(hx), len(hz)
+        in_place = target.flags.c_contiguous
+        D = target if in_place else scratch.tile(0, n, m, self.dtype)
+        far = rows.far
+        if self.finite and np.isfinite(hx).all():
+            np.matmul(rows.units, self.columns[:, columns], out=D)
+        else:
+            # Squares beyond its range, or points that are no numbers: exactly, and NaN if they are.
+            with np.errstate(over="ignore"):
+                P, Q = (A.astype(np.float64) * self.factor for A in (rows.points, self.Z[columns]))
+                np.multiply(cdist(P, Q, "sqeuclidean"), -0.5, out=D, casting="same_kind")
+            hx, hz, far = np.zeros_like(hx), np.zeros_like(hz), far[:0]
+        again = rows.points, self.Z[columns], self.factor, far
+        first = self.profile is not None or self.dtype == np.float64
+        if far.size and (first or rows.lowest.min() <= self.precision.lowest):
+            exponents(D, hx, hz)
+            repair(D.reshape(-1), m, m, *again, rows.lowest, False)
+            hx, hz, far = np.zeros_like(hx), np.zeros_like(hz), far[:0]
+        if self.profile is None:
+            step = target.strides[0] // target.itemsize
+            if self.dtype == np.float32 and not in_place:
+                powers_of_two(D, hx, hz, flat, step)
+            else:
+                self.precision.raise_two(D, hx, hz)
+                copy_to(D, target)
+            if far.size:
+                repair(flat, step, m, *again, np.exp2(rows.lowest), True)
+            return
+        exponents(D, hx, hz)
+        for part in chunks(D):
+            D[part] *= -2.0
+            self.profile(D[part])
+        copy_to(D, target)

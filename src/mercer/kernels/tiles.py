@@ -1,0 +1,380 @@
+"""Kernel values of dense points of one precision: a matrix product and one pass, tile by tile."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from mercer._threads import map_blocks
+from mercer.kernels._tiles_numba import (
+    RUN,
+    add_rows,
+    weigh,
+    weigh_both,
+)
+from mercer.kernels.points import (
+    Array,
+    Data,
+    as_pair,
+    chunks,
+    mirror_corner,
+    pieces,
+)
+from mercer.kernels.roundoff import Roundoff
+
+TILE = 2**17
+"""Entries of a tile: with its copy it takes 1 MB, half of a core's second cache."""
+
+
+class Scratch(threading.local):
+    """Two tiles for each thread: new memory for every call would have to be met page by page."""
+
+    def __init__(self) -> None:
+        self.tiles = [np.empty(0)] * 2
+
+    def tile(self, number: int, n: int, m: int, dtype: np.dtype[Any]) -> Array:
+        """Return an ``(n, m)`` matrix that is valid until the next call for the same number."""
+        if self.tiles[number].nbytes < n * m * dtype.itemsize:
+            self.tiles[number] = np.empty(-(-n * m * dtype.itemsize // 8))
+        tile: Array = self.tiles[number].view(dtype)[: n * m].reshape(n, m)
+        return tile
+
+
+scratch = Scratch()
+
+
+class Rows(NamedTuple):
+    """Some points on the left: as given, in units, half their squared norms, which are far."""
+
+    points: Array
+    units: Array
+    half: Array
+    far: Array
+    lowest: Array
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Return those of them in a range."""
+        far, lowest = self.far, self.lowest
+        if len(far):
+            few = slice(*np.searchsorted(far, (start, stop)))
+            far, lowest = far[few] - start, lowest[few]
+        some = slice(start, stop)
+        return Rows(self.points[some], self.units[some], self.half[some], far, lowest)
+
+
+class Tiles(ABC):
+    """The function ``X -> k(X, Z)`` of dense points, float32 or float64, computed tile by tile.
+
+    Parameters
+    ----------
+    Z : (m, p) array
+        Points on the right; those on the left and kernel values have their dtype.
+    """
+
+    def __init__(self, Z: Array) -> None:
+        self.m, p = Z.shape
+        self.dtype = Z.dtype
+        # More features make it dearer to lay the columns of a product out for each block of rows.
+        self.height = 512 if p < 128 else 1024
+
+    def roundoff(self) -> Roundoff | None:
+        """Return bounds on the errors of values and of sums by :meth:`add`; None if unknown.
+
+        Points on the left must be among those on the right; these may have been rounded from
+        float64 just before.
+        """
+        return None
+
+    @abstractmethod
+    def _rows(self, X: Array) -> Rows:
+        """Prepare points on the left."""
+
+    @abstractmethod
+    def _tile(self, rows: Rows, columns: slice, target: Array, flat: Array) -> None:
+        """Write the kernel values of a tile; `flat` is the memory from its first one on."""
+
+    def __call__(self, X: Array, out: Array | None = None) -> Array:
+        """Return the matrix of kernel values, in `out` if given."""
+        n, m = len(X), self.m
+        if out is None:
+            out = np.empty((n, m), dtype=self.dtype)
+        elif not _has_rows(out, self.dtype):
+            out[...] = self(X)
+            return out
+        flat = _memory(out)
+        for part in pieces(0, n, self.height):
+            rows = self._rows(X[part])
+            for columns in pieces(0, m, self._width(part)):
+                first = part.start * (out.strides[0] // out.itemsize) + columns.start
+                self._tile(rows, columns, out[part, columns], flat[first:])
+        return out
+
+    def strip(self, rows: Rows, out: Array) -> None:
+        """Write the kernel values of few points, all at once.
+
+        Parameters
+        ----------
+        rows : Rows
+            From :meth:`left`.
+        out : (n, m) array
+            C-contiguous, and so small that it stays in the cache.
+        """
+        self._tile(rows, slice(0, self.m), out, out.reshape(-1))
+
+    def left(self, X: Array, origin: Array | None = None) -> Rows:
+        """Prepare points on the left.
+
+        Parameters
+        ----------
+        X : (n, p) array
+            Of any precision.
+        origin : (p,) array, optional
+            What was subtracted from Z before it was rounded, and must be from X.
+        """
+        moved = X if origin is None else X - origin
+        with np.errstate(over="ignore"):
+            return self._rows(moved.astype(self.dtype, copy=False))
+
+    def add(self, F: Array, X: Array, t: Array, out: Array | None = None) -> None:
+        r"""Add :math:`t' k(X, Z)` to `F`, keeping the kernel values in `out` if it is given.
+
+        Without it they live in the cache only. Columns are shared between the cores.
+
+        Parameters
+        ----------
+        F : (m,) or (2, m) array of float64
+        X : (n, p) array
+        t : (n,) array of float64, or (2, n) for two vectors of sums
+        out : (n, m) array, optional
+            With contiguous rows.
+        """
+        parts = [(part, self._rows(X[part])) for part in pieces(0, len(X), self.height)]
+
+        def columnwise(columns: slice) -> None:
+            for part, rows in parts:
+                n, m = part.stop - part.start, columns.stop - columns.start
+                if out is None:
+                    K = scratch.tile(1, n, m, self.dtype)
+                    flat, step = K.reshape(-1), m
+                else:
+                    K, step = out[part, columns], out.strides[0] // out.itemsize
+                    flat = _memory(out)[part.start * step + columns.start :]
+                self._tile(rows, columns, K, flat)
+                add_rows(F[..., columns], flat, step * np.arange(n), t[..., part])
+
+        tallest = slice(0, min(len(X), self.height))
+        map_blocks(columnwise, pieces(0, self.m, self._width(tallest)))
+
+    def square(self, X: Array) -> Array:
+        """Return the kernel matrix of the points with themselves, half of it computed."""
+        n = len(X)
+        K = np.empty((n, n), dtype=self.dtype)
+        flat = K.reshape(-1)
+        for part in pieces(0, n, self.height):
+            rows = self._rows(X[part])
+            for columns in pieces(0, part.stop, self._width(part)):
+                first = part.start * n + columns.start
+                self._tile(rows, columns, K[part, columns], flat[first:])
+                left = slice(columns.start, min(columns.stop, part.start))
+                K[left, part] = K[part, left].T
+            mirror_corner(K, part)
+        return K
+
+    def products(self, X: Array, coef: Array, ends: Sequence[int]) -> Array:
+        r"""Return the products of runs of columns with their coefficients.
+
+        .. math:: P_g = K_g A_g
+
+        The kernel values live in the cache only. A single column of coefficients is multiplied
+        and summed in float64; several are multiplied in the precision of a tile, one at a time.
+
+        Parameters
+        ----------
+        X : (n, p) array
+        coef : (m, q) array
+            The matrices A, one below the other.
+        ends : sequence of int
+            Where the columns of each run end.
+
+        Returns
+        -------
+        (number of runs, n, q) array of float64
+        """
+        q = coef.shape[1]
+        weights = coef.astype(np.float64 if q == 1 else self.dtype)
+        result = np.zeros((len(ends), len(X), q))
+        for part in pieces(0, len(X), self.height):
+            rows = self._rows(X[part])
+            start = 0
+            for product, end in zip(result, ends, strict=True):
+                for columns in pieces(start, end, self._width(part)):
+                    if q == 1:
+                        self._weigh(rows, columns, weights[columns, 0], product[part, 0])
+                    else:
+                        product[part] += self._fresh(rows, columns) @ weights[columns]
+                start = end
+        return result
+
+    def _weigh(self, rows: Rows, columns: slice, a: Array, f: Array) -> None:
+        """Add the product of a tile with a column of coefficients."""
+        weigh(self._fresh(rows, columns), a, f)
+
+    def mirrored(self, X: Array, coef: Array, groups: int) -> Array:
+        r"""Return the product :math:`K A` of the points Z, given as X, with themselves.
+
+        Every tile off the diagonal serves twice, once for its mirror image. Cores share
+        groups of row blocks, each with sums of its own that are added in one order: the
+        result does not depend on the number of cores.
+
+        Parameters
+        ----------
+        X : (m, p) array
+            The points Z.
+        coef : (m, q) array
+        groups : int
+            Number of groups; each takes (m, q) numbers.
+
+        Returns
+        -------
+        (m, q) array of float64
+        """
+        q = coef.shape[1]
+        weights = np.ascontiguousarray(coef, dtype=np.float64 if q == 1 else self.dtype)
+        parts = list(pieces(0, self.m, self.height))
+
+        def group(first: int) -> Array:
+            out = np.zeros(coef.shape)
+            for part in parts[first::groups]:
+                rows, width = self._rows(X[part]), self._width(part)
+                for columns in pieces(0, part.start, width):
+                    K = self._fresh(rows, columns)
+                    if q == 1:
+                        weigh_both(
+                            K, weights[columns, 0], out[part, 0], weights[part, 0], out[columns, 0]
+                        )
+                    else:
+                        out[part] += K @ weights[columns]
+                        out[columns] += K.T @ weights[part]
+                for columns in pieces(part.start, part.stop, width):
+                    K = self._fresh(rows, columns)
+                    if q == 1:
+                        weigh(K, weights[columns, 0], out[part, 0])
+                    else:
+                        out[part] += K @ weights[columns]
+            return out
+
+        return np.asarray(sum(map_blocks(group, range(min(groups, len(parts))))))
+
+    def _fresh(self, rows: Rows, columns: slice) -> Array:
+        """Return the kernel values of a tile, valid until the next one of this thread."""
+        K = scratch.tile(1, len(rows.units), columns.stop - columns.start, self.dtype)
+        self._tile(rows, columns, K, K.reshape(-1))
+        return K
+
+    def _width(self, part: slice) -> int:
+        """Return the columns of a tile: whole runs, which are summed apart whatever its width."""
+        columns = 4 * TILE // (self.dtype.itemsize * int(part.stop - part.start))
+        return max(RUN, columns - columns % RUN)
+
+
+class DotTiles(Tiles):
+    """The function ``X -> k(X, Z)`` of dense points, for a profile of the inner product.
+
+    Parameters
+    ----------
+    Z : (m, p) array of float32 or float64
+    profile : callable
+        Turns inner products into kernel values, in place.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0]], dtype=np.float32)
+    >>> DotTiles(X, lambda t: None)(X)
+    array([[1., 2.],
+           [2., 4.]], dtype=float32)
+    """
+
+    def __init__(self, Z: Array, profile: Callable[[Array], None]) -> None:
+        super().__init__(Z)
+        self.profile = profile
+        self.columns = np.ascontiguousarray(Z.T)
+
+    def _rows(self, X: Array) -> Rows:
+        return Rows(X, X, *[X[:0, 0]] * 3)
+
+    def _tile(self, rows: Rows, columns: slice, target: Array, flat: Array) -> None:
+        n, m = target.shape
+        D = target if target.flags.c_contiguous else scratch.tile(0, n, m, self.dtype)
+        np.matmul(rows.units, self.columns[:, columns], out=D)
+        for part in chunks(D):
+            self.profile(D[part])
+        copy_to(D, target)
+
+
+class TiledEvaluator:
+    """The function ``X -> k(X, Z)``, in tiles where all points are dense and float32.
+
+    Parameters
+    ----------
+    Z : (m, p) points
+    tiles : callable
+        Prepares dense points Z.
+    general : callable
+        Maps ``(X, Z)`` of one dtype to the matrix of kernel values.
+    """
+
+    writes = True
+
+    def __init__(
+        self, Z: Data, tiles: Callable[[Array], Tiles], general: Callable[[Data, Data], Array]
+    ) -> None:
+        self.Z = Z
+        self.prepare, self.general = tiles, general
+        self.tiles = tiles(Z) if _is_single(Z) and Z.shape[0] else None
+
+    def __call__(self, X: Data, out: Array | None = None) -> Array:
+        """Return the matrix of kernel values, in `out` if given."""
+        X, Z = as_pair(X, self.Z)
+        if self.tiles is not None and _is_single(X):
+            return self.tiles(X, out)
+        K = self.general(X, Z)
+        if out is None:
+            return K
+        out[...] = K
+        return out
+
+    def add(self, F: Array, X: Data, t: Array, out: Array | None = None) -> None:
+        """Add ``t' k(X, Z)`` to `F`, keeping the kernel values in `out` if it is given."""
+        if self.tiles is not None and _is_single(X) and (out is None or _has_rows(out, X.dtype)):
+            self.tiles.add(F, X, t, out)
+            return
+        F += t @ self(X, out)
+
+
+def _is_single(X: Data) -> bool:
+    return isinstance(X, np.ndarray) and X.dtype == np.float32
+
+
+def copy_to(D: Array, target: Array) -> None:
+    """Copy a tile to its place, unless it was computed there."""
+    if D is not target:
+        target[...] = D
+
+
+def _has_rows(out: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether rows are contiguous and follow each other, whatever lies between them."""
+    (down, across), size = out.strides, dtype.itemsize
+    return out.dtype == dtype and across == size and down >= 0 and down % size == 0
+
+
+def _memory(out: Array) -> Array:
+    """Return the memory from the first to the last entry of a matrix with contiguous rows."""
+    if not out.size:
+        return np.empty(0, dtype=out.dtype)
+    size = (out.shape[0] - 1) * (out.strides[0] // out.itemsize) + out.shape[1]
+    return as_strided(out, (size,), (out.itemsize,))
