@@ -10,6 +10,7 @@ from test_layers import PACKAGE, ROWS
 ROOT = PACKAGE.parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+IDS = (ROOT / "tests" / "capability_ids.txt").read_text(encoding="utf-8").split()
 ROOMS = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 
 
@@ -76,3 +77,34 @@ def test_every_page_that_is_mentioned_exists():
     pages = re.findall(r"`((?:docs|tests|src)/[\w./-]+)`", TEXT)
     assert pages
     assert [page for page in pages if not ((ROOT / page).exists() or "_build" in page)] == []
+
+
+def specification_ids(text):
+    """Yield the numbers of the specification that a text cites, and its abbreviations of titles."""
+    documents = {line.split("-")[0] for line in IDS}
+    topics = {"-".join(line.split("-")[:2]) for line in IDS}
+    for found in re.finditer(
+        r"\b([A-Z]{2,3})(-[A-Z]+)?\b(?:-\d\d\b|,? (?:example|section|eq\.))?", text
+    ):
+        document, topic = found[1], found[2] or ""
+        cited = found[0] != document + topic
+        if document + topic in topics or (document in documents and not topic and cited):
+            yield found[0]
+
+
+def test_only_the_table_of_capabilities_cites_the_specification():
+    assert list(specification_ids("(ST-OPT-02), PD-CORE and PD, example 3.5; the PD loss")) == [
+        "ST-OPT-02",
+        "PD-CORE",
+        "PD, example",
+    ]
+    folders = ("src", "docs", "examples", "benchmarks", "reproductions", "studies", "tests")
+    pages = [*ROOT.glob("*.md"), *(p for f in folders for p in (ROOT / f).rglob("*.[pm][yd]"))]
+    spared = {ROOT / "docs" / "capabilities.md", ROOT / "tests" / "test_contributing.py"}
+    found = {
+        str(page.relative_to(ROOT)): ids
+        for page in set(pages) - spared
+        if not {"_build", "auto_examples", "generated"} & set(page.parts)
+        and (ids := list(specification_ids(page.read_text(encoding="utf-8"))))
+    }
+    assert found == {}

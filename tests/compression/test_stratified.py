@@ -52,7 +52,7 @@ def test_draws_have_no_bias_and_the_error_that_is_told():
 
 
 def test_the_figures_of_the_specification():
-    """AT-17: root mean square over 200 draws, from one sample; and a rate of 1/n."""
+    """Root mean square over 200 draws, from one sample; and a rate of 1/n."""
     printed = {8: 0.171, 16: 0.088, 32: 0.047, 64: 0.023, 128: 0.011}
     X, a = atoms()
     f = as_functions(Laplacian(1.0), X, a)
@@ -134,7 +134,7 @@ def test_rates(kernel, dim, exponent):
 
 
 def test_the_bound_of_equal_cells():
-    """Printed with AT-17 for n = 8: cells of width 1.5 for each sign."""
+    """The printed number for n = 8: cells of width 1.5 for each sign."""
     assert makovoz(Laplacian(1.0), 8, 6.0).expected == pytest.approx(0.363, abs=5e-4)
     h = 0.75
     assert makovoz(Laplacian(1.0), 8, 6.0).entropy_number == pytest.approx(

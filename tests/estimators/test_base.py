@@ -82,7 +82,7 @@ class TestWarmStart:
         np.testing.assert_allclose(values(warm), values(cold), rtol=0, atol=1e-6)
 
     def test_path_of_weights(self):
-        """Along a path of C decomposition takes less than half the steps (ST-OPT-11)."""
+        """Along a path of C decomposition takes less than half the steps."""
         rng = np.random.default_rng(1)
         A = rng.normal(size=(400, 4))
         y = np.where(A[:, 0] + A[:, 1] ** 2 + rng.normal(size=400) > 0.8, 1, -1)
@@ -95,7 +95,7 @@ class TestWarmStart:
         assert 2 * sum(warm) <= sum(cold)
 
     def test_path_of_widths(self):
-        """Along a path of widths coefficients are kept as they are (ST-OPT-11)."""
+        """Along a path of widths coefficients are kept as they are."""
         rng = np.random.default_rng(1)
         A = rng.normal(size=(400, 4))
         y = np.where(A[:, 0] + A[:, 1] ** 2 + rng.normal(size=400) > 0.8, 1, -1)

@@ -28,7 +28,7 @@ def coloured(phi, theta, seed, n=500):
     ids=["AR(1)", "MA(1)", "AR(2)"],
 )
 def test_memory_is_recovered_under_a_curve(errors, phi, theta):
-    """FK-KER-06: within 0.1 of the truth at T = 500; the standard deviation is about 0.05."""
+    """Within 0.1 of the truth at T = 500; the standard deviation is about 0.05."""
     y = CURVE + coloured(np.atleast_1d(phi), np.atleast_1d(theta), seed=1)
     machine = KernelRegressor(kernel=Gaussian(60.0), errors=errors)
     fit = estimate_errors(machine, T, y)

@@ -58,7 +58,7 @@ def test_is_the_bordered_system(nugget, trend):
 
 @pytest.mark.parametrize("nugget", [0.0, 0.05])
 def test_is_the_printed_form_in_the_sense_of_least_squares(nugget):
-    """PD-REL-04: Cholesky, QR, and a sum of squares for the variance (C-62)."""
+    """Cholesky, QR, and a sum of squares for the variance."""
     V, B, b = MATERN(X) + nugget * np.eye(N), np.c_[np.ones(N), X], np.c_[np.ones(11), NEW]
     L = np.linalg.cholesky(V)
     G = solve_triangular(L, B, lower=True)

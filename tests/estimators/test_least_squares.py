@@ -50,7 +50,7 @@ def test_is_the_textbook_formula(errors):
 
 
 def test_free_coefficients_of_a_machine():
-    """PD-REL-07: those of the squared loss are generalized least squares with K + 1/C."""
+    """Those of the squared loss are generalized least squares with K + 1/C."""
     kernel = Gaussian(0.5)
     machine = KernelRegressor(kernel=kernel, null_space=Polynomial(1), C=4.0).fit(X, Y)
     fit = GeneralizedLeastSquares(Covariance(kernel, nugget=0.25)).fit(X, Y)

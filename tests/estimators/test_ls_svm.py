@@ -57,7 +57,7 @@ def test_it_is_the_general_machine_of_the_squared_loss(sample):
 
 
 def test_primal_dual_and_half_the_inner_product_agree(sample):
-    """The optimum is half of y'a (PD-LSSVM-01), and a is its derivative in y."""
+    """The optimum is half of y'a, and a is its derivative in y."""
     X, y = sample
     machine = LSSVR(Gaussian(0.8), C=10.0).fit(X, y)
     a, r = machine.dual_coef_[0], y - machine.predict(X)
@@ -66,7 +66,7 @@ def test_primal_dual_and_half_the_inner_product_agree(sample):
 
 
 def test_weights_are_repetitions_and_infinity_interpolates(sample):
-    """PD-LSSVM-05: weight k is the row k times, 0 leaves it out, a huge one passes through it."""
+    """Weight k is the row k times, 0 leaves it out, a huge one passes through it."""
     X, y = sample
     s = np.random.default_rng(2).integers(0, 4, 40)
     weighted = LSSVR(Gaussian(0.8), C=7.0).fit(X, y, sample_weight=s)

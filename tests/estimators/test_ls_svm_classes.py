@@ -55,7 +55,7 @@ def test_the_system_of_labels_is_regression_on_labels(space):
 
 
 def test_it_is_a_regularized_fisher_discriminant():
-    """With a linear kernel w solves (S_w + ridge) w ~ m_1 - m_0 (PD-CLS-02)."""
+    """With a linear kernel w solves (S_w + ridge) w ~ m_1 - m_0."""
     X, y = blobs(2, 60)
     C = 0.7
     w = LSSVC(Linear(), C=C).fit(X, y).coef_[0]

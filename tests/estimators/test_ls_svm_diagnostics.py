@@ -181,7 +181,7 @@ def test_the_path_is_machines_fitted_one_by_one(case):
 
 
 def test_the_smoother_shrinks():
-    """S is symmetric, between 0 and 1, S^2 <= S, and its trace grows with C (PD-LSSVM-02)."""
+    """S is symmetric, between 0 and 1, S^2 <= S, and its trace grows with C."""
     X, y = sample()
     traces = []
     for C in (0.1, 1.0, 10.0, 100.0):

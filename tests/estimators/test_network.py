@@ -31,7 +31,7 @@ def coefficients(machine):
 
 
 def test_the_own_penalty_is_the_ordinary_machine():
-    """SC-REG-03: D = K is support vector regression."""
+    """D = K is support vector regression."""
     basis = Matern(0.6, nu=0.5)
     network = RegularizationNetwork(basis, basis, loss=EpsilonInsensitive(0.1), C=C, tol=1e-10)
     machine = SVR(kernel=basis, C=C, epsilon=0.1, tol=1e-10)
@@ -77,7 +77,7 @@ def test_directions_without_a_penalty_are_given_up():
 
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "huber", "pinball"])
 def test_weight_decay_is_the_squared_matrix(loss):
-    """ST-REG-03: D = 1 is the machine with the Gram matrix K^2, on the sample."""
+    """D = 1 is the machine with the Gram matrix K^2, on the sample."""
     network = RegularizationNetwork(BASIS, "ridge", loss=loss, C=C, tol=1e-8).fit(X, Y)
     squared = KernelRegressor(loss, "precomputed", C=C, tol=1e-8).fit(K @ K, Y)
     np.testing.assert_allclose(network.predict(X), squared.predict(K @ K), rtol=0, atol=1e-5)
@@ -95,7 +95,7 @@ def test_dual_variables_are_sparse_and_coefficients_are_not():
 
 
 def test_ridge_identity():
-    """AT-22 and SC-REG-09: K (K^2 + l)^-1 K y = K^2 (K^2 + l)^-1 y, and both are the network."""
+    """K (K^2 + l)^-1 K y = K^2 (K^2 + l)^-1 y, and both are the network."""
     lam = 0.3
     inverse = np.linalg.inv(K @ K + lam * np.eye(N))
     np.testing.assert_allclose(K @ inverse @ K @ Y, K @ K @ inverse @ Y, rtol=0, atol=1e-12)
@@ -107,7 +107,7 @@ def test_ridge_identity():
 
 
 def test_on_a_grid_weight_decay_is_a_wider_gaussian():
-    """SC-REG-09: h K^2 tends to sigma sqrt(pi) exp(-t^2 / (4 sigma^2))."""
+    """The matrix h K^2 tends to sigma sqrt(pi) exp(-t^2 / (4 sigma^2))."""
     h, sigma = 0.05, 0.6
     grid = np.arange(-10, 10, h)[:, None]
     row = BASIS(grid[[200]], grid) @ BASIS(grid)
@@ -117,7 +117,7 @@ def test_on_a_grid_weight_decay_is_a_wider_gaussian():
 
 
 def test_gradient_descent_with_weight_decay_ends_there():
-    """ST-REG-07: steps along -(dR/da + lambda a) for the squared loss and no intercept."""
+    """Steps along -(dR/da + lambda a) for the squared loss and no intercept."""
     lam = 0.5
     a, step = np.zeros(N), 1.0 / (np.linalg.norm(K, 2) ** 2 + lam)
     for _ in range(20_000):

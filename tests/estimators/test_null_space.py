@@ -226,7 +226,7 @@ def test_warm_starts_with_columns():
 
 @pytest.mark.parametrize("kind", [LSSVR, SVR, SVC])
 def test_nearly_collinear_columns_are_reported(kind):
-    """PD-SEMI-03: a condition number, and a warning where coefficients are not determined."""
+    """A condition number, and a warning where coefficients are not determined."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 2))
     y = np.where(rng.normal(size=40) > 0, 1.0, -1.0)

@@ -140,7 +140,7 @@ def test_sizes_of_errors_stretch_the_loss():
 
 
 def test_singular_weights_of_errors():
-    """FK-KER-04: (Omega H + 1) e = Y and f = Omega(x)' H e, also for a singular H."""
+    """(Omega H + 1) e = Y and f = Omega(x)' H e, also for a singular H."""
     G = RNG.normal(size=(N - 5, N))
     for H in (G.T @ G, np.diag(np.r_[np.zeros(4), np.ones(N - 4)])):
         machine = KernelRegressor(kernel=KERNEL, null_space=Empty(), errors=Precision(C * H))
@@ -276,7 +276,7 @@ def test_one_column_stays_a_column():
 
 
 def test_no_direction_among_the_outputs_is_preferred():
-    """SC-REG-13: Q = tr A'KA is invariant, so rotated targets give rotated functions."""
+    """Q = tr A'KA is invariant, so rotated targets give rotated functions."""
     R = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
     machine = KernelRegressor(kernel=KERNEL, C=C).fit(T, OUTPUTS)
     rotated = clone(machine).fit(T, OUTPUTS @ R)
@@ -288,7 +288,7 @@ def test_no_direction_among_the_outputs_is_preferred():
 
 @pytest.mark.parametrize("errors", [None, AutoRegressive(0.6)])
 def test_outputs_with_a_covariance(errors):
-    """One linear system of n d unknowns; C-12: permutations alone also allow a 1 + b J."""
+    """One linear system of n d unknowns; permutations alone also allow a 1 + b J."""
     d = 3
     S = np.linalg.inv(1.0 * np.eye(d) + 0.7 * np.ones((d, d)))
     machine = KernelRegressor(

@@ -46,7 +46,7 @@ def test_functions_and_their_values_are_the_same():
 
 
 def test_a_tube_moved_up_is_a_target_moved_down():
-    # (upper + d, lower - d) with y is (upper, lower) with y - d (ST-LOSS-07).
+    # (upper + d, lower - d) with y is (upper, lower) with y - d.
     moved = LocalTubeSVR(wide(X) + 0.3, wide(X) - 0.3, **SAME).fit(X, Y)
     known = LocalTubeSVR(wide, **SAME).fit(X, Y - 0.3)
     np.testing.assert_allclose(moved.predict(GRID), known.predict(GRID), atol=CLOSE)
@@ -85,7 +85,7 @@ def test_a_constant_tube_is_the_nu_machine():
 
 
 def test_the_local_machine_in_the_tube_found_is_the_same():
-    # ST-NU-01 (4), here for a width that is a function.
+    # As for a constant width, here for a width that is a function.
     mine = NuTubeSVR(Constant() + Columns([0]), nu=0.3, **SAME).fit(X, Y)
     e = mine.tube_coef_
     local = LocalTubeSVR(lambda X: e[0] + e[1] * X[:, 0], **SAME).fit(X, Y)

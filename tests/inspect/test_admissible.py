@@ -25,7 +25,7 @@ from mercer.kernels import (
     ThinPlate,
 )
 
-# SC-CPD-01 and ST-KT-04, and some whose order follows from Bernstein's theorem.
+# Orders as printed, and some that follow from Bernstein's theorem.
 ORDERS = {
     "Gaussian": (lambda t: np.exp(-0.5 * t), 0),
     "inverse multiquadric": (lambda t: 1.0 / np.sqrt(1.0 + t), 0),

@@ -8,7 +8,7 @@ from mercer.kernels import BSpline, Dirichlet, Gaussian, Laplacian, Linear, Mate
 
 
 def test_spline_against_gaussian_of_the_figure():
-    # AT-04: exp(-w^2 / 40) against B_3 of scale sqrt(3/20), at w = pi, 2 pi, 3 pi, 4 pi.
+    # The function exp(-w^2 / 40) against B_3 of scale sqrt(3/20), at w = pi, 2 pi, 3 pi, 4 pi.
     gaussian = Gaussian(1.0 / np.sqrt(20.0))
     match = equivalent_width(gaussian, BSpline(), precision=5e-3, method="moments")
     assert match.kernel.length_scale == pytest.approx(np.sqrt(3.0 / 20.0), rel=1e-6)

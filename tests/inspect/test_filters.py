@@ -19,7 +19,7 @@ from mercer.kernels import (
 
 
 def test_gaussian_numbers():
-    # AT-01: unitary spectrum 0.5 exp(-w^2 / 8) for width 0.5.
+    # Unitary spectrum 0.5 exp(-w^2 / 8) for width 0.5.
     omega = np.linspace(0.0, 6.0, 31)
     curve = filter_curve(Gaussian(0.5), omega)
     assert curve.power == pytest.approx(0.5 * np.exp(-(omega**2) / 8.0), rel=1e-14)
@@ -35,7 +35,7 @@ def test_gaussian_numbers():
 
 
 def test_cubic_spline_numbers():
-    # AT-02: S(pi) = (2/pi)^4, zeros at multiples of 2 pi, first side lobe 2.22694e-3 at 2.86059 pi.
+    # S(pi) = (2/pi)^4, zeros at multiples of 2 pi, first side lobe 2.22694e-3 at 2.86059 pi.
     curve = filter_curve(BSpline(1.0, 3), convention="angular")
     at_pi = filter_curve(BSpline(1.0, 3), np.array([0.0, np.pi]), convention="angular")
     assert at_pi.power == pytest.approx([1.0, (2.0 / np.pi) ** 4], rel=1e-12)
@@ -47,7 +47,7 @@ def test_cubic_spline_numbers():
 
 
 def test_quadratic_spline_is_negative_where_the_document_says():
-    # SC-REG-06: minimum -0.010251 at 2.8606 pi.
+    # Minimum -0.010251 at 2.8606 pi.
     curve = filter_curve(BSpline(1.0, 2))
     start, stop, where, value = curve.negative[0]
     assert 2.0 * np.pi <= start < where < stop <= 4.0 * np.pi
@@ -70,7 +70,7 @@ def test_conventions_differ_by_a_power_of_two_pi():
 
 @pytest.mark.parametrize("kernel", [Gaussian(0.7), Matern(1.3, nu=2.5), BSpline(1.1, 3)], ids=repr)
 def test_a_wider_kernel_is_the_same_curve_with_smaller_frequencies(kernel):
-    # SC-SPC-06, against computing the curve anew.
+    # Against computing the curve anew.
     curve = filter_curve(kernel).widened(2.5)
     again = filter_curve(widen(kernel, 2.5), curve.omega)
     assert curve.kernel == again.kernel
@@ -85,7 +85,7 @@ def test_a_wider_kernel_is_the_same_curve_with_smaller_frequencies(kernel):
 @pytest.mark.parametrize(
     ("kernel", "dim", "kind", "exponent"),
     [
-        # SC-RATE-04: Laplacian alpha = 1, which is the exponent 2; 1/(1+x^2) p = 1; Gaussian p = 2.
+        # Laplacian alpha = 1, which is the exponent 2; 1/(1+x^2) p = 1; Gaussian p = 2.
         (Laplacian(), 1, "polynomial", 2.0),
         (Matern(nu=1.5), 1, "polynomial", 4.0),
         (Matern(nu=1.5), 3, "polynomial", 6.0),
@@ -118,7 +118,7 @@ def test_integrability_depends_on_the_dimension():
 
 
 def test_discrete_spectra():
-    # AT-03: coefficients e^(-0.05 n^2) relative to the constant; Dirichlet flat on 2 N + 1.
+    # Coefficients e^(-0.05 n^2) relative to the constant; Dirichlet flat on 2 N + 1.
     curve = filter_curve(PeriodicGaussian(np.sqrt(0.1)))
     assert curve.discrete
     numbers = [0.951229, 0.818731, 0.286505, 6.73795e-3]

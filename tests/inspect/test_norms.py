@@ -57,7 +57,7 @@ def test_a_kinked_kernel_function():
 
 @pytest.mark.parametrize(("width", "rel"), [(0.75, 1e-2), (0.8, 1e-3), (1.0, 1e-6), (2.0, 1e-6)])
 def test_gaussian_bumps_in_a_gaussian_space(width, rel):
-    # SC-REG-03 at t = 0: s^2 / (sigma sqrt(2 s^2 - sigma^2)), finite if s > sigma / sqrt(2).
+    # At t = 0: s^2 / (sigma sqrt(2 s^2 - sigma^2)), finite if s > sigma / sqrt(2).
     found = penalty(Gaussian(), bump(width), interval=(-20.0, 20.0))
     expected = width**2 / np.sqrt(2.0 * width**2 - 1.0)
     # Near the limit rounding hides the end of the integrand, and the error says so.
@@ -120,7 +120,7 @@ def test_expansions_and_machines():
 
 
 def test_the_kernel_reproduces():
-    # LM-KER-09: <f, k(x, .)> = f(x), and <k(x, .), k(z, .)> = k(x, z).
+    # <f, k(x, .)> = f(x), and <k(x, .), k(z, .)> = k(x, z).
     X, Z = RNG.standard_normal((9, 2)), RNG.standard_normal((4, 2))
     a = RNG.standard_normal(9)
     for kernel in (Gaussian(), Polynomial(2, coef0=1.0), Linear()):
@@ -134,7 +134,7 @@ def test_the_kernel_reproduces():
 @pytest.mark.parametrize(
     ("kernel", "operator"),
     [
-        # AT-20 and ST-KT-02: |f|^2 + |f'|^2 has the kernel exp(-|t|) / 2.
+        # |f|^2 + |f'|^2 has the kernel exp(-|t|) / 2.
         (0.5 * Laplacian(), [1.0, 1.0]),
         (0.5 * Matern(2.0, nu=0.5), [0.5, 2.0]),
         # (1 + w^2)^2 = 1 + 2 w^2 + w^4 has (1 + |t|) exp(-|t|) / 4.
@@ -189,7 +189,7 @@ def test_a_missing_factor_is_found():
     ids=repr,
 )
 def test_spectra_return_the_kernel(kernel):
-    """SC-REG-04: a property of every kernel with a spectrum."""
+    """A property of every kernel with a spectrum."""
     assert self_consistency(kernel, np.array([[0.0], [0.4], [1.3], [3.3]]))
 
 
@@ -215,7 +215,7 @@ def test_a_wrong_spectrum_is_found():
 
 
 def test_mismatched_gaussians():
-    # SC-REG-03: basis of width s = 0.8, operator of width 1, at t = 0.6: 0.635933419413.
+    # Basis of width s = 0.8, operator of width 1, at t = 0.6: 0.635933419413.
     p = lambda w: np.exp(0.5 * w**2) / np.sqrt(2.0 * np.pi)  # noqa: E731
     report = self_consistency(Gaussian(0.8), np.array([[0.0], [0.6]]), p)
     assert report.D[0, 1] == pytest.approx(0.635933419413, abs=1e-10)
@@ -242,7 +242,7 @@ def monomial_features(degree, power):
 @pytest.mark.parametrize("degree", range(1, 6))
 @pytest.mark.parametrize("dim", [2, 4])
 def test_operators_of_polynomial_kernels(degree, dim):
-    # AT-21: exponent -1/2 is self-consistent, the printed +1/2 is not (but for one monomial each).
+    # Exponent -1/2 is self-consistent, the printed +1/2 is not (but for one monomial each).
     X = RNG.standard_normal((5, dim))
     kernel = Polynomial(degree)
     right = self_consistency(kernel, X, features=monomial_features(degree, -0.5), tol=1e-13)
@@ -252,7 +252,7 @@ def test_operators_of_polynomial_kernels(degree, dim):
 
 
 def test_other_bases_do_not_reach_the_minimum():
-    """LM-REG-04: an expansion in another basis minimizes over less than the whole space."""
+    """An expansion in another basis minimizes over less than the whole space."""
     x = np.linspace(-3.0, 3.0, 25)[:, None]
     y = np.sin(2.0 * x[:, 0])
     p = lambda w: np.exp(0.5 * w**2) / np.sqrt(2.0 * np.pi)  # noqa: E731

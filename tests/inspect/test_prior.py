@@ -22,7 +22,7 @@ def test_covariance_of_the_paths():
 
 
 def test_power_spectrum_of_the_paths_is_that_of_the_kernel():
-    # ST-KT-06: E |DFT|^2 of a stationary process on a long grid is the angular spectrum / spacing.
+    # E |DFT|^2 of a stationary process on a long grid is the angular spectrum / spacing.
     h, n, kernel = 0.25, 256, Matern(1.0, nu=1.5)
     paths = sample_paths(kernel, h * np.arange(n)[:, None], 200, random_state=1)
     taper = np.hanning(n)[:, None]
@@ -79,7 +79,7 @@ def minus_log_posterior(K, y, a, cost, C):
     ids=["epsilon-insensitive", "squared"],
 )  # fmt: skip
 def test_the_machine_is_the_most_probable_function(machine, cost):
-    # LM-REG-03: no perturbation of the coefficients is more probable (the intercept held fixed).
+    # No perturbation of the coefficients is more probable (the intercept held fixed).
     x = np.linspace(-2.0, 2.0, 20)[:, None]
     y = np.sin(2.0 * x[:, 0]) + 0.2 * RNG.standard_normal(20)
     machine.fit(x, y)

@@ -37,7 +37,7 @@ def test_one_column_of_ones_is_the_centring_of_kernel_pca():
 def test_projection_makes_conditional_kernels_definite(kernel, degree):
     K = kernel(X)
     assert smallest(K) < -1e-3
-    # SC-CPD-03: down to -m eps |K|, with the norm of the matrix before projection.
+    # Down to -m eps |K|, with the norm of the matrix before projection.
     bound = -len(K) * np.finfo(float).eps * np.linalg.norm(K, 2)
     assert np.linalg.eigvalsh(project(K, Polynomials(degree)(X)))[0] > bound
 
@@ -51,19 +51,19 @@ def test_projection_is_that_of_the_explicit_projector():
 
 
 def test_invariance_under_functions_of_one_point():
-    # ST-UNS-02: k + g(x) + g(z) has the same centred matrix.
+    # Here k + g(x) + g(z) has the same centred matrix.
     K, g = Gaussian()(X), X[:, 0] ** 3
     assert project(K + g[:, None] + g, ONES) == pytest.approx(project(K, ONES), abs=1e-12)
 
 
 def test_few_points_leave_nothing():
-    # SC-CPD-03 and AT-23: m <= d + 1 points in general position are all polynomial.
+    # Up to d + 1 points in general position are all polynomial.
     few = X[:3]
     assert np.abs(project(ThinPlate(2)(few), Polynomials(1)(few))).max() < 1e-12
 
 
 def test_multiquadric_of_the_document():
-    # AT-23: all values negative, projected positive semidefinite.
+    # All values negative, projected positive semidefinite.
     K = -np.sqrt(1.0 + ((X[:, None] - X) ** 2).sum(axis=2))
     assert (K < 0.0).all()
     assert smallest(project(K, ONES)) > -1e-14
@@ -94,7 +94,7 @@ def test_scores_are_orthogonal_to_what_was_projected_out():
 
 
 def test_the_machine_does_not_notice_the_projection():
-    # SC-CPD-03: with an intercept the squared machine on the projected matrix is the same.
+    # With an intercept the squared machine on the projected matrix is the same.
     y, K = np.sin(X[:, 0]), Gaussian()(X)
     plain, projected = (
         KernelRegressor(kernel="precomputed", C=10.0, solver="direct").fit(A, y).predict(A)
@@ -123,7 +123,7 @@ def test_monomials_span_what_the_kernel_leaves_free():
 
 @pytest.mark.parametrize("kernel", [Gaussian(0.8), Polynomial(2, coef0=1.0), Linear()], ids=repr)
 def test_mercer_features_multiply_to_kernel_values(kernel: Kernel):
-    # LM-KER-08: exact on the sample, and for new points in the span.
+    # Exact on the sample, and for new points in the span.
     phi = MercerMap(kernel, X)
     assert phi.features @ phi.features.T == pytest.approx(kernel(X), abs=1e-12)
     assert phi(X) == pytest.approx(phi.features, abs=1e-6)  # divided by roots of 1e-14 eigenvalues

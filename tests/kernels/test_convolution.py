@@ -27,7 +27,7 @@ def along(kernel, lags):
     "kernel", [*CLOSED, 2.5 * Gaussian(0.8), RationalQuadratic(0.5, 3.0)], ids=repr
 )
 def test_a_fine_grid_multiplies_like_the_convolution(kernel):
-    """SC-REG-09: h K^2 is the matrix of k * k on a dense uniform grid, away from its ends."""
+    """The matrix h K^2 is that of k * k on a dense uniform grid, away from its ends."""
     h = 0.02
     X = np.arange(-8.0, 8.0 + h / 2, h)[:, None]
     K = kernel(X)
@@ -68,7 +68,7 @@ def test_spectra_are_squared_and_rooted(kernel, dim):
 
 
 def test_identities_of_the_documents():
-    """ST-REG-06: sigma -> sqrt(2) sigma, B_n -> B_(2n+1), exponential -> (1 + t) e^-t."""
+    """Widths: sigma -> sqrt(2) sigma, B_n -> B_(2n+1), exponential -> (1 + t) e^-t."""
     assert self_convolution(Gaussian(1.0)).kernel.length_scale == pytest.approx(np.sqrt(2.0))
     square = self_convolution(BSpline(1.0, 1))
     assert square.kernel == BSpline(1.0, 3)
@@ -82,7 +82,7 @@ def test_identities_of_the_documents():
 
 
 def test_the_gaussian_root_of_the_documents():
-    """FK-REAL-06: s exp(-t^2/h) is the convolution of a multiple of exp(-2 t^2/h) with itself."""
+    """The kernel s exp(-t^2/h) is the convolution of a multiple of exp(-2 t^2/h) with itself."""
     s, h = 3.0, 0.7
     for dim in (1, 2, 3):
         root = convolution_root(s * Gaussian(np.sqrt(h / 2)), dim)
@@ -140,7 +140,7 @@ def test_high_splines_are_convolved_from_their_spectrum():
 
 
 def test_fitted_values_of_coefficient_ridge_are_those_of_the_squared_matrix():
-    """AT-22: K (K^2 + lambda I)^-1 K y = K^2 (K^2 + lambda I)^-1 y."""
+    """K (K^2 + lambda I)^-1 K y = K^2 (K^2 + lambda I)^-1 y."""
     rng = np.random.default_rng(0)
     X, y, lam = rng.uniform(size=(40, 1)), rng.normal(size=40), 0.1
     K = Gaussian(0.2)(X)

@@ -63,7 +63,7 @@ def morozov(g, noise):
 
 
 def test_less_noise_gives_a_sharper_picture():
-    """PD-REL-06: with the weight chosen by the discrepancy the error falls with the noise."""
+    """With the weight chosen by the discrepancy the error falls with the noise."""
     blurred, errors = BLUR @ TRUTH, []
     for noise in (3e-2, 3e-3, 3e-4):
         trials = [

@@ -32,7 +32,7 @@ def along(kernel, lags=LAGS):
 
 
 def test_the_worked_operator():
-    """AT-20, C-06: penalizing f^2 + f'^2 gives exp(-|t|)/2, in one dimension only."""
+    """Penalizing f^2 + f'^2 gives exp(-|t|)/2, in one dimension only."""
     kernel = Green((1.0, 1.0))
     # The distances are those of points around their mean, up to 50, whose digits are lost there.
     np.testing.assert_allclose(along(kernel), 0.5 * np.exp(-LAGS), rtol=0, atol=5e-14)
@@ -46,7 +46,7 @@ def test_the_worked_operator():
 
 @pytest.mark.parametrize("c", OPERATORS)
 def test_self_consistency_in_the_space_domain(c):
-    """SC-REG-04: the penalty of k is k(0), and its inner product with a translate is k(t).
+    """The penalty of k is k(0), and its inner product with a translate is k(t).
 
     The function and its derivatives come from the sum over poles, not from the kernel's table.
     """
@@ -168,7 +168,7 @@ def features(X):
 
 
 def test_primal_and_dual_agree_for_a_singular_penalty():
-    """FK-KER-01: min |y - Phi w|^2/2 + w'Gw/2 by normal equations, and by kernel and free part."""
+    """The minimum of |y - Phi w|^2/2 + w'Gw/2 by normal equations, and by kernel and free part."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, size=(12, 1))
     y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=12)

@@ -43,7 +43,7 @@ def test_a_kernel_with_a_kink_and_slow_decay_of_its_spectrum():
 
 
 def test_the_worked_operator_in_unitary_convention():
-    """AT-20: the inverse transform of 1/(1 + w^2) at 0.8."""
+    """The inverse transform of 1/(1 + w^2) at 0.8."""
     value = along(FromSpectrum(lambda w: 1.0 / (1.0 + w**2)), [0.8])[0]
     assert value == pytest.approx(0.563150343, abs=5e-10)
     assert value == pytest.approx(np.sqrt(np.pi / 2) * np.exp(-0.8), rel=1e-12)
@@ -53,7 +53,7 @@ def test_the_worked_operator_in_unitary_convention():
 
 @pytest.mark.parametrize("h", [0.5, 2.0])
 def test_a_gaussian_filter_is_a_gaussian_kernel(h):
-    """FK-KER-03 with C-37: the weight exp(-w^2/h) belongs to sqrt(h/2) exp(-h t^2/4)."""
+    """The weight exp(-w^2/h) belongs to sqrt(h/2) exp(-h t^2/4)."""
     kernel = FromSpectrum(lambda w: np.exp(-(w**2) / h))
     exact = np.sqrt(h / 2) * np.exp(-h * LAGS**2 / 4)
     np.testing.assert_allclose(along(kernel), exact, rtol=0, atol=1e-13)
@@ -148,7 +148,7 @@ def test_negative_densities_are_refused_with_their_place():
 
 
 def test_densities_that_are_not_integrable_are_refused():
-    """AT-20: 1/(1 + w^2) has a bounded kernel in one dimension only."""
+    """1/(1 + w^2) has a bounded kernel in one dimension only."""
     for dim in (2, 3):
         with pytest.raises(ValueError, match=rf"\^-2\.00, but .* more than \|omega\|\^-{dim}"):
             FromSpectrum(lambda w: 1.0 / (1.0 + w**2), dim)

@@ -117,7 +117,7 @@ def test_the_gap_of_a_violation(loss):
 
 
 def test_gap_of_the_tube_from_residuals():
-    # ST-DIAG-01, with the signs of its last two lines corrected (ST-COR-19).
+    # A. J. Smola, Learning with Kernels, 1998, with the signs of the last two lines corrected.
     epsilon = 0.2
     risk = random_risk(EpsilonInsensitive(epsilon), seed=5, C=2.0)
     rng = np.random.default_rng(0)
@@ -134,7 +134,7 @@ def test_gap_of_the_tube_from_residuals():
 
 
 def test_gap_of_the_soft_margin_from_margins():
-    # ST-PROB-05, equation 4.7.
+    # A. J. Smola, Learning with Kernels, 1998, eq. (4.7).
     risk = random_risk(Hinge(), seed=6, C=2.0)
     rng = np.random.default_rng(0)
     a, b = feasible(risk, rng), rng.normal(size=risk.q)

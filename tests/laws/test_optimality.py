@@ -47,7 +47,7 @@ def test_kkt_conditions(loss, space):
 
 
 def test_free_coefficients_sit_on_the_edge_of_the_tube():
-    # ST-PROB-06: with b recovered, residuals of free support vectors are plus or minus epsilon.
+    # With b recovered, residuals of free support vectors are plus or minus epsilon.
     risk = random_risk(EpsilonInsensitive(0.2), seed=13, n=40)
     for solver in accepted(risk, 1e-8):
         solution = minimize(risk, solver)

@@ -60,7 +60,7 @@ def test_conjugate_is_the_supremum(power, epsilon):
 
 @pytest.mark.parametrize("power", POWERS)
 def test_conjugate_is_the_printed_formula(power):
-    # ST-LOSS-05 and 06: -C T(alpha) = (p-1)/p sigma C r^(p/(p-1)), xi = sigma r^(1/(p-1)),
+    # -C T(alpha) = (p-1)/p sigma C r^(p/(p-1)), xi = sigma r^(1/(p-1)),
     # xi' = sigma r^((2-p)/(p-1)) / (C (p-1)), with r = alpha / C.
     C, sigma, p = 3.0, 0.8, power
     alpha = C * np.linspace(0.05, 1.0, 20)

@@ -30,7 +30,7 @@ def coefficients(machine):
 
 
 def test_bordered_system_elimination_and_two_definite_solves_agree():
-    """PD-SEMI-01, FK-KER-02, and (4.10) with alpha = A - B beta (C-50)."""
+    """Both solves of (4.10), with alpha = A - B beta, against the system itself."""
     system = np.block([[np.zeros((2, 2)), B.T], [B, M]])
     solved = np.linalg.solve(system, np.r_[0.0, 0.0, Y])
     left, right = np.linalg.solve(M, Y), np.linalg.solve(M, B)
@@ -77,7 +77,7 @@ def test_columns_of_a_frame():
 
 
 def test_a_machine_is_its_points_and_coefficients():
-    """PD-REL-01: f = sum_i a_i k(x_i, .) + sum_d w_d p_d, from what is stored."""
+    """The function is f = sum_i a_i k(x_i, .) + sum_d w_d p_d, from what is stored."""
     machine = fitted()
     f = KERNEL(NEW, machine.support_vectors_) @ machine.dual_coef_[0]
     f += SPACE(NEW) @ machine.null_space_coef_
@@ -92,7 +92,7 @@ def backfit(x, y, C):
 
 
 def test_backfitting_is_not_the_joint_fit():
-    """ST-SEMI-03: y = x on x >= 1 is the line through zero, which backfitting never finds."""
+    """The target y = x on x >= 1 is the line through zero, which backfitting never finds."""
     x = np.linspace(1.0, 3.0, 11)[:, None]
     machine = KernelRegressor(kernel=Linear(), C=1e8).fit(x, x[:, 0])
     # With a penalty of 1e-8 of the weight both are wrong by about as much.

@@ -1,4 +1,4 @@
-"""Semiparametric and conditionally positive definite machines against a conic solver (ST-SEMI)."""
+"""Semiparametric and conditionally positive definite machines against a conic solver."""
 
 import numpy as np
 import pytest

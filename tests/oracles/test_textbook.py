@@ -27,14 +27,14 @@ def sample():
 
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.75])
 def test_a_quantile_divides_the_sample(sample, quantile):
-    """ST-LOSS-08: #{r < 0} / n <= tau <= #{r <= 0} / n, with an intercept."""
+    """#{r < 0} / n <= tau <= #{r <= 0} / n, with an intercept."""
     X, y = sample
     r = y - QuantileSVR(quantile=quantile, C=5.0, tol=1e-8).fit(X, y).predict(X)
     assert np.mean(r < -1e-7) <= quantile <= np.mean(r <= 1e-7)
 
 
 def test_squared_loss_is_kernel_ridge_and_the_mean_of_a_gaussian_process(sample):
-    """ST-KT-09: C = 1 / alpha, and C = 1 / variance of the noise."""
+    """C = 1 / alpha, and C = 1 / variance of the noise."""
     X, y = sample
     C, width = 4.0, 0.8
     machine = KernelRegressor(Squared(), Gaussian(width), null_space=Empty(), C=C).fit(X, y)
@@ -47,7 +47,7 @@ def test_squared_loss_is_kernel_ridge_and_the_mean_of_a_gaussian_process(sample)
 
 @pytest.mark.parametrize("loss", [Squared(), EpsilonInsensitive(0.1), Huber(0.3)])
 def test_what_is_not_penalized_costs_nothing(sample, loss):
-    """ST-SEMI-01: a target in the span of the unpenalized functions needs no kernel at all."""
+    """A target in the span of the unpenalized functions needs no kernel at all."""
     X, _ = sample
     y = 2.0 - 3.0 * X[:, 0]
     machine = KernelRegressor(loss, Gaussian(1.0), null_space=Polynomial(1), C=7.0, tol=1e-9)
@@ -85,7 +85,7 @@ def test_one_constant_function_is_the_intercept_of_svr(sample):
 
 
 def test_a_tube_wider_than_the_data_needs_no_function(sample):
-    """ST-PROB-02: no coefficients, and the intercept in the middle of what the tube allows."""
+    """No coefficients, and the intercept in the middle of what the tube allows."""
     X, y = sample
     machine = SVR(epsilon=np.ptp(y)).fit(X, y)
     assert len(machine.support_) == 0
@@ -107,7 +107,7 @@ def test_symmetries_of_regression(sample):
 
 
 def test_samples_inside_the_tube_can_be_left_out(sample):
-    """The premise of chunking (ST-PROB-02): without the others the machine is the same."""
+    """The premise of chunking: without the others the machine is the same."""
     X, y = sample
     machine = SVR(C=2.0, epsilon=0.2, tol=1e-8).fit(X, y)
     support = machine.support_
@@ -118,7 +118,7 @@ def test_samples_inside_the_tube_can_be_left_out(sample):
 
 
 def test_a_bounded_slope_bounds_the_influence_of_an_outlier(sample):
-    """Robust iff the slope of the loss is bounded (ST-LOSS-00): move one target to infinity."""
+    """Robust iff the slope of the loss is bounded: move one target to infinity."""
     X, y = sample
     grid = np.linspace(-3, 3, 40)[:, None]
     moves = {}
@@ -137,7 +137,7 @@ def test_a_bounded_slope_bounds_the_influence_of_an_outlier(sample):
 
 
 def test_without_threshold_and_with_small_weight_it_is_parzens_classifier():
-    """LM-SVC-04: if C max_i y_i (K y)_i <= 1 every coefficient is C y_i."""
+    """If C max_i y_i (K y)_i <= 1 every coefficient is C y_i."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 2))
     y = np.where(X[:, 0] > 0, 1, -1)
@@ -157,7 +157,7 @@ def test_probabilities_of_a_constant_machine_are_class_frequencies():
 
 @pytest.mark.parametrize("lam", [1e-3, 0.1])
 def test_lambda_against_the_mean_risk_is_one_over_its_product_with_the_size(lam):
-    """A mean risk plus lambda/2 |f|^2 is the sum with C = 1 / (lambda m): LM-REG-01, LM-ERR-12."""
+    """A mean risk plus lambda/2 |f|^2 is the sum with C = 1 / (lambda m)."""
     rng = np.random.default_rng(8)
     X = rng.normal(size=(40, 2))
     y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=40)

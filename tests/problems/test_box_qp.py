@@ -57,7 +57,7 @@ def test_copies_are_the_matrix_they_stand_for(rng):
 
 @pytest.mark.parametrize("digits", [(-1, 1), (-6, 6)])
 def test_the_halved_system_has_the_solution_of_the_whole_one(digits, rng):
-    """ST-OPT-03: one matrix of the sample's size gives the Newton step of all copies."""
+    """One matrix of the sample's size gives the Newton step of all copies."""
     H, matrix = copies(rng)
     D = 10.0 ** rng.uniform(*digits, M)
     r = rng.normal(size=(M, 2))

@@ -40,7 +40,7 @@ def test_nu_regression(data, solver, nu):
     outside = np.mean(np.abs(y - f) > machine.width + 1e-5)
     supporting = np.mean(machine.a != 0)
     assert outside <= nu <= supporting
-    # The tube it found, given to the machine with a fixed tube, is optimal there (ST-NU-01, 4).
+    # The tube it found, given to the machine with a fixed tube, is optimal there.
     fixed = RegularizedRisk(EpsilonInsensitive(machine.width), Dense(K), y, C, np.ones((n, 1)))
     certificate = fixed.certificate(machine.a, machine.b)
     assert certificate.gap <= 1e-5 * certificate.primal
@@ -91,7 +91,7 @@ def test_weights_scale_the_budget(data):
     n = len(y)
     once = minimize(nu_regression(Dense(K), y, np.full(n, 2.0), 0.3), SMO(tol=1e-8))
     twice = minimize(nu_regression(Dense(K), y, np.full(n, 4.0), 0.3), SMO(tol=1e-8))
-    # (y, C) -> (s y, s C) scales the machine by s (ST-NU-01, 5).
+    # (y, C) -> (s y, s C) scales the machine by s.
     scaled = minimize(nu_regression(Dense(K), 2 * y, np.full(n, 4.0), 0.3), SMO(tol=1e-8))
     a, b = nu_regression_back(once.a, once.b), nu_regression_back(scaled.a, scaled.b)
     assert b.width == pytest.approx(2 * a.width, rel=1e-5)

@@ -181,7 +181,7 @@ def thin_plate(X):
 @pytest.mark.parametrize("loss", [Absolute(), Polynomial(1.5), Squared()], ids=repr)
 @pytest.mark.parametrize("seed", range(2))
 def test_projection_changes_the_dual_by_a_constant_and_keeps_the_function(loss, seed):
-    """ST-SEMI-02 with any d: equal up to a constant on B'a = d, and b recovered for K itself."""
+    """Equal up to a constant on B'a = d, for any d, and b recovered for K itself."""
     rng = np.random.default_rng(seed)
     X, c = rng.normal(size=(N, 2)), rng.uniform(0.5, 2.0, N)
     c[3] = 0.0

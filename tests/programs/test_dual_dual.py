@@ -1,4 +1,4 @@
-"""The dual of the dual is the primal: multipliers of one are variables of the other (ST-OPT-04)."""
+"""The dual of the dual is the primal: multipliers of one are variables of the other."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_the_intercept_is_the_multiplier_of_the_sum():
     found = program.solve()
     risk = RegularizedRisk(EpsilonInsensitive(0.1), Dense(K), Y, 2.0, np.ones((30, 1)))
     machine = minimize(risk, InteriorPoint(tol=1e-9))
-    # K a + epsilon - y = -b where a coefficient is free: the sign of ST-COR-25.
+    # K a + epsilon - y = -b where a coefficient is free.
     assert found.multiplier(row)[0] == pytest.approx(-machine.b[0], abs=CLOSE)
     np.testing.assert_allclose(found[up] - found[down], machine.a, atol=20 * CLOSE)
     f = K @ (found[up] - found[down]) - found.multiplier(row)

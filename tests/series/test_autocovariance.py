@@ -15,7 +15,7 @@ def direct(y, u, tau):
 
 @pytest.mark.parametrize("center", [True, False])
 def test_every_pair_is_counted_once(center):
-    """C-51: the divisor is n, whatever the lag."""
+    """The divisor is n, whatever the lag."""
     y = Y - Y.mean() if center else Y
     sums = np.array([direct(y, y, tau) for tau in range(37)])
     found = autocovariance(Y, center=center)

@@ -26,7 +26,7 @@ R_U, R_YU = _root @ _root.T, rng.normal(size=(6, 9)) @ _root.T
 
 @pytest.mark.parametrize(("mode", "seen"), [("filter", 1), ("predictor", 0), ("smoother", None)])
 def test_every_row_is_a_regression_on_what_it_may_see(mode, seen):
-    """FK-TS-01, C-49: row i solves the normal equations in u_1 ... u_i."""
+    """Row i solves the normal equations in u_1 ... u_i."""
     K = wiener_hopf(R_U, R_YU, mode)
     for i in range(6):
         upto = 6 if seen is None else i + seen
@@ -135,7 +135,7 @@ def test_neighbours_on_both_sides():
 
 
 def test_exponential_memory():
-    """FK-TS-04: exact without noise, and from a simulated series within its error."""
+    """Exact without noise, and from a simulated series within its error."""
     sigma = 5.0
     a = np.exp(-1 / sigma)
     found = exponential_memory(a ** np.arange(20.0))

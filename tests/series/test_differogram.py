@@ -17,7 +17,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_exact_differogram_is_recovered(shape):
-    """FK-REAL-05: v - rho at all distances gives back nugget, sill and width."""
+    """The difference v - rho at all distances gives back nugget, sill and width."""
     d = np.linspace(0.05, 12.0, 200)
     rho = 2.0 * SHAPES[shape](np.zeros((1, 1)), d[:, None])[0]
     found = _fit(shape, d, 2.3 - rho, np.ones(200))

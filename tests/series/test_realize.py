@@ -34,7 +34,7 @@ def test_the_experiment_of_the_documents(reach, top, middle, far):
 
 
 def test_the_smallest_eigenvalue_is_far_below_the_noise():
-    """C-53: subtracting the variance of the noise leaves an indefinite matrix on every sample."""
+    """Subtracting the variance of the noise leaves an indefinite matrix on every sample."""
     rng = np.random.default_rng(0)
     lowest = []
     for _ in range(5):
@@ -116,7 +116,7 @@ def test_suggestions_find_the_kernel_of_a_table():
 
 
 def test_shrinkage_minimizes_the_criterion_at_every_frequency():
-    """FK-REAL-02: Mallows' criterion decouples; any change of a factor makes it larger."""
+    """Mallows' criterion decouples; any change of a factor makes it larger."""
     y, s2 = simulated(64), 0.25
     found = realize_circulant(y, s2, monotone=False)
 

@@ -33,7 +33,7 @@ def test_variance_is_the_integral_of_the_power():
 
 @pytest.mark.parametrize("times", [False, True])
 def test_paths_of_a_kernel_have_its_spectrum(times):
-    """ST-KT-06: the spectrum of a Gaussian process is that of its covariance."""
+    """The spectrum of a Gaussian process is that of its covariance."""
     kernel, spacing = 2.0 * Matern(3.0, nu=1.5), 0.5
     rng = np.random.default_rng(0)
     total = 0.0
@@ -59,7 +59,7 @@ def test_paths_of_a_kernel_have_its_spectrum(times):
 
 
 def test_a_kernel_is_recovered_from_its_series():
-    """SC-REG-10 with C-11: match the spectrum itself."""
+    """The spectrum itself is matched."""
     kernel = Gaussian(2.0)
     lags = np.arange(8.0)
     found = 0.0

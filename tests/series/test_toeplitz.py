@@ -24,7 +24,7 @@ def test_products_and_solutions_are_those_of_the_dense_matrix():
 
 
 def test_the_smoother_of_the_documents():
-    """FK-REAL-01: (gamma T + I) e = y, and gamma T e is the smooth part."""
+    """(gamma T + I) e = y, and gamma T e is the smooth part."""
     y = rng.normal(size=50)
     e = np.linalg.solve(3.0 * T.dense() + np.eye(50), y)
     np.testing.assert_allclose(T.smooth(y, 3.0), 3.0 * T.dense() @ e, rtol=0, atol=1e-13)

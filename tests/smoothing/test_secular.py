@@ -26,7 +26,7 @@ def problem(seed=0, n=40, weights=False, d=None):
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("d", [None, 2])
 def test_the_residuals_have_the_variance_of_the_noise(weights, d):
-    """PD-REG-08 asks for 1e-10; the root is found to rounding of log C."""
+    """The root is found to rounding of log C."""
     K, B, s, y = problem(weights=weights, d=d)
     spectral = Spectral(K, B, s)
     C = morozov(spectral, y, 0.1)

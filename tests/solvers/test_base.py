@@ -151,7 +151,7 @@ def test_per_sample_tubes_and_weights():
     width = rng.uniform(0.0, 0.3, 50)
     risk = RegularizedRisk(EpsilonInsensitive(width), Dense(K), y, 3.0, np.ones((50, 1)))
     solution = minimize(risk, SMO(tol=1e-8))
-    # Shifting a tube is shifting the target (ST-LOSS-07): widen by t, both walls.
+    # Shifting a tube is shifting the target: widen by t, both walls.
     wide = width.copy()
     wide[0] = 100.0
     without = np.arange(1, 50)

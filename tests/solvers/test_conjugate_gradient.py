@@ -58,7 +58,7 @@ def thin_plate(X):
 @pytest.mark.parametrize("space", [Empty(), Constant(), Trend(1)], ids=repr)
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_agrees_with_the_factorization(kind, space, C):
-    """PD-SEMI-02 against PD-SEMI-01, to the tolerance: two weights are zero, points repeat."""
+    """To the tolerance; two weights are zero, points repeat."""
     risk = random_risk(Squared(), null_space=space, seed=1, n=N, C=C, duplicates=True)
     solver = ConjugateGradient(tol=1e-9, preconditioner=kind)
     found, exact = minimize(risk, solver), minimize(risk, Direct())

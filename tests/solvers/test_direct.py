@@ -32,7 +32,7 @@ def thin_plate(X):
 
 
 def test_identities_of_the_least_squares_machine(rng):
-    """PD-LSSVM-01: (K + 1/C) a = y; a is C times the residual; primal = dual = y'a / 2."""
+    """(K + 1/C) a = y; a is C times the residual; primal = dual = y'a / 2."""
     X, y = sample(rng)
     K, C = Gaussian(1.0)(X), 3.0
     s = minimize(RegularizedRisk(Squared(), Dense(K), y, C), SOLVER)

@@ -212,7 +212,7 @@ def thin_plate(X, Z):
 @pytest.mark.parametrize("C", [0.1, 100.0])
 @pytest.mark.parametrize("kind", ["thin plate", "multiquadric"])
 def test_conditionally_positive_definite_matrices(kind, C, loss):
-    """ST-SEMI-02: positive definite only where B'a = 0; the judge is given the projected matrix."""
+    """Positive definite only where B'a = 0; the judge is given the projected matrix."""
     rng = np.random.default_rng(6)
     X = rng.normal(size=(24, 2))
     y = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=24)

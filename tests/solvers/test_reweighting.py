@@ -77,7 +77,7 @@ def test_damping_does_not_change_the_limit():
 
 
 def test_printed_weights_have_another_limit():
-    """Matching the value of the loss, as eq. (3.65) does, is another estimator (C-40)."""
+    """Matching the value of the loss, as eq. (3.65) does, is another estimator."""
     risk = problem(Huber(0.1345))
     huber = minimize(risk, Reweighting(tol=1e-9))
 

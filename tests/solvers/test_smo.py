@@ -191,7 +191,7 @@ def test_warm_start_keeps_the_optimum_and_saves_steps():
     again = minimize(risk, SMO(tol=1e-6), start=cold)
     assert again.n_iter <= 2
     near = RegularizedRisk(risk.loss, risk.K, risk.y, 1.1 * risk.c, risk.B)
-    # Scaled by the ratio of the weights, the old coefficients are feasible again (ST-OPT-11).
+    # Scaled by the ratio of the weights, the old coefficients are feasible again.
     scaled = dataclasses.replace(cold, a=1.1 * cold.a)
     warm = minimize(near, SMO(tol=1e-6), start=scaled)
     fresh = minimize(near, SMO(tol=1e-6))

@@ -126,8 +126,9 @@ class Huber(ResidualLoss):
         \rho(r) = \tfrac12 r^2 \ \text{for}\ |r| \le \delta, \qquad
         \delta |r| - \tfrac12 \delta^2 \ \text{otherwise}
 
-    The thesis writes :math:`\rho / \delta` (ST-LOSS-04): multiply ``C`` by :math:`1 / \delta` to
-    compare. It tends to :class:`Squared` for :math:`\delta \to \infty`.
+    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, writes :math:`\rho / \delta`: multiply
+    ``C`` by :math:`1 / \delta` to compare. It tends to :class:`Squared` for
+    :math:`\delta \to \infty`.
 
     Parameters
     ----------

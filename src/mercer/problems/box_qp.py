@@ -75,7 +75,7 @@ class Copies:
         r"""Factorize :math:`SKS' + \operatorname{diag}(D)` at the size of the sample.
 
         With :math:`E = (S'D^{-1}S)^{-1}`, the harmonic sum of the shifts of a sample's copies, and
-        :math:`\delta = S'x`, the system :math:`(SKS' + D) x = r` becomes (ST-OPT-03)
+        :math:`\delta = S'x`, the system :math:`(SKS' + D) x = r` becomes
 
         .. math::
 

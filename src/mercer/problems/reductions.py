@@ -316,7 +316,7 @@ class _Sample(NamedTuple):
 
 
 def _sample(risk: RegularizedRisk, project: bool) -> _Sample:
-    r"""Return K as it is, or its part :math:`(1-P)K(1-P)` off the columns of B (ST-SEMI-02).
+    r"""Return K as it is, or its part :math:`(1-P)K(1-P)` off the columns of B.
 
     Every feasible a has the same :math:`Pa = a_0`, so on the feasible set :math:`a'Ka` is
     :math:`a'(1-P)K(1-P)a + 2 a'(1-P)Ka_0` and a constant, and :math:`Ka` differs from half its

@@ -10,7 +10,7 @@ value to the interval times a weight. The penalty is exact: as soon as the multi
 functional stays below the weight, the constraints hold and the weight does not matter.
 
 For the squared loss the sample can be eliminated. What is left is a problem of the functionals
-alone, whose Gram matrix is the covariance that the sample leaves them (PD-INEQ-01):
+alone, whose Gram matrix is the covariance that the sample leaves them:
 
 .. math:: \min_\eta\; \tfrac12 \eta' \bar H \eta + w \sum_j \mathrm{dist}(m_j + (\bar H \eta)_j,
           [l_j, u_j]), \qquad \bar H = H - V' (K + \operatorname{diag}(1/c))^{-1} V

@@ -8,7 +8,7 @@ multipliers minimizes instead
 
 and moves :math:`t` by :math:`\rho\,(U'a - e)`, until that changes no decision value. K is replaced
 by its part off U, which leaves the problem what it is and makes kernels convex that are positive
-definite only there (ST-SEMI-02).
+definite only there.
 """
 
 from __future__ import annotations

@@ -9,10 +9,9 @@ slacks :math:`g = z - \text{lower}`, :math:`t = \text{upper} - z` and their mult
     SKS'z + \zeta + Ab - s + w = 0, \qquad \zeta_j = \varphi_j'(z_j), \qquad A'z = e, \qquad
     g_j s_j = \mu, \quad t_j w_j = \mu.
 
-The path :math:`\mu \to 0` is followed by Newton steps with Mehrotra's predictor and corrector
-(ST-OPT-02). Eliminating all but z and b leaves :math:`SKS' + D` with
-:math:`D = \varphi'' + s/g + w/t`, which :meth:`~mercer.problems.box_qp.Copies.shifted` brings down
-to the size of the sample (ST-OPT-03).
+The path :math:`\mu \to 0` is followed by Newton steps with Mehrotra's predictor and corrector.
+Eliminating all but z and b leaves :math:`SKS' + D` with :math:`D = \varphi'' + s/g + w/t`, which
+:meth:`~mercer.problems.box_qp.Copies.shifted` brings down to the size of the sample.
 """
 
 from __future__ import annotations
