@@ -1,6 +1,6 @@
 """Write the stored signatures and predictions again: only where a change of them is meant.
 
-From the folder of the tests, ``python -m unchanged``; what it changes is then read in the diff.
+From the folder of the tests, ``python -m unchanged``; the diff then shows every changed line.
 """
 
 import warnings

@@ -81,7 +81,7 @@ def signature(function: Any) -> str:
 
 
 def _constructor(cls: type) -> str:
-    """Write what a class is made from; Python's own constructors differ between its versions."""
+    """Write the constructor of a class; Python's own constructors differ between its versions."""
     if issubclass(cls, enum.Enum):
         return f"enumeration {sorted(cls.__members__)}"
     if getattr(cls, "_is_protocol", False):
@@ -121,7 +121,7 @@ def table() -> dict[str, str]:
 
 
 def _find(name: str) -> Any:
-    """Return what a name stands for, wherever its definition has moved."""
+    """Return the object behind a public name, wherever its definition has moved."""
     package, *parts = name.split(".")
     value = import_module(package)
     for part in parts:
