@@ -4,18 +4,23 @@ import numpy as np
 import pytest
 
 from mercer.gram import Dense, LowRank, Tiled
+from mercer.gram.pivoted import pivoted_cholesky
 from mercer.kernels import Gaussian
-from mercer.solvers._preconditioner import (
-    approximately,
-    nystrom,
-    pivoted_cholesky,
-    random_cholesky,
-    thin_rank,
-)
+from mercer.solvers._preconditioner import approximately, nystrom, thin_rank
 
 N = 300
 EPS = np.finfo(float).eps
-FACTORS = [pivoted_cholesky, random_cholesky, nystrom]
+
+
+def largest_pivots(K, rank, U=None):
+    return pivoted_cholesky(K, rank, U).L
+
+
+def random_pivots(K, rank, U=None, seed=0, dtype=np.float64):
+    return pivoted_cholesky(K, rank, U, pivoting="random", random_state=seed, dtype=dtype).L
+
+
+FACTORS = [largest_pivots, random_pivots, nystrom]
 every_factor = pytest.mark.parametrize("factor", FACTORS)
 
 
@@ -62,7 +67,7 @@ def test_the_factor_off_the_border(factor):
     np.testing.assert_allclose(L @ L.T, off @ K @ off, atol=error)
 
 
-@pytest.mark.parametrize("factor", [random_cholesky, nystrom])
+@pytest.mark.parametrize("factor", [random_pivots, nystrom])
 def test_draws_are_those_of_the_seed(factor):
     K = Dense(matrix())
     one, same, other = (factor(K, 30, None, seed) for seed in (1, 1, 2))
@@ -76,19 +81,19 @@ def test_drawn_rows_have_the_law_of_one_at_a_time():
     K = np.zeros((n, n))
     K[:20, :20], K[20:, 20:] = 1.0, 1.0
     for seed in range(300):
-        L = random_cholesky(Dense(K), 1, None, seed)
+        L = random_pivots(Dense(K), 1, None, seed)
         first.append(L[0, 0] > 0)
     # 20 of 60 rows: a share of 1/3, five standard deviations of 300 draws.
     assert abs(np.mean(first) - 1 / 3) <= 5 * np.sqrt(2 / 9 / 300)
     # Two rows always find both blocks, since nothing of the first remains.
-    assert random_cholesky(Dense(K), 9, None, 0).shape == (n, 2)
+    assert random_pivots(Dense(K), 9, None, 0).shape == (n, 2)
 
 
 def test_a_factor_in_single_precision():
     K = matrix()
-    L = random_cholesky(Dense(K), 60, dtype=np.float32)
+    L = random_pivots(Dense(K), 60, dtype=np.float32)
     assert L.dtype == np.float32
-    double = random_cholesky(Dense(K), 60)
+    double = random_pivots(Dense(K), 60)
     rests = [np.trace(K - F.astype(float) @ F.astype(float).T) for F in (L, double)]
     # Entries of L are at most one: each is off by 2^-24, in a sum of 60 squares.
     assert abs(rests[0] - rests[1]) <= 2 * N * 60 * 2.0**-24 + 0.5 * rests[1]
@@ -116,7 +121,7 @@ def test_the_inverse(shape, spread):
 
 
 def test_the_inverse_is_positive_where_the_shift_vanishes():
-    L = random_cholesky(Dense(matrix()), 40)
+    L = random_pivots(Dense(matrix()), 40)
     inverse = approximately(np.full(N, 1e-30), L)(np.eye(N))
     assert np.linalg.eigvalsh(0.5 * (inverse + inverse.T))[0] > 0
 
@@ -132,7 +137,7 @@ def test_rank_follows_rows_and_memory():
 def test_tiles_are_read_by_rows():
     X = np.random.default_rng(1).normal(size=(N, 3))
     tiled, held = (
-        random_cholesky(gram, 30)
+        random_pivots(gram, 30)
         for gram in (Tiled(Gaussian(1.0), X, max_bytes=30_000), Dense(Gaussian(1.0)(X)))
     )
     np.testing.assert_allclose(tiled @ tiled.T, held @ held.T, atol=1e-10)

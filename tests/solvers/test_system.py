@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from mercer.gram import Dense, LowRank, Tiled
+from mercer.gram import Dense
+from mercer.gram.pivoted import pivoted_cholesky
 from mercer.kernels import Gaussian
-from mercer.solvers._preconditioner import approximately, pivoted_cholesky
+from mercer.solvers._preconditioner import approximately
 from mercer.solvers._system import factorized, iterated
 
 N = 40
@@ -52,7 +53,7 @@ def test_factorized_solves_the_system(q):
 @pytest.mark.parametrize("rank", [0, 5, 40])
 def test_iterated_solves_the_system(q, rank):
     K, e, U, r, d = system(q=q)
-    L = pivoted_cholesky(Dense(K), rank)
+    L = pivoted_cholesky(Dense(K), rank).L
     x, t = iterated(Dense(K), e, U, approximately(e, L), near)(r, d)
     expected = by_hand(K, e, U, r, d)
     # Residuals of 1e-10 in f are errors of at most 1e-10 / min e in x; the constraint is exact.
@@ -72,7 +73,7 @@ def test_a_better_preconditioner_needs_fewer_products():
             calls.append(1)
             return near(residual, x, t)
 
-        inverse = approximately(e, pivoted_cholesky(Dense(K), rank))
+        inverse = approximately(e, pivoted_cholesky(Dense(K), rank).L)
         iterated(Dense(K), e, U, inverse, enough)(r, d)
         rounds.append(len(calls))
     assert rounds[0] > rounds[1] > rounds[2]
@@ -102,40 +103,6 @@ def test_an_empty_system():
     x, t = factorized(Dense(K), np.full(N, np.inf), U, 1e9)(np.zeros(N), np.ones(2))
     assert not np.any(x)
     assert not np.any(t)
-
-
-def test_pivoted_cholesky_is_exact_at_full_rank():
-    rng = np.random.default_rng(0)
-    G = rng.normal(size=(N, 6))
-    L = pivoted_cholesky(LowRank(G), N)
-    assert L.shape == (N, 6)
-    np.testing.assert_allclose(L @ L.T, G @ G.T, atol=1e-12 * N)
-
-
-def test_pivoted_cholesky_leaves_a_positive_rest():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(N, 3))
-    gram = Tiled(Gaussian(1.0), X, max_bytes=3000)
-    K, before = Gaussian(1.0)(X), np.inf
-    for rank in (1, 5, 20):
-        L = pivoted_cholesky(gram, rank)
-        rest = K - L @ L.T
-        assert np.linalg.eigvalsh(rest).min() >= -N * 1e-15
-        assert np.trace(rest) < before
-        before = np.trace(rest)
-
-
-def test_pivoted_cholesky_off_the_border():
-    # -|x - z| is positive definite on vectors that sum to zero: LL' is its part there.
-    X = np.random.default_rng(2).normal(size=N)
-    K, U = -np.abs(X[:, None] - X[None, :]), np.full((N, 1), N**-0.5)
-    off = np.eye(N) - U @ U.T
-    L = pivoted_cholesky(Dense(K), N, U)
-    assert L.shape == (N, N - 1)
-    # N steps, each with the rounding of N values that are at most as large as K's.
-    error = N**2 * np.finfo(float).eps * np.max(np.abs(K))
-    np.testing.assert_allclose(L @ L.T, off @ K @ off, atol=error)
-    assert pivoted_cholesky(Dense(K), N).shape == (N, 0)  # its diagonal is zero
 
 
 def test_a_negative_eigenvalue_is_found_out():

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import solve_triangular
 
 from mercer.compression._functions import Columns, Functions, Terms, as_functions
+from mercer.gram.pivoted import pivoted_cholesky
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data, count, take
 
@@ -300,10 +301,8 @@ def nearest(K: Array, F: Array) -> Array:
     beta = np.zeros(F.shape)
     if not m:
         return beta
-    floor = m * EPS * float(np.max(np.diagonal(K)))
-    factor, pivots, rank, _ = lapack.dpstrf(K, lower=1, tol=floor)
-    chosen, L = pivots[:rank] - 1, np.tril(factor[:rank, :rank])
-    b = np.zeros((rank, F.shape[1]))
+    L, chosen = pivoted_cholesky(K)
+    L, b = L[chosen], np.zeros((len(chosen), F.shape[1]))
     for _ in range(2):  # the second time with what rounding left
         left = F[chosen] - K[np.ix_(chosen, chosen)] @ b
         left = solve_triangular(L, left, lower=True)

@@ -15,6 +15,8 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from mercer._params import Params, is_integer
+from mercer.gram.pivoted import pivoted_cholesky
+from mercer.gram.tiled import Tiled
 from mercer.kernels.anova import subsets
 from mercer.kernels.base import Kernel
 from mercer.kernels.categorical import Categorical
@@ -373,21 +375,7 @@ def functions_of(
     _, first, which = np.unique(here, axis=0, return_index=True, return_inverse=True)
     index[seen] = np.ravel(which)
     points = take(X, seen[first])
-    kernel, m = term.weighted, len(first)
-    left = np.asarray(kernel.diag(points), dtype=np.float64).copy()
-    top = float(np.max(left, initial=0.0))
-    F = np.zeros((m, min(rank, m)))
-    pivots: list[int] = []
-    for k in range(F.shape[1]):
-        j = int(np.argmax(left))
-        if left[j] <= tol * top:
-            break
-        column = np.asarray(kernel(points, take(points, np.array([j]))), dtype=np.float64)[:, 0]
-        F[:, k] = (column - F[:, :k] @ F[j, :k]) / np.sqrt(left[j])
-        left = np.maximum(left - np.square(F[:, k]), 0.0)
-        left[j] = 0.0
-        pivots.append(j)
-    F = F[:, : len(pivots)]
-    chosen = np.array(pivots, dtype=np.intp)
+    kernel = term.weighted
+    F, chosen = pivoted_cholesky(Tiled(kernel, points), rank, tol=tol)
     R = np.triu(F[chosen].T)
     return Functions(kernel, take(points, chosen), R, Part(F, index), np.zeros(len(chosen)))

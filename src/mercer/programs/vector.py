@@ -19,8 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpstrf
 
+from mercer.gram.pivoted import pivoted_cholesky
 from mercer.programs.cones import Array
 from mercer.programs.program import Block, Program
 from mercer.solvers.solution import Solution
@@ -74,7 +74,7 @@ class VectorTube:
     def solve(self, tol: float = 1e-8, max_time: float | None = None) -> Solution:
         """Return coefficients, row by row, with a certificate measured from scratch."""
         (n, q), p = self.Y.shape, self.B.shape[1]
-        G = _factor(self.K)
+        G = pivoted_cholesky(self.K, tol=RANK).L
         program = Program()
         W, b = program.variable(G.shape[1] * q), program.variable(p * q)
         t = program.variable(n, lower=0.0)
@@ -135,12 +135,3 @@ class VectorTube:
         sizes = np.linalg.norm(A, axis=1)
         over = float(np.max(sizes / np.where(self.c > 0, self.c, 1.0), initial=0.0))
         return A / max(over, 1.0)
-
-
-def _factor(K: Array) -> Array:
-    """Return G with ``GG' = K`` and as many columns as K has directions."""
-    largest = float(np.max(np.diag(K), initial=0.0))
-    R, pivots, rank, _ = dpstrf(K, tol=RANK * max(largest, 1e-300))
-    G = np.zeros((len(K), rank))
-    G[pivots - 1] = np.triu(R)[:rank].T
-    return G

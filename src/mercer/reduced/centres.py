@@ -14,6 +14,7 @@ from mercer.data.base import Source
 from mercer.data.sampling import Sample, fingerprints
 from mercer.gram.base import Gram, Index, positions
 from mercer.gram.make import make
+from mercer.gram.pivoted import pivoted_cholesky
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import (
     Data,
@@ -28,7 +29,6 @@ from mercer.reduced.clusters import lloyd, nearest_rows, seeds, streamed, units
 from mercer.reduced.greedy import Fit, Trace, best_of_few
 from mercer.reduced.leverage import inclusion, recursive_scores
 from mercer.regularizers.null_space import Monomials
-from mercer.solvers._preconditioner import largest_pivots, random_pivots
 
 __all__ = ["Anchored", "Centres", "choose", "grow"]
 
@@ -147,11 +147,13 @@ def _leverage(task: _Task) -> Indices:
 def _random(task: _Task) -> Indices:
     fits = 8.0 * task.K.shape[0] * task.m <= task.max_bytes
     seed, dtype = int(task.rng.integers(2**32)), np.float64 if fits else np.float32
-    return random_pivots(task.K, task.m, None, seed, dtype, task.first)[1]
+    return pivoted_cholesky(
+        task.K, task.m, pivoting="random", first=task.first, random_state=seed, dtype=dtype
+    ).pivots
 
 
 def _pivoted(task: _Task) -> Indices:
-    return largest_pivots(task.K, task.m, None, task.first)[1]
+    return pivoted_cholesky(task.K, task.m, first=task.first).pivots
 
 
 def _greedy(task: _Task) -> Indices:
@@ -249,7 +251,7 @@ def choose(
     K. Zhang and J. Kwok (2010), *Clustered Nystrom method for large scale manifold learning and
     dimension reduction*, IEEE Transactions on Neural Networks 21, proposition 2; those of
     :mod:`mercer.reduced.leverage`, :mod:`mercer.reduced.greedy` and
-    :func:`mercer.solvers._preconditioner.random_cholesky`.
+    :func:`mercer.gram.pivoted.pivoted_cholesky`.
 
     Examples
     --------

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 from scipy.linalg.blas import dtrmm
-from scipy.linalg.lapack import dpstrf, dtrtri
+from scipy.linalg.lapack import dtrtri
 
 from mercer._params import is_integer
 from mercer.data.memory import parse
 from mercer.data.sampling import Sample
+from mercer.gram.pivoted import pivoted_cholesky
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import count, take
 from mercer.reduced.base import Approximation, Array, FeatureMap
@@ -94,17 +95,16 @@ class NystromMap(CentredMap):
             P = Monomials(monomials)(Z)
             N = np.asarray(la.qr(P)[0][:, P.shape[1] :], dtype=np.float64)
             self.N, K = N, N.T @ K @ N
-        R, pivots, r, _ = dpstrf(K, tol=RANK * max(float(np.max(np.diag(K), initial=0.0)), 1e-300))
-        if r == 0:
+        L, kept = pivoted_cholesky(K, tol=RANK)
+        if not len(kept):
             raise ValueError("the kernel vanishes on all centres; choose others.")
-        kept = pivots[:r] - 1
-        self.R = np.ascontiguousarray(np.triu(R[:r, :r]))
+        self.R = np.ascontiguousarray(L[kept].T)
         if self.N is None:
             self.Z = take(Z, kept)
             self.index = None if index is None else np.asarray(index)[kept]
         else:
             self.Z, self.index, self.N = Z, index, self.N[:, kept]
-        self.m, self.r = count(self.Z), int(r)
+        self.m, self.r = count(self.Z), len(kept)
         self.panel = Panel(kernel, self.Z)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,40 +1,35 @@
 r"""Approximate inverses of a kernel matrix and a shift, positive definite exactly.
 
-A preconditioner has to be near in the directions in which K is large, and cheap. Three ways to
-a thin factor :math:`K \approx LL'` read K by rows, largest remaining diagonal first; by rows drawn
-in proportion to the remaining diagonal, many at a time; and by products with random vectors.
+A preconditioner has to be near in the directions in which K is large, and cheap. A thin
+factor :math:`K \approx LL'` comes from the pivoted Cholesky factorization of
+:mod:`mercer.gram.pivoted`, or here from products with random vectors.
 The border, if there is one, is taken out of K before: a kernel need be positive definite only off
-it. A whole factor in single precision is the fourth way, where memory allows.
+it. A whole factor in single precision is another way, where memory allows.
 """
 
 from __future__ import annotations
 
-from collections import deque
-
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from mercer._threads import map_blocks
 from mercer.gram.base import Gram
 from mercer.gram.factor import Indefinite, Solve, cholesky
+from mercer.gram.pivoted import Deflated
 from mercer.kernels.points import BLOCK_BYTES, row_slices
 from mercer.losses.base import Array
 
 __all__ = [
     "approximately",
-    "largest_pivots",
     "nystrom",
-    "pivoted_cholesky",
-    "random_cholesky",
-    "random_pivots",
     "rounded",
     "thin_rank",
 ]
 
 EPS = float(np.finfo(np.float64).eps)
-# Rows drawn together, and rows of the factor that are brought to float64 together.
-DRAWN, ROWS = 128, 2048
+# Rows of the factor that are brought to float64 together.
+ROWS = 2048
 # Columns for which the factor costs about as much as a product with K: n r^2 multiplications for
 # the factor against n^2 / 2 kernel values at the price of about ten each.
 SLOPE, LEAST = 4.0, 256
@@ -165,231 +160,6 @@ def _trace(X: NDArray[np.floating]) -> float:
     return float(np.einsum("ij,ij->", X, X, dtype=np.float64))
 
 
-class Projected:
-    """Rows and diagonal of ``(1 - UU')K(1 - UU') = K - UV' - VU'``, at one product with K.
-
-    For a factor in single precision the product is one in single precision too.
-    """
-
-    def __init__(self, K: Gram, U: Array | None, dtype: DTypeLike = np.float64) -> None:
-        n, eps = K.shape[0], float(np.finfo(dtype).eps)
-        self.K = K
-        self.U = np.zeros((n, 0)) if U is None else U
-        exact = np.dtype(dtype) == np.float64
-        V = (K if exact else K.single()).matvec(self.U) if self.U.shape[1] else self.U
-        self.V = V - 0.5 * self.U @ (self.U.T @ V)
-        diagonal = K.diag().astype(np.float64)
-        border = 2.0 * np.sum(self.U * self.V, axis=1)
-        self.diagonal = diagonal - border
-        scale = np.max(diagonal, initial=0.0) + np.max(np.abs(border), initial=0.0)
-        # Errors of a factorization in double precision add up; those of values in single have no
-        # common sign, and those of a product of n of them neither.
-        self.floor = float(scale) * (n * EPS if exact else 8.0 * eps)
-
-    def columns(self, rank: int) -> int:
-        """Return how many columns a factor has at most."""
-        return max(0, min(rank, len(self.diagonal) - int(self.U.shape[1])))
-
-    def rows(self, index: NDArray[np.intp]) -> Array:
-        rows = np.array(self.K.rows(index), dtype=np.float64)
-        if self.U.shape[1]:
-            rows -= self.U[index] @ self.V.T
-            rows -= self.V[index] @ self.U.T
-        return rows
-
-
-def pivoted_cholesky(K: Gram, rank: int, U: Array | None = None) -> Array:
-    r"""Return a thin factor of :math:`K \approx LL'`, largest remaining diagonal first.
-
-    Parameters
-    ----------
-    K : Gram
-        A matrix of which at most ``rank`` rows are read.
-    rank : int
-        Largest number of columns; fewer if nothing but rounding is left.
-    U : ndarray of shape (n, q), optional
-        Orthonormal columns: then L is a factor of :math:`(1 - UU')K(1 - UU')`, for kernels that are
-        positive definite there only.
-
-    Returns
-    -------
-    ndarray of shape (n, rank)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.gram import Dense
-    >>> pivoted_cholesky(Dense(np.array([[4.0, 2.0], [2.0, 1.0]])), 2)
-    array([[2.],
-           [1.]])
-    """
-    return largest_pivots(K, rank, U)[0]
-
-
-def largest_pivots(
-    K: Gram, rank: int, U: Array | None = None, first: NDArray[np.intp] | None = None
-) -> tuple[Array, NDArray[np.intp]]:
-    """Return the factor of :func:`pivoted_cholesky` and the rows that it was made of, in order.
-
-    Parameters
-    ----------
-    K, rank, U
-        As for :func:`pivoted_cholesky`.
-    first : array of int, optional
-        Rows that are taken before all others, unless nothing is left of them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.gram import Dense
-    >>> largest_pivots(Dense(np.diag([1.0, 3.0, 2.0])), 2)[1]
-    array([1, 2])
-    """
-    M = Projected(K, U)
-    rest = M.diagonal
-    rows = np.empty((M.columns(rank), len(rest)))
-    pivots: list[int] = []
-    given = deque(() if first is None else first.tolist())
-    while len(pivots) < len(rows) and np.max(rest) > M.floor:
-        i = given.popleft() if given else int(np.argmax(rest))
-        if rest[i] <= M.floor:
-            continue
-        j = len(pivots)
-        rows[j] = (M.rows(np.array([i]))[0] - rows[:j, i] @ rows[:j]) / np.sqrt(rest[i])
-        rest = rest - rows[j] ** 2
-        rest[i] = 0.0
-        pivots.append(i)
-    return rows[: len(pivots)].T, np.array(pivots, dtype=np.intp)
-
-
-def random_cholesky(
-    K: Gram,
-    rank: int,
-    U: Array | None = None,
-    random_state: int = 0,
-    dtype: DTypeLike = np.float64,
-) -> NDArray[np.floating]:
-    r"""Return a thin factor of :math:`K \approx LL'`, rows drawn by what remains of the diagonal.
-
-    Rows are proposed many at a time and each is kept with the probability with which it would have
-    been drawn after those before it, so that the factor has the law of one row at a time. Its
-    expected error is nearly that of the best factor, where the greedy one follows outliers.
-
-    Parameters
-    ----------
-    K, rank, U
-        As for :func:`pivoted_cholesky`.
-    random_state : int, default=0
-        Seed of the draws.
-    dtype : dtype, default=float64
-        In which the factor is kept; the remainder is computed in double precision.
-
-    Returns
-    -------
-    ndarray of shape (n, rank)
-
-    References
-    ----------
-    Y. Chen, E. Epperly, J. Tropp and R. Webber (2025), Randomly pivoted Cholesky, Communications on
-    Pure and Applied Mathematics 78, theorem 2.3; E. Epperly, J. Tropp and R. Webber (2024),
-    Embrace rejection, arXiv:2410.03969, algorithm 2.2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.gram import Dense
-    >>> np.abs(random_cholesky(Dense(np.array([[4.0, 2.0], [2.0, 1.0]])), 2)).round(12)
-    array([[2.],
-           [1.]])
-    """
-    return random_pivots(K, rank, U, random_state, dtype)[0]
-
-
-def random_pivots(
-    K: Gram,
-    rank: int,
-    U: Array | None = None,
-    random_state: int = 0,
-    dtype: DTypeLike = np.float64,
-    first: NDArray[np.intp] | None = None,
-) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
-    """Return the factor of :func:`random_cholesky` and the rows that it was made of, in order.
-
-    Parameters
-    ----------
-    K, rank, U, random_state, dtype
-        As for :func:`random_cholesky`.
-    first : array of int, optional
-        Rows that are taken before any are drawn, unless next to nothing is left of them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.gram import Dense
-    >>> random_pivots(Dense(np.eye(3)), 2, first=np.array([2]))[1][0]
-    np.int64(2)
-    """
-    rng = np.random.default_rng(random_state)
-    M = Projected(K, U, dtype)
-    n, rest, floor = len(M.diagonal), np.maximum(M.diagonal, 0.0), M.floor
-    L = np.zeros((n, M.columns(rank)), dtype=dtype)
-    parts, k = list(row_slices(n, 1, ROWS)), 0
-    # Few of many rows: they and their copies should be small beside the factor.
-    drawn = int(np.clip(2 * BLOCK_BYTES // (8 * max(n, 1)), 16, DRAWN))
-    given = np.empty(0, dtype=np.intp) if first is None else first
-    waiting = [given[part] for part in row_slices(len(given), 1, drawn)]
-    pivots = [np.empty(0, dtype=np.intp)]
-    while k < L.shape[1] and (waiting or np.max(rest) > floor):
-        chance = None if waiting else rng
-        if waiting:
-            index = waiting.pop(0)
-        else:
-            index = rng.choice(n, drawn, p=rest / np.sum(rest))
-        R = M.rows(index)
-        done = L[:, :k]
-
-        some = done[index].astype(np.float64)
-
-        def reduce(
-            rows: slice, R: Array = R, done: NDArray[np.floating] = done, some: Array = some
-        ) -> None:
-            R[:, rows] -= some @ done[rows].T.astype(np.float64)
-
-        if k:
-            map_blocks(reduce, parts)
-        keep = _kept(R[:, index], floor, chance)[: L.shape[1] - k]
-        if chance is None:
-            rest[index] = 0.0
-        index, R = index[keep], R[keep]
-        pivots.append(index)
-        corner = np.linalg.cholesky(0.5 * (R[:, index] + R[:, index].T))
-        new = solve_triangular(corner, R, lower=True, check_finite=False)
-        L[:, k : k + len(keep)] = new.T
-        rest = np.maximum(rest - np.sum(L[:, k : k + len(keep)].astype(np.float64) ** 2, axis=1), 0)
-        rest[index] = 0.0
-        k += len(keep)
-    return L[:, :k], np.concatenate(pivots)
-
-
-def _kept(H: Array, floor: float, rng: np.random.Generator | None) -> list[int]:
-    """Return which of the proposed rows are kept, all that can be without a generator.
-
-    H is what remains of K among them.
-    """
-    H = H.copy()
-    proposed = np.diag(H).copy()
-    keep = []
-    for i in range(len(H)):
-        left = H[i, i]
-        # A row that is nearly a combination of those before would lose all of its digits.
-        if left > max(floor, 1e-6 * proposed[i]) and (
-            rng is None or rng.random() * proposed[i] <= left
-        ):
-            keep.append(i)
-            H -= np.outer(H[:, i], H[i] / left)
-    return keep
-
-
 def nystrom(K: Gram, rank: int, U: Array | None = None, random_state: int = 0) -> Array:
     r"""Return a thin factor of :math:`K \approx LL'` from products with random vectors.
 
@@ -402,7 +172,7 @@ def nystrom(K: Gram, rank: int, U: Array | None = None, random_state: int = 0) -
     Parameters
     ----------
     K, rank, U, random_state
-        As for :func:`random_cholesky`.
+        As for :func:`mercer.gram.pivoted.pivoted_cholesky`.
 
     Returns
     -------
@@ -424,7 +194,7 @@ def nystrom(K: Gram, rank: int, U: Array | None = None, random_state: int = 0) -
     array([[4., 2.],
            [2., 1.]])
     """
-    M = Projected(K, U)
+    M = Deflated(K, U)
     n = len(M.diagonal)
     W = np.random.default_rng(random_state).normal(size=(n, M.columns(rank)))
     W -= M.U @ (M.U.T @ W)

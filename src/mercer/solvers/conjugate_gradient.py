@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 
 from mercer.gram.base import Gram
 from mercer.gram.factor import Indefinite, Solve, orthonormal
+from mercer.gram.pivoted import pivoted_cholesky
 from mercer.losses.base import Array
 from mercer.problems.reductions import LinearSystem, infeasible, linear_system
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._preconditioner import (
     approximately,
     nystrom,
-    pivoted_cholesky,
-    random_cholesky,
     rounded,
     thin_rank,
 )
@@ -216,14 +215,17 @@ class ConjugateGradient(Solver):
                 kind = "random"
         rank = thin_rank(n, self.max_bytes) if self.rank is None else self.rank
         if kind == "low_rank":
-            return approximately(p.e, pivoted_cholesky(p.K, rank, U))
+            return approximately(p.e, pivoted_cholesky(p.K, rank, U).L)
         if kind == "nystrom":
             return approximately(p.e, nystrom(p.K, rank, U, self.random_state))
         # In single precision where the shift hides its rounding, or where double does not fit.
         hides = np.min(p.e) >= COARSE * np.max(np.abs(p.K.diag()), initial=0.0)
         fits = 8.0 * n * rank <= self.max_bytes
         dtype = np.float64 if fits and not hides else np.float32
-        return approximately(p.e, random_cholesky(p.K, rank, U, self.random_state, dtype))
+        thin = pivoted_cholesky(
+            p.K, rank, U, pivoting="random", random_state=self.random_state, dtype=dtype
+        )
+        return approximately(p.e, thin.L)
 
 
 class _Lowest:

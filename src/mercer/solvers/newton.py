@@ -23,10 +23,11 @@ import numpy as np
 from scipy.linalg import null_space
 
 from mercer.gram.factor import orthonormal
+from mercer.gram.pivoted import pivoted_cholesky
 from mercer.losses.base import Array
 from mercer.problems.reductions import infeasible, resident
 from mercer.problems.risk import Certificate, RegularizedRisk
-from mercer.solvers._preconditioner import approximately, pivoted_cholesky
+from mercer.solvers._preconditioner import approximately
 from mercer.solvers._system import Bordered, factorized, iterated
 from mercer.solvers.base import Answer, Solver, settle
 from mercer.solvers.monitor import Monitor
@@ -189,7 +190,8 @@ class _Direction:
     def _approximation(self) -> Array:
         K, fits = self.risk.K, int(self.settings.max_bytes / (8.0 * self.risk.n))
         # No thin factor comes near a matrix whose points see their neighbours only.
-        return pivoted_cholesky(K, 0 if K.sparse else min(self.settings.rank, fits), self.U)
+        rank = 0 if K.sparse else min(self.settings.rank, fits)
+        return pivoted_cholesky(K, rank, self.U).L
 
 
 class _Line:

@@ -1,0 +1,229 @@
+"""Pivoted Cholesky factors: thin factors that read few rows of K, and complete ones."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from mercer._threads import map_blocks
+from mercer.gram.base import Gram
+from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
+
+__all__ = ["Deflated", "PivotedCholesky", "pivoted_cholesky"]
+
+EPS = float(np.finfo(np.float64).eps)
+# Rows drawn together, and rows of the factor that are brought to float64 together.
+DRAWN, ROWS = 128, 2048
+
+
+class PivotedCholesky(NamedTuple):
+    r"""A factor of :math:`K \approx LL'` and the rows of K that it was made of.
+
+    ``L[pivots]`` is lower triangular.
+    """
+
+    L: Array
+    """Of shape (n, r)."""
+
+    pivots: NDArray[np.intp]
+    """In the order in which they were taken."""
+
+
+class Deflated:
+    """Read rows and diagonal of ``(1 - UU')K(1 - UU') = K - UV' - VU'``, at one product with K.
+
+    For a factor in single precision the product is one in single precision too.
+    """
+
+    def __init__(self, K: Gram, U: Array | None, dtype: DTypeLike = np.float64) -> None:
+        n, eps = K.shape[0], float(np.finfo(dtype).eps)
+        self.K = K
+        self.U = np.zeros((n, 0)) if U is None else U
+        exact = np.dtype(dtype) == np.float64
+        V = (K if exact else K.single()).matvec(self.U) if self.U.shape[1] else self.U
+        self.V = V - 0.5 * self.U @ (self.U.T @ V)
+        diagonal = K.diag().astype(np.float64)
+        border = 2.0 * np.sum(self.U * self.V, axis=1)
+        self.diagonal = diagonal - border
+        scale = np.max(diagonal, initial=0.0) + np.max(np.abs(border), initial=0.0)
+        # Errors of a factorization in double precision add up; those of values in single have no
+        # common sign, and those of a product of n of them neither.
+        self.floor = float(scale) * (n * EPS if exact else 8.0 * eps)
+
+    def columns(self, rank: int) -> int:
+        """Return how many columns a factor has at most."""
+        return max(0, min(rank, len(self.diagonal) - int(self.U.shape[1])))
+
+    def rows(self, index: NDArray[np.intp]) -> Array:
+        rows = np.array(self.K.rows(index), dtype=np.float64)
+        if self.U.shape[1]:
+            rows -= self.U[index] @ self.V.T
+            rows -= self.V[index] @ self.U.T
+        return rows
+
+
+def pivoted_cholesky(
+    K: Gram | Array,
+    rank: int | None = None,
+    U: Array | None = None,
+    *,
+    pivoting: Literal["largest", "random"] = "largest",
+    first: NDArray[np.intp] | None = None,
+    tol: float | None = None,
+    random_state: int = 0,
+    dtype: DTypeLike = np.float64,
+) -> PivotedCholesky:
+    r"""Return a thin factor of :math:`K \approx LL'` and its pivots.
+
+    Random pivots are drawn in proportion to the remaining diagonal: rows are proposed many at a
+    time and each is kept with the probability with which it would have been drawn after the rows
+    before it, so that the factor has the law of one row at a time. Its expected error is nearly
+    the error of the best factor, where the largest pivots follow outliers.
+
+    Parameters
+    ----------
+    K : Gram or (n, n) array
+        Positive semidefinite. At most ``rank`` rows of a Gram are read; an array is factorized
+        completely by LAPACK, with the largest pivots.
+    rank : int, optional
+        Largest number of columns, n by default; fewer if nothing but rounding is left.
+    U : ndarray of shape (n, q), optional
+        Orthonormal columns: then L is a factor of :math:`(1 - UU')K(1 - UU')`, for kernels that are
+        positive definite there only.
+    pivoting : {"largest", "random"}, default="largest"
+        Take the row with the largest remaining diagonal, or draw rows by it.
+    first : array of int, optional
+        Rows that are taken before all others, unless next to nothing is left of them.
+    tol : float, optional
+        Share of the largest diagonal entry below which nothing is left; the rounding of the
+        factorization by default.
+    random_state : int, default=0
+        Seed of the draws.
+    dtype : dtype, default=float64
+        Precision in which random pivots keep the factor; the remainder is computed in double.
+
+    Returns
+    -------
+    PivotedCholesky
+
+    References
+    ----------
+    Y. Chen, E. Epperly, J. Tropp and R. Webber (2025), Randomly pivoted Cholesky, Communications on
+    Pure and Applied Mathematics 78, theorem 2.3; E. Epperly, J. Tropp and R. Webber (2024),
+    Embrace rejection, arXiv:2410.03969, algorithm 2.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram import Dense
+    >>> pivoted_cholesky(Dense(np.array([[4.0, 2.0], [2.0, 1.0]]))).L
+    array([[2.],
+           [1.]])
+    >>> pivoted_cholesky(Dense(np.diag([1.0, 3.0, 2.0])), 2).pivots
+    array([1, 2])
+    >>> K = Dense(np.eye(3))
+    >>> pivoted_cholesky(K, 2, pivoting="random", first=np.array([2])).pivots[0]
+    np.int64(2)
+    """
+    if isinstance(K, np.ndarray):
+        return _complete(K, len(K) * EPS if tol is None else tol)
+    M = Deflated(K, U, np.float64 if pivoting == "largest" else dtype)
+    if tol is not None:
+        M.floor = tol * float(np.max(M.diagonal, initial=0.0))
+    rank = M.columns(len(M.diagonal) if rank is None else rank)
+    if pivoting == "largest":
+        return _largest(M, rank, first)
+    return _random(M, rank, first, random_state, dtype)
+
+
+def _complete(K: Array, tol: float) -> PivotedCholesky:
+    largest = float(np.max(np.diagonal(K), initial=0.0))
+    R, order, rank, _ = dpstrf(K, tol=tol * max(largest, 1e-300))
+    L = np.zeros((len(K), rank))
+    L[order - 1] = np.triu(R)[:rank].T
+    return PivotedCholesky(L, (order[:rank] - 1).astype(np.intp))
+
+
+def _largest(M: Deflated, rank: int, first: NDArray[np.intp] | None) -> PivotedCholesky:
+    rest = M.diagonal
+    rows = np.empty((rank, len(rest)))
+    pivots: list[int] = []
+    given = deque(() if first is None else first.tolist())
+    while len(pivots) < len(rows) and np.max(rest) > M.floor:
+        i = given.popleft() if given else int(np.argmax(rest))
+        if rest[i] <= M.floor:
+            continue
+        j = len(pivots)
+        rows[j] = (M.rows(np.array([i]))[0] - rows[:j, i] @ rows[:j]) / np.sqrt(rest[i])
+        rest = rest - rows[j] ** 2
+        rest[i] = 0.0
+        pivots.append(i)
+    return PivotedCholesky(rows[: len(pivots)].T, np.array(pivots, dtype=np.intp))
+
+
+def _random(
+    M: Deflated, rank: int, first: NDArray[np.intp] | None, random_state: int, dtype: DTypeLike
+) -> PivotedCholesky:
+    rng = np.random.default_rng(random_state)
+    n, rest, floor = len(M.diagonal), np.maximum(M.diagonal, 0.0), M.floor
+    L = np.zeros((n, rank), dtype=dtype)
+    parts, k = list(row_slices(n, 1, ROWS)), 0
+    # Few of many rows: they and their copies should be small beside the factor.
+    drawn = int(np.clip(2 * BLOCK_BYTES // (8 * max(n, 1)), 16, DRAWN))
+    given = np.empty(0, dtype=np.intp) if first is None else first
+    waiting = [given[part] for part in row_slices(len(given), 1, drawn)]
+    pivots = [np.empty(0, dtype=np.intp)]
+    while k < L.shape[1] and (waiting or np.max(rest) > floor):
+        chance = None if waiting else rng
+        if waiting:
+            index = waiting.pop(0)
+        else:
+            index = rng.choice(n, drawn, p=rest / np.sum(rest))
+        R = M.rows(index)
+        done = L[:, :k]
+
+        some = done[index].astype(np.float64)
+
+        def reduce(
+            rows: slice, R: Array = R, done: NDArray[np.floating] = done, some: Array = some
+        ) -> None:
+            R[:, rows] -= some @ done[rows].T.astype(np.float64)
+
+        if k:
+            map_blocks(reduce, parts)
+        keep = _kept(R[:, index], floor, chance)[: L.shape[1] - k]
+        if chance is None:
+            rest[index] = 0.0
+        index, R = index[keep], R[keep]
+        pivots.append(index)
+        corner = np.linalg.cholesky(0.5 * (R[:, index] + R[:, index].T))
+        new = solve_triangular(corner, R, lower=True, check_finite=False)
+        L[:, k : k + len(keep)] = new.T
+        rest = np.maximum(rest - np.sum(L[:, k : k + len(keep)].astype(np.float64) ** 2, axis=1), 0)
+        rest[index] = 0.0
+        k += len(keep)
+    return PivotedCholesky(L[:, :k], np.concatenate(pivots))
+
+
+def _kept(H: Array, floor: float, rng: np.random.Generator | None) -> list[int]:
+    """Return which of the proposed rows are kept, all that can be without a generator.
+
+    H is what remains of K among them.
+    """
+    H = H.copy()
+    proposed = np.diag(H).copy()
+    keep = []
+    for i in range(len(H)):
+        left = H[i, i]
+        # A row that is nearly a combination of those before would lose all of its digits.
+        if left > max(floor, 1e-6 * proposed[i]) and (
+            rng is None or rng.random() * proposed[i] <= left
+        ):
+            keep.append(i)
+            H -= np.outer(H[:, i], H[i] / left)
+    return keep
