@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,16 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
+from mercer.estimators.censored import CensoredRegressor
+from mercer.estimators.robust import RobustLSSVR
 from mercer.kernels.base import Kernel
 from mercer.kernels.precomputed import Precomputed
+from mercer.losses.base import Loss
+from mercer.losses.interval import within
 from mercer.losses.regression import Squared
 from mercer.machines.base import KernelMachine
-from mercer.selection.objective import Objective, Stop
+from mercer.selection.objective import Search, Stop
+from mercer.smoothing.survival import kaplan_meier
 
 __all__ = ["choose_weight", "held_out_loss", "splitter"]
 
@@ -35,7 +41,7 @@ def choose_weight(
     y: Any,
     sample_weight: Any,
     kernel: Kernel,
-    objective: Objective,
+    objective: Search,
     folds: int = 5,
 ) -> tuple[dict[str, float], float, str]:
     """Choose ``C``, or ``nu``, of a machine with a kernel by the loss of folds that are left out.
@@ -47,7 +53,7 @@ def choose_weight(
     X, y, sample_weight
         The sample.
     kernel : Kernel
-    objective : Objective
+    objective : Search
         Keeps the trials; its statement says which rows are used.
     folds : int
 
@@ -85,7 +91,7 @@ class Path:
         y: Any,
         sample_weight: Any,
         kernel: Kernel,
-        objective: Objective,
+        objective: Search,
         folds: int,
     ) -> None:
         whole = objective.statement
@@ -159,8 +165,8 @@ def splitter(y: NDArray[Any], folds: int, classification: bool) -> Any:
 def held_out_loss(machine: Any, X: Any, y: Any, weights: Any = None) -> float:
     """Return the summed loss of a machine on samples that it was not fitted to.
 
-    Mistakes for a classifier. For a regressor its own loss, or squared errors if that is zero over
-    a whole tube, whose width would otherwise be best infinite.
+    Mistakes of a classifier. The own loss of a regressor, or squared errors if its loss is zero
+    over a whole tube, whose width would otherwise be best infinite.
 
     Parameters
     ----------
@@ -169,17 +175,54 @@ def held_out_loss(machine: Any, X: Any, y: Any, weights: Any = None) -> float:
     X, y, weights
         The samples.
     """
+    losses = held_out_losses(machine, X, y)
+    return float(np.sum(losses) if weights is None else losses @ weights)
+
+
+@singledispatch
+def held_out_losses(machine: Any, X: Any, y: Any) -> Array:
+    """Return the loss of a machine at every sample.
+
+    Parameters
+    ----------
+    machine : estimator
+        Fitted.
+    X, y
+        The samples.
+    """
     predicted = machine.predict(X)
     if is_classifier(machine):
-        losses = (predicted != y).astype(float)
-    else:
-        try:
-            loss = machine._loss()
-            flat = float(loss.value(np.zeros(1), np.full(1, 1e-12))[0]) == 0.0
-        except (AttributeError, NotImplementedError):
-            flat = True
-        y = np.asarray(y, dtype=np.float64)
-        loss = Squared() if flat else loss
-        losses = np.asarray(loss.value(np.ravel(y), np.ravel(predicted)))
-        losses = losses.reshape(len(y), -1).sum(axis=1)
-    return float(np.sum(losses) if weights is None else losses @ weights)
+        return np.asarray(predicted != y, dtype=np.float64)
+    y = np.asarray(y, dtype=np.float64)
+    losses = np.asarray(_not_flat(machine).value(np.ravel(y), np.ravel(predicted)))
+    return np.asarray(losses.reshape(len(y), -1).sum(axis=1))
+
+
+@held_out_losses.register
+def _(machine: CensoredRegressor, X: Any, y: Any) -> Array:
+    """Return losses of the distance to what is known of censored targets."""
+    known = machine._scaled(y)
+    anchors, below, above = known.anchored()
+    losses = within(_not_flat(machine), below, above).value(anchors, machine._decision(X))
+    if machine.weighting is None:
+        return np.asarray(losses)
+    time, event = known.right_censored("weighting='ipcw'")
+    unseen = kaplan_meier(time, event, reverse=True).before(time)
+    return np.asarray(np.where(event, losses / np.where(event, unseen, 1.0), 0.0))
+
+
+@held_out_losses.register
+def _(machine: RobustLSSVR, X: Any, y: Any) -> Array:
+    """Return absolute errors: the size c of the own loss is small where the sample is learned."""
+    y = np.asarray(y, dtype=np.float64)
+    return np.asarray(np.abs(machine.predict(X) - y).reshape(len(y), -1).sum(axis=1))
+
+
+def _not_flat(machine: Any) -> Loss:
+    """Return the loss of a machine, or the squared loss if it has none or one with a tube."""
+    try:
+        loss: Loss = machine._loss()
+    except (AttributeError, NotImplementedError, ValueError):
+        return Squared()
+    flat = float(loss.value(np.zeros(1), np.full(1, 1e-12))[0]) == 0.0
+    return Squared() if flat else loss

@@ -106,7 +106,7 @@ def criterion_surface(
     Cs = np.geomspace(1e-3, 1e5, 41) if Cs is None else np.asarray(Cs, dtype=float)
     if not (np.all(factors > 0) and np.all(Cs > 0)):
         raise ValueError("factors and Cs must be positive.")
-    objective = Objective(statement, space, criterion_of(criterion))
+    objective = Objective(statement, space, criterion=criterion_of(criterion))
     thetas = [space.wider(space.start(1.0), float(np.log(factor))) for factor in factors]
     values = np.array([objective.curve(statement, theta, Cs, "grid") for theta in thetas])
     kernels = [space.at(theta)[0] for theta in thetas]

@@ -9,17 +9,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from sklearn.base import clone
 
-from mercer.gram.dense import Dense
 from mercer.kernels.base import Kernel
 from mercer.machines.base import KernelMachine
-from mercer.problems.reductions import linear_system
-from mercer.problems.risk import RegularizedRisk
 from mercer.selection._statement import Statement, state
-from mercer.selection.objective import Objective, Stop, Trial, criterion_of
+from mercer.selection.objective import FAR, Objective, Search, Stop, Trial, criterion_of
 from mercer.selection.path_validation import choose_weight
+from mercer.selection.posed import (
+    AUTOMATIC,
+    check_tunable,
+    follows_least_squares,
+    is_least_squares,
+    pose,
+)
+from mercer.selection.refits import Refits
 from mercer.selection.space import Space
 from mercer.smoothing import Criterion
 
@@ -33,14 +37,6 @@ FEW = 200
 # to almost a line.
 CORRELATIONS = (0.02, 0.3, 0.8, 0.97)
 PAIRS = 60
-# Weights of the loss that are tried, in units of the inverse kernel value.
-WEIGHTS = np.geomspace(1e-2, 1e6, 25)
-# Logarithms beyond which C and length scales, relative to their start, say nothing new.
-FAR = 25.0
-# A step that changes the criterion by less than this share is the last.
-ENOUGH = 3e-5
-# Criteria feel a change of the width about as much as of the weight to this power.
-STEEP = 4.0
 
 
 @dataclass(eq=False)
@@ -121,14 +117,23 @@ def tune(
     of which one eigendecomposition tells all weights C, do best on some of the rows. With `ard` the
     length scales of the features then part as far as the criterion gains more than `prior` takes.
 
-    Other machines take their kernel from the least-squares machine of the same targets, ±1 for
-    classes, and C, epsilon and nu from what it leaves of them, as ``C="auto"`` does; with `refine`
-    C is looked for around that by cross-validation along a path.
+    Machines of another loss of the same targets (:class:`SVR`, :class:`SVC`, :class:`HuberSVR`,
+    ...) take their kernel from the least-squares machine, of ±1 for classes, and C, epsilon and nu
+    from what it leaves of them, as ``C="auto"`` does; with `refine` C is looked for around that by
+    cross-validation along a path. Gross outliers mislead the least-squares machine, and with it
+    these; tune :class:`RobustLSSVR` where there are some.
+
+    Any other machine is tuned by cross-validation of itself: censored targets, samples that are
+    reweighted, constraints, prices of unpenalized functions and linear programs make problems that
+    squared errors do not speak for. Kernel and C, or nu of a machine without C, minimize its own
+    loss on five folds: absolute errors for :class:`RobustLSSVR`, mistakes for a classifier. Other
+    parameters stay as they are. The problem that a machine poses on the sample tells which of the
+    three it is.
 
     Parameters
     ----------
     estimator : KernelMachine
-        What to tune: any regressor or classifier of this library with a kernel that can be
+        The machine to tune: a regressor or classifier of this library with a kernel that can be
         differentiated. It is not changed.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Inputs.
@@ -140,7 +145,7 @@ def tune(
         What is minimized for the least-squares machine, see :mod:`mercer.smoothing`. "auto" is the
         exact leave-one-out error of classes ±1, and for a regression the evidence, which on tables
         of a few hundred rows does as well on average and is not fooled into kernels so wide that
-        they extrapolate wildly.
+        they extrapolate wildly. A machine that is tuned by its own held-out loss takes no other.
     parameters : sequence of str, optional
         Parameters of the kernel to tune, as in its ``get_params``; all by default.
     ard : bool, default=False
@@ -148,10 +153,11 @@ def tune(
     fixed : sequence of {"C", "epsilon", "nu"}
         Parameters of a machine with another loss that stay as they are.
     refine : bool, default=False
-        Choose C, or nu, of a machine with another loss by five folds along a path.
+        Choose C, or nu, of a machine that follows the least-squares machine by five folds along a
+        path.
     budget : int, default=30
         Largest number of evaluations on all rows; it takes ten or so, up to twice as many as this
-        with `ard`.
+        with `ard`. An evaluation is a factorization, or a fit for each of five folds.
     max_time : float, optional
         Seconds after which the best so far is taken.
     max_rows : int, default=2000
@@ -192,40 +198,52 @@ def tune(
     True
     """
     began = time.perf_counter()
+    check_tunable(estimator)
     whole = state(estimator, X, y, sample_weight)
     rng = np.random.default_rng(random_state)
     some, p = _drawn(whole, max_rows, rng), _features(whole.X)
+    limits: dict[str, Any] = {
+        "prior": prior,
+        "deadline": np.inf if max_time is None else began + max_time,
+        "listener": callback,
+        "began": began,
+    }
+    posed = pose(estimator, X, y, sample_weight, some)
+    squares = is_least_squares(posed)
+    itself = not squares and not follows_least_squares(posed)
+    if itself and not (isinstance(criterion, str) and criterion == "auto"):
+        raise ValueError(
+            f"{criterion!r} is a criterion of least-squares machines; {type(estimator).__name__} "
+            "is tuned by its own held-out loss: leave criterion='auto'."
+        )
     if isinstance(criterion, str) and criterion == "auto":
         criterion = "loo" if some.classification else "evidence"
     chosen = criterion_of(criterion)
 
-    def objective(kernel: Kernel, each: bool) -> Objective:
-        return Objective(
-            some,
-            Space.of(kernel, p, parameters, each),
-            chosen,
-            prior,
-            np.inf if max_time is None else began + max_time,
-            callback,
-            began=began,
-        )
+    def search(kernel: Kernel, each: bool) -> Search:
+        space = Space.of(kernel, p, parameters, each)
+        if itself:
+            machine = _unscaled(clone(estimator))
+            sample = {"X": X, "y": y, "weights": sample_weight}
+            return Refits(some, space, machine=machine, fixed=fixed, **sample, **limits)
+        return Objective(some, space, criterion=chosen, **limits)
 
-    stages = [objective(whole.kernel, False)]
+    stages = [search(whole.kernel, False)]
     best, status = _descend(stages[0], budget, starts, rng)
     if ard and status != "stopped":
-        stages.append(objective(best.kernel, True))
+        stages.append(search(best.kernel, True))
         best, status = _minimum(stages[1], stages[1].space.start(best.C), 2 * budget, "scales")
-    value, params = best.value, {"kernel": best.kernel, "C": best.C}
+    value, params = best.value, best.params
     if getattr(estimator, "standardize", False):
         params["standardize"] = False  # the kernel's length scales have it in them now
     machine = clone(estimator)
     given = {} if sample_weight is None else {"sample_weight": sample_weight}
     fitted = False
-    if not is_least_squares(estimator):
+    if not squares and not itself:
         del params["C"]
         auto = {
             name: "auto"
-            for name in ("C", "epsilon", "nu")
+            for name in AUTOMATIC
             if name in machine.get_params(deep=False) and name not in fixed
         }
         if not some.classification:
@@ -250,7 +268,7 @@ def tune(
         machine if refit else clone(machine),
         params,
         value,
-        chosen,
+        "held-out loss" if itself else chosen,
         [trial for stage in stages for trial in stage.trials],
         status,
         seconds,
@@ -258,19 +276,15 @@ def tune(
     )
 
 
-def is_least_squares(estimator: KernelMachine) -> bool:
-    """Return whether a machine minimizes squared errors, so that criteria are its own."""
-    try:
-        loss = clone(estimator)._loss()
-    except (AttributeError, NotImplementedError):
-        return False
-    two = RegularizedRisk(loss, Dense(np.eye(2)), np.array([1.0, -1.0]), 1.0)
-    return linear_system(two) is not None
+def _unscaled(machine: KernelMachine) -> KernelMachine:
+    """Return a machine for a kernel whose length scales have the scales of the features."""
+    return machine.set_params(standardize=False) if machine.standardize else machine
 
 
 @dataclass(frozen=True, eq=False)
 class _Best:
     value: float
+    params: dict[str, Any]
     kernel: Kernel
     C: float
 
@@ -287,54 +301,44 @@ def _features(X: Any) -> int:
 
 
 def _descend(
-    objective: Objective, budget: int, starts: int, rng: np.random.Generator
+    search: Search, budget: int, starts: int, rng: np.random.Generator
 ) -> tuple[_Best, str]:
     """Return the best hyperparameters found from several starts, and why the search ended."""
-    whole = objective.statement
+    whole, space = search.statement, search.space
     few, status = _drawn(whole, FEW, rng), "converged"
     try:
-        begun = sorted(_starts(objective, few), key=lambda one: one[0])[: max(starts, 1)]
-        thetas = [theta for _, theta in begun]
+        begun = search.starts(few, _widths(space, few, space.start(1.0)))
+        thetas = [theta for _, theta in sorted(begun, key=lambda one: one[0])[: max(starts, 1)]]
         # Far from the optimum a part of the sample shows the way as well as all of it.
         if 2 * few.n < whole.n:
-            thetas = [_minimized(objective, few, one, budget, "part")[0] for one in thetas]
+            thetas = [search.descend(few, theta, budget, "part")[0] for theta in thetas]
         for theta in thetas:
-            _, status = _minimized(objective, whole, theta, budget, "descent")
+            _, status = search.descend(whole, theta, budget, "descent")
     except Stop:
         status = "stopped"
-    return _best(objective), status
+    return _best(search), status
 
 
-def _minimum(objective: Objective, theta: Array, budget: int, stage: str) -> tuple[_Best, str]:
+def _minimum(search: Search, theta: Array, budget: int, stage: str) -> tuple[_Best, str]:
     """Return the best hyperparameters found from one start, and why the search ended."""
     try:
-        _, status = _minimized(objective, objective.statement, theta, budget, stage)
+        _, status = search.descend(search.statement, theta, budget, stage)
     except Stop:
         status = "stopped"
-    return _best(objective), status
+    return _best(search), status
 
 
-def _best(objective: Objective) -> _Best:
+def _best(search: Search) -> _Best:
     """Return the best trial on most rows."""
-    tried = list(zip(objective.scores, objective.trials, objective.thetas, strict=True))
+    tried = list(zip(search.scores, search.trials, search.thetas, strict=True))
     most = max(trial.rows for _, trial, _ in tried)
-    _, trial, theta = min((one for one in tried if one[1].rows == most), key=lambda one: one[0])
-    return _Best(trial.value, *objective.space.at(theta))
-
-
-def _starts(objective: Objective, few: Statement) -> list[tuple[float, Array]]:
-    """Return a start for each of some widths, with the best C for it."""
-    space = objective.space
-    found = []
-    for theta in _widths(space, few, space.start(1.0)):
-        kernel, _ = space.at(theta)
-        size = float(np.mean(kernel.diag(few.X))) or 1.0
-        values = objective.curve(few, theta, WEIGHTS / size, "start")
-        best = int(np.argmin(values))
-        theta = theta.copy()
-        theta[-1] = np.log(WEIGHTS[best] / size)
-        found.append((float(values[best]), theta))
-    return found
+    score, trial, theta = min((one for one in tried if one[1].rows == most), key=lambda one: one[0])
+    if score == np.inf and search.error is not None:
+        raise ValueError(
+            f"the machine could not be fitted with any of {len(tried)} kernels and weights: "
+            f"{search.error}"
+        ) from search.error
+    return _Best(trial.value, search.params(theta), *search.space.at(theta))
 
 
 def _widths(space: Space, few: Statement, rest: Array) -> list[Array]:
@@ -358,32 +362,6 @@ def _widths(space: Space, few: Statement, rest: Array) -> list[Array]:
     wanted = np.log(-np.log(CORRELATIONS))
     at = np.interp(-wanted, -falling, factors)
     return [space.wider(rest, float(factor)) for factor in at]
-
-
-def _minimized(
-    objective: Objective, statement: Statement, theta: Array, budget: int, stage: str
-) -> tuple[Array, str]:
-    """Descend from a start, in logarithms, until the criterion hardly changes."""
-    scale = np.ones_like(theta)
-    scale[-1] = STEEP
-    # One side stays open: with both closed the first step would be as short as the gradient.
-    bounds = [(t - FAR, t + FAR) for t in theta[:-1]] + [(None, (theta[-1] + FAR) / STEEP)]
-
-    def value_and_gradient(z: Array) -> tuple[float, Array]:
-        value, gradient = objective.value_and_gradient(statement, z * scale, stage)
-        return value, gradient * scale
-
-    options: Any = {"maxfun": budget, "ftol": ENOUGH, "maxls": 8}
-    answer = minimize(
-        value_and_gradient,
-        theta / scale,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options=options,
-    )
-    ended = "converged" if answer.nfev < budget else f"budget of {budget} evaluations spent"
-    return np.asarray(answer.x * scale), ended
 
 
 def _notes(start: Kernel, best: Kernel, names: Sequence[str], n: int, used: int) -> list[str]:

@@ -1,0 +1,166 @@
+"""Search for hyperparameters by cross-validation of the machine itself.
+
+A machine that closed criteria do not speak for (censored targets, reweighted samples, constraints,
+linear programs) is fitted again without every fold, and its own loss there is minimized: over a few
+widths and weights on some of the rows first, by a simplex on all of them then.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from mercer.machines.base import KernelMachine
+from mercer.selection._statement import Statement
+from mercer.selection.objective import Search
+from mercer.selection.path_validation import held_out_loss, splitter
+
+__all__ = ["Refits"]
+
+Array = NDArray[np.float64]
+
+FOLDS = 5
+# Weights that are tried on some of the rows: of the loss, in units of the inverse kernel value, and
+# shares of samples outside of a margin or tube.
+WEIGHTS = 10.0 ** np.arange(-1.0, 6.0)
+SHARES = np.array([0.1, 0.2, 0.3, 0.45, 0.6, 0.8])
+# A row of weights ends when so many in a row were worse than the best by this factor.
+PATIENCE, WORSE = 2, 1.02
+# First steps of the simplex, in logarithms: a width and a weight.
+WIDER, HEAVIER = np.log(1.7), np.log(3.0)
+# It ends when its corners are so near to each other, in logarithms and in the loss.
+NEAR, ALIKE = 0.1, 1e-3
+
+
+@dataclass(eq=False, kw_only=True)
+class Refits(Search):
+    """Evaluates the loss of a machine on folds that it was not fitted to.
+
+    Parameters
+    ----------
+    statement, space, prior, deadline, listener :
+        As in :class:`~mercer.selection.objective.Search`.
+    machine : KernelMachine
+        The machine, with the parameters that stay as they are.
+    X, y, weights :
+        The whole sample, as for its ``fit``.
+    fixed : sequence of str
+        Parameters that are not tuned.
+    """
+
+    machine: KernelMachine
+    X: Any
+    y: Any
+    weights: Any
+    fixed: Sequence[str] = ()
+    folds: dict[int, list[tuple[NDArray[np.intp], NDArray[np.intp]]]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str | None:
+        """The parameter that is tuned beside the kernel: ``C``, or ``nu`` of a machine without."""
+        own = self.machine.get_params(deep=False)
+        for name in ("C", "nu"):
+            if name in own:
+                return None if name in self.fixed else name
+        return None
+
+    def params(self, theta: Array) -> dict[str, Any]:
+        kernel, weight = self.space.at(theta)
+        return {"kernel": kernel} | ({} if self.name is None else {self.name: weight})
+
+    def value(self, statement: Statement, theta: Array, stage: str) -> float:
+        """Return the mean held-out loss; infinite if the machine cannot be fitted there.
+
+        Parameters
+        ----------
+        statement : Statement
+            The problem, or the problem of some samples.
+        theta : array
+            Hyperparameters.
+        stage : str
+            Its purpose.
+        """
+        try:
+            value = self._held_out(statement, self.params(theta))
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+            self.error, value = error, np.inf
+        self.record(stage, theta, value, statement.n, self.name)
+        uneven, _ = self.space.spread(theta)
+        return self.compared(value) + self._scale(statement.n) * uneven
+
+    def _held_out(self, statement: Statement, params: dict[str, Any]) -> float:
+        rows = statement.rows[statement.weights > 0]
+        y = _safe_indexing(self.y, rows)
+        if len(rows) not in self.folds:
+            labels = np.asarray(y) if statement.classification else np.zeros(len(rows))
+            split = splitter(labels, FOLDS, statement.classification)
+            self.folds[len(rows)] = list(split.split(labels, labels))
+        X, total, size = _safe_indexing(self.X, rows), 0.0, 0.0
+        weights = np.ones(len(rows)) if self.weights is None else np.asarray(self.weights)[rows]
+        for inside, outside in self.folds[len(rows)]:
+            machine = clone(self.machine).set_params(**params)
+            with warnings.catch_warnings():
+                # Far from the optimum fits may stop early; the last fit warns for itself.
+                warnings.simplefilter("ignore")
+                machine.fit(_safe_indexing(X, inside), _safe_indexing(y, inside), weights[inside])
+            total += held_out_loss(
+                machine, _safe_indexing(X, outside), _safe_indexing(y, outside), weights[outside]
+            )
+            size += float(weights[outside].sum())
+        return total / size
+
+    def starts(self, few: Statement, thetas: Sequence[Array]) -> list[tuple[float, Array]]:
+        found = []
+        for theta in thetas:
+            kernel, _ = self.space.at(theta)
+            size = float(np.mean(kernel.diag(few.X))) or 1.0
+            tries = {"C": np.log(WEIGHTS / size), "nu": np.log(SHARES), None: np.zeros(1)}
+            best, worse = (np.inf, theta), 0
+            for weight in tries[self.name]:
+                moved = np.append(theta[:-1], weight)
+                score = self.value(few, moved, "start")
+                worse = worse + 1 if score > best[0] + np.log(WORSE) else 0
+                best = min(best, (score, moved), key=lambda one: one[0])
+                if worse > PATIENCE:
+                    break
+            found.append(best)
+        return found
+
+    def descend(
+        self, statement: Statement, theta: Array, budget: int, stage: str
+    ) -> tuple[Array, str]:
+        free = np.arange(len(theta) - (self.name is None))
+        if not len(free):
+            self.value(statement, theta, stage)
+            return theta, "converged"
+
+        def at(z: Array) -> Array:
+            moved = theta.copy()
+            moved[free] = z
+            return moved
+
+        def score(z: Array) -> float:
+            return self.value(statement, at(z), stage)
+
+        steps = np.full(len(free), WIDER)
+        if self.name is not None:
+            steps[-1] = HEAVIER if self.name == "C" else -WIDER  # a larger nu may be infeasible
+        simplex = np.vstack([theta[free], theta[free] + np.diag(steps)])
+        options: Any = {
+            "initial_simplex": simplex,
+            "maxfev": budget,
+            "xatol": NEAR,
+            "fatol": ALIKE,
+        }
+        start: Any = theta[free]
+        answer = minimize(score, start, method="Nelder-Mead", options=options)
+        ended = "converged" if answer.nfev < budget else f"budget of {budget} evaluations spent"
+        return at(answer.x), ended

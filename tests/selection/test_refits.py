@@ -1,0 +1,269 @@
+"""A machine is tuned as itself, or refused: never as the least-squares machine that it is not."""
+
+import inspect
+from importlib import import_module
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import norm
+from sklearn.base import is_classifier
+
+from mercer import (
+    LSSVR,
+    SVR,
+    CensoredRegressor,
+    HardMarginSVC,
+    KernelRegressor,
+    MixedRegressor,
+    RobustLSSVR,
+    ShapedRegressor,
+)
+from mercer.kernels import Gaussian
+from mercer.machines.base import KernelMachine
+from mercer.selection import tune
+from mercer.selection._statement import state
+from mercer.selection.path_validation import held_out_loss
+from mercer.selection.posed import follows_least_squares, is_least_squares, pose
+from mercer.selection.refits import Refits
+from mercer.selection.space import Space
+
+NOISE = 0.3
+
+
+def truth(X):
+    return 2.0 * np.sin(1.5 * X[:, 0])
+
+
+GRID = np.linspace(-3, 3, 300)[:, None]
+
+
+def error(machine):
+    return np.sqrt(np.mean((machine.predict(GRID) - truth(GRID)) ** 2))
+
+
+def censored(seed, n):
+    """Targets with normal noise, of which those above a random limit are only known to exceed."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, size=(n, 1))
+    y = truth(X) + NOISE * rng.normal(size=n)
+    limit = rng.normal(0.5, 1.0, size=n)
+    return X, np.column_stack([np.minimum(y, limit), np.where(y <= limit, y, np.inf)])
+
+
+def likelihood(machine, X, pairs):
+    """Return the mean log-likelihood of censored targets around predictions."""
+    r = (pairs[:, 0] - machine.predict(X)) / NOISE
+    return np.mean(np.where(np.isfinite(pairs[:, 1]), norm.logpdf(r), norm.logsf(r)))
+
+
+@pytest.fixture(scope="module")
+def tuned_censored():
+    X, pairs = censored(0, 120)
+    return tune(CensoredRegressor(), X, pairs)
+
+
+def test_a_tuned_censored_machine_is_no_least_squares_machine_of_lower_ends(tuned_censored):
+    X, pairs = censored(0, 120)
+    squares = tune(LSSVR(), X, pairs[:, 0])
+    new, targets = censored(1, 1000)
+    # The lower ends of 44 per cent of the targets are up to several units below the truth.
+    assert error(tuned_censored.best_estimator_) < 0.2 * error(squares.best_estimator_)
+    own = likelihood(tuned_censored.best_estimator_, new, targets)
+    assert own > likelihood(squares.best_estimator_, new, targets) + 1.0
+    # Nor are the parameters of that machine as good for this.
+    borrowed = CensoredRegressor(**squares.best_params_).fit(X, pairs)
+    assert own > likelihood(borrowed, new, targets)
+    assert tuned_censored.best_params_["C"] != squares.best_params_["C"]
+    assert tuned_censored.criterion == "held-out loss"
+
+
+def test_the_choice_minimizes_the_loss_of_its_own_refits(tuned_censored):
+    """The value of the report is computed again, by hand, and no other trial is better."""
+    X, pairs = censored(0, 120)
+    on_all = [trial for trial in tuned_censored.trials_ if trial.rows == 120]
+    assert tuned_censored.best_value_ == min(trial.value for trial in on_all)
+    search = Refits(
+        state(CensoredRegressor(), X, pairs),
+        Space.of(Gaussian(), 1),
+        machine=CensoredRegressor(),
+        X=X,
+        y=pairs,
+        weights=None,
+    )
+    search.value(search.statement, search.space.start(1.0), "")
+    total = 0.0
+    for inside, outside in search.folds[120]:
+        machine = CensoredRegressor(**tuned_censored.best_params_).fit(X[inside], pairs[inside])
+        f = machine.predict(X[outside])
+        short = np.clip(f, pairs[outside, 0], pairs[outside, 1]) - f
+        total += 0.5 * np.sum(short**2)
+    # Fits are as good as tol=1e-3.
+    assert_allclose(tuned_censored.best_value_, total / 120, rtol=1e-2)
+
+
+def test_weights_of_seen_targets_are_those_of_the_fit():
+    X, pairs = censored(2, 40)
+    machine = CensoredRegressor(weighting="ipcw").fit(X, pairs)
+    anchors, s = machine._targets_of(pairs, None)
+    expected = 0.5 * np.sum(s * (anchors - machine.predict(X)) ** 2)
+    assert_allclose(held_out_loss(machine, X, pairs), expected)
+
+
+def test_targets_without_censoring_keep_the_closed_criterion():
+    X, pairs = censored(3, 60)
+    one, other = (tune(each, X, pairs[:, 0]) for each in (CensoredRegressor(), LSSVR()))
+    assert one.best_params_ == other.best_params_
+
+
+@pytest.mark.parametrize("method", ["huber", "bisquare"])
+def test_a_tuned_robust_machine_resists_outliers(method):
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-3, 3, size=(120, 1))
+    y = truth(X) + 0.2 * rng.normal(size=120)
+    clean = error(tune(LSSVR(), X, y).best_estimator_)
+    y[:12] += rng.choice([-1.0, 1.0], size=12) * rng.uniform(10, 30, size=12)
+    robust = tune(RobustLSSVR(method=method), X, y)
+    squares = tune(LSSVR(), X, y)
+    assert error(robust.best_estimator_) < 2.0 * clean < 0.25 * error(squares.best_estimator_)
+    # The choice of the other machine would not do.
+    borrowed = RobustLSSVR(method=method, **squares.best_params_).fit(X, y)
+    assert error(robust.best_estimator_) < 0.3 * error(borrowed)
+
+
+X = np.random.default_rng(5).uniform(-2, 2, size=(30, 2))
+y = np.sin(2 * X[:, 0]) + 0.2 * np.random.default_rng(6).normal(size=30)
+
+
+@pytest.mark.parametrize(
+    ("machine", "squares", "follows"),
+    [
+        (LSSVR(), True, True),
+        (KernelRegressor("squared"), True, True),
+        (KernelRegressor("huber"), False, True),
+        (SVR(), False, True),
+        (RobustLSSVR(), False, False),
+        (RobustLSSVR(exact=True), False, False),
+        (RobustLSSVR(method="bisquare"), False, False),
+        (ShapedRegressor(), True, True),
+        (ShapedRegressor(constraints={0: 1}), False, False),
+        (MixedRegressor(), False, False),
+        (CensoredRegressor(ranking=1.0), False, False),
+    ],
+    ids=repr,
+)
+def test_the_problem_says_which_machine_it_is(machine, squares, follows):
+    posed = pose(machine, X, y, None, state(machine, X, y))
+    assert is_least_squares(posed) == squares
+    assert follows_least_squares(posed) == follows
+
+
+def test_constraints_are_kept_while_tuning():
+    found = tune(ShapedRegressor(constraints={0: 1}, grid=10), X, -X[:, 0], max_time=0.5)
+    line = np.column_stack([np.linspace(-2, 2, 20), np.zeros(20)])
+    assert np.all(np.diff(found.best_estimator_.predict(line)) >= -1e-3)
+    assert found.criterion == "held-out loss"
+
+
+def test_criteria_of_other_machines_are_refused():
+    with pytest.raises(ValueError, match="RobustLSSVR is tuned by its own held-out loss"):
+        tune(RobustLSSVR(), X, y, criterion="gcv")
+
+
+def test_a_search_without_any_fit_says_why():
+    # Points of both classes coincide, so that no kernel separates them.
+    labels = np.arange(30) % 2
+    with pytest.raises(ValueError, match="could not be fitted with any"):
+        tune(HardMarginSVC(), np.repeat(X[:15], 2, axis=0), labels)
+
+
+def test_a_listener_can_end_the_refits():
+    found = tune(RobustLSSVR(), X, y, callback=lambda trial: len(trial.parameters) > 0)
+    assert found.status_ == "stopped"
+    assert len(found.trials_) == 1
+
+
+def test_parameters_that_are_fixed_stay():
+    found = tune(RobustLSSVR(C=3.0), X, y, fixed=["C"], budget=3)
+    assert "C" not in found.best_params_
+    assert found.best_estimator_.C == 3.0
+
+
+def test_scales_of_features_may_part():
+    found = tune(RobustLSSVR(), X, y, ard=True, budget=3, parameters=["length_scale"])
+    assert found.best_params_["kernel"].length_scale.shape == (2,)
+
+
+ROOMS = ("estimators", "selection", "fusion", "linear", "density", "preprocessing")
+
+
+def exported():
+    """Yield every class with a ``fit`` that the library exports."""
+    found = {}
+    for room in ("", *(f".{room}" for room in ROOMS)):
+        module = import_module(f"mercer{room}")
+        for name in module.__all__:
+            one = getattr(module, name)
+            if inspect.isclass(one) and hasattr(one, "fit"):
+                found[one] = None
+    return sorted(found, key=lambda one: one.__name__)
+
+
+def made(cls):
+    """Return an instance, with a machine inside if it is about one."""
+    if cls is HardMarginSVC:
+        return cls(kernel="rbf")  # no line separates the classes below
+    needed = [
+        name
+        for name, parameter in inspect.signature(cls).parameters.items()
+        if parameter.default is parameter.empty
+    ]
+    return cls(**{name: {"estimator": LSSVR(), "param_grid": {}}.get(name, 1) for name in needed})
+
+
+# Machines without targets, with several kernels, and with a kernel that other parameters determine.
+UNTUNABLE = {
+    "OneClassSVM": "predicts no targets",
+    "KernelCDF": "predicts no targets",
+    "AdditiveClassifier": "tune='widths'",
+    "AdditiveRegressor": "tune='widths'",
+    "RegularizationNetwork": "GridSearchCV",
+    "SmoothingSpline": "GridSearchCV",
+    "ThinPlateSpline": "GridSearchCV",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("cls", exported(), ids=lambda cls: cls.__name__)
+def test_every_estimator_tunes_as_itself_or_is_refused(cls):
+    machine = made(cls)
+    targets = (np.hypot(*X.T) > 1.2).astype(int) if is_classifier(machine) else y
+    if not isinstance(machine, KernelMachine):
+        with pytest.raises(TypeError, match="GridSearchCV"):
+            tune(machine, X, targets)
+        return
+    if cls.__name__ in UNTUNABLE:
+        with pytest.raises(ValueError, match=UNTUNABLE[cls.__name__]):
+            tune(machine, X, targets)
+        return
+    found = tune(machine, X, targets, budget=2, max_time=0.5)
+    assert type(found.best_estimator_) is cls
+    for name, value in found.best_params_.items():
+        assert found.best_estimator_.get_params(deep=False)[name] is value
+    assert found.best_estimator_.kernel_ == found.best_params_["kernel"]
+    assert len(found.best_estimator_.predict(X)) == 30
+    assert np.isfinite(found.best_value_)
+
+
+def test_folds_are_the_same_for_every_candidate():
+    search = Refits(
+        state(RobustLSSVR(), X, y),
+        Space.of(Gaussian(), 2),
+        machine=RobustLSSVR(),
+        X=X,
+        y=y,
+        weights=None,
+    )
+    theta = search.space.start(1.0)
+    assert search.value(search.statement, theta, "") == search.value(search.statement, theta, "")
+    assert [len(out) for _, out in search.folds[30]] == [6] * 5
