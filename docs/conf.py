@@ -120,6 +120,14 @@ def write_reference(app, config):
         index.write_text(text, encoding="utf-8")
 
 
+def write_kernels(app, config):
+    """Write the table of kernels, which the guide to them shows."""
+    target = HERE / "reference" / "generated" / "kernels.txt"
+    text = f"{importlib.import_module('mercer.kernels').catalogue()}\n"
+    if not target.exists() or target.read_text(encoding="utf-8") != text:
+        target.write_text(text, encoding="utf-8")
+
+
 def skip_member(app, what, name, obj, skip, options):
     """Leave out what scikit-learn and the standard library document themselves."""
     origin = getattr(inspect.unwrap(obj) if callable(obj) else obj, "__module__", None)
@@ -130,4 +138,5 @@ def skip_member(app, what, name, obj, skip, options):
 
 def setup(app):
     app.connect("config-inited", write_reference)
+    app.connect("config-inited", write_kernels)
     app.connect("autodoc-skip-member", skip_member)
