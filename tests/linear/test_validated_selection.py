@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import lsq_linear
 
 from mercer.linear import FusedRidge, Split, ValidatedLasso, ValidatedSelection, selection_penalty
-from mercer.linear._programs import constrained_least_squares
+from mercer.linear._constrained import constrained_least_squares
 
 
 def sample(seed=0, p=5, n=30, m=40):

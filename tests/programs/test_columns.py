@@ -17,7 +17,7 @@ from mercer.losses import (
     SquaredHinge,
 )
 from mercer.problems import SparseRisk
-from mercer.programs import _linear, generate_columns, threshold
+from mercer.programs import _linear_master, generate_columns, threshold
 from mercer.programs import columns as engine
 from mercer.solvers import InteriorPoint, Status, minimize
 
@@ -189,16 +189,16 @@ def test_only_samples_near_kinks_are_variables(name, radius, monkeypatch):
     risk = problem(name, C=3.0, n=300)
     risk = SparseRisk(risk.loss, risk.G, risk.y, risk.c, risk.B, radius=radius)
     whole = generate_columns(risk, tol=TOL).solution
-    monkeypatch.setattr(_linear, "ALL", 50)
-    monkeypatch.setattr(_linear, "SOME", 30)
+    monkeypatch.setattr(_linear_master, "ALL", 50)
+    monkeypatch.setattr(_linear_master, "SOME", 30)
     rows = []
-    solve = _linear.linear_program
+    solve = _linear_master.restricted_program
 
     def watched(risk, GJ, J, near, *rest, **more):
         rows.append(np.sum(near))
         return solve(risk, GJ, J, near, *rest, **more)
 
-    monkeypatch.setattr(_linear, "linear_program", watched)
+    monkeypatch.setattr(_linear_master, "restricted_program", watched)
     part = generate_columns(risk, tol=TOL).solution
     assert part.status is Status.CONVERGED
     assert part.objective == pytest.approx(whole.objective, rel=2 * TOL)

@@ -20,9 +20,9 @@ from mercer.kernels.base import Kernel
 from mercer.losses.classification import Hinge
 from mercer.machines.base import EarlyStop
 from mercer.machines.expansion import Array, Function
-from mercer.machines.margin_program import MarginAnswer, MarginProgram
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.problems.risk import RegularizedRisk
+from mercer.programs.margin import MarginAnswer, MarginProgram
 from mercer.regularizers.null_space import Empty, NullSpace
 from mercer.solvers import Solution, Status
 from mercer.solvers.status import check

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 
-from mercer._patience import linprog
+from mercer._linear_program import NoOptimumError, linear_program
 from mercer.losses.base import Array
 from mercer.losses.classification import Hinge
 from mercer.problems.risk import RegularizedRisk
@@ -200,8 +200,9 @@ class ComplementarityProgram:
         e = np.zeros(0) if self.e is None else np.asarray(self.e, dtype=float)
         bounds = np.stack([lower, upper], axis=1)[keep]
         rows = A[:, keep]
-        start = linprog(np.zeros(len(keep)), A_eq=rows, b_eq=e, bounds=bounds.tolist())
-        if start.status != 0:
+        try:
+            start = linear_program(np.zeros(len(keep)), A_eq=rows, b_eq=e, bounds=bounds.tolist())
+        except NoOptimumError:
             return np.zeros(m), np.inf
         inner, linear = H[np.ix_(keep, keep)], g[keep]
         found = minimize(  # type: ignore[call-overload]

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from mercer._linear_program import linear_program
 from mercer.gram.factor import orthonormal
-from mercer.linear._programs import linear_program
 from mercer.losses.base import Loss, QuadraticDualLoss
 
 __all__ = ["Sparse", "largest_penalty", "sparse_fit", "sparse_path"]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from mercer.linear._constrained import constrained_least_squares
 from mercer.linear._model import Array, centre
-from mercer.linear._programs import constrained_least_squares
 from mercer.linear._validation import Split
 from mercer.linear.fused_ridge import spectrum
 

@@ -12,8 +12,8 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
+from mercer._linear_program import linear_program
 from mercer.linear._model import Array
-from mercer.linear._programs import linear_program
 
 __all__ = ["RobustLocation", "robust_location"]
 

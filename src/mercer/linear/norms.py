@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer._linear_program import linear_program
 from mercer.linear._model import Array, LinearModel, Optimum
-from mercer.linear._programs import linear_program
 from mercer.linear.least_squares import LeastSquaresFit, least_squares
 
 __all__ = ["NormRegression", "residual_scale", "solve_norm"]

@@ -13,8 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._linear_program import linear_program
 from mercer.linear._model import Array, Optimum
-from mercer.linear._programs import linear_program
 
 __all__ = ["OneNormSVC"]
 
@@ -121,7 +121,9 @@ class OneNormSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[
     def _program(self, X: Array, y: Array, c: Array) -> tuple[Array, float, Optimum]:
         Z = y[:, None] * X
         p = X.shape[1]
-        balance = {"A_eq": y[None, :], "b_eq": np.zeros(1)} if self.fit_intercept else {}
+        balance: dict[str, Any] = {}
+        if self.fit_intercept:
+            balance = {"A_eq": y[None, :], "b_eq": np.zeros(1)}
         answer = linear_program(
             -np.ones(len(y)),
             A_ub=np.vstack([Z.T, -Z.T]),

@@ -11,9 +11,8 @@ from scipy import stats
 from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
-from mercer._patience import linprog
+from mercer._linear_program import NoOptimumError, linear_program
 from mercer.linear._model import Array
-from mercer.linear._programs import PRECISE, linear_program
 from mercer.linear.least_squares import least_squares
 
 __all__ = [
@@ -265,13 +264,14 @@ class PlausibleSet:
             The contrast.
         """
         v = np.asarray(v, dtype=np.float64)
-        answer: Any = linprog(
-            np.concatenate([-v, v]), **self._constraints(), bounds=(0, None), method="highs"
-        )
-        if answer.status in (3, 4):
+        try:
+            answer = linear_program(
+                np.concatenate([-v, v]), **self._constraints(), bounds=(0, None)
+            )
+        except NoOptimumError as failure:
+            if failure.infeasible:
+                raise ArithmeticError(f"The set is empty: {failure.answer.message}") from None
             return np.inf
-        if answer.status:
-            raise ArithmeticError(f"The set is empty: {answer.message}")
         return -float(answer.fun)
 
     def interval(self, v: Array) -> tuple[float, float]:
@@ -310,7 +310,7 @@ class PlausibleSet:
         b = np.concatenate([self.upper, -self.lower])
         if np.isfinite(self.radius):
             A, b = np.vstack([A, np.ones(A.shape[1])]), np.append(b, self.radius)
-        return {"A_ub": A, "b_ub": b, "options": PRECISE}
+        return {"A_ub": A, "b_ub": b}
 
 
 def plausible_set(

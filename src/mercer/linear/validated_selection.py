@@ -15,8 +15,8 @@ from sklearn.base import _fit_context
 from sklearn.model_selection import train_test_split
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer.linear._constrained import ConstrainedFit, constrained_least_squares
 from mercer.linear._model import Array
-from mercer.linear._programs import ConstrainedFit, constrained_least_squares
 from mercer.linear._validation import Split, Validated
 from mercer.linear.fused_ridge import RidgeFusion, spectrum
 from mercer.linear.lasso import best_along, lasso_homotopy

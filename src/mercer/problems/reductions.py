@@ -18,7 +18,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._patience import linprog
+from mercer._linear_program import NoOptimumError, linear_program
 from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
 from mercer.gram.factor import orthonormal
@@ -298,12 +298,14 @@ def infeasible(risk: RegularizedRisk) -> str:
         return "the dual is infeasible: d is not in the range of B', so the risk is unbounded below"
     if np.any(np.count_nonzero(risk.B, axis=1) > 1):
         bounds = list(zip(lower.tolist(), upper.tolist(), strict=True))
-        program = linprog(np.zeros(risk.n), A_eq=U.T, b_eq=back.T @ risk.d, bounds=bounds)
-        if program.status == 2:
-            return (
-                "the dual is infeasible, so the risk is unbounded below: unpenalized functions "
-                "alone do better than nu asks for; penalize them, or lower nu"
-            )
+        try:
+            linear_program(np.zeros(risk.n), A_eq=U.T, b_eq=back.T @ risk.d, bounds=bounds)
+        except NoOptimumError as failure:
+            if failure.infeasible:
+                return (
+                    "the dual is infeasible, so the risk is unbounded below: unpenalized functions "
+                    "alone do better than nu asks for; penalize them, or lower nu"
+                )
     return ""
 
 

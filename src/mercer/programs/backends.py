@@ -11,7 +11,8 @@ import clarabel as engine
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._patience import interruptible, linprog, time_left
+from mercer._linear_program import NoOptimumError, linear_program
+from mercer._patience import interruptible, time_left
 from mercer.programs.cones import (
     Array,
     Cone,
@@ -127,25 +128,23 @@ def highs(form: Canonical, tol: float, max_iter: int, max_time: float | None, me
         + [np.full(size, isinstance(cone, Zero)) for cone, size in form.cones]
     )
     A: Any = sp.csr_array(form.A)
-    names: Any = {"simplex": "highs-ds", "interior": "highs-ipm", "highs": "highs"}
-    # HiGHS takes tolerances between 1e-10 and what is of use.
-    options: Any = {
-        "primal_feasibility_tolerance": float(np.clip(tol, 1e-10, 1e-6)),
-        "dual_feasibility_tolerance": float(np.clip(tol, 1e-10, 1e-6)),
-    }
-    if max_time is not None:
-        options["time_limit"] = max_time
+    names = {"simplex": "highs-ds", "interior": "highs-ipm", "highs": "highs"}
     start = time.perf_counter()
-    found = linprog(
-        form.q,
-        A_ub=A[~equality] if np.any(~equality) else None,
-        b_ub=form.b[~equality] if np.any(~equality) else None,
-        A_eq=A[equality] if np.any(equality) else None,
-        b_eq=form.b[equality] if np.any(equality) else None,
-        bounds=(None, None),
-        method=names[method],
-        options=options,
-    )
+    try:
+        found = linear_program(
+            form.q,
+            A_ub=A[~equality] if np.any(~equality) else None,
+            b_ub=form.b[~equality] if np.any(~equality) else None,
+            A_eq=A[equality] if np.any(equality) else None,
+            b_eq=form.b[equality] if np.any(equality) else None,
+            bounds=(None, None),
+            methods=(names[method],),
+            tol=tol,
+            relax=False,
+            time_limit=max_time,
+        )
+    except NoOptimumError as failure:
+        found = failure.answer
     times = {"solve": time.perf_counter() - start}
     verdict = {2: "infeasible", 3: "unbounded"}.get(int(found.status), "")
     if verdict or found.x is None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._linear_program import linear_program
 from mercer._patience import eigh, interruptible
 from mercer.losses.base import Array
-from mercer.programs._linear import highs
+from mercer.programs._linear_master import methods_for
 
 __all__ = ["SmallestTube", "smallest_tube"]
 
@@ -77,9 +78,9 @@ def smallest_tube(K: Array, y: Array, B: Array | None = None) -> SmallestTube:
     size = float(np.max(np.abs(y), initial=0.0))
     if Q.shape[1] == n or not size:
         return SmallestTube(0.0, np.zeros(n))
-    answer = highs(
+    answer = linear_program(
         np.append(-y, y) / size,
-        Q.shape[1],
+        methods=methods_for(Q.shape[1]),
         A_eq=np.hstack([Q.T, -Q.T]),
         b_eq=np.zeros(Q.shape[1]),
         A_ub=np.ones((1, 2 * n)),

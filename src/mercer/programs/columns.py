@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._linear_program import linear_program
 from mercer.losses.base import Array
 from mercer.problems.sparse import SparseRisk
 from mercer.programs._curved import curved_master
-from mercer.programs._linear import LinearMaster, highs
+from mercer.programs._linear_master import LinearMaster, methods_for
 from mercer.solvers import Monitor, Progress, Solution, Status
 from mercer.solvers.base import settle
 
@@ -279,13 +280,13 @@ def threshold(risk: SparseRisk) -> float:
     while True:
         P = risk.G.columns(J)[kinks].T / risk.weights[J][:, None]
         over, under = risk.signs[J] >= 0, risk.signs[J] <= 0
-        rest = {
+        rest: dict[str, Any] = {
             "A_eq": np.hstack([risk.B[kinks].T, np.zeros((q, 1))]),
             "b_eq": (risk.d - risk.B.T @ u) / unit,
         }
-        answer = highs(
+        answer = linear_program(
             np.append(np.zeros(len(kinks)), 1.0),
-            len(kinks),
+            methods=methods_for(len(kinks)),
             A_ub=np.column_stack(
                 [np.vstack([P[over], -P[under]]), -np.ones(over.sum() + under.sum())]
             ),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._patience import linprog
+from mercer._linear_program import linear_program
 from mercer.gram.factor import orthonormal
 from mercer.losses.base import Array
 
@@ -147,7 +147,7 @@ def _widest(y: Array, U: Array) -> tuple[set[int], Array, Array, float]:
     one = np.ones((n, 1))
     walls = np.block([[U, -one], [-U, -one]])
     cost = np.append(np.zeros(q), 1.0)
-    found = linprog(cost, A_ub=walls, b_ub=np.append(y, -y), bounds=[(None, None)] * (q + 1))
+    found = linear_program(cost, A_ub=walls, b_ub=np.append(y, -y), bounds=(None, None))
     x = np.asarray(found.x, dtype=np.float64)
     b, t = x[:q], float(x[q])
     held = np.abs(found.ineqlin.marginals).reshape(2, n)

@@ -1,20 +1,16 @@
-"""Small convex programs: linear ones by HiGHS, bounded least squares by an active set."""
+"""Least squares under linear inequalities, by an active set."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
 
-from mercer._patience import linprog
 from mercer.linear._model import Array
 
-__all__ = ["ConstrainedFit", "constrained_least_squares", "linear_program"]
+__all__ = ["ConstrainedFit", "constrained_least_squares"]
 
-# The smallest tolerances that HiGHS accepts; its default, 1e-7, is what a user would see as noise.
-PRECISE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 # With targets of length one, an answer this long costs 1e10 times what the null model does: there
 # is none that matters.
@@ -23,41 +19,6 @@ EMPTY = 1e-10
 # Directions of a design smaller than this part of the largest are told apart from zero by rounding
 # only; they get this much of a ridge instead of an arbitrary coefficient.
 FAINT = 1e-9
-
-
-def require_finite(constraints: dict[str, Any]) -> None:
-    """Refuse constraints that overflowed, of which HiGHS says nothing that helps.
-
-    Parameters
-    ----------
-    constraints : dict
-        As of :func:`linear_program`; bounds may be infinite.
-    """
-    for name in constraints.keys() - {"bounds"}:
-        values = constraints[name]
-        entries = values.data if hasattr(values, "tocsr") else values
-        if entries is not None and not np.all(np.isfinite(entries)):
-            raise FloatingPointError(f"{name} of a linear program is not finite")
-
-
-def linear_program(cost: Array, **constraints: Any) -> Any:
-    """Solve a linear program by HiGHS, and refuse anything but its optimum.
-
-    Parameters
-    ----------
-    cost : ndarray of shape (m,)
-        What is minimized.
-    **constraints
-        ``A_ub``, ``b_ub``, ``A_eq``, ``b_eq``, ``bounds`` as in :func:`scipy.optimize.linprog`.
-    """
-    options: Any = PRECISE
-    require_finite(constraints)
-    answer: Any = linprog(cost, method="highs", options=options, **constraints)
-    if answer.status == 4:  # numerical difficulties: the tolerances ask for more than there is
-        answer = linprog(cost, method="highs", **constraints)
-    if answer.status != 0:
-        raise ArithmeticError(f"The linear program has no answer: {answer.message}")
-    return answer
 
 
 @dataclass(frozen=True)

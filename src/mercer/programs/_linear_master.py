@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._patience import linprog
+from mercer._linear_program import linear_program
 from mercer.losses.base import Array, DualTerms
 from mercer.problems.sparse import SparseRisk
 
-__all__ = ["LinearMaster", "Master", "highs", "linear_program"]
+__all__ = ["LinearMaster", "Master", "methods_for", "restricted_program"]
 
 Indices = NDArray[np.intp]
 
@@ -21,8 +21,6 @@ ALL, SOME = 600, 400
 WALL = 10.0
 # Columns up to which the simplex method is faster than an interior point with crossover.
 FEW = 300
-# Digits that HiGHS is asked for, in the units of a program whose costs and weights are near one.
-PRECISE = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
 # A multiplier this close to its bounds, in units of the weight, is on them.
 EDGE = 1e-7
 # A coefficient smaller than this part of the largest is rounding.
@@ -64,11 +62,11 @@ class LinearMaster:
     def __call__(self, GJ: Array, J: Indices) -> Master:
         n = len(self.risk.y)
         if n <= ALL:
-            return linear_program(self.risk, GJ, J, np.ones(n, dtype=bool), np.zeros(n))
+            return restricted_program(self.risk, GJ, J, np.ones(n, dtype=bool), np.zeros(n))
         near = self._guess(GJ, J) if not len(self.f) else self._near(self.f, 3 * len(J) + SOME)
         u = self._slope(self.f)
         while True:
-            found = linear_program(self.risk, GJ, J, near, np.where(near, 0.0, u), self.wall)
+            found = restricted_program(self.risk, GJ, J, near, np.where(near, 0.0, u), self.wall)
             self.f = GJ @ found.a + self.risk.B @ found.b
             # A sample whose price of being wrong is nothing may stay where it is.
             wrong = np.where(near, 0.0, self._loss(found.u, self.f))
@@ -85,7 +83,7 @@ class LinearMaster:
         n = len(self.risk.y)
         some = np.sort(np.random.default_rng(n).choice(n, SOME, replace=False))
         drawn = np.isin(np.arange(n), some)
-        found = linear_program(self.risk, GJ, J, drawn, np.zeros(n), inflate=n / SOME)
+        found = restricted_program(self.risk, GJ, J, drawn, np.zeros(n), inflate=n / SOME)
         self.f = GJ @ found.a + self.risk.B @ found.b
         return self._near(self.f, 3 * len(J) + SOME)
 
@@ -112,7 +110,7 @@ class LinearMaster:
         return np.where(terms > 1e-12 * (1.0 + np.abs(u * f)), terms, 0.0)
 
 
-def linear_program(
+def restricted_program(
     risk: SparseRisk,
     GJ: Array,
     J: Indices,
@@ -159,7 +157,7 @@ def linear_program(
         band = np.column_stack([np.where(signs > 0, -np.inf, -w), np.where(signs < 0, np.inf, w)])
         cost, bounds = np.append(z.cost / size, np.zeros(k)), [box, band]
         A_eq = np.block([[P, -np.eye(k)], [Q, np.zeros((q, k))]])
-        more = {"A_eq": A_eq, "b_eq": np.append(fixed, missing)}
+        more: dict[str, Any] = {"A_eq": A_eq, "b_eq": np.append(fixed, missing)}
     else:
         # The largest price is a variable, and costs the radius.
         ceiling = -risk.weights[np.append(J[over], J[under])]
@@ -177,7 +175,8 @@ def linear_program(
             more["A_ub"] = np.hstack([more["A_ub"], np.zeros((len(more["b_ub"]), 2 * r))])
         cost = np.append(cost, np.full(2 * r, wall))
         bounds.append(np.tile([0.0, np.inf], (2 * r, 1)))
-    answer = highs(cost, k, bounds=np.vstack(bounds), **more)
+    box = np.vstack(bounds)
+    answer = linear_program(cost, methods=methods_for(k), bounds=box, **more)
     b = -size * np.asarray(answer.eqlin.marginals)
     if risk.radius is None:
         a, b = b[:k], b[k:]
@@ -260,23 +259,6 @@ def _variables(terms: DualTerms, rows: Indices, inflate: float) -> _Variables:
     )
 
 
-def highs(cost: Array, k: int, **constraints: Array) -> Any:
-    """Solve a linear program at a vertex; the other method of HiGHS where the first gives up.
-
-    Parameters
-    ----------
-    cost : ndarray of shape (m,)
-    k : int
-        Number of dense rows, by which the method is chosen.
-    **constraints
-        As in :func:`scipy.optimize.linprog`.
-    """
-    methods = ("highs-ds", "highs-ipm") if k <= FEW else ("highs-ipm", "highs-ds")
-    for method, options in ((methods[0], PRECISE), (methods[1], PRECISE), (methods[1], {})):
-        answer = linprog(cost, method=method, options=options, **constraints)
-        if answer.status == 0:
-            return answer
-    raise ArithmeticError(
-        f"the linear program has no answer: {answer.message} Scale the inputs and targets, or "
-        "lower C."
-    )
+def methods_for(k: int) -> tuple[str, str]:
+    """Return the methods of HiGHS for a program with k dense rows, the faster one first."""
+    return ("highs-ds", "highs-ipm") if k <= FEW else ("highs-ipm", "highs-ds")

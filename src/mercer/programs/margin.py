@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer._patience import linprog
+from mercer._linear_program import linear_program
 from mercer.losses.base import Array
 
 __all__ = ["MarginAnswer", "MarginProgram"]
@@ -29,8 +29,9 @@ __all__ = ["MarginAnswer", "MarginProgram"]
 # grow to 1e19 in narrow kernels, and each method of linear programming ends somewhere else.
 FAINT = 1e-10
 
-# The smallest tolerances of HiGHS: the certificate multiplies what is violated by the cap.
-PRECISE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+# The simplex method, whose vertices are exact, else an interior point.
+METHODS = ("highs-ds", "highs-ipm")
 
 # A reduced cost this small, of coefficients in units of a margin, is taken for zero.
 TIED = 1e-9
@@ -234,14 +235,14 @@ class MarginProgram:
                 np.append(upper, np.full(r, np.inf)),
             )
             N = np.vstack([N, np.zeros((r, N.shape[1]))])
-        program = {
+        program: dict[str, Any] = {
             "A_ub": A,
             "b_ub": np.zeros(r),
             "bounds": np.column_stack([np.zeros(len(upper)), upper]),
         }
         if N.shape[1]:
             program |= {"A_eq": N.T, "b_eq": np.zeros(N.shape[1])}
-        return _solved(cost, program)
+        return linear_program(cost, methods=METHODS, **program)
 
     def _polish(self, M: Array, N: Array, alpha: Array, beta: Array) -> Array:
         """Return multipliers whose tight rows are tight up to rounding, not up to a tolerance.
@@ -280,7 +281,7 @@ class MarginProgram:
         slacks = sp.eye_array(len(beta), format="csr")[:, high]
         rows: Any = sp.hstack([sp.csr_array(M[:, tied]), sp.csr_array(N), slacks])
         budget = np.concatenate([np.zeros(r + q), self.c[high]])[None, :]
-        program = {
+        program: dict[str, Any] = {
             "A_ub": sp.csr_array(sp.vstack([-rows, sp.csr_array(budget)])),
             "b_ub": np.append(-np.ones(len(beta)), best + TIED * self.c.sum()),
             "bounds": np.array(
@@ -288,7 +289,8 @@ class MarginProgram:
             ),
         }
         try:
-            x = _solved(np.append(np.ones(r), np.zeros(q + s)), program).x
+            cost = np.append(np.ones(r), np.zeros(q + s))
+            x = linear_program(cost, methods=METHODS, **program).x
         except ArithmeticError:  # the face is thinner than rounding: any point of it will do
             return alpha, b
         least = np.zeros_like(alpha)
@@ -296,18 +298,3 @@ class MarginProgram:
         missed = float(self.c @ np.maximum(0.0, 1.0 - M @ least - N @ x[r : r + q]))
         better = missed <= best + 1e-6 * self.c.sum() and least.sum() <= alpha.sum()
         return (least, x[r : r + q]) if better else (alpha, b)
-
-
-def _solved(cost: Array, program: dict[str, Any]) -> Any:
-    """Solve by the simplex method, else by an interior point, else less precisely."""
-    for name in ("A_ub", "b_ub"):
-        entries = program[name].data if sp.issparse(program[name]) else program[name]
-        if not np.all(np.isfinite(entries)):
-            raise FloatingPointError(f"{name} of the linear program is not finite")
-    for method in ("highs-ds", "highs-ipm"):
-        for options in (PRECISE, {}):
-            arguments: Any = {"method": method, "options": options, **program}
-            answer: Any = linprog(cost, **arguments)
-            if answer.status == 0:
-                return answer
-    raise ArithmeticError(f"The linear program has no answer: {answer.message}")
