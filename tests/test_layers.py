@@ -43,6 +43,14 @@ HOMES = {
 }
 
 
+# Private modules of a room that another room imports all the same, each with its reason.
+BORROWED = {
+    ("gram.rows", "kernels._tiles_numba"): "compiled loops live in modules named for numba",
+    ("fusion.hierarchy", "selection._declared"): "goes where a machine poses its problem",
+    ("fusion.structure_path", "selection._statement"): "goes where a machine poses its problem",
+}
+
+
 class Import(NamedTuple):
     """One imported module: `mercer.losses.base` or `numpy`, where it is imported and how."""
 
@@ -60,8 +68,13 @@ def modules(package: Path) -> dict[str, Path]:
     return names
 
 
-def imports(name: str, path: Path, known: dict[str, Path]) -> Iterator[Import]:
-    """Yield what a module imports; `from package import submodule` counts as the submodule."""
+def imports(
+    name: str, path: Path, known: dict[str, Path], *, names: bool = False
+) -> Iterator[Import]:
+    """Yield what a module imports; `from package import submodule` counts as the submodule.
+
+    With `names`, private names follow the module that they are imported from.
+    """
     anchor = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
 
     def walk(node: ast.AST, inside: tuple[str, ...]) -> Iterator[Import]:
@@ -74,7 +87,8 @@ def imports(name: str, path: Path, known: dict[str, Path]) -> Iterator[Import]:
                 base = ".".join(start + (child.module.split(".") if child.module else []))
                 for alias in child.names:
                     longer = f"{base}.{alias.name}"
-                    yield Import(longer if longer in known else base, child.lineno, inside)
+                    taken = longer in known or (names and alias.name.startswith("_"))
+                    yield Import(longer if taken else base, child.lineno, inside)
             elif isinstance(child, ast.Call) and _imports_by_name(child):
                 named = child.args[0]
                 # A name that is computed, or relative, is taken for one of the same package.
@@ -135,6 +149,19 @@ def violations(package: Path) -> list[str]:
     return found + [f"cycle: {' -> '.join(cycle)}" for cycle in _cycles(graph)]
 
 
+def borrowed(package: Path) -> set[tuple[str, str]]:
+    """Return the private modules and names that modules import from other rooms."""
+    known, found = modules(package), set()
+    for name, path in known.items():
+        for target, _, _ in imports(name, path, known, names=True):
+            top, room, *inside = f"{target}.".split(".")
+            if top != package.name or room.startswith("_") or room == room_of(name):
+                continue
+            if any(part.startswith("_") for part in inside):
+                found.add((name.partition(".")[2], target.partition(".")[2]))
+    return found
+
+
 def _stranger(name: str, path: Path, top: str, where: str) -> list[str]:
     if top == "numba":
         home = path.stem.startswith("_") and path.stem.endswith("_numba")
@@ -171,6 +198,27 @@ def _cycles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 def test_imports_point_down():
     assert violations(PACKAGE) == []
+
+
+def test_rooms_import_public_modules_of_other_rooms():
+    assert borrowed(PACKAGE) <= BORROWED.keys()
+    assert len(BORROWED) <= 12
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("from mercer.losses._tables import HINGE", {("solvers.smo", "losses._tables")}),
+        ("import mercer.losses._tables", {("solvers.smo", "losses._tables")}),
+        ("from mercer.losses import _tables", {("solvers.smo", "losses._tables")}),
+        ("from mercer.losses.base import _slope", {("solvers.smo", "losses.base._slope")}),
+        ("from mercer.solvers._loops import f\nfrom mercer._params import _same", set()),
+        ("from mercer.losses.base import Loss\nfrom mercer import losses", set()),
+    ],
+)
+def test_private_modules_and_names_of_other_rooms_are_seen(tmp_path, source, expected):
+    files = {"losses/_tables": "", "losses/base": "", "solvers/_loops": "", "_params": ""}
+    assert borrowed(make_tree(tmp_path, files | {"solvers/smo": source})) == expected
 
 
 def test_reader_sees_the_package():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.smoothing import DifferogramCloud, noise_variance, smoother_noise
-from mercer.smoothing._pairs import feature_scales, nearest_pairs
+from mercer.smoothing.pairs import feature_scales, nearest_pairs
 
 METHODS = ["differogram", "rice", "gasser", "mueller", "neighbours", "model"]
 

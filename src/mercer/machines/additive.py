@@ -23,7 +23,7 @@ from mercer.machines.component_tuning import tune_terms
 from mercer.machines.components import Term, named_kernel, read_components
 from mercer.machines.expansion import Array
 from mercer.regularizers.null_space import complete
-from mercer.smoothing._pairs import some_rows
+from mercer.smoothing.pairs import some_rows
 
 __all__ = ["CONSTRAINTS", "Additive"]
 

@@ -18,7 +18,7 @@ from mercer.kernels.named import NAMES, gamma_of_width, resolve
 from mercer.kernels.points import scale_features
 from mercer.kernels.stretched import stretch
 from mercer.machines.expansion import Array
-from mercer.smoothing._pairs import feature_scales, some_rows
+from mercer.smoothing.pairs import feature_scales, some_rows
 from mercer.smoothing.tube import fit_noise, optimal_epsilon
 from mercer.smoothing.widths import ROWS, Guess, guess_C, search_width
 

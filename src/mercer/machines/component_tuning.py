@@ -19,7 +19,7 @@ from mercer.kernels.points import take
 from mercer.machines.components import Term
 from mercer.machines.expansion import Array
 from mercer.smoothing import Evidence, Factored
-from mercer.smoothing._pairs import some_rows
+from mercer.smoothing.pairs import some_rows
 from mercer.smoothing.widths import guess_C
 
 __all__ = ["tune_terms"]

@@ -23,7 +23,7 @@ from mercer.machines.components import Term, functions_of, named_kernel, read_co
 from mercer.machines.expansion import Array
 from mercer.programs.variation import Variation, VariationProblem
 from mercer.regularizers.null_space import Constant, NullSpace, complete
-from mercer.smoothing._pairs import some_rows
+from mercer.smoothing.pairs import some_rows
 from mercer.smoothing.widths import guess_C
 from mercer.solvers import join
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from mercer.smoothing._off import Array
-from mercer.smoothing._pairs import Index, all_pairs, as_sample, in_units, nearest_pairs
+from mercer.smoothing.pairs import Index, all_pairs, as_sample, in_units, nearest_pairs
 
 __all__ = ["DifferogramBins", "DifferogramCloud", "DifferogramFit"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer.smoothing._pairs import as_sample
 from mercer.smoothing.noise import NoiseVariance
+from mercer.smoothing.pairs import as_sample
 from mercer.smoothing.tube import optimal_epsilon
 
 __all__ = ["cherkassky_C", "guess_epsilon", "plug_in_bandwidth", "ridge_C", "signal_to_noise"]
