@@ -25,7 +25,7 @@ from mercer.losses.classification import Hinge, SquaredHinge
 from mercer.problems.risk import RegularizedRisk
 from mercer.selection._declared import declare
 from mercer.selection.left_out import single
-from mercer.solvers.box_program import box_program
+from mercer.solvers.bounded_quadratic import bounded_quadratic
 
 __all__ = [
     "ErrorBound",
@@ -281,7 +281,7 @@ def span_bound(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) -> Er
         ends = np.sort([-sign * m.alpha[others] / a_p, sign * (C - m.alpha[others]) / a_p], axis=0)
         inner, column = K[np.ix_(others, others)], K[others, p]
         one = np.ones((len(others), 1))
-        found = box_program(inner, column, ends[0], ends[1], one, np.ones(1), tol=TOL)
+        found = bounded_quadratic(inner, column, ends[0], ends[1], one, np.ones(1), tol=TOL)
         if found is None:
             flagged[p] = True
             continue
@@ -316,7 +316,7 @@ def smallest_ball(K: Array) -> tuple[float, Array]:
     """
     n, k = len(K), np.diagonal(K)
     one = np.ones((n, 1))
-    found = box_program(2.0 * K, k, np.zeros(n), np.ones(n), one, np.ones(1), tol=TOL)
+    found = bounded_quadratic(2.0 * K, k, np.zeros(n), np.ones(n), one, np.ones(1), tol=TOL)
     assert found is not None
     beta = found.a
     return max(float(beta @ k - beta @ K @ beta), 0.0), beta

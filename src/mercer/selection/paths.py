@@ -22,8 +22,8 @@ from mercer.selection._declared import declare
 from mercer.smoothing.spectral import Spectral
 from mercer.solvers import Auto, Solution, Solver, Status, minimize
 from mercer.solvers.base import settle
-from mercer.solvers.homotopy import Affine, Piece, Program
-from mercer.solvers.rational_homotopy import Curved, Stretch, interval
+from mercer.solvers.parametric_qp import Affine, ParametricQP, Piece
+from mercer.solvers.rational_path import RationalPath, Segment, kinds_at
 
 __all__ = ["SVMPath", "SolutionPath", "solution_path", "svm_path"]
 
@@ -133,7 +133,7 @@ class _PiecewiseLinear(SolutionPath):
         risk_at: Callable[[float], RegularizedRisk],
         parameter: str,
         domain: tuple[float, float],
-        program: Program,
+        program: ParametricQP,
         followed: tuple[list[Piece], float, list[tuple[float, float]]],
     ) -> None:
         super().__init__(risk_at)
@@ -164,16 +164,16 @@ class _PiecewiseRational(SolutionPath):
         self,
         risk_at: Callable[[float], RegularizedRisk],
         domain: tuple[float, float],
-        curved: Curved,
-        stretches: list[Stretch],
+        curved: RationalPath,
+        segments: list[Segment],
     ) -> None:
         super().__init__(risk_at)
         self.parameter, self.domain = "C", domain
-        self._curved, self._stretches = curved, stretches
-        self.breakpoints = np.array([s.start for s in stretches[1:]])
+        self._curved, self._segments = curved, segments
+        self.breakpoints = np.array([s.start for s in segments[1:]])
 
     def _found(self, t: float) -> tuple[Array, Array, Array, Array]:
-        return self._curved.correct(interval(self._stretches, t), t)[1]
+        return self._curved.correct(kinds_at(self._segments, t), t)[1]
 
     def _coef(self, t: float) -> tuple[Array, Array]:
         a, b, _, _ = self._found(t)
@@ -262,7 +262,7 @@ def solution_path(
         if unbounded and _even(terms) and not np.any(risk.d):
             return _Rational(risk_at, (low, high))
         start = minimize(risk_at(low), Auto(tol=START))
-        curved = Curved(K.dense(), risk.B, risk.d, risk_at(1.0).terms)  # type: ignore[arg-type]
+        curved = RationalPath(K.dense(), risk.B, risk.d, risk_at(1.0).terms)  # type: ignore[arg-type]
         kinds = curved.kinds_of(start.a, low)
         return _PiecewiseRational(risk_at, (low, high), curved, curved.trace(kinds, low, high))
     program = _program(risk_at, parameter, risk)
@@ -291,7 +291,7 @@ def _with(loss: Any, parameter: str, t: float) -> QuadraticDualLoss:
 
 def _program(
     risk_at: Callable[[float], RegularizedRisk], parameter: str, risk: RegularizedRisk
-) -> Program:
+) -> ParametricQP:
     """Read the lines of the dual off two values of the parameter, and check them at a third."""
     s, t, between = LINES.get(parameter, (1.0, 2.0, 1.25))
     first, second, third = (risk_at(value).terms for value in (s, t, between))
@@ -308,7 +308,7 @@ def _program(
         line = lines[side]
         lines[side] = Affine(np.where(none, far, line.at), np.where(none, 0.0, line.slope))
     d = Affine(risk.d, np.zeros(risk.q))
-    return Program(K=risk.K.dense().astype(np.float64, copy=False), B=risk.B, d=d, **lines)
+    return ParametricQP(K=risk.K.dense().astype(np.float64, copy=False), B=risk.B, d=d, **lines)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from mercer.losses.base import Array, Conjugate, ResidualLoss
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers import InteriorPoint, Solution, minimize
 
-__all__ = ["box_program"]
+__all__ = ["bounded_quadratic"]
 
 
 @dataclass(eq=False)
@@ -25,7 +25,7 @@ class _Linear(ResidualLoss):
         return Conjugate(lower=self.lower, upper=self.upper)
 
 
-def box_program(
+def bounded_quadratic(
     H: Array,
     p: Array,
     lower: Array,

@@ -1,4 +1,4 @@
-r"""A quadratic program whose data move along a line, followed from one active set to the next.
+r"""Parametric quadratic programs: data on a line, a solution followed between active sets.
 
 .. math::
 
@@ -22,21 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.losses.base import Array
+from mercer.solvers.active_set import LOWER, NEGATIVE, POSITIVE, UPPER, ZERO, Kinds, kinds_of
 
-__all__ = [
-    "LOWER",
-    "NEGATIVE",
-    "POSITIVE",
-    "UPPER",
-    "ZERO",
-    "Affine",
-    "Piece",
-    "Program",
-    "StuckError",
-]
-
-LOWER, NEGATIVE, ZERO, POSITIVE, UPPER = -2, -1, 0, 1, 2
-Kinds = NDArray[np.int8]
+__all__ = ["Affine", "ParametricQP", "Piece", "StuckError"]
 
 # The ridge on b, relative to the inverse of the largest kernel value: B'a misses so much of b.
 RIDGE = 1e-12
@@ -103,8 +91,11 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Program:
-    """The program, ``d`` and all ``p`` and bounds affine in t; one-sided boxes have infinite p."""
+class ParametricQP:
+    """A parametric quadratic program, whose ``d``, ``p`` and bounds are affine in t.
+
+    One-sided boxes have infinite p.
+    """
 
     K: Array
     B: Array
@@ -130,13 +121,7 @@ class Program:
 
     def kinds_of(self, a: Array, t: float) -> Kinds:
         """Read the kinds off coefficients that lie exactly on zero or on their bounds."""
-        lower, upper = self.lower(t), self.upper(t)
-        kinds = np.sign(a).astype(np.int8)
-        kinds[(a >= upper) & (upper > 0)] = UPPER
-        kinds[(a <= lower) & (lower < 0)] = LOWER
-        free = self.two_sided() & (np.abs(kinds) < UPPER)
-        kinds[free] = POSITIVE
-        return kinds
+        return kinds_of(a, self.lower(t), self.upper(t), self.two_sided())
 
     def coefficients(self, piece: Piece, t: float) -> tuple[Array, Array]:
         """Return ``a`` and ``b`` at a point of a piece."""
@@ -174,11 +159,14 @@ class Program:
             shake, skip = ATTEMPTS[attempt]
             ahead = t + skip * (abs(t) if t else abs(end)) * np.sign(end - t)
             ahead = min(ahead, end) if end > t else max(ahead, end)
-            program = self.shaken(shake)
+            program = self.perturbed(shake)
             try:
                 # Coefficients of a tie may be free in numbers that make their system singular; from
                 # zero on, with the tie broken, they never become so.
-                kinds = program.settle(a, b, ahead) if not shake else program.begin(ahead)
+                if shake:
+                    kinds = program.active_set_from_zero(ahead)
+                else:
+                    kinds = program.active_set_near(a, b, ahead)
                 found, finished = program.trace(kinds, ahead, end), True
             except StuckError as stuck:
                 found, finished = stuck.pieces, False
@@ -199,7 +187,7 @@ class Program:
             "values that you need, with svm_path"
         )
 
-    def shaken(self, size: float) -> Program:
+    def perturbed(self, size: float) -> ParametricQP:
         """Return the program with linear costs moved at random, by so much relative to them."""
         if not size:
             return self
@@ -225,7 +213,7 @@ class Program:
             raise StuckError(pieces) from error
         return pieces
 
-    def settle(self, a: Array, b: Array, t: float) -> Kinds:
+    def active_set_near(self, a: Array, b: Array, t: float) -> Kinds:
         """Return the kinds of the solution at ``t``, from coefficients that are nearly right.
 
         The linear costs are moved until the coefficients given are exactly optimal, and then back:
@@ -246,7 +234,7 @@ class Program:
         d = self.B.T @ a - _ridge(self.K) * b
         return self._at(t, kinds, np.minimum(high, low), np.maximum(high, low), d)
 
-    def begin(self, t: float) -> Kinds:
+    def active_set_from_zero(self, t: float) -> Kinds:
         """Return the kinds of the solution at ``t``, from nothing: walls that close in on zero."""
         away = self.scale * np.random.default_rng(1).uniform(1.0, 2.0, (2, self.n))
         low = np.minimum(self.p_neg(t), -away[0])
@@ -278,7 +266,7 @@ def _ridge(K: Array) -> float:
 class _Walk:
     """Kinds of all samples, the free ones in order, and the inverse of their system."""
 
-    def __init__(self, program: Program, kinds: Kinds) -> None:
+    def __init__(self, program: ParametricQP, kinds: Kinds) -> None:
         self.program, self.kinds = program, kinds.copy()
         n, q = program.n, program.q
         self.flat, self.scale = program.two_sided(), program.scale

@@ -18,16 +18,9 @@ from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
 from mercer.losses.base import Array, DualTerms
-from mercer.solvers.homotopy import (
-    LOWER,
-    NEGATIVE,
-    POSITIVE,
-    UPPER,
-    ZERO,
-    Kinds,
-)
+from mercer.solvers.active_set import LOWER, NEGATIVE, POSITIVE, UPPER, ZERO, Kinds, kinds_of
 
-__all__ = ["Curved", "Stretch"]
+__all__ = ["RationalPath", "Segment", "kinds_at"]
 
 # Longest step in log C without a change; steps of Newton's method for one; how close it ends.
 STRIDE, NEWTON, CLOSE = 0.5, 40, 1e-12
@@ -36,7 +29,7 @@ SLIP = 1e-9
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Segment:
     """An interval of C and the kinds of all samples on it."""
 
     start: float
@@ -44,8 +37,8 @@ class Stretch:
     kinds: Kinds
 
 
-class Curved:
-    """The dual of weighted losses with curvature, for any C; ``terms`` are those of C = 1."""
+class RationalPath:
+    """Follow the dual of losses with curvature in C; ``terms`` are the dual terms at C = 1."""
 
     def __init__(self, K: Array, B: Array, d: Array, terms: DualTerms) -> None:
         self.K, self.B, self.d, self.terms = K, B, d, terms
@@ -59,11 +52,7 @@ class Curved:
 
     def kinds_of(self, a: Array, C: float) -> Kinds:
         """Read the kinds off coefficients that lie exactly on zero or on their bounds."""
-        lower, upper = C * self.terms.lower, C * self.terms.upper
-        kinds = np.sign(a).astype(np.int8)
-        kinds[(a >= upper) & (upper > 0)] = UPPER
-        kinds[(a <= lower) & (lower < 0)] = LOWER
-        kinds[self.flat & (np.abs(kinds) < UPPER)] = POSITIVE
+        kinds = kinds_of(a, C * self.terms.lower, C * self.terms.upper, self.flat)
         kinds[self.hinged & (kinds == ZERO)] = POSITIVE
         return kinds
 
@@ -149,10 +138,10 @@ class Curved:
             "you need, with svm_path"
         )
 
-    def trace(self, kinds: Kinds, start: float, end: float) -> list[Stretch]:
+    def trace(self, kinds: Kinds, start: float, end: float) -> list[Segment]:
         """Follow the active set from ``start`` up to ``end``."""
         kinds, _ = self.correct(kinds, start)
-        stretches: list[Stretch] = []
+        segments: list[Segment] = []
         first, C, last, ties = start, start, (-1, -1), 0
         while end > C:
             at, event = self._next(kinds, C, min(end, C * np.exp(STRIDE)), last)
@@ -166,10 +155,10 @@ class Curved:
             else:
                 new = self.turned(kinds, event[1], event[0] == 0)
             if at > first:
-                stretches.append(Stretch(first, at, kinds))
+                segments.append(Segment(first, at, kinds))
             first, C, kinds, last = at, at, new, event
-        stretches.append(Stretch(first, end, kinds))
-        return stretches
+        segments.append(Segment(first, end, kinds))
+        return segments
 
     def _next(
         self, kinds: Kinds, C: float, most: float, last: tuple[int, int]
@@ -195,7 +184,7 @@ class Curved:
         return at, (int(side), int(i))
 
 
-def interval(stretches: list[Stretch], C: float) -> NDArray[np.int8]:
-    """Return the kinds on the stretch that holds C."""
-    ends = [s.end for s in stretches]
-    return stretches[min(int(np.searchsorted(ends, C)), len(ends) - 1)].kinds
+def kinds_at(segments: list[Segment], C: float) -> NDArray[np.int8]:
+    """Return the kinds on the segment that holds C."""
+    ends = [s.end for s in segments]
+    return segments[min(int(np.searchsorted(ends, C)), len(ends) - 1)].kinds
