@@ -14,7 +14,7 @@ __all__ = ["plugin"]
 PLUGINS = {
     "arrow": ("mercer.data.arrow", "pyarrow", "data"),
     "parquet": ("mercer.data.parquet", "pyarrow", "data"),
-    "tables": ("mercer.data.tables", "pyarrow", "data"),
+    "column_files": ("mercer.data.column_files", "pyarrow", "data"),
     "remote": ("mercer.data.remote", "pyarrow", "data"),
     "writing": ("mercer.data.writing", "pyarrow", "data"),
     "pandas": ("mercer.data.to_pandas", "pandas", "data"),

@@ -80,7 +80,7 @@ PASS = """
 import sys
 import numpy as np
 import mercer.data
-import mercer.data.tables
+import mercer.data.column_files
 from mercer.data import memory
 
 def peak():

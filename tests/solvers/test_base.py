@@ -10,7 +10,7 @@ from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Squared
 from mercer.problems import RegularizedRisk
 from mercer.solvers import SMO, ConvergenceWarning, Direct, Solver, Status, join, minimize
-from mercer.solvers.base import SUPPORT, Answer, settle
+from mercer.solvers.base import SUPPORT, Answer, snap_to_box
 from mercer.solvers.monitor import Monitor
 
 
@@ -63,26 +63,26 @@ def test_settling_is_relative_to_the_box_and_keeps_the_rows(risk):
     lower, upper = risk.box()
     noise = np.where(exact.a == 0, 0.5 * SUPPORT * (upper - lower) * np.sign(upper + lower), 0.0)
     noise += np.where(exact.a == upper, -0.5 * SUPPORT * upper, 0.0)
-    a = settle(risk, exact.a + noise)
+    a = snap_to_box(risk, exact.a + noise)
     np.testing.assert_array_equal(a == 0, exact.a == 0)
     np.testing.assert_array_equal(a == upper, exact.a == upper)
     assert risk.residual(a) <= 1e-15
     for factor in (1e-3, 1e3):
         other = RegularizedRisk(risk.loss, risk.K, risk.y, factor * risk.c, risk.B)
-        scaled = settle(other, factor * (exact.a + noise))
+        scaled = snap_to_box(other, factor * (exact.a + noise))
         np.testing.assert_array_equal(scaled == 0, a == 0)
 
 
 def test_settling_moves_nothing_past_the_box(risk):
     lower, upper = risk.box()
-    a = settle(risk, np.full(40, 5.0))
+    a = snap_to_box(risk, np.full(40, 5.0))
     assert np.all((a >= lower) & (a <= upper))
 
 
 def test_settling_without_box_is_relative_to_the_largest_coefficient():
     y = np.array([1.0, -1.0, 1e-14])
     risk = RegularizedRisk(Squared(), Dense(np.eye(3)), y, 1.0)
-    np.testing.assert_array_equal(settle(risk, np.array([0.5, -0.5, 5e-15])), [0.5, -0.5, 0.0])
+    np.testing.assert_array_equal(snap_to_box(risk, np.array([0.5, -0.5, 5e-15])), [0.5, -0.5, 0.0])
 
 
 def test_joined_solutions_add_up(risk):

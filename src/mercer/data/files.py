@@ -130,14 +130,16 @@ def open(
     else:
         if kind != "csv" and (delimiter or names or types):
             raise TypeError(f"delimiter, names and types are for text files, not for {kind}")
-        tables = plugin("tables")
+        columnar = plugin("column_files")
         if kind == "csv":
             sign = delimiter or ("\t" if re.search(r"\.tsv(\.\w+)?$", paths[0]) else ",")
-            how = tables.Delimited(sign, None if names is None else tuple(names), dict(types or {}))
+            how = columnar.Delimited(
+                sign, None if names is None else tuple(names), dict(types or {})
+            )
         else:
-            how = tables.Parquet() if kind == "parquet" else tables.Ipc()
-        files = [tables.File.found(p, filesystem) for p in paths]
-        source = tables.Files(how, files, target, features, weight, keep, dtype)
+            how = columnar.Parquet() if kind == "parquet" else columnar.Ipc()
+        files = [columnar.File.found(p, filesystem) for p in paths]
+        source = columnar.Files(how, files, target, features, weight, keep, dtype)
     source.digests = digests
     return source
 

@@ -68,7 +68,7 @@ def as_source(X: Any, y: Any = None, s: Any = None) -> Source:
         source: Source = plugin("dask").as_source(X, y, s)
         return source
     if home == "pyarrow":
-        source = plugin("tables").arrow_source(X, y, s)
+        source = plugin("column_files").arrow_source(X, y, s)
         return source
     if hasattr(X, "collect_batches"):
         return Lazy(X, y, s)

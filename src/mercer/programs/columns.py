@@ -25,7 +25,7 @@ from mercer.problems.sparse import SparseRisk
 from mercer.programs._curved import curved_master
 from mercer.programs._linear_master import LinearMaster, methods_for
 from mercer.solvers import Monitor, Progress, Solution, Status
-from mercer.solvers.base import settle
+from mercer.solvers.base import snap_to_box
 
 __all__ = ["SparseSolution", "generate_columns", "threshold"]
 
@@ -126,7 +126,7 @@ def generate_columns(
     GJ, pool, limit = risk.G.columns(J), np.empty(0, dtype=np.intp), 1.0
     while True:
         a, b, u = solve(GJ, J)[:3]
-        u = settle(risk.free, u)
+        u = snap_to_box(risk.free, u)
         if len(pool) and not monitor.spent(0):
             # The dearest of the last round are asked first: all of them cost a product with G.
             dear = risk.excess(risk.G.price(u, pool), pool)
@@ -258,7 +258,7 @@ def threshold(risk: SparseRisk) -> float:
     none = np.empty(0, dtype=np.intp)
     empty = np.zeros((len(risk.y), 0))
     if not risk.linear:
-        u = settle(risk.free, curved_master(risk, 1e-8)(empty, none)[2])
+        u = snap_to_box(risk.free, curved_master(risk, 1e-8)(empty, none)[2])
         return _inverse(float(np.max(risk.excess(risk.G.price(u)), initial=0.0)))
     master = LinearMaster(risk)
     found = master(empty, none)

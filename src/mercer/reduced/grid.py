@@ -19,7 +19,7 @@ from mercer.reduced.passes import Passes
 from mercer.reduced.placed import place
 from mercer.reduced.problem import Problem
 from mercer.reduced.settings import LeftOut, Scorer, Scores, Split, Tiled, joined, score
-from mercer.reduced.solve import Task, minimize
+from mercer.reduced.solve import Task, minimize_reduced
 from mercer.solvers.status import Status
 
 __all__ = ["Examined", "examine_settings"]
@@ -155,4 +155,4 @@ def _columns(
         loss=joined(list(losses) * split.folds, base.k),
         C=np.tile(Cs.reshape(-1), split.folds),
     )
-    return minimize(replace(task, loss=problem.loss), problem, passes, pool)[1]
+    return minimize_reduced(replace(task, loss=problem.loss), problem, passes, pool)[1]

@@ -227,7 +227,7 @@ def solve(
     start = time.perf_counter()
     phi = settle(task, census, passes, how) if phi is None else phi
     limit = FACTORS * parse(how.memory_limit) / (8.0 * (phi.r + 8) ** 2)
-    at_once = task.targets.k if alike(task) else max(1, min(task.targets.k, int(limit)))
+    at_once = task.targets.k if share_curvature(task) else max(1, min(task.targets.k, int(limit)))
     if task.walls is not None and not task.walls.joint:
         at_once = 1
     parts: list[_Part] = []
@@ -256,7 +256,7 @@ def solve(
     )
 
 
-def alike(task: Task) -> bool:
+def share_curvature(task: Task) -> bool:
     """Return whether all problems have the same curvature."""
     return task.loss.quadratic and len(set(task.C.tolist())) == 1
 
@@ -275,7 +275,7 @@ def settle(task: Task, census: Census, passes: Passes, how: Approximation) -> Fe
     while True:
         wider = how.set_m(m).settle(task.kernel, census.pool, C)
         problem = problem_of(quick, wider, passes, how, held_out=share)
-        oracle, found = minimize(quick, problem, passes, census.pool)
+        oracle, found = minimize_reduced(quick, problem, passes, census.pool)
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # there is no machine yet
         sums = passes("score", score, problem, oracle.state(found.W, found.b, found.mu))
@@ -313,7 +313,7 @@ def problem_of(
     )
 
 
-def minimize(
+def minimize_reduced(
     task: Task,
     problem: Problem,
     passes: Passes,
@@ -408,7 +408,7 @@ def _solve(
 ) -> _Part:
     problem = problem_of(task, phi, passes, how, columns)
     start = None if first is None else (first[0][:, columns], first[1][:, columns])
-    oracle, found = minimize(task, problem, passes, census.pool, start)
+    oracle, found = minimize_reduced(task, problem, passes, census.pool, start)
     state = oracle.state(found.W, found.b, found.mu)
     cost = approximation_cost(task.kernel, problem, state, census.pool)
     total = total_gap(task.kernel, problem, state, found, census.pool, cost, passes.count)

@@ -30,7 +30,7 @@ from mercer.reduced.newton import Minimum
 from mercer.reduced.oracle import Evaluation
 from mercer.reduced.problem import Problem
 from mercer.solvers import SMO, ConjugateGradient, Newton, Solver
-from mercer.solvers.base import RESIDUAL, settle
+from mercer.solvers.base import RESIDUAL, snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
 from mercer.solvers.status import Status
@@ -148,7 +148,7 @@ def _plain(loss: Loss) -> bool:
 
 def _lower_bound(risk: RegularizedRisk, a: Array, b: Array, further: bool) -> float:
     """Return the best of the dual values of scaled coefficients, and of some steps from there."""
-    a = settle(risk, a)
+    a = snap_to_box(risk, a)
     quadratic = float(a @ risk.K.matvec(a))
     values = [-(0.5 * t * t * quadratic + risk.conjugate(t * a)) for t in FACTORS]
     if risk.residual(a) > RESIDUAL:
@@ -166,7 +166,7 @@ def _lower_bound(risk: RegularizedRisk, a: Array, b: Array, further: bool) -> fl
         return best
     if not (np.all(np.isfinite(answer.a)) and np.all(np.isfinite(answer.b))):
         return best
-    better = risk.certificate(settle(risk, answer.a), answer.b)
+    better = risk.certificate(snap_to_box(risk, answer.a), answer.b)
     return max(best, better.dual) if better.residual <= RESIDUAL else best
 
 

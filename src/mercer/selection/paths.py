@@ -21,7 +21,7 @@ from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.selection._declared import declare
 from mercer.smoothing.spectral import Spectral
 from mercer.solvers import Auto, Solution, Solver, Status, minimize
-from mercer.solvers.base import settle
+from mercer.solvers.base import snap_to_box
 from mercer.solvers.parametric_qp import Affine, ParametricQP, Piece
 from mercer.solvers.rational_path import RationalPath, Segment, kinds_at
 
@@ -149,7 +149,7 @@ class _PiecewiseLinear(SolutionPath):
 
     def _coef(self, t: float) -> tuple[Array, Array]:
         a, b = self._program.coefficients(self._piece(t), t)
-        return settle(self.risk_at(t), a), b
+        return snap_to_box(self.risk_at(t), a), b
 
     def _dcoef(self, t: float) -> tuple[Array, Array]:
         return self._program.slopes(self._piece(t))

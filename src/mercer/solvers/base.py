@@ -305,7 +305,7 @@ def _certified(
             "contain very large values: scale the inputs and targets, or lower C"
         )
     solved = monitor.elapsed
-    a = settle(risk, answer.a)
+    a = snap_to_box(risk, answer.a)
     Ka, error = answer.Ka, answer.error
     if Ka is None or not believed(risk, answer, chosen.tol):
         Ka, error = risk.K.matvec(a), None
@@ -469,7 +469,7 @@ def _drawn(n: int) -> NDArray[np.intp]:
     return some
 
 
-def settle(risk: RegularizedRisk, a: Array) -> Array:
+def snap_to_box(risk: RegularizedRisk, a: Array) -> Array:
     """Put coefficients within the support threshold on zero or on their box, and restore B'a = d.
 
     The certificate is measured afterwards, so that nothing hides behind the rounding done here.

@@ -21,7 +21,7 @@ import numpy as np
 
 from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers.base import Answer, Solver, settle
+from mercer.solvers.base import Answer, Solver, snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
 
@@ -98,8 +98,8 @@ class GradientDescent(Solver):
             Kg = risk.K.matvec(g)
             if iteration % OFTEN == 0 or monitor.spent(iteration):
                 # The slopes are coefficients that meet their bounds, which a only tends to.
-                settled = settle(risk, -slope)
-                found = risk.certificate(settled, b, Ka - Kg + risk.K.matvec(settled + slope))
+                snapped = snap_to_box(risk, -slope)
+                found = risk.certificate(snapped, b, Ka - Kg + risk.K.matvec(snapped + slope))
                 stop = monitor.report(iteration, value, found.gap, found.violation)
                 # Where the objective no longer changes the conditions may still come closer.
                 if value < best or found.violation <= 0.5 * least:
@@ -107,9 +107,9 @@ class GradientDescent(Solver):
                     last = iteration
                 stalled = iteration - last > PATIENCE
                 if found.violation <= self.tol:
-                    return Answer(settled, b, iteration)
+                    return Answer(snapped, b, iteration)
                 if stop or stalled:
-                    return Answer(settle(risk, a), b, iteration)
+                    return Answer(snap_to_box(risk, a), b, iteration)
             promised = float(g @ Kg) + float(h @ h)
             # Below rounding of the objective nothing can be seen of a step: a safe rate stays.
             seen = self.step is None and rate * promised > ROUNDING * abs(value)

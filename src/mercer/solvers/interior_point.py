@@ -36,7 +36,7 @@ from mercer.losses.base import Array
 from mercer.problems.box_qp import BoxProgram
 from mercer.problems.reductions import Back, Reduction, box_program, infeasible, resident
 from mercer.problems.risk import Certificate, RegularizedRisk
-from mercer.solvers.base import RESIDUAL, Answer, Solver, settle
+from mercer.solvers.base import RESIDUAL, Answer, Solver, snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
 
@@ -285,7 +285,7 @@ class _Search:
 
     def offer(self, a: Array, b: Array) -> bool:
         """Certify an answer, keep it if it is the best, and say whether it is good enough."""
-        a = settle(self.risk, a)
+        a = snap_to_box(self.risk, a)
         c = self.risk.certificate(a, b)
         gap = c.gap / (1.0 + abs(c.primal))
         score = max(c.violation / self.tol, gap / min(GAP, self.tol), c.residual / RESIDUAL)

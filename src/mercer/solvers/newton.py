@@ -29,7 +29,7 @@ from mercer.problems.reductions import infeasible, resident
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.solvers._preconditioner import approximately
 from mercer.solvers._system import Bordered, factorized, iterated
-from mercer.solvers.base import Answer, Solver, settle
+from mercer.solvers.base import Answer, Solver, snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
 
@@ -102,7 +102,7 @@ class Newton(Solver):
         Ka = risk.K.matvec(a)
         best, least, bound, flat = (np.inf, a, b), np.inf, -np.inf, False
         for iteration in count():
-            settled, certificate = _measure(risk, a, b, Ka)
+            snapped, certificate = _measure(risk, a, b, Ka)
             feasible = certificate.residual <= FEASIBLE
             violation = certificate.violation if feasible else np.inf
             # Where the objective no longer changes, the conditions may still be met more closely,
@@ -112,7 +112,7 @@ class Newton(Solver):
             # Stopped early, the lowest objective is worth most.
             worth = certificate.primal if feasible else np.inf
             if violation <= self.tol or worth <= best[0]:
-                best = (worth, settled, b)
+                best = (worth, snapped, b)
             objective = 0.5 * float(a @ Ka) + risk.risk(Ka + risk.B @ b) + float(risk.d @ b)
             bound = max(bound, certificate.dual if feasible else -np.inf)
             gap = max(objective - bound, 0.0)
@@ -128,10 +128,10 @@ class Newton(Solver):
 
 def _measure(risk: RegularizedRisk, a: Array, b: Array, Ka: Array) -> tuple[Array, Certificate]:
     """Certify what :func:`~mercer.solvers.minimize` will make of ``a``."""
-    settled = settle(risk, a)
-    if np.any(settled != a):
-        Ka = Ka + risk.K.matvec(settled - a)
-    return settled, risk.certificate(settled, b, Ka)
+    snapped = snap_to_box(risk, a)
+    if np.any(snapped != a):
+        Ka = Ka + risk.K.matvec(snapped - a)
+    return snapped, risk.certificate(snapped, b, Ka)
 
 
 class _Direction:

@@ -171,7 +171,7 @@ def _solve(
         )
     )
     a, steps = _steps(K, flat, terms, start, solver.max_iter)
-    a, steps = _settled(a, terms), start.steps + steps
+    a, steps = _snapped(a, terms), start.steps + steps
     Ka = (K @ a[:, :, None])[:, :, 0]
     solved = time.perf_counter()
     b, interval = _intercepts(Ka, a, flat, terms)
@@ -259,10 +259,10 @@ def _steps(
     return a[:, :m], steps
 
 
-def _settled(a: Array, terms: DualTerms) -> Array:
+def _snapped(a: Array, terms: DualTerms) -> Array:
     """Put coefficients next to zero or their box there, and restore their sums of zero.
 
-    That is :func:`mercer.solvers.base.settle` for the column of ones.
+    That is :func:`mercer.solvers.base.snap_to_box` for the column of ones.
     """
     lower, upper = terms.lower, terms.upper
     width = upper - lower

@@ -23,7 +23,7 @@ from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._multipliers import Multipliers, kept
 from mercer.solvers._pairs import pack, pair_steps, slopes, survey
-from mercer.solvers.base import RESIDUAL, Answer, Solver, believed, settle
+from mercer.solvers.base import RESIDUAL, Answer, Solver, believed, snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
 
@@ -174,7 +174,7 @@ class SMO(Solver):
                 stop = monitor.status is not None or monitor.spent(state.steps)
                 stop |= state.creeping or stuck > IDLE
                 if stop or (tol <= least and moved <= least):
-                    state.settle(risk, store)
+                    state.snap_to_box(risk, store)
                     # What restores the rows exactly may have been needed where it was, and where
                     # fewer coefficients are free than there are rows nothing restores them.
                     solved = state.survey()[2] <= self.tol and risk.residual(state.a) <= RESIDUAL
@@ -347,13 +347,13 @@ class _State:
     def correct(self, everywhere: bool = False) -> None:
         """Put products right in float64 wherever the certificate can feel their error.
 
-        Coefficients are settled before. Points that were put right before only need what has
+        Coefficients are snapped before. Points that were put right before only need what has
         changed since.
         """
         off = self.error()
         if not (everywhere or np.any(off)):
             return
-        a = settle(self.risk, self.a)
+        a = snap_to_box(self.risk, self.a)
         t = np.bincount(self.back, a - self.a, minlength=len(self.F))
         if np.any(t):
             # |k(x, z)| is at most the geometric mean of k(x, x) and k(z, z).
@@ -418,9 +418,9 @@ class _State:
             )
         return value, EPS * size
 
-    def settle(self, risk: RegularizedRisk, rows: RowStore) -> None:
+    def snap_to_box(self, risk: RegularizedRisk, rows: RowStore) -> None:
         """Move coefficients by what the rows of the problem itself still lack."""
-        a = settle(risk, self.a)
+        a = snap_to_box(risk, self.a)
         moved = np.flatnonzero(a != self.a)
         self.add(rows, *self.summed(self.back[moved], (a - self.a)[moved]))
         self.a = a
