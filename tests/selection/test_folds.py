@@ -1,10 +1,16 @@
 """What folds share, counted by brute force."""
 
+import inspect
+from importlib import import_module
+
 import numpy as np
 import pytest
+from sklearn.base import is_classifier
 from sklearn.model_selection import GroupKFold, LeaveOneOut, RepeatedKFold, TimeSeriesSplit
+from sklearn.model_selection._split import _BaseKFold
 
-from mercer.selection import Folds, as_splitter
+from mercer import LSSVC, LSSVR, SVR
+from mercer.selection import Folds, as_splitter, halve, median_of_five, stability, tune
 
 LABELS = np.array([0, 1, 2, 0, 1, 2, 0, 0, 1, 3])
 
@@ -71,3 +77,117 @@ def test_splitters_become_labels():
 def test_labels_that_are_no_folds_are_refused(labels):
     with pytest.raises(ValueError, match="none of them empty"):
         Folds(np.array(labels))
+
+
+# One rule for cv ---------------------------------------------------------------------------------
+
+POINTS = np.random.default_rng(3).uniform(-2, 2, size=(24, 2))
+NUMBERS = np.sin(2 * POINTS[:, 0])
+# Ordered, as tables often are.
+LETTERS = np.repeat(["a", "b"], [10, 14])
+ROOMS = ("estimators", "selection", "fusion", "linear", "density", "preprocessing", "compression")
+
+SETTINGS = {
+    "IntervalRegressor": {"estimator": SVR(), "method": "cv+", "random_state": 0},
+    "PlausibleLeastSquares": {"alpha_s": "auto"},
+    "VariationRegressor": {"n_mus": 2},
+    "VariationClassifier": {"n_mus": 2},
+    "SparseSubstrate": {"n_zetas": 2, "smallest": 0.5},
+    "SparseSubstrateClassifier": {"n_zetas": 2, "smallest": 0.5},
+    "StableLSSVR": {"alpha_s": 0.2},
+}
+FUNCTIONS = {
+    "stability": lambda: stability(LSSVR().fit(POINTS, NUMBERS), POINTS, NUMBERS, cv=3),
+    "median_of_five": lambda: median_of_five(
+        LSSVR(), {"C": [1.0, 2.0]}, POINTS, NUMBERS, [(np.arange(24), [0])], first=1, cv=3
+    ),
+}
+# Rows come in blocks, so that folds can only be told from a row itself.
+BY_CONTENT = {"Encoder", "StreamedSearch"}
+
+
+def with_cv():
+    """Return everything public with a parameter ``cv``, by name."""
+    found = {}
+    for room in ROOMS:
+        module = import_module(f"mercer.{room}")
+        for name in module.__all__:
+            one = getattr(module, name)
+            if inspect.isclass(one) and issubclass(one, Exception):
+                continue
+            if callable(one) and "cv" in inspect.signature(one).parameters:
+                found[name] = one
+    return found
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """Return the folds that are split, as they are split."""
+    folds, split = [], _BaseKFold.split
+
+    def watched(self, X, y=None, groups=None):
+        parts = list(split(self, X, y, groups))
+        folds.append([out.tolist() for _, out in parts])
+        return iter(parts)
+
+    monkeypatch.setattr(_BaseKFold, "split", watched)
+    return folds
+
+
+def rule(targets, n, classes=False):
+    splitter = as_splitter(n, targets, classifier=classes)
+    return [out.tolist() for _, out in splitter.split(targets, targets)]
+
+
+EXPECTED = {False: rule(NUMBERS, 3), True: rule(LETTERS, 3, classes=True)}
+FIVE = rule(NUMBERS, 5)
+
+
+def test_every_parameter_cv_is_known():
+    assert {"as_splitter"} | BY_CONTENT | set(FUNCTIONS) <= set(with_cv())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(set(with_cv()) - BY_CONTENT - {"as_splitter"}))
+def test_an_integer_leaves_out_the_same_rows_everywhere(name, seen):
+    if name in FUNCTIONS:
+        FUNCTIONS[name]()
+        classes = False
+    else:
+        estimator = with_cv()[name](cv=3, **SETTINGS.get(name, {}))
+        classes = is_classifier(estimator)
+        estimator.fit(POINTS, LETTERS if classes else NUMBERS)
+    assert EXPECTED[classes] in seen
+    assert all(len(folds) != 3 or folds == EXPECTED[classes] for folds in seen)
+
+
+def test_classes_are_stratified_where_a_classifier_is_judged(seen):
+    stability(LSSVC().fit(POINTS, LETTERS), POINTS, LETTERS, cv=3)
+    assert seen == [EXPECTED[True]]
+    assert all(np.sum(LETTERS[out] == "a") in (3, 4) for out in seen[0])
+
+
+def test_searches_leave_out_the_same_rows(seen):
+    halve(SVR(), POINTS, NUMBERS, {"C": [1.0, 2.0]}, folds=3)
+    assert seen
+    assert all(folds == EXPECTED[False] for folds in seen)
+
+
+def test_refined_tuning_follows_the_rule(seen):
+    tune(SVR(), POINTS, NUMBERS, refine=True)
+    assert seen == [FIVE]
+
+
+def test_folds_hold_rows_from_everywhere():
+    """Consecutive rows would ask for the ends of a range that was not seen."""
+    for out in EXPECTED[False]:
+        assert min(out) < 8
+        assert max(out) >= 16
+
+
+def test_there_are_no_more_folds_than_samples():
+    assert as_splitter(10, np.zeros(4)).get_n_splits() == 4
+    assert as_splitter(None, np.zeros(40)).get_n_splits() == 5
+    given = TimeSeriesSplit(3)
+    assert as_splitter(given, NUMBERS) is given
+    assert not as_splitter(3, NUMBERS, shuffle=False).shuffle

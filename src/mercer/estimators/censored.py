@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils._param_validation import Interval as Range
 from sklearn.utils._param_validation import StrOptions
@@ -28,6 +27,7 @@ from mercer.losses.stacked import stack
 from mercer.machines.approximated import by_blocks
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array, Function
+from mercer.machines.folds import as_splitter
 from mercer.machines.single_problem import Regression
 from mercer.machines.survival_targets import Intervals, as_intervals, is_plain
 from mercer.problems.risk import RegularizedRisk
@@ -73,9 +73,9 @@ class CensoredRegressor(Regression):
         a sample and of the last value seen before it is to be at least that of their targets, at
         the price of the same loss. For predictions that are to be ranked.
     cv : int, splitter or None
-        Folds out of which the residuals behind :meth:`predict_survival_function` and its like come,
-        with a fit for each; None for those of the sample itself, which a flexible machine makes
-        too small.
+        Folds, as in :func:`~mercer.selection.as_splitter`, out of which the residuals behind
+        :meth:`predict_survival_function` and its like come, with a fit for each; None for those of
+        the sample itself, which a flexible machine makes too small.
     null_space : NullSpace, optional
         Unpenalized functions :math:`p`; an intercept by default.
     C : float or "auto", default=1.0
@@ -277,7 +277,7 @@ class CensoredRegressor(Regression):
     def _left_out(self, X: Any, y: Any, sample_weight: Any, n: int) -> Array:
         """Return what machines without a fold predict of it."""
         (X, y), f = indexable(X, y), np.empty(n)
-        for train, test in check_cv(self.cv).split(np.zeros(n)):
+        for train, test in as_splitter(self.cv, np.zeros(n)).split(np.zeros(n)):
             machine: Self = clone(self).set_params(cv=None)
             X_train, y_train = _safe_split(machine, X, y, train)
             X_test, _ = _safe_split(machine, X, y, test, train)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, _fit_context, clone
-from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -34,6 +33,7 @@ from mercer.estimators.conformal import (
 from mercer.estimators.ls_svm import LSSVR
 from mercer.estimators.tube import SupportVectorTube
 from mercer.machines.expansion import Array
+from mercer.machines.folds import as_splitter
 from mercer.smoothing.coverage import CoverageReport, coverage_of
 
 __all__ = ["IntervalRegressor"]
@@ -99,7 +99,7 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
         Whether both ends are as far from the prediction; else both are as likely to be exceeded,
         for errors that are skewed.
     cv : int or splitter, default=10
-        Folds of ``"cv+"``.
+        Folds of ``"cv+"``, as in :func:`~mercer.selection.as_splitter`.
     calibration : float, default=0.25
         Share of the samples that ``"split"``, ``"cqr"`` and ``"tube"`` set aside, at most 5000.
     shuffle : bool, default=True
@@ -293,11 +293,8 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
         self._fit_rows = np.arange(n)
         self.estimator_ = self._fitted(machine, X, y, weight, self._fit_rows)
         if self.method_ == "cv+":
-            cv = self.cv
-            if isinstance(cv, Integral):
-                seed = int(self._rng.randint(2**31 - 1)) if self.shuffle else None
-                cv = KFold(min(int(cv), len(live)), shuffle=self.shuffle, random_state=seed)
-            splits = list(check_cv(cv).split(_safe_indexing(X, live), y[live]))
+            splitter = as_splitter(self.cv, y[live], self.random_state, shuffle=self.shuffle)
+            splits = splitter.split(_safe_indexing(X, live), y[live])
             folds = [(live[fit], live[left]) for fit, left in splits]
         else:
             folds = [(np.delete(live, i), live[i : i + 1]) for i in range(len(live))]
@@ -351,7 +348,7 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
         # In folds that choose width and weight as well: a spread that leaves one sample out with
         # parameters chosen on all of them knows too much, and intervals come out too narrow.
         left_out = np.empty(n)
-        for fit, left in KFold(FOLDS, shuffle=True, random_state=0).split(z):
+        for fit, left in as_splitter(FOLDS, z).split(z):
             left_out[left] = clone(spread).fit(points[fit], z[fit]).predict(points[left])
         spread.fit(points, z)
         mean = (np.sum(z) - z) / (n - 1)
@@ -375,9 +372,7 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
         if getattr(machine, "approximation", None) is not None:
             # Few functions and many samples: what was fitted is nearly what was not.
             return some, y[some] - machine.predict(_safe_indexing(X, some))
-        folds = [
-            (some[a], some[b]) for a, b in KFold(FOLDS, shuffle=True, random_state=0).split(some)
-        ]
+        folds = [(some[a], some[b]) for a, b in as_splitter(FOLDS, some).split(some)]
         out = refit(machine, X, y, folds, None, False)
         return out.index, y[out.index] - out.low
 

@@ -65,7 +65,8 @@ class VariationRegressor(RegressorMixin, VariationMachine):  # type: ignore[misc
     n_mus, smallest : int and float, default=15 and 1e-2
         Length of the path, and its end relative to where nothing is left.
     cv : int, splitter or iterable, default=5
-        Shuffled folds, or any splitter; a single split validates.
+        Folds as in :func:`~mercer.selection.as_splitter`, or any splitter; a single split
+        validates.
     rank : int, default=40
         Largest number of functions of a component, chosen by a pivoted factorization.
     null_space : NullSpace, optional

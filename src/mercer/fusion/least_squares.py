@@ -24,8 +24,8 @@ from mercer.fusion.relaxation import relax
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.machines.expansion import Array, Function
+from mercer.machines.folds import as_splitter
 from mercer.regularizers.null_space import Constant, NullSpace
-from mercer.selection.folds import as_splitter
 
 __all__ = ["FusedLSSVR"]
 
@@ -64,8 +64,9 @@ class FusedLSSVR(Found):
     null_space : NullSpace, optional
         Unpenalized functions; an intercept by default.
     cv : int, float, splitter or iterable, default=5
-        Without validation data: shuffled folds, a share of the sample to validate on, or what
-        scikit-learn takes. The machine is then fitted to the whole sample with what was found.
+        Without validation data: folds, or a share of the sample to validate on, as in
+        :func:`~mercer.selection.as_splitter`. The machine is then fitted to the whole sample with
+        the hyperparameters that were found.
     nodes : array-like of shape (n_nodes,), optional
         For ``"hull"``: the values of C to combine; the whole path by default.
     tight : bool, default=True

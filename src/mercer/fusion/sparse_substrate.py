@@ -61,7 +61,8 @@ class SparseSubstrate(Found):
     smallest : float, default=1e-4
         The least penalty of the path, relative to the largest.
     cv : int, splitter or iterable, default=10
-        Shuffled folds, or a splitter that holds every sample out once.
+        Folds as in :func:`~mercer.selection.as_splitter`, or a splitter that holds every sample out
+        once.
     refit : {"ols", "tikhonov"} or None, default=None
         Fit the kernels that are left again, without penalty or with that of their norm, by squared
         residuals; a penalty of the norm is weighed by exact leave-one-out.
@@ -175,9 +176,16 @@ class SparseSubstrate(Found):
         return self._fit_targets(X, self._targets(y), sample_weight, groups, loss, loss.value)
 
     def _fit_targets(
-        self, X: Any, Y: Array, sample_weight: Any, groups: Any, loss: Loss, cost: Cost
+        self,
+        X: Any,
+        Y: Array,
+        sample_weight: Any,
+        groups: Any,
+        loss: Loss,
+        cost: Cost,
+        classes: NDArray[np.intp] | None = None,
     ) -> Self:
-        """Fit checked data, with a cost of samples left out."""
+        """Fit checked data, with a cost of samples left out in folds that hold all classes."""
         weights, live = self._weights(sample_weight, len(Y))
         self._make_gram(X)
         # Not the Gram of the machine: similarities need not be symmetric.
@@ -189,7 +197,10 @@ class SparseSubstrate(Found):
         self.cv_standard_errors_: Array | None = None
         self.n_kernels_: NDArray[np.intp] | None = None
         if isinstance(self.zeta, str):
-            labels = Folds.split(self.cv, X, Y, groups, self.random_state).labels
+            targets, known = (Y, False) if classes is None else (classes, True)
+            labels = Folds.split(
+                self.cv, X, targets, groups, self.random_state, classifier=known
+            ).labels
             folds = Folds(np.unique(labels[live], return_inverse=True)[1])
             found = self._choose(K, B, Y_live, s, loss, cost, folds)
         else:
@@ -408,7 +419,7 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
         signs = np.where(codes[:, None] == positive, 1.0, -1.0)
         machine._targets(signs[:, 0] if len(classes) == 2 else signs)
         loss = resolve(self.loss, CLASSIFICATION)
-        machine._fit_targets(X, signs, s, groups, loss, _mistakes)
+        machine._fit_targets(X, signs, s, groups, loss, _mistakes, codes)
         self.machine_, self.classes_ = machine, classes
         self.n_features_in_ = getattr(machine, "n_features_in_", None)
         if hasattr(machine, "feature_names_in_"):

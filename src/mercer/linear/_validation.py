@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import check_cv
 from sklearn.utils.validation import validate_data
 
 from mercer.linear._model import Array, Centred, LinearModel, centre
+from mercer.machines.folds import as_splitter
 
 __all__ = ["Split", "Validated"]
 
@@ -70,7 +70,7 @@ class Validated(LinearModel):
             return split.train, [split]
         splits = [
             Split.of(X[fit], y[fit], X[rest], y[rest], self.fit_intercept)
-            for fit, rest in check_cv(self.cv).split(X, y)
+            for fit, rest in as_splitter(self.cv, y).split(X, y)
         ]
         return centre(X, y, self.fit_intercept), splits
 

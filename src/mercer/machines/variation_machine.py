@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,6 +20,7 @@ from mercer.machines.additive import CONSTRAINTS
 from mercer.machines.base import EarlyStop
 from mercer.machines.components import Term, functions_of, named_kernel, read_components
 from mercer.machines.expansion import Array
+from mercer.machines.folds import as_splitter
 from mercer.programs.variation import Variation, VariationProblem
 from mercer.regularizers.null_space import Constant, NullSpace, complete
 from mercer.smoothing.pairs import some_rows
@@ -298,19 +298,11 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         """Return the samples with weight inside and outside of each fold, among these."""
         place = np.full(len(Y), -1)
         place[live] = np.arange(len(live))
-        pairs = [
-            (place[T], place[V]) for T, V in self._splitter(Y).split(X, self._stratified(Y), groups)
-        ]
+        targets = self._stratified(Y)
+        folds = as_splitter(self.cv, targets, self.random_state, classifier=self._classifies)
+        pairs = [(place[T], place[V]) for T, V in folds.split(X, targets, groups)]
         pairs = [(T[T >= 0], V[V >= 0]) for T, V in pairs]
         return [(T, V) for T, V in pairs if len(T) and len(V)]
-
-    def _splitter(self, Y: Array) -> Any:
-        splitter = check_cv(self.cv, self._stratified(Y), classifier=self._classifies)
-        if isinstance(self.cv, Integral) or self.cv is None:
-            splitter.n_splits = max(2, min(splitter.n_splits, len(Y)))
-            splitter.shuffle = True
-            splitter.random_state = self.random_state
-        return splitter
 
     _classifies: ClassVar[bool] = False
 

@@ -11,36 +11,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import KFold, ShuffleSplit, check_cv
+
+from mercer.machines.folds import as_splitter
 
 __all__ = ["Folds", "as_splitter"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-
-def as_splitter(cv: Any, y: Any, random_state: Any = None) -> Any:
-    """Return a splitter: shuffled folds for a number, one split for a share held out.
-
-    Parameters
-    ----------
-    cv : int, float, splitter or iterable
-        Number of folds; share of the sample to validate on; or what scikit-learn takes.
-    y : array-like
-        Targets.
-    random_state : int or RandomState, optional
-        Seed of the shuffling.
-
-    Examples
-    --------
-    >>> as_splitter(5, None, 0), as_splitter(0.25, None, 0).get_n_splits()
-    (KFold(n_splits=5, random_state=0, shuffle=True), 1)
-    """
-    if isinstance(cv, float):
-        return ShuffleSplit(1, test_size=cv, random_state=random_state)
-    if isinstance(cv, int | np.integer):
-        return KFold(int(cv), shuffle=True, random_state=random_state)
-    return check_cv(cv, y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +60,16 @@ class Folds:
             )
 
     @classmethod
-    def split(cls, cv: Any, X: Any, y: Any, groups: Any = None, random_state: Any = None) -> Folds:
+    def split(
+        cls,
+        cv: Any,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        random_state: Any = 0,
+        *,
+        classifier: bool = False,
+    ) -> Folds:
         """Return the folds of a splitter, which must hold out every sample exactly once.
 
         Parameters
@@ -92,13 +78,15 @@ class Folds:
             As in :func:`as_splitter`.
         X, y, groups : array-like
             What the splitter asks for.
-        random_state : int or RandomState, optional
-            Seed of the shuffling where `cv` is a number.
+        random_state : int, RandomState or None, default=0
+            Seed of the folds where `cv` is a number.
+        classifier : bool, default=False
+            Whether targets are classes.
         """
         n = len(y)
         labels = np.full(n, -1)
         count = np.zeros(n, dtype=int)
-        splits = as_splitter(cv, y, random_state).split(X, y, groups)
+        splits = as_splitter(cv, y, random_state, classifier=classifier).split(X, y, groups)
         for fold, (_, held_out) in enumerate(splits):
             labels[held_out] = fold
             count[held_out] += 1

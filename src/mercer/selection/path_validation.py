@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from mercer.estimators.censored import CensoredRegressor
@@ -20,6 +19,7 @@ from mercer.losses.base import Loss
 from mercer.losses.interval import within
 from mercer.losses.regression import Squared
 from mercer.machines.base import KernelMachine
+from mercer.machines.folds import as_splitter
 from mercer.selection.objective import Search, Stop
 from mercer.smoothing.survival import kaplan_meier
 
@@ -153,13 +153,11 @@ class Path:
 
 
 def splitter(y: NDArray[Any], folds: int, classification: bool) -> Any:
-    """Return folds that hold all classes, if these are large enough."""
-    if not classification:
-        return KFold(min(folds, len(y)))
-    rarest = int(np.min(np.unique(y, return_counts=True)[1]))
-    if rarest >= 2:
-        return StratifiedKFold(min(folds, rarest))
-    return KFold(min(folds, len(y)), shuffle=True, random_state=0)
+    """Return folds that hold all classes, fewer of them if a class has few samples."""
+    rarest = int(np.min(np.unique(y, return_counts=True)[1])) if classification else 0
+    if rarest < 2:
+        return as_splitter(folds, y)
+    return as_splitter(min(folds, rarest), y, classifier=True)
 
 
 def held_out_loss(machine: Any, X: Any, y: Any, weights: Any = None) -> float:

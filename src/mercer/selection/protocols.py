@@ -12,6 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV
 
 from mercer.losses.base import Array
+from mercer.machines.folds import as_splitter
 from mercer.selection.bounds import jaakkola_haussler, support_vector_bound
 from mercer.selection.left_out import single
 
@@ -181,7 +182,7 @@ def median_of_five(
     first : int, default=5
         How many of them choose.
     cv : int or splitter, default=5
-        Folds of the cross-validation.
+        Folds of the cross-validation, as in :func:`as_splitter`.
     n_jobs : int, optional
         Parallel fits.
 
@@ -212,7 +213,8 @@ def median_of_five(
         raise ValueError(f"{len(parts)} partitions cannot give the first {first}")
     chosen: list[dict[str, Any]] = []
     for train, _ in parts[:first]:
-        search = GridSearchCV(estimator, grid, cv=cv, n_jobs=n_jobs, refit=False)
+        folds = as_splitter(cv, y[train], classifier=is_classifier(estimator))
+        search = GridSearchCV(estimator, grid, cv=folds, n_jobs=n_jobs, refit=False)
         chosen.append(search.fit(X[train], y[train]).best_params_)
     params = {name: float(np.median([c[name] for c in chosen])) for name in chosen[0]}
     errors = []

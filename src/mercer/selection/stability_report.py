@@ -143,7 +143,8 @@ def stability(
     X, y, sample_weight :
         The sample it was fitted on.
     cv : int, splitter or iterable, optional
-        Folds to leave out together, which hold out every sample once; single samples by default.
+        Folds to leave out together, as in :func:`as_splitter`, which hold out every sample once;
+        single samples by default.
     random_state : int, RandomState or None, default=0
         Seed of the folds where `cv` is a number.
 
@@ -182,7 +183,9 @@ def stability(
         found = leave_one_out(machine, X, y, sample_weight=sample_weight)
         left_out = found.prediction if found.decision is None else found.decision
     else:
-        labels = Folds.split(LeaveOneOut() if cv is None else cv, X, y, None, random_state).labels
+        cv = LeaveOneOut() if cv is None else cv
+        classes = is_classifier(machine)
+        labels = Folds.split(cv, X, y, None, random_state, classifier=classes).labels
         left_out = _refitted(machine, X, np.asarray(y), labels, sample_weight)
     return Stability(targets - _values(machine, X), targets - np.asarray(left_out, np.float64))
 
