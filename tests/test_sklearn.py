@@ -6,6 +6,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils._test_common.instance_generator import PER_ESTIMATOR_XFAIL_CHECKS
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from exported import unlisted
 from mercer import (
     LSSVC,
     LSSVCCV,
@@ -68,6 +69,10 @@ from mercer.losses.named import CLASSIFICATION, REGRESSION
 from mercer.preprocessing import Encoder, Imputer, Scaler
 from mercer.selection import StreamedSearch
 
+# Checked beside the tests of their own modules.
+ELSEWHERE = {"RegularizationNetwork", "SmoothingSpline", "ThinPlateSpline", "VectorSVR"}
+# Machines that are not imported above have no settings of their own.
+OTHERS = unlisted({*globals(), *ELSEWHERE})
 REPLACEMENTS = [SVC(), NuSVC(), SVR(), NuSVR(), OneClassSVM()]
 DEFAULT = [
     *REPLACEMENTS,
@@ -80,6 +85,7 @@ DEFAULT = [
     *(LocalTubeSVR(), NuTubeSVR()),
     *(AdditiveRegressor(), AdditiveClassifier()),
     *(VariationRegressor(mu=1.0), VariationClassifier(mu=1.0, C=1.0)),
+    *OTHERS.values(),
 ]
 
 # A kernel whose width does not depend on the sample, and three digits beyond the seven that the

@@ -10,8 +10,10 @@ import inspect
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import is_classifier
 
 import mercer
+from exported import unlisted
 from mercer import density, linear, preprocessing, selection, series
 from mercer.kernels import BSpline, Gaussian, Matern, Wendland, products
 from mercer.machines import expansion
@@ -91,6 +93,9 @@ CASES = [
     (mercer.HardMarginSVC(), X, X[:, 0] > 0.0, MANY),
     (mercer.VectorSVR(), X, np.column_stack([SIGNAL, X[:, 2]]), MANY),
 ]
+# Machines without settings of their own here.
+for new in unlisted({type(case[0]).__name__ for case in CASES}).values():
+    CASES.append((new, X, THREE if is_classifier(new) else SIGNAL, MANY))
 METHODS = (
     *("predict", "decision_function", "predict_proba", "predict_log_proba", "score_samples"),
     *("predict_interval", "predict_quantiles", "predict_observation", "predict_parts"),

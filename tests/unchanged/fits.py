@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
 
@@ -27,6 +28,7 @@ import mercer.regularizers
 import mercer.selection
 import mercer.series
 import mercer.smoothing
+from exported import unlisted
 
 Array = NDArray[Any]
 STORED = Path(__file__).with_name("predictions.json")
@@ -408,6 +410,10 @@ for _strategy in ("recursive", "direct"):
         ),
         read=_forecast,
     )
+
+# Machines without settings of their own here.
+for _name, _new in unlisted({name.split(".")[-1] for name in CASES}).items():
+    (classification if is_classifier(_new) else regression)(_name)
 
 
 TOLERANCE = 1e-10
