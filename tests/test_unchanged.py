@@ -42,14 +42,20 @@ def test_every_estimator_is_fitted():
 
 
 def test_every_stored_fit_is_run():
-    assert {f"{name} {variant}" for name, variant in RUNS} == STORED.keys()
+    run = {f"{name} {variant}" for name, variant in RUNS}
+    assert not STORED.keys() - run
+    missing = sorted(run - STORED.keys())
+    assert not missing, f"cd tests; python -m unchanged stores the answers of {missing}"
 
 
 def test_looser_tolerances_are_of_fits():
     assert fits.LOOSER.keys() <= fits.CASES.keys() | STORED.keys()
 
 
-@pytest.mark.parametrize(("name", "variant"), RUNS, ids=[" ".join(run) for run in RUNS])
+KNOWN = [run for run in RUNS if " ".join(run) in STORED]
+
+
+@pytest.mark.parametrize(("name", "variant"), KNOWN, ids=[" ".join(run) for run in KNOWN])
 def test_predictions(name, variant):
     found = fits.CASES[name][variant].run()
     tol = fits.tolerance(name, variant)
