@@ -15,7 +15,7 @@ __all__ = ["Arrays"]
 
 
 class Arrays(Source):
-    """A source over what can be sliced by rows: NumPy's arrays, memory maps, CSR matrices, tables.
+    """A source over arrays that can be sliced by rows: NumPy, memory maps, CSR matrices, tables.
 
     Arrays of HDF5 and Zarr are read slice by slice, as the blocks are asked for.
 
@@ -78,7 +78,7 @@ class Arrays(Source):
 
 
 def _sliceable(values: Any) -> Any:
-    """Return what has a shape, a type and slices, as it is; anything else as an array."""
+    """Return an object with shape, dtype and slices as it is; any other object as an array."""
     if isinstance(values, np.ndarray | Table):
         return values
     home = type(values).__module__.split(".")[0]

@@ -48,7 +48,7 @@ def _kind(kind: Any) -> Any:
 
 
 def column(batch: Any, name: str) -> NDArray[Any]:
-    """Return one column as numbers, NaN where they are missing, or as objects, None where they are.
+    """Return a column as numbers, NaN where missing, or as objects, None where missing.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class Block(NamedTuple):
 
 
 class Summand(Protocol):
-    """What is gathered from blocks: two of them add up, in any order, to one for all their rows."""
+    """A statistic of blocks of rows that adds up, in any order, to the statistic of all rows."""
 
     def __add__(self, other: Any) -> Self: ...
 
@@ -49,7 +49,7 @@ Work = Callable[[Block, Any, Any], Any]
 
 
 class Sums(dict[str, Any]):
-    """Arrays and numbers by name; adding two adds what has the same name.
+    """Arrays and numbers by name; addition adds the values of each name.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class Source(ABC):
         return result
 
     def map(self, function: Callable[[Block], Block], names: list[str] | None = None) -> Source:
-        """Return a source whose blocks are those of this one, transformed as they are read.
+        """Return a source whose blocks are transformed as they are read.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What rows must be before a machine sees them, and where they are when they are not."""
+"""Checks of rows before a machine reads them, with the place of the first offence."""
 
 from __future__ import annotations
 

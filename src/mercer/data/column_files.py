@@ -305,7 +305,7 @@ def _kind_of(values: Iterable[Any]) -> np.dtype[Any]:
 
 
 def _merged(schemas: Sequence[Any], paths: Sequence[str], only: set[str] | None) -> dict[str, Any]:
-    """Return what columns hold in all files, or a sentence about one that is not in all of them."""
+    """Return the types of columns in all files, or an error for a column that a file lacks."""
     found = []
     for path, schema in zip(paths, schemas, strict=True):
         try:
@@ -346,7 +346,7 @@ def _merged(schemas: Sequence[Any], paths: Sequence[str], only: set[str] | None)
 
 
 def _settled(schema: Any, found: dict[str, Any]) -> Any:
-    """Return the types columns are read as: those of other files where one has no value at all."""
+    """Return the types columns are read as, from other files where a file has no value at all."""
     fields = []
     for field in schema:
         words = found.get(field.name) == OBJECT

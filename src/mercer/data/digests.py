@@ -1,4 +1,4 @@
-"""Digests of files: whether they are, to the last bit, what somebody read before."""
+"""Digests of files: whether they are, to the last bit, the files that were read before."""
 
 from __future__ import annotations
 

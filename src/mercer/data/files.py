@@ -190,7 +190,7 @@ def _found(path: Any, filesystem: Any) -> tuple[list[str], Any]:
 
 
 def _is_store(folder: str) -> bool:
-    """Return whether a folder is a Zarr store: by its name, or by what is in it."""
+    """Return whether a folder is a Zarr store: by its name, or by its files."""
     named = folder.rstrip("/").endswith(".zarr")
     return named or any(os.path.isfile(os.path.join(folder, name)) for name in STORE)
 

@@ -19,7 +19,7 @@ __all__ = ["FRAMES", "Adapter", "Frame", "Lazy", "PandasAdapter", "PolarsAdapter
 
 
 class Adapter(ABC):
-    """How one library answers what is asked of a frame."""
+    """Adapter from the data frames of one library to columns."""
 
     @abstractmethod
     def kinds(self, frame: Any) -> dict[str, Any]:
@@ -31,7 +31,7 @@ class Adapter(ABC):
 
     @abstractmethod
     def column(self, frame: Any, name: str) -> NDArray[Any]:
-        """Return one column as numbers, or as objects with None for what is missing."""
+        """Return a column as numbers, or as objects with None for missing values."""
 
 
 class PandasAdapter(Adapter):

@@ -53,7 +53,7 @@ class Hdf5Array:
             raise DataError(f"{path}::{name} cannot be read: {_words(error)}") from error
 
     def _refuse(self) -> None:
-        """Refuse what are no rows, and rows that are not there."""
+        """Refuse data sets that are no rows, do not fit in memory, or lie in missing files."""
         where, found = f"{self.path}::{self.name}", self._array
         if self.dtype.kind == "O" and h5py.check_string_dtype(self.dtype) is None:
             raise DataError(f"{where} holds references or lists, not numbers or words")

@@ -22,7 +22,7 @@ WIDEST = 10_000_000
 
 @dataclass(frozen=True)
 class Moments:
-    r"""What is known of the values of every feature, those that are missing apart.
+    r"""Moments of the values of every feature, with missing values counted apart.
 
     Two of them add up by Chan's formulas, which do not cancel where means are large:
 

@@ -122,7 +122,7 @@ class Pending:
         self.path.parent.mkdir(parents=True, exist_ok=True)
 
     def _finish(self) -> None:
-        """Write what is left to write."""
+        """Write the remaining rows."""
 
     def __enter__(self) -> Self:
         return self

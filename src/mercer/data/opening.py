@@ -101,7 +101,7 @@ def _blocks(X: Any) -> bool:
 
 
 def _placed(source: Source) -> Source:
-    """Return a source of files read by the workers of a cluster, if there is one."""
+    """Return a source of files read by the workers of a cluster, if a cluster is open."""
     if "distributed" in sys.modules:
         if isinstance(source, Mapped):
             inner = _placed(source.source)

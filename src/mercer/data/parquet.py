@@ -1,4 +1,4 @@
-"""Parquet files: what their footers promise, and their rows in batches of bounded size."""
+"""Parquet files: their footers, and their rows in batches of bounded size."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class File:
 
     @classmethod
     def found(cls, path: str, filesystem: Any = None) -> File:
-        """Return a file with its stamp, if it is on this machine; refuse what is no file there.
+        """Return a file with its stamp, if it is local; refuse paths that are no files.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class File:
 
 @dataclass(frozen=True)
 class Footer:
-    """What a file tells of itself before its rows are read.
+    """Footer of a Parquet file: columns, types and row groups, known before rows are read.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Format(ABC):
 
     @abstractmethod
     def inspect(self, file: File) -> Footer:
-        """Return what a file tells of itself.
+        """Return the footer of a file.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class Format(ABC):
 
 @contextmanager
 def blamed(where: str, hint: str, advice: str = "") -> Iterator[None]:
-    """Turn what Arrow says into a sentence that names the file.
+    """Turn an error of Arrow into a sentence that names the file.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def predict(
     part_rows: int = 2**20,
     progress: bool | None = None,
 ) -> int:
-    """Predict rows block by block, and write what comes out to a file or a folder.
+    """Predict rows block by block, and write the predictions to a file or a folder.
 
     A file appears under its name when it is complete. A folder is filled with parts, which are
     complete one by one: called again after an interruption, those that are there stay.
@@ -106,7 +106,7 @@ def predict(
 
 
 def _reading(source: Source, wanted: list[str] | None, kept: list[str]) -> Source:
-    """Return a source that reads what the machine wants and what is written beside."""
+    """Return a source that reads the machine's features and the columns written beside them."""
     known = source.feature_names
     if wanted is not None and known is None and source.n_features != len(wanted):
         raise DataError(f"the machine has {len(wanted)} features, the rows {source.n_features}")
@@ -122,7 +122,7 @@ def _reading(source: Source, wanted: list[str] | None, kept: list[str]) -> Sourc
 
 
 def _answers(machine: Any, method: str, block: Block, names: list[str] | None) -> Any:
-    """Return what a machine says of a block: (n,) or (n, k)."""
+    """Return the predictions of a machine for a block: (n,) or (n, k)."""
     X, wanted = block.X, getattr(machine, "feature_names_in_", None)
     if wanted is not None:
         names = list(wanted) if names is None else names
@@ -147,7 +147,7 @@ def _chosen(X: Any, numbers: list[int]) -> Any:
 def _columns(
     machine: Any, method: str, block: Block, names: list[str] | None, kept: list[str]
 ) -> dict[str, Any]:
-    """Return what is written of a block: columns by name."""
+    """Return the columns, by name, that are written of a block."""
     answers = _answers(machine, method, block, names)
     beside = {} if block.keep is None else dict(block.keep.columns)
     for name in kept:

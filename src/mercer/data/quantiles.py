@@ -135,7 +135,7 @@ class Sketch:
         )
 
     def quantile(self, q: float) -> float:
-        """Return a value whose rank is nearest to that of a quantile.
+        """Return a value whose rank is nearest to the rank of a quantile.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Sketch:
 
 @dataclass(frozen=True)
 class Sketches:
-    """A sketch for each of several columns, or of what lies inside a range of their values.
+    """A quantile sketch for each of several columns, or for a range of their values.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def quantiles(
 
 
 def _located(rank: int, at: int, inside: Sketch, ends: tuple[float, float]) -> tuple[float, float]:
-    """Return between what the value of a rank lies, counted from the lower end of a range."""
+    """Return bounds of the value of a rank, counted from the lower end of a range."""
     if rank < at:
         return ends[0], ends[0]
     if rank - at >= inside.n:
@@ -297,5 +297,5 @@ def _located(rank: int, at: int, inside: Sketch, ends: tuple[float, float]) -> t
 
 
 def _between(a: float, b: float, t: float) -> float:
-    """Return what lies at t between two neighbours, rounded as NumPy rounds it."""
+    """Interpolate at t between two neighbours, rounded as NumPy rounds it."""
     return a + (b - a) * t if t < 0.5 else b - (b - a) * (1 - t)

@@ -1,4 +1,4 @@
-"""A sample that depends on what the rows hold, not on where they lie or who reads them."""
+"""Samples of rows by a hash of their contents, not of where they lie or who reads them."""
 
 from __future__ import annotations
 

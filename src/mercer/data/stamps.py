@@ -49,7 +49,7 @@ class Stamp:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Stamp:
-        """Return the stamp of a file; refuse what is none, and would block or never end.
+        """Return the stamp of a file; refuse devices and pipes, which would block or never end.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class Stamp:
         return cls(name, found.st_size, found.st_mtime_ns, platform.node())
 
     def check(self) -> None:
-        """Refuse a file that is not what it was when it was opened."""
+        """Refuse a file that changed since it was opened."""
         try:
             found = os.stat(self.path)
         except OSError as error:

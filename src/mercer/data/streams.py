@@ -26,7 +26,7 @@ def cut(block: Block, first: int, last: int) -> Block:
 
 
 def rechunked(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
-    """Yield the same rows in blocks of exactly `rows`, but for the last one.
+    """Yield the same rows in blocks of exactly `rows`, but for the last block.
 
     So the sums over a source do not depend on how it is divided into files and row groups, not even
     in their rounding.

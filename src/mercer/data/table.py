@@ -1,4 +1,4 @@
-"""Columns by name: what rows are while some of their features are not numbers."""
+"""Tables: columns by name, for rows with features that are not numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["DataError", "Table", "common_type", "factorized", "hashes", "stack"]
 
 
 class DataError(ValueError):
-    """What is wrong with the data, and where: file, row, column."""
+    """An error in the data, with its place: file, row, column."""
 
 
 class Table:

@@ -1,4 +1,4 @@
-"""Arrays in Zarr stores, whose missing chunks are not taken for zeros unless one says so."""
+"""Arrays in Zarr stores, whose missing chunks are not taken for zeros by default."""
 
 from __future__ import annotations
 

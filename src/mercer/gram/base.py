@@ -132,15 +132,15 @@ class Gram(ABC):
         return self
 
     def part_of(self) -> tuple[Gram, NDArray[np.intp]] | None:
-        """Return the matrix that this is a part of and its points there; None if it is whole."""
+        """Return the matrix of which K is a block, and its points there; None if K is whole."""
         return None
 
     def restrict(self, index: NDArray[np.intp]) -> Gram | None:
-        """Return the matrix of some of the points in a better form than a view; None if none is."""
+        """Return the block of some points, faster than as a view; None if a view is as fast."""
         return None
 
     def conjugated(self, W: Any) -> Gram | None:
-        """Return ``W K W'`` in a better form than a product of three; None if none is.
+        """Return ``W K W'`` as a Gram that is faster than three factors; None without such a Gram.
 
         Parameters
         ----------

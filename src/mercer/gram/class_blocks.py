@@ -113,7 +113,7 @@ class ClassBlocks:
 
 
 class _Pair(Gram):
-    """The kernel matrix of two classes; who asks for all of it gets it from the blocks."""
+    """The kernel matrix of two classes, assembled from blocks when all of it is read."""
 
     def __init__(self, blocks: ClassBlocks, i: int, j: int) -> None:
         self.blocks, self.i, self.j = blocks, i, j

@@ -77,7 +77,7 @@ class Extended(Gram):
 
 
 def extend(K: Gram, V: Array, H: Array) -> Gram:
-    """Return the Gram of a sample and functionals in the form that suits that of the sample.
+    """Return the Gram of a sample and functionals, in the form that suits the sample's Gram.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class Indefinite(np.linalg.LinAlgError):
 
 
 class Factorable(Protocol):
-    """What this module asks of a Gram."""
+    """The methods of a Gram that a factorization needs."""
 
     @property
     def shape(self) -> tuple[int, int]: ...
@@ -115,7 +115,7 @@ def shifted(K: Factorable, e: Array, max_bytes: float = MAX_BYTES) -> Solve:
 
 
 def lacking(K: Factorable, max_bytes: float = MAX_BYTES) -> str:
-    """Say what a factorization of K lacks in memory; empty if it fits.
+    """Return a message if a factorization of K does not fit in memory; empty if it does.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def orthonormal(B: Array) -> tuple[Array, Array]:
 
 
 def refined(inverses: list[Callable[[], Solve]], matvec: Solve, diagonal: Array, e: Array) -> Solve:
-    """Refine an approximate inverse of ``K + diag(e)``; if it does not do, by the next one.
+    """Refine an approximate inverse of ``K + diag(e)`` iteratively; fall back to the next inverse.
 
     Parameters
     ----------
@@ -391,7 +391,7 @@ def _positive(fill: Callable[[], Array], diagonal: Array, eps: float) -> Array:
 
 
 def cholesky(M: NDArray[np.floating]) -> bool:
-    """Overwrite the lower triangle by its Cholesky factor; False if there is none.
+    """Overwrite the lower triangle by its Cholesky factor; False if K is not positive definite.
 
     Large matrices are taken block column by block column, so that an interruption is heard.
 

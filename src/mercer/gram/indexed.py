@@ -14,7 +14,7 @@ from mercer.kernels.roundoff import Roundoff
 
 
 class Indexed(Gram):
-    """The Gram matrix ``K[index][:, index]`` of another one, without a copy.
+    """The Gram matrix ``K[index][:, index]``, without a copy of K.
 
     Two classes out of many and samples that occur twice are such views. Whatever is asked of
     it, each row or column of the matrix below is read once.

@@ -1,4 +1,4 @@
-"""Pivoted Cholesky factors: thin factors that read few rows of K, and complete ones."""
+"""Pivoted Cholesky factors: thin factors that read few rows of K, and complete factors."""
 
 from __future__ import annotations
 

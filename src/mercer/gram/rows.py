@@ -71,7 +71,7 @@ class RowStore:
         self._filled = n if self.evaluations else 0
 
     def square(self, index: NDArray[np.intp]) -> Array:
-        """Return ``K[index][:, index]``, computing only what neither rows nor the last one hold."""
+        """Return ``K[index][:, index]``, computing only values that are not stored."""
         if np.array_equal(index, self._index):
             return self._square
         if self.K.sparse:
@@ -167,7 +167,7 @@ class RowStore:
         return self._scratch[: m * n].reshape(m, n)
 
     def _room(self, wanted: int) -> NDArray[np.intp]:
-        """Return slots for new rows: unused ones, then those whose rows are stale."""
+        """Return slots for new rows: unused slots, then slots of stale rows."""
         capacity = len(self._store)
         first = np.arange(self._filled, min(capacity, self._filled + wanted))
         self._filled += len(first)

@@ -1,4 +1,4 @@
-"""K of a kernel with compact support: only what is not zero is computed and held."""
+"""Sparse kernel matrices, of kernels with compact support: only nonzero values are computed."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ class Tiled(Gram):
         return out[rows]
 
     def _in_double(self, index: NDArray[np.intp]) -> Callable[[Array], Tiles] | None:
-        """Return what makes float64 tiles of some points, if there may be such."""
+        """Return the function that makes float64 tiles of some points, if there may be tiles."""
         X = self.X
         if not len(index) or getattr(X, "dtype", None) != np.float64:
             return None

@@ -1,4 +1,4 @@
-"""K seen through a linear map of the sample: of whitened errors, or of what was observed."""
+"""Gram matrices of linear maps of the sample: whitened errors, or observed functionals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Map: TypeAlias = Any
 
 
 class Whitened(Gram):
-    r"""The Gram matrix :math:`W K W'` of another one.
+    r"""The Gram matrix :math:`W K W'` of a linear map of the sample.
 
     Products apply the three factors one after the other, so neither K nor the result needs to be
     in memory; once :meth:`dense` was asked for, the result is held.

@@ -1,4 +1,4 @@
-"""What "similar" means: kernels, their algebra, and kernels by name."""
+"""Kernels, which say what "similar" means, their algebra, and kernels by name."""
 
 from mercer.kernels._transform import Transform, fourier_transform
 from mercer.kernels.admissibility import power_series_check, power_series_coefficients

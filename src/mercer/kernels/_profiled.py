@@ -51,7 +51,7 @@ class Profile:
         self.done = False
 
     def __call__(self, r: Array) -> Array:
-        """Return the values at distances, 0 at infinite ones."""
+        """Return the kernel values at distances, 0 at infinite distances."""
         self._reach(r)
         return self.table(r)
 

@@ -1,4 +1,4 @@
-"""Compiled passes over a tile of inner products of float32 points, or of float64 ones.
+"""Compiled passes over a tile of inner products of points in float32 or float64.
 
 The products ``d = <x, z>`` and half the squared norms ``hx``, ``hz`` make the exponent
 ``t = d - hx - hz = -1/2 |x - z|^2``. Every pass keeps a NaN a NaN, so that bad input is noticed.
@@ -162,7 +162,7 @@ def exponents(D, hx, hz):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def repair(flat, step, m, X, Z, factor, rows, lowest, exponential):
-    """Compute again from the differences ``x - z`` what is not below ``lowest``, one for each row.
+    """Compute entries not below ``lowest``, one number a row, again from differences ``x - z``.
 
     Row i of the m exponents, or with ``exponential`` of their powers of two, begins at
     ``flat[i step]``. Few are: 64 at a time are compared in all lanes before one is looked at.

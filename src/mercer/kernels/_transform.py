@@ -48,7 +48,7 @@ PIECES = 4096
 
 
 class Transform(NamedTuple):
-    """Values of a Fourier transform, and what is known about them."""
+    """Values of a Fourier transform, with bounds on their errors."""
 
     values: Array
     """Not a number where the transform is smaller than its error: unknown, not zero."""
@@ -61,7 +61,7 @@ class Transform(NamedTuple):
 
 
 class StationaryKernel(Protocol):
-    """What must be known of a kernel to transform it."""
+    """The properties of a kernel that its Fourier transform needs."""
 
     @property
     def stationary(self) -> bool: ...
@@ -370,7 +370,7 @@ class _Mesh:
         return float(fine[0]), abs(float(fine[0] - coarse[0])) + floor, floor
 
     def _integrals(self, a: Array, b: Array, omega: float, rule: tuple[Array, Array]) -> Array:
-        """Return over every piece the integral, that of the modulus, and squared turns of waves."""
+        """Return integrals over pieces, of values and modulus, and squared turns of waves."""
         r, weight = _nodes(a, b, rule)
         terms = weight * r ** (self.dim - 1) * self.profile(r) * oscillation(omega * r, self.dim)
         turned = ((omega * r * terms) ** 2).sum(axis=1)
@@ -390,7 +390,7 @@ class _Mesh:
 
 
 def _floor(absolute: float, turned: float) -> float:
-    """Return what rounding hides: that of values adds up, that of r turns waves at random."""
+    """Return the rounding error: errors of values add up, errors of r turn waves at random."""
     return ROUNDING * float(absolute) + 4.0 * EPS * float(np.sqrt(turned))
 
 

@@ -26,7 +26,7 @@ AGREEMENT = 1e-10
 
 
 class Coefficients(NamedTuple):
-    """Taylor coefficients at zero, found on circles, and what they are uncertain by."""
+    """Taylor coefficients at zero, computed on circles, and their uncertainties."""
 
     values: Array
     errors: Array

@@ -72,7 +72,7 @@ def _prefixed(name: str, gradient: dict[str, Array], weight: Array | float) -> d
 
 
 def _named(name: str, values: dict[str, Array]) -> dict[str, Array]:
-    """Name what belongs to a component as the parameters of the whole are."""
+    """Prefix the parameter names of a component as in the composed kernel."""
     return {f"{name}__{key}": value for key, value in values.items()}
 
 
@@ -118,7 +118,7 @@ class Pair(Kernel):
 
 
 class Modified(Kernel):
-    """A kernel made of one other, whose properties it keeps unless it says otherwise."""
+    """A kernel made of another kernel, whose properties it keeps unless they are overridden."""
 
     kernel: Kernel
 

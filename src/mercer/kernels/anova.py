@@ -1,4 +1,4 @@
-"""Kernels of all features from a kernel of one: sums, products, and sums over subsets."""
+"""Kernels of all features from a kernel of one feature: sums, products, sums over subsets."""
 
 from __future__ import annotations
 

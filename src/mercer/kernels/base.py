@@ -1,4 +1,4 @@
-"""Protocol of kernels: values, derivatives, spectra, and what machines ask about them."""
+"""Protocol of kernels: values, derivatives, spectra, and properties that machines ask for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mercer.kernels.tiles import TiledEvaluator
 
 
 class Evaluator(Protocol):
-    """The function ``X -> k(X, Z)`` of points, with what concerns Z already done."""
+    """The function ``X -> k(X, Z)`` of points, with all work on Z alone already done."""
 
     def __call__(self, X: Data, out: Array | None = None) -> Array:
         """Return the ``(n, m)`` matrix of kernel values, written into `out` if given."""
@@ -371,7 +371,7 @@ class Kernel(Params, ABC):
         return None
 
     def points(self, X: Data, index: Array) -> Data:
-        """Return what must be kept of `X` to evaluate ``kernel(X_new, kept)`` for these points.
+        """Return the part of `X` that ``kernel(X_new, kept)`` needs for these points.
 
         Parameters
         ----------
@@ -383,7 +383,7 @@ class Kernel(Params, ABC):
         return take(X, index)
 
     def origin(self, X: Data) -> Array | None:
-        """Return what may be subtracted from all points without changing a kernel value.
+        """Return an origin: subtracted from all points, it changes no kernel value.
 
         The mean of dense float64 points, if the kernel depends on differences only: around it they
         have the more digits in float32 the farther away from zero they are.

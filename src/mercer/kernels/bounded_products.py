@@ -99,7 +99,7 @@ def bounded_products(
 
 
 class _Sums:
-    """The sums of a machine: what concerns its points and coefficients alone is done once."""
+    """Sums of a kernel expansion, with all work on its points and coefficients done once."""
 
     def __init__(self, tiles: RadialTiles, coef: Array, ends: Sequence[int]) -> None:
         p = len(tiles.columns)

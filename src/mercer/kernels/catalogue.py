@@ -1,4 +1,4 @@
-"""All kernels at a glance: formula, domain, and what each of them penalizes."""
+"""Catalogue of all kernels: formula, domain, and the penalty that each of them stands for."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from mercer.kernels.tabulated import Tabulated
 
 
 def rows() -> list[tuple[Kernel, str, str]]:
-    """Return one of each, its formula, and what a function costs whose norm it gives.
+    """Return an example of each kernel, its formula, and the penalty on a function.
 
     Formulas are in x and z, u = x - z, r = |u|, the length scale l and the dimension d.
     """
@@ -137,7 +137,7 @@ def rows() -> list[tuple[Kernel, str, str]]:
 
 
 class Entry(NamedTuple):
-    """What is known of a kernel."""
+    """An entry of the catalogue: the properties of a kernel."""
 
     name: str
     """What to write for it where a kernel is given by name; empty if it needs parameters."""

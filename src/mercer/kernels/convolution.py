@@ -115,7 +115,7 @@ class SquaredSpectrum:
 
 @dataclass(frozen=True)
 class RootSpectrum:
-    """The spectrum of a kernel which, convolved with itself, is another one."""
+    """The spectrum of a convolution root: convolved with itself, it is a given kernel."""
 
     kernel: Kernel
     dim: int

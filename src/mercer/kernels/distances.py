@@ -30,7 +30,7 @@ DIGITS = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 
 
 class Points:
-    """Points in units of a length scale, with what the distances from them need, computed once."""
+    """Points in units of a length scale, with their squared norms computed once."""
 
     def __init__(self, matrix: Data) -> None:
         self.matrix = matrix

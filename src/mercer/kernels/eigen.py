@@ -1,4 +1,4 @@
-"""Kernels from the eigenvalues and eigenfunctions of what they penalize."""
+"""Kernels from the eigenvalues and eigenfunctions of a penalty."""
 
 from __future__ import annotations
 

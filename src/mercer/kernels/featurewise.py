@@ -137,7 +137,7 @@ def scale_of_feature(length_scale: object, j: int) -> float:
 
 
 def check_length_scale(length_scale: object) -> None:
-    """Refuse what is not a positive number or one positive number per feature."""
+    """Refuse a length scale that is not a positive number or a positive number per feature."""
     scale = np.asarray(length_scale, dtype=float)
     if scale.ndim > 1 or scale.size == 0 or not ((scale > 0) & (scale < np.inf)).all():
         raise ValueError(
@@ -147,7 +147,7 @@ def check_length_scale(length_scale: object) -> None:
 
 
 def check_scale_fits(length_scale: object, p: int) -> None:
-    """Refuse points with a number of features other than that of the length scales."""
+    """Refuse points that have more or fewer features than there are length scales."""
     scale = np.asarray(length_scale, dtype=float)
     if scale.ndim and scale.size != p:
         raise ValueError(f"length_scale has {scale.size} entries but the points have {p} features.")

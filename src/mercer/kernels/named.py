@@ -166,7 +166,7 @@ def gamma_of_width(name: str, width: float) -> float:
 
 
 def median_distance(X: Data, max_rows: int = 500) -> float:
-    """Return the median distance of two different points; 1 if there are none.
+    """Return the median distance of two different points; 1 if all points are the same.
 
     Of a larger sample so many rows are used, always the same.
 

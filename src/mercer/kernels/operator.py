@@ -1,4 +1,4 @@
-r"""Kernels from what is penalized: derivatives with weights, or a matrix on coefficients."""
+r"""Kernels from a penalty: weighted derivatives, or a matrix on coefficients."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def _clusters(poles: Array) -> list[list[int]]:
 
 
 class Split(NamedTuple):
-    """A penalty on coefficients, divided into what costs something and what does not."""
+    """A penalty on coefficients, divided into its range and its null space."""
 
     kernel: Eigensystem
     """The kernel of the penalized part."""

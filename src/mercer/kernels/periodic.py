@@ -166,7 +166,7 @@ class PeriodicGaussian(Circular):
         return total if slope else total - (0.5 - constant)
 
     def _ends(self, sigma: float, slope: bool = False) -> tuple[float, float]:
-        """Return what becomes 0 and 1 by normalization, or the derivatives."""
+        """Return the values that normalization maps to 0 and 1, or their derivatives."""
         if self.normalize is None:
             return 0.0, 0.0 if slope else 1.0
         low, high = self._theta(np.array([np.pi, 0.0]), sigma, slope)
@@ -250,7 +250,7 @@ class Periodic(Circular):
 
 @dataclass(eq=False)
 class Dirichlet(Circular):
-    r"""The Dirichlet kernel: trigonometric polynomials, none of them smoother than the others.
+    r"""The Dirichlet kernel: trigonometric polynomials of one degree, all penalized equally.
 
     .. math:: k(x, z) = \prod_j \Bigl(1 + 2 \sum_{n=1}^{N} \cos n t_j\Bigr)
               = \prod_j \frac{\sin((2N + 1) t_j/2)}{\sin(t_j/2)}, \qquad t = \frac{2\pi}{p}(x - z)

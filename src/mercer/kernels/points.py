@@ -124,13 +124,13 @@ def chunks(block: Array) -> Iterator[slice]:
 
 
 def mirror(K: Array, rows: slice) -> None:
-    """Copy what a square matrix holds left of its diagonal in these rows to above the diagonal."""
+    """Copy the lower triangle of a square matrix in these rows to its upper triangle."""
     K[: rows.start, rows] = K[rows, : rows.start].T
     mirror_corner(K, rows)
 
 
 def mirror_corner(K: Array, rows: slice) -> None:
-    """Copy what a square block on the diagonal holds above the diagonal to below it."""
+    """Copy the upper triangle of a square block on the diagonal to its lower triangle."""
     corner = K[rows, rows]
     np.copyto(corner, corner.T.copy(), where=np.tri(len(corner), k=-1, dtype=bool))
 

@@ -132,7 +132,7 @@ class Plate(PowerOfDistance):
 
 @dataclass(eq=False)
 class ThinPlate(Dimensional):
-    r"""The thin-plate spline, whose penalty is that of all derivatives of one order.
+    r"""The thin-plate spline, which penalizes all derivatives of one order.
 
     .. math:: \tfrac12 a'Ka = \tfrac12 \sum_{|n| = m} \frac{m!}{n!}
               \int_{\mathbb{R}^d} (\partial^n f)^2 \, dx, \qquad f = \sum_i a_i k(x_i, \cdot) + q

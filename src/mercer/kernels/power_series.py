@@ -1,4 +1,4 @@
-"""Power series of kernels, and what those of the inner product penalize."""
+"""Power series of kernels, and the penalties of power series of the inner product."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def _horner(a: Array, s: Array) -> Array:
 def operator_penalty(
     kernel: Polynomial | PowerSeries, exponents: Array, coefficients: Array
 ) -> float:
-    r"""Return what a kernel of the inner product penalizes in a polynomial.
+    r"""Return the penalty of a kernel of the inner product on a polynomial.
 
     .. math:: |P f|^2 = \sum_n \frac{c_n^2}{a_{|n|}} \binom{|n|}{n}^{-1},
               \qquad f(x) = \sum_n c_n x^n

@@ -50,7 +50,7 @@ UNIT_ROUNDOFF = 2.0**-24
 
 
 class Precision(NamedTuple):
-    """What is to be kept of the digits of a dtype."""
+    """Error bounds of kernel values in a floating-point precision."""
 
     roundoff: float
     error: float

@@ -30,7 +30,7 @@ LengthScale: TypeAlias = float | Sequence[float] | Array
 
 
 class Stationary(Kernel):
-    """A function of the difference in units of a length scale; 1 at zero unless it says so."""
+    """A stationary kernel: a function of the difference in units of a length scale, 1 at zero."""
 
     length_scale: LengthScale
 

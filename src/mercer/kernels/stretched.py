@@ -124,7 +124,7 @@ class Stretched(Modified):
 
 
 def _checked(scale: Any) -> Array:
-    """Return scales as an array; refuse what is none."""
+    """Return positive scales as an array; refuse all others."""
     s = np.asarray(scale, dtype=float)
     if s.ndim > 1 or s.size == 0 or not np.all((s > 0) & (s < np.inf)):
         raise ValueError(

@@ -57,7 +57,7 @@ class ObjectKernel(Kernel):
         return "objects"
 
     def represent(self, x: Any) -> Any:
-        """Return what is needed of one object; the object itself unless written otherwise."""
+        """Return the representation of an object that kernel values need; the object by default."""
         return x
 
     @abstractmethod

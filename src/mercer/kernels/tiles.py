@@ -58,7 +58,7 @@ class Rows(NamedTuple):
     lowest: Array
 
     def part(self, start: int, stop: int) -> Rows:
-        """Return those of them in a range."""
+        """Return the points of a range."""
         far, lowest = self.far, self.lowest
         if len(far):
             few = slice(*np.searchsorted(far, (start, stop)))

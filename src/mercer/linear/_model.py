@@ -1,4 +1,4 @@
-"""What the linear models share: data in, one hyperplane out, and a certificate of optimality."""
+"""Shared code of linear models: data in, one hyperplane out, a certificate of optimality."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Optimum:
-    r"""What proves how good an answer is.
+    r"""Certificate of optimality: primal and dual value, and the dual solution.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Optimum:
 
     @property
     def gap(self) -> float:
-        """How far the answer can be from the best one."""
+        """The duality gap."""
         return self.objective - self.bound
 
     @property

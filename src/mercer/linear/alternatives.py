@@ -217,7 +217,7 @@ class LeastSquaresAmongstAlternatives(LinearModel):
 
 
 class _Search:
-    """Exchanges and branch and bound over what is chosen in each group."""
+    """Exchanges, and branch and bound over the choices in each group."""
 
     def __init__(
         self, X: Array, y: Array, always: NDArray[np.intp], groups: Groups, max_nodes: int
@@ -314,7 +314,7 @@ class _Search:
 
 
 def _off(Z: Array, target: Array) -> Array:
-    """Return what columns leave of a vector or of other columns."""
+    """Project a vector or columns off other columns."""
     if not Z.shape[1]:
         return target
     U, s, _ = np.linalg.svd(Z, full_matrices=False)

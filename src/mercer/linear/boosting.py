@@ -54,7 +54,7 @@ def boosting_bound(errors: ArrayLike, rho: ArrayLike) -> Any:
 
 
 class MarginBoost(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
-    r"""AdaBoost for two classes, with the margins of what it combines.
+    r"""AdaBoost for two classes, with the margins of its combination.
 
     .. math:: f(x) = \frac{\sum_t a_t g_t(x)}{\sum_t a_t} \in [-1, 1], \qquad
               a_t = \tfrac12 \ln \frac{1 - \epsilon_t}{\epsilon_t}, \qquad
@@ -125,7 +125,7 @@ class MarginBoost(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add weak learners, each for what its predecessors got wrong.
+        """Add weak learners, each for the mistakes of its predecessors.
 
         Parameters
         ----------

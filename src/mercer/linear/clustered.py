@@ -18,7 +18,7 @@ __all__ = ["ClusteredRidge", "cluster_spectrum", "clustered_ridge"]
 
 @dataclass(frozen=True)
 class ClusteredRidge:
-    """Two linear models: the relaxed one, and ridge regression with the penalty nearest to it.
+    """Two linear models: the relaxed model, and ridge regression with the nearest penalty.
 
     Parameters
     ----------

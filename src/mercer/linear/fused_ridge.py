@@ -25,7 +25,7 @@ GAP, FAR, MAX_BOXES = 1e-8, 1e14, 200_000
 
 @dataclass(frozen=True)
 class ValidationCurve:
-    """What validation costs along a path.
+    """Validation cost along a path.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class _Part:
         return -np.sum(g * mu * (1.0 - mu), axis=-1), g
 
     def floor(self, low: Array, high: Array) -> Array:
-        """Return what the cost cannot go below on intervals of the logarithm of the penalty."""
+        """Return lower bounds of the cost on intervals of the logarithm of the penalty."""
         h = high - low
         mu = self.mu(np.exp(0.5 * (low + high)))
         top, bottom = self.mu(np.exp(low)), self.mu(np.exp(high))

@@ -62,7 +62,7 @@ class PiecewiseLinearPath:
         return np.stack(columns, axis=-1)
 
     def with_norm(self, tau: float) -> float:
-        """Return the largest parameter whose coefficients have a 1-norm, at most the last one."""
+        """Return the largest parameter whose coefficients have a given 1-norm."""
         return float(np.interp(tau, self.norms, self.parameters))
 
 

@@ -1,4 +1,4 @@
-"""Ordinary least squares with what the theorem of Gauss and Markov says about it."""
+"""Ordinary least squares, with variances by the Gauss-Markov theorem."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def dual_norm(p: float) -> float:
 
 @dataclass(frozen=True)
 class FeatureShare:
-    """What an input does in a hyperplane."""
+    """Share of an input in a hyperplane."""
 
     name: str
     weight: float
@@ -258,7 +258,7 @@ class LpMarginSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore
         return w1, offset / reach, Optimum(value, float(beta.sum()), y * beta)
 
     def feature_report(self) -> list[FeatureShare]:
-        """Return what each input does, the heaviest first; for two classes.
+        """Return the share of each input, the heaviest first; for two classes.
 
         With ``p=1`` those without a weight are not needed; their pull says how near to it they
         are.

@@ -1,4 +1,4 @@
-"""Location and scale of a sample that is mostly normal, by what makes it so."""
+"""Location and scale of a mostly normal sample, by matching quantiles."""
 
 from __future__ import annotations
 

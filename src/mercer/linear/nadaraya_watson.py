@@ -152,7 +152,7 @@ class NadarayaWatson(RegressorMixin, AllOrNothing, BaseEstimator):  # type: igno
         return float(np.average((self.y_fit_ - f) ** 2, weights=s))
 
     def _average(self, K: Array, X: Array, leave_out: bool = False) -> Array:
-        """Return weighted means of the targets; of the nearest ones where there is no weight."""
+        """Return weighted means of the targets; of the nearest targets where no weight is."""
         if np.min(K, initial=0.0) < 0:
             raise ValueError(
                 f"{type(self.kernel_).__name__} is negative somewhere, which no weight may be; "

@@ -1,4 +1,4 @@
-r"""What the penalties do where the design is orthonormal, :math:`X'X = 1`: one formula each."""
+r"""Penalties under an orthonormal design, :math:`X'X = 1`: one formula each."""
 
 from __future__ import annotations
 

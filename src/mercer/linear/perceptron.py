@@ -55,7 +55,7 @@ def mistake_bound(margin: float, offset: float, radius: float) -> float:
 
 
 class KernelPerceptron(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
-    r"""Correct a sum of kernels at every mistake, until there is none.
+    r"""Correct a sum of kernels at every mistake, until no mistake is left.
 
     .. math:: f(x) = \eta \sum_i n_i y_i \bigl(k(x_i, x) + 1\bigr), \qquad
               n_i \leftarrow n_i + 1 \quad\text{where}\quad y_i f(x_i) \le 0

@@ -1,4 +1,4 @@
-"""What a sample does not contradict: the law of its covariances, and the models within it."""
+"""Plausible models: the law of a sample's covariances, and the models that it allows."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ class PlausibleLeastSquares(Validated):
         )
 
     def _coefs(self, train: Centred, plausible: PlausibleSet) -> tuple[Array, Array]:
-        """Return the solution of the program, and least squares on what it keeps."""
+        """Return the solution of the program, and least squares on its nonzero coefficients."""
         length = np.linalg.norm(train.X, axis=0)
         length = np.where(length > 0, length, 1.0)
         w = plausible.sparsest(length)

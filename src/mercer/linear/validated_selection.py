@@ -63,7 +63,7 @@ def selection_penalty(coef: Array, X: Array, y: Array) -> float:
 
 
 class ValidatedSelection(Validated):
-    r"""Select inputs, and shrink what is selected, so that validation data are predicted best.
+    r"""Select inputs and shrink their coefficients so that validation data are predicted best.
 
     .. math:: \min_{W \ge 0} \|y^v - X^v w\|^2 \quad\text{subject to}\quad
               w = \arg\min_{|w_d| \le W_d} \tfrac12 \|y - Xw\|^2

@@ -1,4 +1,4 @@
-"""Whether a number differs from another one, given how uncertain it is."""
+"""The z-test: whether a number differs from another number, given its uncertainty."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ZTest:
     alternative: str
 
     def rejects(self, level: float = 0.05) -> bool:
-        """Answer whether the null is rejected at a level, the share of true ones that are."""
+        """Answer whether the null hypothesis is rejected at a level."""
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1, got {level}.")
         return self.p_value <= level

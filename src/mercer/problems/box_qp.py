@@ -134,7 +134,7 @@ class Residuals:
 
 @dataclass(frozen=True)
 class BoxProgram(ABC):
-    """A separable convex program in a box over signed copies: what an interior point asks for.
+    """A separable convex program in a box over signed copies, for interior-point methods.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def fit_columns(risk: RegularizedRisk) -> Array:
 def pull_back(
     risk: RegularizedRisk, a: Array, b: Array, Ka: Array, primal: float
 ) -> tuple[Array, Array, Array]:
-    """Return ``(a, b, Ka)``, or what is better on the way from the machine without an expansion.
+    """Return ``(a, b, Ka)``, or a better point on the line from the machine without expansion.
 
     Answers of a run that was stopped meet the constraints of the dual, and may be worse in the
     primal than a constant. The objective is convex: on the segment between both, its lowest point

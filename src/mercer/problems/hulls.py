@@ -1,4 +1,4 @@
-"""Convex hulls of two classes: how far they are apart, and what proves it."""
+"""Convex hulls of two classes: their distance, with a certificate."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ __all__ = ["centre_intercepts"]
 
 
 def centre_intercepts(risk: RegularizedRisk, a: Array, b: Array, Ka: Array) -> tuple[Array, Array]:
-    r"""Return the intercept in the middle of the optimal ones, and the interval of these.
+    r"""Return the middle and the ends of the interval of optimal intercepts.
 
     At the optimal expansion every decision value that goes with its coefficient is as good as any
     other: :math:`l_i \le (Ka + Bb)_i \le u_i`, with :math:`l_i = u_i` for a coefficient inside its

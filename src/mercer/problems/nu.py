@@ -197,7 +197,7 @@ def _columns(B: Array | None, n: int) -> Array:
 
 
 def _sides(upper: NDArray[np.bool_], half: float, B: Array, one: int | None) -> tuple[Array, Array]:
-    """Return columns and costs of two walls at a variable distance, and of what both share."""
+    """Return columns and costs of two walls at a variable distance, and of shared columns."""
     if one is None:
         sign = np.where(upper, 1.0, -1.0)
         return np.column_stack([sign, B]), np.append(2.0 * half, np.zeros(B.shape[1]))

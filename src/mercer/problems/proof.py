@@ -1,4 +1,4 @@
-r"""What an expansion does between the points where it was looked at.
+r"""Proofs about an expansion between the points where it was evaluated.
 
 On a cell of half-width :math:`\delta` around m, by Taylor's formula and the norm of the function,
 
@@ -35,7 +35,7 @@ BLOCK = 2_000_000
 
 @dataclass(frozen=True)
 class Curve:
-    """An expansion with what is needed to differentiate it and to bound its derivatives.
+    """An expansion with its derivatives and bounds on them.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Curve:
         return ""
 
     def rounding(self, Z: Array, feature: int, order: int) -> float:
-        """Bound what rounding does to a derivative at points: so many errors of every term."""
+        """Bound the rounding error of a derivative at points, by so many errors of every term."""
         free = np.abs(self.null_space(Z)) @ np.abs(self.b) if len(self.b) else np.zeros(1)
         largest = roughness(self.kernel, 0, 0, self.p) * roughness(
             self.kernel, feature, order, self.p
@@ -84,7 +84,7 @@ class Curve:
         return ROUNDING * (terms + float(np.max(free, initial=0.0)))
 
     def largest_norm(self) -> float:
-        """Return the norm, with what rounding of the quadratic form can hide of it."""
+        """Return an upper bound of the norm, with the rounding error of the quadratic form."""
         size = roughness(self.kernel, 0, 0, self.p) * float(np.sum(np.abs(self.coef)))
         return float(np.sqrt(self.norm**2 + ROUNDING * size**2))
 

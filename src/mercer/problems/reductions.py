@@ -269,7 +269,7 @@ def resident(risk: RegularizedRisk) -> RegularizedRisk:
 
 
 def infeasible(risk: RegularizedRisk) -> str:
-    """Say why no coefficients in the box of the loss meet ``B'a = d``; empty if none was found.
+    """Return why ``B'a = d`` has no solution in the box of the loss; empty if no reason was found.
 
     Every row is compared with the interval that the box lets it reach, which decides the matter for
     one column and for columns that share no sample; otherwise a linear program does.
@@ -310,7 +310,7 @@ def infeasible(risk: RegularizedRisk) -> str:
 
 
 class _Sample(NamedTuple):
-    """A kernel matrix to solve with, what it leaves out of f, and b for the original matrix."""
+    """A kernel matrix to solve with, its remainder in f, and b for the original matrix."""
 
     K: Gram
     offset: Array
@@ -345,7 +345,7 @@ def _sample(risk: RegularizedRisk, project: bool) -> _Sample:
 def _split(
     lower: Array, upper: Array, kink: NDArray[np.bool_]
 ) -> tuple[NDArray[np.intp], Array, Array, Array]:
-    """Return sample, sign and bounds of each variable; a sample with an empty box has none."""
+    """Return sample, sign and bounds of each variable; a sample with an empty box is left out."""
     above, below = upper > 0, lower < 0
     whole = np.flatnonzero(above & below & ~kink)
     positive, negative = (

@@ -27,7 +27,7 @@ __all__ = ["Certificate", "RegularizedRisk"]
 
 @dataclass(frozen=True)
 class Certificate:
-    """What one product with K says about a pair ``(a, b)``, whoever found it.
+    """Certificate of a pair ``(a, b)``, from one product with K: values, gap and residuals.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Several losses at a sample as several samples with one: a reduction, and its way back."""
+"""Reduction of several losses at a sample to copies of it with a loss each, and its way back."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def unfold(risk: RegularizedRisk) -> RegularizedRisk:
 
 
 def fold(risk: RegularizedRisk, a: Array) -> Array:
-    """Return the coefficients of a problem from those of its copies: their sums.
+    """Return the coefficients of a problem, the sums of its copies' coefficients.
 
     Parameters
     ----------

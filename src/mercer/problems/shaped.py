@@ -1,4 +1,4 @@
-r"""What a sample says and what else is known, as one regularized risk.
+r"""A sample and prior knowledge (shape constraints) as one regularized risk.
 
 .. math::
 
@@ -85,7 +85,7 @@ class Between(ResidualLoss):
 
 @dataclass(frozen=True)
 class Said:
-    """What a sample says of a function: losses of its values, beside other columns.
+    """Losses of a function's values at a sample, beside other columns.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class Shaped:
 
     @cached_property
     def gram(self) -> Gram:
-        """The Gram of what the sample says; a point that is none has a row of zeros."""
+        """The Gram of the sample's losses, with a row of zeros for a loss without a point."""
         if self.said.index is None:
             return self.K
         if isinstance(self.K, LowRank):
@@ -214,7 +214,7 @@ class Shaped:
         return Dense(np.ascontiguousarray(K))
 
     def _spread(self, values: Array) -> Array:
-        """Return values of the points for each thing said of one."""
+        """Return the value of its point for each loss."""
         out = np.asarray(values[self._point], dtype=np.float64)
         out[self._point < 0] = 0.0
         return out
@@ -262,7 +262,7 @@ class Shaped:
 
     @property
     def _borders(self) -> Array:
-        """The functionals of the unpenalized columns, (r, q'), none of other columns."""
+        """The functionals of the unpenalized columns, (r, q'), zero for other columns."""
         extra = self.said.B.shape[1] - self._GB.shape[1]
         return np.pad(self._GB, ((0, 0), (0, extra)))
 
@@ -322,14 +322,14 @@ class Shaped:
         return RegularizedRisk(wall, Dense(H), y - V.T @ a - GB @ b, weight)
 
     def whole(self, eta: Array) -> tuple[Array, Array]:
-        """Return all coefficients from those of the functionals, for the squared loss."""
+        """Return all coefficients from the functionals' coefficients, for the squared loss."""
         a, b = self.free
         return np.concatenate([a - self._AV @ eta, eta]), b - self._bV @ eta
 
     # Functions ------------------------------------------------------------------------------------
 
     def expansion(self, a: Array) -> tuple[Array, Array]:
-        """Return coefficients of the points of the sample and of those of the functionals."""
+        """Return coefficients of the sample's points and of the functionals' points."""
         n, m = len(self.said.y), len(self.X)
         there = self._point >= 0
         alpha = np.zeros(m)

@@ -1,4 +1,4 @@
-"""Convex programs with cones, for what is coupled in ways that no loss of a sample can say."""
+"""Convex programs with cones, for problems that are no sum of losses of samples."""
 
 from mercer.programs.chance import chance
 from mercer.programs.chebyshev import SmallestTube, smallest_tube

@@ -79,7 +79,7 @@ class LinearMaster:
                 return found
 
     def _guess(self, GJ: Array, J: Indices) -> NDArray[np.bool_]:
-        """Look at some of the samples for all of them, to see who is near a kink."""
+        """Solve for a subsample, to guess which samples are near a kink."""
         n = len(self.risk.y)
         some = np.sort(np.random.default_rng(n).choice(n, SOME, replace=False))
         drawn = np.isin(np.arange(n), some)
@@ -104,7 +104,7 @@ class LinearMaster:
         return np.where(-f > t.p_pos, t.upper, np.where(-f < t.p_neg, t.lower, 0.0))
 
     def _loss(self, u: Array, f: Array) -> Array:
-        """Return what is lost by multipliers that are not those of the decision values."""
+        """Return the duality gap of each sample between multipliers and decision values."""
         t = self.terms
         terms = t.value(f) + t.conjugate(u) + u * f
         return np.where(terms > 1e-12 * (1.0 + np.abs(u * f)), terms, 0.0)

@@ -1,4 +1,4 @@
-"""The solvers below programs: Clarabel for cones, HiGHS (through SciPy) for linear ones."""
+"""Backends of programs: Clarabel for cones, HiGHS (through SciPy) for linear programs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Canonical:
 
 @dataclass(frozen=True)
 class Raw:
-    """What a solver says."""
+    """The raw answer of a backend."""
 
     x: Array
     z: Array

@@ -45,7 +45,7 @@ FAR = 0.99
 
 
 class SparseSolution(NamedTuple):
-    """A certified minimizer, with what its dual knows.
+    """A certified minimizer, with its dual solution.
 
     Parameters
     ----------

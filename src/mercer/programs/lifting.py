@@ -1,4 +1,4 @@
-r"""Quadratic programs that are not convex, bounded by semidefinite ones.
+r"""Nonconvex quadratic programs, bounded by semidefinite relaxations.
 
 .. math::
 

@@ -42,7 +42,7 @@ NOTHING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class MarginAnswer:
-    """A minimizer with what proves it."""
+    """A minimizer with its certificate."""
 
     alpha: Array
     """Coefficients of the samples, (n,), zero beside the columns."""
@@ -120,7 +120,7 @@ class MarginProgram:
 
     @property
     def own(self) -> Array:
-        """What a unit of each coefficient does to its own sample, (r,)."""
+        """The margin that a unit of each coefficient adds to its own sample, (r,)."""
         size = np.max(np.abs(self.K), axis=0, initial=0.0)
         own = self.diag[self.columns]
         return np.where(own > 0, own, np.where(size > 0, size, 1.0))
@@ -210,7 +210,7 @@ class MarginProgram:
         )
 
     def _dual(self, M: Array, N: Array) -> tuple[Array, Array, Array, int]:
-        """Return coefficients, unpenalized ones, multipliers and iterations for some columns."""
+        """Solve the dual over some columns: coefficients of both kinds, multipliers, iterations."""
         capped = False
         try:
             answer = self._linear(M, N, False)
@@ -266,7 +266,7 @@ class MarginProgram:
     def _settle_ties(
         self, M: Array, N: Array, alpha: Array, b: Array, beta: Array
     ) -> tuple[Array, Array]:
-        """Return, of all optimal coefficients, those of the smallest sum.
+        """Return the optimal coefficients with the smallest sum.
 
         By complementary slackness they are among the columns of reduced cost zero, and only
         samples whose multiplier is on its bound have slack. As many columns as samples in between

@@ -145,7 +145,7 @@ def add_losses(program: Program, terms: DualTerms, f: Terms, widths: Terms = ())
 
 
 def _kinds(q: Array, bound: Array) -> NDArray[np.intp]:
-    """Say what a side of each loss is made of."""
+    """Return the kind of curve on a side of each loss."""
     kinds = np.where(q > 0, np.where(np.isfinite(bound), BOTH, QUADRATIC), LINEAR)
     kinds = np.where((q == 0) & ~np.isfinite(bound), HARD, kinds)
     return np.where(bound == 0, ABSENT, kinds)

@@ -505,7 +505,7 @@ class VariationProblem:
         return self.loss.weigh(self.y, self.c)
 
     def sizes(self, w: Sequence[Array]) -> Array:
-        """Return what is penalized of each component, (P,)."""
+        """Return the penalized size of each component, (P,)."""
         if self.penalty == "norm":
             return np.array([float(np.linalg.norm(v)) for v in w])
         return np.array(
@@ -516,7 +516,7 @@ class VariationProblem:
         )
 
     def objective(self, mu: float, w: Sequence[Array], b: Array) -> float:
-        """Evaluate what is minimized."""
+        """Evaluate the objective."""
         size = self.sizes(w)
         f = sum((part.design @ v for part, v in zip(self.parts, w, strict=True)), self.B @ b)
         cost = self._terms.value(f)

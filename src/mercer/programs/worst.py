@@ -294,7 +294,7 @@ class _Worst:
         return np.where(paid, short / np.where(paid, self.price[at], 1.0), xi)
 
     def _factor(self, x: Point) -> Callable[[Rows, Rows, Rows], Direction]:
-        """Eliminate the errors, factor what is left, and return the solver of Newton's system."""
+        """Return the solver of Newton's system, by the Schur complement without the errors."""
         loss, line = 0, 1
         with np.errstate(divide="ignore", invalid="ignore"):
             inverse = np.where(self.row, x.s[loss] / x.z[loss], np.inf)

@@ -1,4 +1,4 @@
-r"""Spaces of few functions: what a machine is looked for in, and what that asks of a map.
+r"""Low-rank approximations: spaces of few functions, and the protocol of their feature maps.
 
 .. math:: f(x) = \phi(x)'w + p(x)'b, \qquad \phi(x) = T' r(x)
 
@@ -102,7 +102,7 @@ class FeatureMap(ABC):
         return np.zeros(A.shape) if total is None else total
 
     def lift(self, W: Array) -> Array:
-        """Return coefficients T W of the raw functions, (m, k), from those of the features."""
+        """Return coefficients T W of the raw functions, (m, k), from the features' coefficients."""
         return W
 
     def lower(self, G: Array) -> Array:

@@ -32,7 +32,7 @@ TALL = 1024
 
 
 def evaluate(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
-    """Return value, slopes and gap at several points, and what tells the curvature at one."""
+    """Return value, slopes and gap at several points, and the curvature at a single point."""
     X, Y, s, P, loss = problem.admit(block)
     A, b = state["A"], state["b"]
     rounding = Rounded(loss, state)
@@ -63,7 +63,7 @@ def evaluate(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
 
 
 class Slopes:
-    """Slopes of rounded losses at one or several points, and where and around what they were taken.
+    """Slopes of rounded losses at one or several points, with decision values and centres.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Slopes:
         return np.asarray(self.c[part] * v)
 
     def sums(self) -> Sums:
-        """Return what adds up to value and gap."""
+        """Return the sums that make value and gap."""
         y, c, P, F, v = self.y, self.c, self.P, self.F, self.v
         loss, rounded, mu = self.rounding.loss, self.rounding.rounded, self.rounding.mu
         G, shifted = c * v, F
@@ -254,7 +254,7 @@ def score(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
 
 
 def weigh(block: Block, problem: Problem, state: None) -> Sums:
-    """Return the weight of what each problem sees, and of that in every free column."""
+    """Return the weights of the rows of each problem, and of its free columns."""
     _, Y, s, P, _ = problem.admit(block)
     c = np.broadcast_to(s * problem.C, Y.shape)
     return Sums(n=np.array(block.n), weight=np.sum(c, axis=0), columns=np.abs(P).T @ c)

@@ -20,7 +20,7 @@ MARK = 100
 
 @dataclass(frozen=True)
 class Census:
-    """What the first pass tells.
+    """Results of the first pass over the rows.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def count(block: Block, shared: tuple[int, int, bool, bool], state: None) -> Sum
 
 
 def mark(block: Block) -> Any:
-    """Return a number that tells rows from others, whatever their order, as an array of one."""
+    """Return a digest of the rows that does not depend on their order, of shape (1,)."""
     with np.errstate(over="ignore"):
         rows = fingerprints(block.X, MARK)
         for j, part in enumerate((block.y, block.s)):

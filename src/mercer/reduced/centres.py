@@ -57,7 +57,7 @@ class Centres:
 
 
 class Anchored(Gram):
-    r"""What is left of a conditionally positive definite matrix beside q of its points.
+    r"""The positive definite part of a conditionally positive definite matrix, by q anchors.
 
     With the q polynomials :math:`L_j` that are 1 at one of these points and 0 at the others,
 
@@ -116,7 +116,7 @@ class Anchored(Gram):
 
 @dataclass
 class _Task:
-    """What a way of choosing is told."""
+    """Inputs of a method that chooses centres."""
 
     K: Gram
     m: int

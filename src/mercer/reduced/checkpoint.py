@@ -31,7 +31,7 @@ class CheckpointError(OSError):
 
 
 def _signature(data: Any) -> bytes:
-    """Return what is written behind data: nothing without a key."""
+    """Return the signature that is written behind data: empty without a key."""
     key = os.environ.get(KEY, "").encode()
     return MARK + hmac.digest(key, data, hashlib.sha256) if key else b""
 
@@ -70,7 +70,7 @@ def save(file: Path, arrays: Mapping[str, Any]) -> bool:
 
 
 def load(file: Path) -> dict[str, Any] | None:
-    """Return the arrays of a file; None if there is none, or it is damaged and to be made again.
+    """Return the arrays of a file; None if the file is missing, or damaged and to be made again.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ PROPOSED = 128
 
 @singledispatch
 def units(kernel: Kernel, p: int) -> Array:
-    """Return by what each feature is multiplied so that distances are those the kernel sees.
+    """Return the factors of the features that turn distances into the kernel's distances.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _(kernel: ActiveDims, p: int) -> Array:
 
 
 def _squared(Y: Any, norms: Array, Z: Array) -> Array:
-    """Return squared distances of points, with their norms, from dense ones."""
+    """Return squared distances of points, with their norms, from dense points."""
     S = np.asarray(Y @ Z.T, dtype=np.float64)
     S *= -2.0
     S += norms[:, None]
@@ -260,7 +260,7 @@ def streamed(source: Source, factor: Array, Z: Array, fixed: int = 0, passes: in
 
 
 def nearest_rows(Y: Any, Z: Array, taken: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
-    """Return for every centre the nearest row that none before it has.
+    """Return for every centre the nearest row that no centre before it has.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""What looking among few functions costs, beside looking among all.
+r"""The error of a low-rank approximation, beside the machine with all functions.
 
 The function that was found is one of the whole space, with the same norm, and the dual vector a of
 the reduced problem is one of the whole problem, so the value of the whole problem is at most
@@ -35,7 +35,7 @@ COSTED = 2000
 
 @dataclass(frozen=True)
 class Cost:
-    r"""What the approximation adds to the excess of the objective, at most.
+    r"""A bound on the error that the approximation adds to the objective.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def duals(problem: Problem, state: dict[str, Any], sample: Sample) -> tuple[Arra
 def approximation_cost(
     kernel: Kernel, problem: Problem, state: dict[str, Any], pool: Sample
 ) -> Cost:
-    r"""Estimate what the approximation costs, from a sample of the rows.
+    r"""Estimate the error of the approximation from a sample of the rows.
 
     Rows that are centres are represented without error. Of the others, the squares
     :math:`a_i^2 (k - \hat k)(x_i, x_i)` and the products of pairs from two halves of the sample

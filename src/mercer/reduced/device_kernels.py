@@ -194,7 +194,7 @@ def _(kernel: Profile, Z: Any, at: Any) -> Values:
 
 
 def _squared(xp: Any, P: Any, Q: Any, smooth: bool) -> Any:
-    """Return squared distances by one product, near ones from differences where that matters.
+    """Return squared distances by one product, of near points from differences where that matters.
 
     The rules are those of :func:`mercer.kernels._pairwise.squared_distances`.
     """

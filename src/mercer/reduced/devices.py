@@ -44,7 +44,7 @@ class Device:
         self.xp, self.device = xp, device
 
     def to_device(self, array: Any, single: bool = False) -> Any:
-        """Return an array of numbers on the device, sparse ones dense.
+        """Return an array of numbers on the device, as a dense tensor.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class Device:
 
 
 def resolve(device: Any) -> Device | None:
-    """Return what a user named as the device, and None for NumPy with compiled loops.
+    """Return the device that a user named, and None for NumPy with compiled loops.
 
     Parameters
     ----------

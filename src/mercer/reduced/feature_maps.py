@@ -1,4 +1,4 @@
-"""Maps to random functions: waves, monomials, sketches, and what is made of them."""
+"""Random feature maps: waves, monomials, sketches, and their sums and products."""
 
 from __future__ import annotations
 

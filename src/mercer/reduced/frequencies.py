@@ -172,7 +172,7 @@ def frequencies(kernel: Kernel, p: int, size: int, kind: str, rng: np.random.Gen
 
 @singledispatch
 def sample(kernel: Kernel, p: int, stream: Plain) -> Array:
-    """Return frequencies, with what their law needs from a stream of random numbers."""
+    """Draw frequencies by a stream of random numbers."""
     raise UnknownSpectrumError(f"the spectrum of {kernel!r} is not known")
 
 
@@ -191,7 +191,7 @@ def _(kernel: Stationary, p: int, stream: Plain) -> Array:
 
 @singledispatch
 def unit(kernel: Kernel, p: int, stream: Plain) -> Array:
-    """Return frequencies of a kernel with length scale one."""
+    """Draw frequencies of a kernel with length scale one."""
     each = kernel._separate(p)
     if each is not None and p > 1:
         return np.column_stack([sample(one, 1, stream) for one in each])

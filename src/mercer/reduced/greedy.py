@@ -22,7 +22,7 @@ CANDIDATES = 59
 
 
 class Criterion(Protocol):
-    """What a row is worth, and that it was taken."""
+    """A greedy criterion: the gain of every row, updated when a row is taken."""
 
     def gains(self, Q: Array) -> Array:
         """Return the worth of columns (n, k) that would join the factor."""
@@ -32,7 +32,7 @@ class Criterion(Protocol):
 
 
 class Trace:
-    """What a column takes off the trace of the remainder: its squared length.
+    """The trace criterion: the squared length that a column takes off the remainder.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Trace:
 
 
 class Fit:
-    r"""What a column takes off the regularized squared error of targets.
+    r"""The fit criterion: the decrease of the regularized squared error by a column.
 
     .. math:: J(L) = \min_w \tfrac12 |w|^2 + \tfrac12 \sum_i c_i (y_i - L_i w)^2
               = \tfrac12 y' A^{-1} y, \qquad A = \operatorname{diag}(1/c) + LL'

@@ -141,7 +141,7 @@ class Newton:
 
 
 class _Descent:
-    """One run: the point, what is known of it, and how the next step is found."""
+    """A run of Newton's method: the point, its evaluation, and the next step."""
 
     def __init__(self, how: Newton, oracle: Oracle, found: Minimum) -> None:
         self.how, self.oracle, self.found = how, oracle, found
@@ -202,7 +202,7 @@ class _Descent:
             self.factors, self.exact = first.factors, np.zeros(self.k, dtype=bool)
 
     def _round(self, live: NDArray[np.bool_], tolerance: Array) -> None:
-        """Round kinks around the slopes found, and less, where steps have done what they can.
+        """Round kinks around the slopes found, and less, where steps bring no more progress.
 
         Rounding around known slopes costs nothing where they are the right ones, so that the gap
         falls although the width stays; a smaller width makes it fall faster, but leaves fewer rows
@@ -371,7 +371,7 @@ class _Descent:
         return bool(np.any((t > 0) & live))
 
     def _conjugate_gradients(self, G: Array, delta: Array, columns: NDArray[np.intp]) -> Array:
-        """Solve for the steps of some problems, starting at that of the summed share of rows."""
+        """Solve for the steps of some problems, beginning with the step of the summed rows."""
         found, value, oracle = self.found, self.found.value, self.oracle
         assert value is not None
         quadratic = oracle.problem.loss.quadratic

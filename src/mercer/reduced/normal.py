@@ -35,7 +35,7 @@ WEIGHTS = np.geomspace(1e-4, 1e8, 97)
 
 @dataclass(frozen=True, eq=False)
 class NormalEquations:
-    r"""What one pass over the rows tells of the squared loss, for every C and every target.
+    r"""Normal equations: sums of one pass that solve the squared loss for every C and target.
 
     Criteria have a row for every C and a column for every problem; weights count as precisions.
 

@@ -1,4 +1,4 @@
-"""What blocks of rows contribute to normal equations, and to errors of rows left out."""
+"""Sums over blocks of rows for normal equations and left-out errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PIECE = 2**25
 
 
 def fold_of(X: Any, seed: int, folds: int) -> NDArray[np.intp]:
-    """Return which fold rows belong to: those that are equal to one, whoever asks.
+    """Return the fold of each row: equal rows are in the same fold, whoever asks.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class System:
         return np.asarray(vectors[:, kept] / np.sqrt(values[kept]) / scale[:, None])
 
     def shift(self, C: Array) -> Array:
-        """Return 1/C, no smaller than what eigenvalues are known to."""
+        """Return 1/C, no smaller than the rounding error of the eigenvalues."""
         return np.asarray(np.maximum(1.0 / C, self.floor))
 
     def shrunk(self, C: Array) -> Array:

@@ -54,7 +54,7 @@ class Summed:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What one pass says of a point, a number or column for each problem.
+    """Value, slopes and certificate at a point, a number or column for each problem.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class Oracle:
         return float(np.sqrt(np.mean(F * F)))
 
     def of_pool(self) -> Oracle | None:
-        """Return the problem of the pool, each row of which stands for many; None if not for many.
+        """Return the problem of the pool, whose rows each stand for many rows; None if for few.
 
         Its minimum is a start: the rows that are left out tell it apart from the minimum of all,
         and they have no part in the many steps that lead near it.
@@ -219,7 +219,7 @@ class Oracle:
         return {"A": self.problem.map.lift(W), "b": b, "mu": mu, **self._earlier}
 
     def _curvature(self, sums: Sums, state: dict[str, Any]) -> Summed:
-        """Return the curvature of all rows, or what some of them let expect."""
+        """Return the curvature of all rows, or its estimate from some of them."""
         if self.dense:
             H = np.stack([in_features(self.problem, S) for S in sums["H"]])
             return Summed(H, np.ones(self.problem.k, dtype=bool))

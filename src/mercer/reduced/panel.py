@@ -93,7 +93,7 @@ class Panel:
     def _strips(
         self, X: Data, single: bool, rows: int | None
     ) -> Iterator[tuple[slice, Callable[[Array], object]]]:
-        """Cut the points into a few at a time, each with what writes their kernel values."""
+        """Cut the points into strips, each with the function that writes its kernel values."""
         numbers = self.kernel.numeric
         X = as_points(X) if numbers else X
         values = self._single if single and numbers else self._double
@@ -179,7 +179,7 @@ def _times(K: Array, A: Array) -> Array:
 
 
 class _Values:
-    """What writes kernel values against the centres, in tiles where all points are dense.
+    """A writer of kernel values against the centres, in tiles where all points are dense.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class _Values:
             self.tiles = evaluate.tiles or evaluate.prepare(Z)
 
     def of(self, X: Data) -> Callable[[int, int, Array], object]:
-        """Return what writes the kernel values of points in a range, if these are few."""
+        """Return the function that writes the kernel values of a range of few points."""
         if is_sparse(X) and not is_sparse(self.Z) and self.Z.dtype == np.float32:
             X = X.toarray()
         tiles = self.tiles

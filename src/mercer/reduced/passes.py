@@ -1,4 +1,4 @@
-"""Passes over a source: counted, shown, and kept in a directory so that none is made twice."""
+"""Passes over a source: counted, shown, and kept in a directory so that no pass is repeated."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Passes:
         return result
 
     def _key(self, name: str, work: Work, shared: Any, state: Any) -> str:
-        """Return what tells a pass from others: the rows, what is done with them, and where."""
+        """Return the key of a pass: its rows, its function and its state."""
         if self.directory is None:
             return ""
         if shared is not self._shared[0] or not self._shared[1]:

@@ -160,7 +160,7 @@ def _(phi: Joined, at: Device, single: bool) -> Callable[[Any], Any]:
 
 
 def place(map: FeatureMap, device: Any) -> FeatureMap:
-    """Return a map whose values live on a device; the map itself without one.
+    """Return a map whose values live on a device; the map itself without a device.
 
     Parameters
     ----------

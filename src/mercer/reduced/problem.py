@@ -77,7 +77,7 @@ class Problem:
         return 1 if self.walls is None else self.walls.views
 
     def admit(self, block: Block, rows: Any = None) -> tuple[Any, Array, Array, Array, Loss]:
-        """Return points, and of what is seen of them targets, weights, free columns and loss.
+        """Return points, and the targets, weights, free columns and loss of their copies.
 
         Rows that are not one after the other have their numbers in `rows`.
         """

@@ -54,7 +54,7 @@ FEW = 8
 
 @dataclass
 class _Draft:
-    """What all parts of a map share."""
+    """Settings that all parts of a random map share."""
 
     kind: str
     rng: np.random.Generator

@@ -49,7 +49,7 @@ class Rounded:
         return self if loss is self.loss else Rounded(loss, self.state, self.columns)
 
     def repeated(self, points: int) -> Rounded:
-        """Return the loss at several points, without what earlier ones tell."""
+        """Return the loss at several points, rounded around zero slopes."""
         state = {"mu": np.tile(self.state["mu"], points), "mu0": self.state["mu0"][:0]}
         k = len(self.state["mu"])
         return Rounded(columns_of(self.loss, np.tile(np.arange(k), points)), state)

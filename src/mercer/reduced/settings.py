@@ -38,7 +38,7 @@ __all__ = [
 
 @dataclass
 class Split:
-    """Which rows are left out of which fits, by what they hold: the same wherever they lie.
+    """A split of rows into folds by their contents: the same wherever they lie.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def joined(losses: Sequence[Loss], each: int) -> Loss:
 
 
 class Scorer(Protocol):
-    """What predictions of a block cost, by setting."""
+    """Costs of the predictions of a block, by setting."""
 
     def __call__(self, block: Block, Y: Array, F: Array) -> Array:
         """Return costs (n, settings) from targets Y (n, k) and values F (n, settings, k)."""
@@ -256,7 +256,7 @@ class Scores:
 
 @dataclass
 class Examination:
-    """What blocks need to know to examine settings, the same in every pass."""
+    """Inputs of blocks that score settings, the same in every pass."""
 
     map: FeatureMap
     null_space: NullSpace

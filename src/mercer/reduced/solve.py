@@ -106,7 +106,7 @@ class ReducedSolution(Solution):
 
 @dataclass
 class Task:
-    """What a machine declares of its problems.
+    """The problems that a machine declares, with tolerances and limits.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class Reduced:
 
     @property
     def points(self) -> Any:
-        """The centres, (m, p); without columns where functions have none."""
+        """The centres, (m, p); without columns where functions have no centres."""
         return np.zeros((self.map.m, 0)) if self.map.Z is None else self.map.Z
 
 
@@ -298,7 +298,7 @@ def problem_of(
     columns: Any = None,
     held_out: float = 0.0,
 ) -> Problem:
-    """Return what blocks need to know of the problems of a task, or of some of them."""
+    """Return the reduced problem of a task, or of some of its columns."""
     whole = columns is None or len(columns) == task.targets.k
     return Problem(
         map=place(phi, how.device),
@@ -418,7 +418,7 @@ def _solve(
 def _joined(
     parts: list[_Part], passes: Passes, census: Census, phi: FeatureMap, elapsed: float
 ) -> ReducedSolution:
-    """Return what is to be said of all problems together."""
+    """Return the solutions of all problems as one."""
     values = [part.found.value for part in parts]
     primal = sum(float(np.sum(value.primal)) for value in values if value is not None)
     gap = sum(float(np.sum(value.gap)) for value in values if value is not None)

@@ -1,4 +1,4 @@
-"""What the problems of a machine see of a row: a target and a weight each."""
+"""Targets and weights of a row for each problem of a machine."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class _Works(tuple[Work, ...]):
-    """What is done with a block; called by names that are the same in every process."""
+    """Functions of a block, called by names that are the same in every process."""
 
     def __repr__(self) -> str:
         return str([f"{work.__module__}.{work.__qualname__}" for work in self])
@@ -36,7 +36,7 @@ def _all(block: Block, shared: tuple[Any, ...], state: dict[str, Any]) -> Sums:
 
 
 def _own(sums: Sums, slot: int) -> Any:
-    """Return what one of the works gave."""
+    """Return the result of one function."""
     mine = {
         name.partition(":")[2]: value
         for name, value in sums.items()

@@ -79,7 +79,7 @@ def total_gap(
     cost: Cost,
     passes: int,
 ) -> Total:
-    """Bound how far the objective of a reduced problem is above the minimum of the whole one.
+    """Bound the gap between the objective of a reduced problem and the exact minimum.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _lower_bound(risk: RegularizedRisk, a: Array, b: Array, further: bool) -> fl
 
 
 def _solver(risk: RegularizedRisk) -> Solver | None:
-    """Return a solver whose first steps cost some products with the matrix, if there is one."""
+    """Return a solver whose first steps cost some products with the matrix, if any solver does."""
     solvers: list[Solver] = [
         ConjugateGradient(max_iter=DIRECTIONS),
         SMO(max_iter=PAIRS * risk.n),

@@ -1,4 +1,4 @@
-"""What "smooth" means, and what the penalty leaves free."""
+"""Penalties, which say what "smooth" means, and the null spaces that they leave free."""
 
 from mercer.regularizers.basis import BasisNotInRKHS, penalized
 from mercer.regularizers.errors import (

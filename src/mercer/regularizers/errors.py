@@ -534,7 +534,7 @@ def _list(values: Any) -> Array:
 
 
 def _like(old: Any, new: Array) -> Any:
-    """Return coefficients as a number if they were one."""
+    """Return coefficients as a number if they were given as a number."""
     return new if np.ndim(old) else float(new[0])
 
 

@@ -179,7 +179,7 @@ class Order(Constraint):
 
 
 def coordinate_order(X: Any) -> NDArray[np.intp]:
-    r"""Return the pairs of points that are ordered in every coordinate, without implied ones.
+    r"""Return the pairs of points ordered in every coordinate, without implied pairs.
 
     Of :math:`x_i \le x_j \le x_k` only the neighbours are kept, since the third follows.
 

@@ -1,4 +1,4 @@
-"""What stays free: functions that the penalty does not see, as columns of B."""
+"""Null spaces: functions that the penalty leaves free, as columns of B."""
 
 from __future__ import annotations
 
@@ -381,7 +381,7 @@ class Functions(NullSpace):
 
 @dataclass(eq=False, repr=False)
 class Sum(NullSpace):
-    """The sum of two spaces: the columns of one beside those of the other; written ``+``.
+    """The sum of two null spaces, with the columns of both; written ``+``.
 
     The columns must be independent on the sample; that is checked where B is used.
 
@@ -473,7 +473,7 @@ def _dense(X: Data, columns: Sequence[int] | slice = slice(None)) -> Array:
 
 
 def _positions(columns: Sequence[Any]) -> list[int]:
-    """Return positions of features; names have none without a data frame."""
+    """Return positions of features; names need a data frame."""
     if any(isinstance(column, str) for column in columns):
         raise ValueError(
             f"The features {list(columns)} are given by name: fit the machine on a data frame with "

@@ -12,7 +12,7 @@ Array: TypeAlias = NDArray[Any]
 
 
 def as_series(y: ArrayLike, name: str = "y") -> Array:
-    """Return a series as an array of float, checked to be one."""
+    """Return a series as an array of float; refuse short, infinite or several series."""
     series = np.asarray(y, dtype=float)
     if series.ndim != 1 or len(series) < 2 or not np.isfinite(series).all():
         raise ValueError(

@@ -13,7 +13,7 @@ from mercer.series.autocovariance import Array, as_series
 
 
 class Lagged(NamedTuple):
-    """Delayed values and what they are to predict."""
+    """Lagged values of a series and the values that they predict."""
 
     X: Array
     """``(n, q)``: the values at each delay, in the order of the delays."""
@@ -187,7 +187,7 @@ class SpatialAutoRegression:
         return cls(*_least_squares(_sums(z, order), z[order : len(z) - order], intercept))
 
     def predict(self, z: ArrayLike) -> Array:
-        """Return what the neighbours say, for all values with enough of them, ``(n - 2q,)``.
+        """Predict values from their neighbours, where there are enough neighbours, ``(n - 2q,)``.
 
         Parameters
         ----------

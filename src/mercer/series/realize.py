@@ -26,7 +26,7 @@ SHAPES: list[Kernel] = [Gaussian(), Matern(nu=0.5), Matern(nu=1.5), Matern(nu=2.
 
 @dataclass(frozen=True, eq=False)
 class Realization:
-    """A kernel read from a series; that of its convolution with itself is the covariance."""
+    """A kernel estimated from a series, whose convolution with itself is the covariance."""
 
     lags: Array
     """Lags in time."""
@@ -239,7 +239,7 @@ def suggest(lags: Array, values: Array) -> Kernel:
 
 @dataclass(frozen=True, eq=False)
 class CirculantRealization:
-    """The kernel among all periodic ones that promises the smallest error."""
+    """The periodic kernel with the smallest expected error."""
 
     frequencies: Array
     """Angular frequencies, from 0 to the highest."""

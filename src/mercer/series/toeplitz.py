@@ -73,7 +73,7 @@ class Toeplitz:
         return np.asarray(linalg.solve_toeplitz(row, np.asarray(y, dtype=float)))
 
     def smooth(self, y: ArrayLike, gamma: float = 1.0) -> Array:
-        r"""Return what the matrix explains of a series.
+        r"""Smooth a series by the matrix.
 
         With :math:`(\gamma T + I) e = y` the smooth part is :math:`\gamma T e = y - e`.
 
@@ -87,13 +87,13 @@ class Toeplitz:
         return np.asarray(y - Toeplitz(gamma * self.row).solve(y, 1.0))
 
     def circulant(self) -> Array:
-        """Return the eigenvalues of the smallest circulant matrix that begins with this one."""
+        """Return the eigenvalues of the smallest circulant matrix that embeds this matrix."""
         row = self.row
         ring = np.concatenate([row, row[-2:0:-1]])
         return np.asarray(fft.fft(ring).real)
 
     def is_positive_semidefinite(self, tol: float = 1e-10) -> bool:
-        """Whether no eigenvalue is below minus `tol` times the largest possible one.
+        """Whether no eigenvalue is below minus `tol` times the bound of the largest eigenvalue.
 
         By Durbin's recursion in O(n^2): a matrix is positive definite if, and only if, all errors
         of prediction from 1, 2, ... values before are positive.

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 
 class OffColumns:
-    """K without what B explains, over the samples that have a weight.
+    """K projected off the columns of B, over the samples that have a weight.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class OffColumns:
         return int(self.U.shape[1])
 
     def targets(self, y: ArrayLike) -> Array:
-        """Return weighted targets without what the columns explain, (m, d)."""
+        """Return weighted targets projected off the columns, (m, d)."""
         Y = np.asarray(y, dtype=np.float64)
         if Y.shape[:1] != (self.n,) or Y.ndim > 2:
             raise ValueError(f"y must have {self.n} rows, got shape {Y.shape}.")

@@ -1,4 +1,4 @@
-"""Additive models fitted one component at a time: what a joint fit is compared with."""
+"""Backfitting: additive models fitted one component at a time, to compare joint fits with."""
 
 from __future__ import annotations
 

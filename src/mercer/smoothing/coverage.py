@@ -1,4 +1,4 @@
-r"""What intervals promise, and whether they keep it.
+r"""Coverage of prediction intervals, promised and observed.
 
 The risk of an interval is the probability :math:`R` that a new observation lies outside. If it is
 made of order statistics of n observations that took no part in the fit, it is a random variable
@@ -229,7 +229,7 @@ def coverage_test(inside: ArrayLike, level: float, *, confidence: float = 0.95) 
 
 @dataclass(frozen=True)
 class GroupCoverage:
-    """What intervals did in one group of observations."""
+    """Coverage of intervals in a group of observations."""
 
     group: Any
     """Its name."""
@@ -246,7 +246,7 @@ class GroupCoverage:
 
 @dataclass(frozen=True)
 class CoverageReport:
-    """What intervals did to observations they had not seen."""
+    """Coverage of intervals on observations that were not used to fit them."""
 
     test: CoverageTest
     """Coverage beside what was promised."""
@@ -299,7 +299,7 @@ def coverage_of(
     level: float,
     groups: Sequence[Any] | ArrayLike | None = None,
 ) -> CoverageReport:
-    r"""Describe what intervals did to observations: coverage, width, score, and where.
+    r"""Report coverage, width and score of intervals on observations, overall and in groups.
 
     .. math:: S_\alpha = (u - l) + \tfrac{2}{\alpha} (l - y)_+ + \tfrac{2}{\alpha} (y - u)_+,
               \qquad \alpha = 1 - \text{level}

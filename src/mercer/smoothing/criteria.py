@@ -114,7 +114,7 @@ class Criterion(Params, ABC):
 
 
 def _pulled(Q: Array, by_a: Array, a: Array) -> Array:
-    """Return what slopes by coefficients make of the matrix, ``-sym(Q by_a a')``."""
+    """Return slopes by the matrix from slopes by coefficients, ``-sym(Q by_a a')``."""
     outer = (Q @ by_a) @ a.T
     return np.asarray(-0.5 * (outer + outer.T))
 

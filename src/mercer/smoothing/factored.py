@@ -103,7 +103,7 @@ class Factored:
         return out
 
     def fit(self, y: ArrayLike) -> Fit:
-        """Return what criteria ask of the machine with targets (n,) or (n, d)."""
+        """Return the smoother fit of the machine with targets (n,) or (n, d), for criteria."""
         Y = np.asarray(y, dtype=np.float64).reshape(self.n, -1)
         targets = self._off.targets(Y)
         return Fit(

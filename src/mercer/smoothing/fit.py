@@ -1,4 +1,4 @@
-"""What criteria ask of a least-squares machine, whichever way it was factorized."""
+"""Fits of least-squares machines as criteria read them, whichever way they were factorized."""
 
 from __future__ import annotations
 

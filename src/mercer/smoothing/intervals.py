@@ -53,7 +53,7 @@ def order_statistics(n: int, coverage: float) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Predictive:
-    r"""What n observations of one output say about m new points.
+    r"""Predictive distribution of one output at m new points.
 
     The observations have the covariance :math:`\tau (K + \operatorname{diag}(e))`, with the noise
     :math:`e_i = 1/c_i` in units of the kernel; Q is the inverse off the unpenalized columns. The
@@ -137,7 +137,7 @@ class Predictive:
 
     @cached_property
     def left_over(self) -> float:
-        """What the smoother leaves of n degrees of freedom, n less its trace."""
+        """Residual degrees of freedom, n less the trace of the smoother."""
         return float(np.sum(self.noise * self.precision))
 
     @cached_property
@@ -238,7 +238,7 @@ class Predictive:
         return np.asarray(np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny)))
 
     def jackknife_plus(self, coverage: float, symmetric: bool = True) -> Array:
-        r"""Return quantiles of what the machines without one sample predict, and their errors.
+        r"""Return quantiles of leave-one-out predictions plus and minus their errors.
 
         .. math:: \bigl[q^-\{f^{(-i)}(x) - |r_i|\},\; q^+\{f^{(-i)}(x) + |r_i|\}\bigr], \qquad
                   r_i = y_i - f^{(-i)}(x_i)

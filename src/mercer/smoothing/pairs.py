@@ -38,7 +38,7 @@ class Pairs(NamedTuple):
 
 
 def as_sample(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-    """Return features (n, p) and targets (n,); refuse what is neither."""
+    """Return features (n, p) and targets (n,); refuse other shapes."""
     dense: Any = X.toarray() if hasattr(X, "toarray") else X
     points, targets = np.asarray(dense, dtype=float), np.asarray(y, dtype=float)
     points = points[:, None] if points.ndim == 1 else points
@@ -52,7 +52,7 @@ def as_sample(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
 
 
 def in_units(X: Array, weights: Array | None = None) -> Array:
-    """Return features divided by their standard deviations; constant ones as they are."""
+    """Return features divided by their standard deviations; constant features as they are."""
     return X / feature_scales(X, weights)
 
 

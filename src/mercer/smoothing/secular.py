@@ -1,4 +1,4 @@
-r"""The weight C from what is known instead of it: the variance of the noise, or the norm.
+r"""The weight C from a known noise variance or a known norm, by secular equations.
 
 On one eigendecomposition, with :math:`p = V'Wy` and eigenvalues :math:`\sigma`, both quantities are
 rational functions of C without poles for C > 0,
@@ -261,11 +261,11 @@ def average(
 
 
 class WeightRule(Params, ABC):
-    """What is known instead of C."""
+    """A rule that determines C."""
 
     @abstractmethod
     def choose(self, spectral: Spectral, y: ArrayLike) -> tuple[Array, Array]:
-        """Return weights of the loss, and what their machines weigh in the mean, (k,) and (k,).
+        """Return weights of the loss, and the weights of their machines in the mean, (k,) and (k,).
 
         Parameters
         ----------

@@ -117,7 +117,7 @@ class Spectral:
         return self._apart(a, Y, C), self._apart(b, Y, C)
 
     def residuals(self, y: ArrayLike, C: ArrayLike) -> Array:
-        """Return what the machine leaves of the targets, ``y - f``, for one C or for several."""
+        """Return the residuals ``y - f`` of the machine, for one or several C."""
         Y, C = np.asarray(y, dtype=np.float64), np.asarray(C, dtype=np.float64)
         W, Y2 = self._weighted(Y, C), self._repeated(Y, C)
         out = np.empty_like(Y2)
@@ -228,7 +228,7 @@ class Spectral:
         return out.reshape(Y.shape)
 
     def at(self, y: ArrayLike, C: float) -> Fit:
-        """Return what criteria ask of the machine with one C.
+        """Return the smoother fit of the machine with one C, for criteria.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class Spectral:
         return np.asarray(self.vectors.T @ self._targets(np.asarray(y, dtype=np.float64)))
 
     def _shift(self, C: ArrayLike) -> Array:
-        """Return 1/C, no smaller than what eigenvalues are known to."""
+        """Return 1/C, no smaller than the rounding error of the eigenvalues."""
         C = np.asarray(C, dtype=np.float64)
         if not np.all(C > 0):
             raise ValueError("C must be positive.")

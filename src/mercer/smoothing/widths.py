@@ -31,7 +31,7 @@ ROWS = 500
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """A least-squares machine that leaves one out well, and what it says of the data."""
+    """A least-squares machine with a small leave-one-out error, and its noise variance."""
 
     C: float
     """Weight of the squared loss."""
@@ -88,12 +88,12 @@ class Guess:
 
 
 def squared_error(y: Array, f: Array) -> Array:
-    """Return what it costs to predict a number wrongly."""
+    """Return the squared error of predicting a number."""
     return np.square(y - f)
 
 
 def margin_error(y: Array, f: Array) -> Array:
-    """Return what it costs to decide for a label of plus or minus one: beyond it, nothing."""
+    """Return the squared margin error of labels plus and minus one: beyond the label, zero."""
     return np.square(np.maximum(0.0, 1.0 - y * f))
 
 

@@ -31,7 +31,7 @@ WEIGHT, GROWTH = 4.0, 10.0
 
 
 def kept(B: Array) -> list[int]:
-    """Return columns with one value where they are not zero, and disjoint: pair steps keep those.
+    """Return disjoint columns with one value where they are not zero: pair steps preserve them.
 
     Examples
     --------
@@ -90,11 +90,11 @@ class Multipliers:
 
     @property
     def offset(self) -> Array:
-        """What is added to the products of the inner problem."""
+        """The offset that multipliers add to the products of the inner problem."""
         return np.asarray(self._start + self.U @ (self.t - self.K.rho * self.e))
 
     def step(self, a: Array) -> Array:
-        """Move the multipliers by what the rows lack at ``a``; return how the offset changes."""
+        """Move the multipliers by the rows' residuals at ``a``; return the change of the offset."""
         change = self.K.rho * (self.U.T @ a - self.e)
         self.t += change
         return np.asarray(self.U @ change)

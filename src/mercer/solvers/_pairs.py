@@ -1,4 +1,4 @@
-"""What surrounds the compiled pair steps of decomposition: derivatives, extremes, memory layout.
+"""Pair steps of decomposition around their compiled loop: derivatives, extremes, memory.
 
 It is done once per working set, by NumPy where a pass or two more do not count: every statement of
 a compiled loop delays the first fit by a millisecond.
@@ -55,7 +55,7 @@ def survey(
 
 
 def pack(terms: DualTerms) -> Array:
-    """Return what a pair step reads of a sample as a row, one cache line, with the phantom last.
+    """Pack the numbers that a pair step reads of a sample in a cache line, the phantom last.
 
     Columns 0 and 1 are the linear terms below and above zero, 2 and 3 the quadratic ones. The
     others say how far a step may go before a coefficient meets a bound, or zero if its derivative

@@ -174,7 +174,7 @@ def _product(K: Gram, e: Array, x: Array) -> Array:
 
 
 def _directions(Z: Array) -> Array:
-    """Return orthonormal columns that span those of Z, except where these hardly differ.
+    """Return orthonormal columns that span the columns of Z, up to nearly dependent columns.
 
     Residuals of several right-hand sides come to depend on each other, and those of classes against
     their rest do from the start: what is dropped comes back with the next residuals.

@@ -1,4 +1,4 @@
-"""Choose a solver by what the problem is, and say why."""
+"""Choose a solver by the properties of the problem, and give the reason."""
 
 from __future__ import annotations
 

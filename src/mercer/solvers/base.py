@@ -54,7 +54,7 @@ NOTHING = 1e-6
 
 @dataclass(frozen=True)
 class Answer:
-    """What a solver hands to :func:`minimize`, which judges it.
+    """The answer of a solver, which :func:`minimize` certifies.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Solver(Params, ABC):
 
     @abstractmethod
     def refuses(self, risk: RegularizedRisk) -> str:
-        """Say what is missing for this solver to take the problem; empty if nothing is."""
+        """Return the reason why this solver cannot take the problem; empty if it can."""
 
     @abstractmethod
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
@@ -127,7 +127,7 @@ class Solver(Params, ABC):
         return self, "asked for"
 
     def instead(self, chosen: Solver, found: Solution, elapsed: float) -> list[tuple[Solver, str]]:
-        """Return solvers to go on with after the chosen one, and why; none unless a chooser's."""
+        """Return the solvers to try after the chosen solver, with reasons; by default no solver."""
         return []
 
 
@@ -363,7 +363,7 @@ def _certified(
 
 
 def _resolution(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float:
-    """Return a gap that is nothing beside what the problem is about.
+    """Return a duality gap that is negligible: rounding, and a part of the losses of a constant.
 
     That is what rounding of decision values and targets can cause: constant targets, or a single
     class, leave an objective that is nothing else. And it is a part of the losses of a constant
@@ -421,7 +421,7 @@ def _tightened(
 
 
 def sharper(objective: Array | float, gap: Array | float) -> Array:
-    """Return the part of a tolerance that should bring a gap below what counts as small."""
+    """Return the factor of a tolerance that should bring the duality gap below its limit."""
     return np.clip(0.3 * LOOSE * np.abs(objective) / gap, 1e-6, 0.3)
 
 
@@ -433,7 +433,7 @@ def _support(risk: RegularizedRisk, a: Array) -> tuple[int, int]:
 
 
 def _folded(risk: RegularizedRisk, solution: Solution) -> Solution:
-    """Return the solution of a problem from that of its copies."""
+    """Return the solution of a problem from the solution of its copies."""
     a = fold(risk, solution.a)
     n_free, n_bound = _support(risk, a)
     terms = solution.terms

@@ -16,7 +16,7 @@ __all__ = ["bounded_quadratic"]
 
 @dataclass(eq=False)
 class _Linear(ResidualLoss):
-    """The conjugate of an interval: what coefficients in a box cost."""
+    """The support function of an interval, whose conjugate confines coefficients to a box."""
 
     lower: Array
     upper: Array

@@ -265,7 +265,7 @@ class _Lowest:
         return values, np.maximum(values - self.bound, 0.0)
 
     def answers(self, live: NDArray[np.bool_], back: Array, done: int) -> list[Answer]:
-        """Return what is kept as answers over all samples."""
+        """Return the answers with the lowest objectives, over all samples."""
         assert self.state is not None
         A = np.zeros((len(live), self.R.shape[1]))
         A[live] = self.state[0]

@@ -263,7 +263,7 @@ class _Search:
         return follow(self.program, self.max_bytes)
 
     def look(self, point: Point) -> tuple[float, float, float]:
-        """Offer what the point suggests, and report the best so far."""
+        """Offer the coefficients that the point suggests, and report the best answer so far."""
         p, z, self.idle = self.program, point.z, self.idle + 1
         # A variable is where its own Newton step would take it: on a bound, or free. Where nothing
         # bends, a bound holds what it pushes hard in comparison to the distance.
@@ -319,7 +319,7 @@ class _Search:
 
 
 def _product(x: Array, y: Array) -> Array:
-    """Multiply slacks and multipliers; an infinite slack has none."""
+    """Multiply slacks and multipliers; the product is zero where a slack is infinite."""
     return np.where(np.isfinite(x), x, 0.0) * y
 
 

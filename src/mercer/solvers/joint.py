@@ -1,4 +1,4 @@
-"""Functions that do not cross: solve them one by one, then together where they do."""
+"""Non-crossing functions: solve one by one, then together the functions that cross."""
 
 from __future__ import annotations
 

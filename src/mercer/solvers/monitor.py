@@ -1,4 +1,4 @@
-"""What a solver reports to, and what tells it to stop."""
+"""Monitors, to which solvers report and which tell them to stop."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Progress:
 
 
 class Monitor:
-    """What a solver reports to, and what tells it to stop: clock, budget and listener in one.
+    """Monitor of a solver: takes its reports and tells it to stop, by clock, budget or listener.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Monitor:
         return Monitor(self.left(done, at_most), seconds, told)
 
     def follow(self, rest: Monitor, done: int) -> None:
-        """Take over what a search that went on after ``done`` iterations has reported."""
+        """Take over the reports of a search that went on after ``done`` iterations."""
         before = rest._start - self._start
         self.history += [_after(line, done, before) for line in rest.history]
         self.status = rest.status if rest.status is Status.STOPPED else self.status

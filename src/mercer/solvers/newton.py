@@ -127,7 +127,7 @@ class Newton(Solver):
 
 
 def _measure(risk: RegularizedRisk, a: Array, b: Array, Ka: Array) -> tuple[Array, Certificate]:
-    """Certify what :func:`~mercer.solvers.minimize` will make of ``a``."""
+    """Certify ``a`` as :func:`~mercer.solvers.minimize` will after rounding it to its box."""
     snapped = snap_to_box(risk, a)
     if np.any(snapped != a):
         Ka = Ka + risk.K.matvec(snapped - a)

@@ -73,7 +73,7 @@ class Affine:
 
     @classmethod
     def through(cls, s: float, at_s: Array, t: float, at_t: Array) -> Affine:
-        """Return the line through two values; what is infinite stays so."""
+        """Return the line through two values; infinite values stay infinite."""
         with np.errstate(invalid="ignore"):
             slope = np.where(np.isfinite(at_s) & np.isfinite(at_t), (at_t - at_s) / (t - s), 0.0)
         return cls(at_s - s * slope, slope)
@@ -264,7 +264,7 @@ def _ridge(K: Array) -> float:
 
 
 class _Walk:
-    """Kinds of all samples, the free ones in order, and the inverse of their system."""
+    """A walk between active sets: kinds of samples, free samples and their inverse system."""
 
     def __init__(self, program: ParametricQP, kinds: Kinds) -> None:
         self.program, self.kinds = program, kinds.copy()
@@ -375,7 +375,7 @@ class _Walk:
             self._add(i)
 
     def _beyond(self, kind: int, above: bool, flat: bool) -> int:
-        """Return what a free sample becomes that meets one of its ends."""
+        """Return the kind of a free sample beyond the end that it meets."""
         if kind == POSITIVE:
             return UPPER if above else (LOWER if flat else ZERO)
         return ZERO if above else LOWER
@@ -398,7 +398,7 @@ class _Walk:
         return int(index[k]), bool(steps[k] > 0)
 
     def _turn(self, i: int, new: int) -> None:
-        """Change the kind of a sample, and what it contributes from its bound."""
+        """Change the kind of a sample, and its contribution to products from a bound."""
         one = np.array([i])
         if abs(self.kinds[i]) == UPPER:
             self._carry(one, -1.0)
@@ -423,7 +423,7 @@ class _Walk:
         }[kind]
 
     def _carry(self, index: NDArray[np.intp], sign: float) -> None:
-        """Add what samples on their bounds contribute to products, or take it away."""
+        """Add the contributions of samples on their bounds to products, or remove them."""
         p = self.program
         at_top = self.kinds[index] == UPPER
         t = np.stack(
@@ -463,7 +463,7 @@ class _Walk:
         return np.asarray(x)
 
     def _rebuild(self) -> None:
-        """Compute system and inverse from the kernel matrix, not from what was there before."""
+        """Compute system and inverse afresh from the kernel matrix."""
         p, q, m, free = self.program, self.program.q, self.size, self.free
         self.M[q:m, q:m] = self.rows[: m - q][:, free]
         self.M[:q, q:m] = p.B[free].T
@@ -491,7 +491,7 @@ class _Walk:
         self.age += 1
 
     def _border(self, i: int) -> tuple[Array, Array, float]:
-        """Return the column of sample ``i``, its solution, and what is left of its diagonal."""
+        """Return the column of sample ``i``, its solution, and its Schur complement."""
         p, m = self.program, self.size
         column = np.concatenate([p.B[i], p.K[i, self.free]])
         u = self.inverse[:m, :m] @ column

@@ -125,7 +125,7 @@ class RationalPath:
         return kinds
 
     def correct(self, kinds: Kinds, C: float) -> tuple[Kinds, tuple[Array, Array, Array, Array]]:
-        """Return the right kinds at C, from nearly right ones, and what they imply."""
+        """Correct a nearly right active set at C, and return it with its solution."""
         for _ in range(20 + 2 * len(kinds)):
             found = self.solve(kinds, C)
             rooms, _ = self.rooms(kinds, C, found)

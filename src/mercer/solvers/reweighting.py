@@ -309,7 +309,7 @@ class Reweighting(Solver):
 
 
 def _outliers(risk: RegularizedRisk) -> Callable[[Array], NDArray[np.bool_]]:
-    """Return which residuals have the largest slope: none where it is never reached."""
+    """Return the outliers: residuals at the largest slope of the loss, if it is ever reached."""
     if not isinstance(risk.loss, Huber):
         return lambda r: np.zeros(risk.n, dtype=bool)
     delta = risk.loss.delta

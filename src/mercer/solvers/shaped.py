@@ -179,7 +179,7 @@ def _steep_enough(
     warning: type[Warning],
     last: Solution | None,
 ) -> tuple[Array, Array, Solution | None, float]:
-    """Solve with walls that are steep enough, or say what contradicts what."""
+    """Solve with penalties that are steep enough, or name the constraints in contradiction."""
     for _ in range(TIMES):
         if not np.isfinite(weight):
             raise FloatingPointError("walls as steep as the targets ask for overflow")
@@ -211,7 +211,7 @@ def _once(
     warning: type[Warning],
     last: Solution | None,
 ) -> tuple[Array, Array, Array, Solution | None]:
-    """Return the coefficients for walls of a weight, and the solution if it is a whole one."""
+    """Return the coefficients for penalties of a weight, and the solution if it is complete."""
     if problem.eliminable and len(problem.chosen):
         small = problem.eliminated(weight)
         eta = minimize(small, InteriorPoint(tol=SHARE * tol), warning=warning).a
@@ -223,7 +223,7 @@ def _once(
 
 
 def _draw(excess: Array, tol: float, batch: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return rows to add: the most violated ones, and some of the others that are."""
+    """Return rows to add: the most violated rows, and some of the other violated rows."""
     order = np.argsort(-excess)
     order = order[excess[order] > tol]
     worst, rest = order[: batch // 2], order[batch // 2 :]

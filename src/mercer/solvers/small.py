@@ -43,7 +43,7 @@ SHARE = 0.5
 
 
 def minimize_small(risks: Sequence[RegularizedRisk], solver: Solver) -> list[Solution | None]:
-    """Solve those of many small problems that are solved in a few pair steps each.
+    """Solve many small problems together, as far as a few pair steps each suffice.
 
     Taken are fifty problems or more of at most fifty samples each, over points of one kernel
     matrix, with one loss, an intercept and nothing else unpenalized, that go to decomposition.
@@ -279,7 +279,7 @@ def _snapped(a: Array, terms: DualTerms) -> Array:
 
 
 def _intercepts(Ka: Array, a: Array, flat: DualTerms, terms: DualTerms) -> tuple[Array, Array]:
-    """Return intercepts and the intervals of optimal ones.
+    """Return intercepts and the intervals of optimal intercepts.
 
     Where coefficients inside their bounds determine an intercept it is their average, elsewhere the
     middle of the interval, as :func:`mercer.problems.intercept.centre_intercepts` has it.

@@ -314,7 +314,7 @@ class _State:
         self.F[:] = values
 
     def begin(self, rows: RowStore, rounding: Roundoff | None = None) -> None:
-        """Take rows from a store, whose values are rounded like this, and add what is lacking."""
+        """Take rows from a store with a given rounding, and add the missing products."""
         self._rounding, F = rounding, self.F
         self.sums = F.copy() if rounding is None else np.stack([F, np.zeros(len(F))])
         points, t = self.pending()
@@ -328,7 +328,7 @@ class _State:
         t: Array,
         keep: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Move the products by what changes of coefficients do to them."""
+        """Add to the products the effect of changed coefficients."""
         if self._rounding is None:
             rows.add(self.sums, points, t, keep)
         else:
@@ -339,7 +339,7 @@ class _State:
             self._off[:] = np.inf
 
     def error(self) -> Array:
-        """Return how far each product may be from the exact one."""
+        """Bound the error of each product."""
         if self._rounding is None:
             return self._off
         return self._off + self._rounding.of_sums(self.sums[1], self._total)
@@ -419,7 +419,7 @@ class _State:
         return value, EPS * size
 
     def snap_to_box(self, risk: RegularizedRisk, rows: RowStore) -> None:
-        """Move coefficients by what the rows of the problem itself still lack."""
+        """Snap coefficients to their box and update the products."""
         a = snap_to_box(risk, self.a)
         moved = np.flatnonzero(a != self.a)
         self.add(rows, *self.summed(self.back[moved], (a - self.a)[moved]))
@@ -437,7 +437,7 @@ class _State:
         return np.asarray((a > t.lower) & (a < t.upper) & (a != 0))
 
     def restrict(self, W: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
-        """Return what the compiled loop reads for the samples ``W``, ordered by group."""
+        """Return the compiled loop's arrays for the samples ``W``, ordered by group."""
         ends = np.searchsorted(self.group[W], np.arange(len(self.scale) + 1))
         return np.take(self.packed, np.append(W, len(self.a)), axis=0), ends
 
@@ -450,7 +450,7 @@ class _State:
         size: int,
         stuck: bool = False,
     ) -> tuple[NDArray[np.intp], float]:
-        """Choose free samples and the worst violators; say to what part of the violation to solve.
+        """Choose the working set, free samples and worst violators, and its share of the violation.
 
         Both directions enter in equal numbers, so that a set holds a feasible descent. The first
         one is drawn at random: of two groups it may have one direction each, and be ``stuck``.
@@ -539,7 +539,7 @@ class _State:
         return answer if now <= self.best[0] else replace(self.best[1], n_iter=self.steps)
 
     def _feasible(self, a: Array) -> Array:
-        """Move coefficients inside their box, first ones first, until every equality row holds."""
+        """Move coefficients inside their box, in their order, until every equality row holds."""
         for g, scale in enumerate(self.scale):
             inside = np.flatnonzero(self.group == g)
             missing = self.risk.d[g] / scale - float(np.sum(a[inside]))

@@ -1,4 +1,4 @@
-r"""All support vector tubes of a sample at once, from the widest to none.
+r"""The path of support vector tubes of a sample, from the widest tube to interpolation.
 
 The dual of the hard tube is a LASSO in the coefficients, whose penalty is the half-width:
 
@@ -168,7 +168,7 @@ def _corner(
     barred: int,
     scale: float,
 ) -> tuple[float, int, bool]:
-    """Return the next half-width at which the active set changes, who changes it, and how."""
+    """Return the next half-width at which the active set changes, the sample, and if it enters."""
     below = t - TIE * scale
     with np.errstate(divide="ignore", invalid="ignore"):
         zero = np.where(s != 0, p / s, -np.inf)
