@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.classification import Hinge
@@ -79,25 +80,31 @@ class AdaptiveMargins:
     """Whether a coefficient rests on the cap."""
 
 
+@settings
 class _AdaptiveMargin(PairwiseClassifier):
     """What the two classes share; they differ in where lambda comes from."""
 
+    _: KW_ONLY
+    kernel: Kernel | str | Function = "rbf"
+    cap: float = 1e4
+    columns: int | None = None
+    tol: float = 1e-6
+    random_state: Any = None
+
     # The program is dense, without iterations to start, stop or listen to.
-    gram = "auto"
-    cache_size = 200
-    warm_start = False
+    gram: str = fixed("auto")
+    solver: str = fixed("auto")
+    cache_size: float = fixed(200)
+    max_iter: int = fixed(-1)
+    max_time: None = fixed(None)
+    verbose: bool = fixed(False)
+    warm_start: bool = fixed(False)
+    approximation: None = fixed(None)
     probability = "deprecated"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        name: PairwiseClassifier._parameter_constraints[name]
-        for name in (
-            *("kernel", "degree", "gamma", "coef0", "tol", "class_weight", "null_space"),
-            *("decision_function_shape", "break_ties", "random_state"),
-        )
-    } | {
         "cap": [Interval(Real, 0.0, None, closed="neither")],
         "columns": [Interval(Integral, 1, None, closed="left"), None],
-        "standardize": ["boolean"],
     }
 
     @abstractmethod
@@ -241,6 +248,7 @@ def _margins(
     )
 
 
+@settings
 class AdaptiveMarginSVC(_AdaptiveMargin):
     r"""Adaptive margin support vector classification: outliers get no say, by one parameter.
 
@@ -330,48 +338,17 @@ class AdaptiveMarginSVC(_AdaptiveMargin):
     (6, array([1]))
     """
 
+    lam: float = 1.0
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_AdaptiveMargin._parameter_constraints,
         "lam": [Interval(Real, 0.0, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        lam: float = 1.0,
-        *,
-        kernel: Kernel | str | Function = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        cap: float = 1e4,
-        columns: int | None = None,
-        class_weight: dict[Any, float] | str | None = None,
-        null_space: NullSpace | None = None,
-        tol: float = 1e-6,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        standardize: bool = False,
-    ) -> None:
-        self.lam = lam
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.cap = cap
-        self.columns = columns
-        self.class_weight = class_weight
-        self.null_space = null_space
-        self.tol = tol
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.standardize = standardize
 
     def _lambda(self) -> float:
         return float(self.lam)
 
 
+@settings
 class LeaveOneOutSVC(_AdaptiveMargin):
     r"""Leave-one-out support vector classification: no weight of errors to choose.
 
@@ -418,39 +395,6 @@ class LeaveOneOutSVC(_AdaptiveMargin):
     >>> round(machine.score(X, y), 2)
     0.99
     """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {**_AdaptiveMargin._parameter_constraints}
-
-    def __init__(
-        self,
-        *,
-        kernel: Kernel | str | Function = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        cap: float = 1e4,
-        columns: int | None = None,
-        class_weight: dict[Any, float] | str | None = None,
-        null_space: NullSpace | None = None,
-        tol: float = 1e-6,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        standardize: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.cap = cap
-        self.columns = columns
-        self.class_weight = class_weight
-        self.null_space = null_space
-        self.tol = tol
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.standardize = standardize
 
     def _lambda(self) -> float:
         return 1.0

@@ -8,23 +8,22 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._settings import KW_ONLY, settings
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.losses.regression import Squared
-from mercer.machines.additive import CONSTRAINTS, Additive
+from mercer.machines.additive import Additive
 from mercer.machines.best_linear import BestLinear
 from mercer.machines.components import Component
 from mercer.machines.expansion import Array
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.outputs import Outputs
-from mercer.reduced.base import Approximation
 from mercer.regularizers.errors import ErrorModel
-from mercer.regularizers.null_space import NullSpace
-from mercer.solvers import Solver
 
 __all__ = ["AdditiveClassifier", "AdditiveRegressor", "Component"]
 
 
+@settings
 class AdditiveRegressor(Additive, Outputs):
     r"""Regression by a sum of functions of one or a few features each, for any convex loss.
 
@@ -102,59 +101,19 @@ class AdditiveRegressor(Additive, Outputs):
     True
     """
 
+    components: Any = "each"
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    loss: Loss | str = "squared"
+    errors: Any = None
+    output_covariance: Any = None
+    C: float | str = 1.0
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **CONSTRAINTS,
         "loss": [Loss, StrOptions(set(REGRESSION))],
         "errors": [ErrorModel, None],
         "output_covariance": ["array-like", None],
     }
-
-    def __init__(
-        self,
-        components: Any = "each",
-        kernel: Any = "rbf",
-        *,
-        loss: Loss | str = "squared",
-        categorical: Any = None,
-        tune: str | None = None,
-        null_space: NullSpace | None = None,
-        errors: Any = None,
-        output_covariance: Any = None,
-        C: float | str = 1.0,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        gram: Any = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.components = components
-        self.kernel = kernel
-        self.loss = loss
-        self.categorical = categorical
-        self.tune = tune
-        self.null_space = null_space
-        self.errors = errors
-        self.output_covariance = output_covariance
-        self.C = C
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.approximation = approximation
 
     def _loss(self) -> Loss:
         return resolve(self.loss, REGRESSION)
@@ -259,6 +218,7 @@ class AdditiveRegressor(Additive, Outputs):
             yield np.zeros((X.shape[0], points.shape[0])), columns, np.zeros(X.shape[0])
 
 
+@settings
 class AdditiveClassifier(Additive, OneVsRest):
     r"""Classify by a sum of functions of one or a few features each, for any loss of the margin.
 
@@ -300,56 +260,15 @@ class AdditiveClassifier(Additive, OneVsRest):
     (True, 0)
     """
 
+    components: Any = "each"
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    loss: Loss | str = "logistic"
+    C: float | str = 1.0
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **OneVsRest._parameter_constraints,
-        **CONSTRAINTS,
         "loss": [Loss, StrOptions(set(CLASSIFICATION))],
     }
-
-    def __init__(
-        self,
-        components: Any = "each",
-        kernel: Any = "rbf",
-        *,
-        loss: Loss | str = "logistic",
-        categorical: Any = None,
-        tune: str | None = None,
-        null_space: NullSpace | None = None,
-        C: float | str = 1.0,
-        class_weight: dict[Any, float] | str | None = None,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        gram: Any = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.components = components
-        self.kernel = kernel
-        self.loss = loss
-        self.categorical = categorical
-        self.tune = tune
-        self.null_space = null_space
-        self.C = C
-        self.class_weight = class_weight
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.approximation = approximation
 
     def _loss(self) -> Loss:
         return resolve(self.loss, CLASSIFICATION)

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer import gram as grams
+from mercer._settings import KW_ONLY, settings
 from mercer.data.base import Block
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
@@ -22,12 +23,10 @@ from mercer.machines.approximated import by_blocks
 from mercer.machines.base import EarlyStop, KernelMachine
 from mercer.machines.expansion import Array, Function
 from mercer.problems.risk import RegularizedRisk
-from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census
 from mercer.reduced.passes import Passes
 from mercer.reduced.solve import Reduced, Task
 from mercer.reduced.targets import Targets, Values
-from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Auto, Solution, Solver
 from mercer.solvers.joint import Ordered, order
 
@@ -47,6 +46,7 @@ class _Repeated:
         return np.repeat(Y, self.k, axis=1), s
 
 
+@settings
 class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
     r"""Several conditional quantiles, or expectiles, in one convex problem in which none cross.
 
@@ -116,61 +116,22 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
     (True, array([0.1, 0.5, 0.9]))
     """
 
+    quantiles: Any = (0.05, 0.5, 0.95)
+    _: KW_ONLY
+    kind: str = "quantile"
+    kernel: Kernel | str | Function = "rbf"
+    C: float | str = 1.0
+    points: Any = None
+    random_state: Any = None
+
     _direct = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **KernelMachine._parameter_constraints,
         "quantiles": ["array-like"],
         "kind": [StrOptions(set(LOSSES))],
         "points": [Interval(Integral, 0, None, closed="left"), "array-like", None],
         "random_state": ["random_state"],
-        "standardize": ["boolean"],
     }
-
-    def __init__(
-        self,
-        quantiles: Any = (0.05, 0.5, 0.95),
-        *,
-        kind: str = "quantile",
-        kernel: Kernel | str | Function = "rbf",
-        C: float | str = 1.0,
-        points: Any = None,
-        random_state: Any = None,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        null_space: NullSpace | None = None,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.quantiles = quantiles
-        self.kind = kind
-        self.kernel = kernel
-        self.C = C
-        self.points = points
-        self.random_state = random_state
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.null_space = null_space
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
 
     # What is declared -----------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.data.base import Source
 from mercer.gram.base import Gram
 from mercer.gram.combined import extend
@@ -25,20 +26,18 @@ from mercer.losses.interval import Interval, within
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.stacked import stack
 from mercer.machines.approximated import by_blocks
-from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array, Function
 from mercer.machines.folds import as_splitter
 from mercer.machines.single_problem import Regression
 from mercer.machines.survival_targets import Intervals, as_intervals, is_plain
 from mercer.problems.risk import RegularizedRisk
-from mercer.reduced.base import Approximation
-from mercer.regularizers.null_space import NullSpace
 from mercer.smoothing.survival import kaplan_meier, turnbull
-from mercer.solvers import Solution, Solver
+from mercer.solvers import Solution
 
 __all__ = ["CensoredRegressor"]
 
 
+@settings
 class CensoredRegressor(Regression):
     r"""Regression on targets that are known, or known to lie in an interval.
 
@@ -116,65 +115,25 @@ class CensoredRegressor(Regression):
     True
     """
 
-    _known: Any = None
+    loss: Loss | str = "squared"
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    log: bool = False
+    weighting: str | None = None
+    ranking: float = 0.0
+    cv: Any = None
+    C: float | str = 1.0
+
+    _known: Any = fixed(None)
     """What is known of the targets, and how far intervals reach around them, during a fit."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **KernelMachine._parameter_constraints,
         "loss": [Loss, StrOptions(set(REGRESSION))],
         "log": ["boolean"],
         "weighting": [StrOptions({"ipcw"}), None],
         "ranking": [Range(Real, 0.0, None, closed="left")],
         "cv": ["cv_object"],
-        "standardize": ["boolean"],
     }
-
-    def __init__(
-        self,
-        loss: Loss | str = "squared",
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        log: bool = False,
-        weighting: str | None = None,
-        ranking: float = 0.0,
-        cv: Any = None,
-        null_space: NullSpace | None = None,
-        C: float | str = 1.0,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.loss = loss
-        self.kernel = kernel
-        self.log = log
-        self.weighting = weighting
-        self.ranking = ranking
-        self.cv = cv
-        self.null_space = null_space
-        self.C = C
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
 
     # The problem ---------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
 from mercer.estimators.ls_svm import LSSVR
 
 __all__ = ["Backtest", "Forecaster"]
@@ -61,6 +62,7 @@ class Backtest:
         return sizes[rank - 1] if rank <= len(sizes) else np.full(sizes.shape[1], np.inf)
 
 
+@settings
 class Forecaster(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""A machine that continues a series.
 
@@ -113,22 +115,13 @@ class Forecaster(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        lags: int | Sequence[int] = 12,
-        delay: int = 1,
-        horizon: int = 1,
-        strategy: str = "recursive",
-        steps: int = 1,
-    ) -> None:
-        self.estimator = estimator
-        self.lags = lags
-        self.delay = delay
-        self.horizon = horizon
-        self.strategy = strategy
-        self.steps = steps
+    estimator: Any = None
+    _: KW_ONLY
+    lags: int | Sequence[int] = 12
+    delay: int = 1
+    horizon: int = 1
+    strategy: str = "recursive"
+    steps: int = 1
 
     def fit(self, y: Any, X: Any = None) -> Self:
         """Fit the machine to a series.

@@ -6,22 +6,20 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
+from mercer._settings import KW_ONLY, settings
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Logistic
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
-from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Function
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.outputs import Outputs
-from mercer.reduced.base import Approximation
 from mercer.regularizers.errors import ErrorModel
-from mercer.regularizers.null_space import NullSpace
-from mercer.solvers import Solver
 
 __all__ = ["KernelClassifier", "KernelLogisticRegression", "KernelRegressor"]
 
 
+@settings
 class KernelRegressor(Outputs):
     r"""Minimize a regularized risk for any convex loss, kernel, unpenalized part and error model.
 
@@ -87,61 +85,24 @@ class KernelRegressor(Outputs):
     ((2,), True)
     """
 
+    loss: Loss | str = "squared"
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    errors: ErrorModel | None = None
+    output_covariance: Any = None
+    C: float | str = 1.0
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **KernelMachine._parameter_constraints,
         "loss": [Loss, StrOptions(set(REGRESSION))],
         "errors": [ErrorModel, None],
         "output_covariance": ["array-like", None],
-        "standardize": ["boolean"],
     }
-
-    def __init__(
-        self,
-        loss: Loss | str = "squared",
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        null_space: NullSpace | None = None,
-        errors: ErrorModel | None = None,
-        output_covariance: Any = None,
-        C: float | str = 1.0,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.loss = loss
-        self.kernel = kernel
-        self.null_space = null_space
-        self.errors = errors
-        self.output_covariance = output_covariance
-        self.C = C
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
 
     def _loss(self) -> Loss:
         return resolve(self.loss, REGRESSION)
 
 
+@settings
 class KernelClassifier(OneVsRest):
     r"""Classify by minimizing a regularized risk for any convex loss of the margin.
 
@@ -188,57 +149,20 @@ class KernelClassifier(OneVsRest):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **OneVsRest._parameter_constraints,
-        "loss": [Loss, StrOptions(set(CLASSIFICATION))],
-        "standardize": ["boolean"],
-    }
+    loss: Loss | str = "squared_hinge"
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    C: float | str = 1.0
 
-    def __init__(
-        self,
-        loss: Loss | str = "squared_hinge",
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        null_space: NullSpace | None = None,
-        C: float | str = 1.0,
-        class_weight: dict[Any, float] | str | None = None,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.loss = loss
-        self.kernel = kernel
-        self.null_space = null_space
-        self.C = C
-        self.class_weight = class_weight
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "loss": [Loss, StrOptions(set(CLASSIFICATION))],
+    }
 
     def _loss(self) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
 
 
+@settings
 class KernelLogisticRegression(OneVsRest):
     r"""Kernel logistic regression: class probabilities from a smooth machine.
 
@@ -277,49 +201,9 @@ class KernelLogisticRegression(OneVsRest):
     np.int64(0)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **OneVsRest._parameter_constraints,
-        "standardize": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        C: float | str = 1.0,
-        class_weight: dict[Any, float] | str | None = None,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        null_space: NullSpace | None = None,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.class_weight = class_weight
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.null_space = null_space
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    C: float | str = 1.0
 
     def _loss(self) -> Loss:
         return Logistic()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.machines.base import EarlyStop
@@ -17,7 +18,6 @@ from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.problems.nu import nu_classification
 from mercer.problems.risk import RegularizedRisk
-from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import InteriorPoint, Solution, Solver, Status, Terms, minimize
 
 __all__ = ["HardMarginSVC", "separability"]
@@ -36,6 +36,7 @@ STEPS = 40
 TOLERANCES = 1e-6, 1e-9, 1e-12
 
 
+@settings
 class HardMarginSVC(PairwiseClassifier):
     r"""The hyperplane of the widest margin in the space of a kernel, without any error.
 
@@ -99,51 +100,17 @@ class HardMarginSVC(PairwiseClassifier):
     mercer.problems.hulls.NotSeparable: The convex hulls of the classes meet: points of ...
     """
 
+    _: KW_ONLY
+    kernel: Kernel | str | Function = "linear"
+    tol: float = 1e-6
+
     # Nothing is started from, weighed or calibrated.
-    warm_start = False
+    warm_start: bool = fixed(False)
+    class_weight: None = fixed(None)
+    null_space: None = fixed(None)
+    verbose: bool = fixed(False)
+    approximation: None = fixed(None)
     probability = "deprecated"
-    class_weight = None
-    null_space: NullSpace | None = None
-    verbose = False
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        name: PairwiseClassifier._parameter_constraints[name]
-        for name in (
-            *("kernel", "degree", "gamma", "coef0", "tol", "cache_size", "max_iter", "max_time"),
-            *("decision_function_shape", "break_ties", "gram", "solver"),
-        )
-    } | {"standardize": ["boolean"]}
-
-    def __init__(
-        self,
-        *,
-        kernel: Kernel | str | Function = "linear",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-6,
-        cache_size: float = 200,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        standardize: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.gram = gram
-        self.solver = solver
-        self.standardize = standardize
 
     def _weight(self) -> float:
         return 1.0

@@ -9,17 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive
-from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array, Function
 from mercer.machines.single_problem import Regression
 from mercer.problems.risk import RegularizedRisk
 from mercer.programs.chebyshev import smallest_tube
-from mercer.regularizers.null_space import NullSpace
-from mercer.solvers import Solution, Solver
+from mercer.solvers import Solution
 
 __all__ = ["HardTubeSVR", "InfeasibleTube"]
 
@@ -50,6 +49,7 @@ class InfeasibleTube(ValueError):  # noqa: N818
         self.epsilon, self.smallest, self.certificate = epsilon, smallest, certificate
 
 
+@settings
 class HardTubeSVR(Regression):
     r"""The flattest function within a tolerance of every target.
 
@@ -94,51 +94,15 @@ class HardTubeSVR(Regression):
     True
     """
 
+    epsilon: float = 0.1
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    approximation: None = fixed(None)
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{
-            k: v
-            for k, v in KernelMachine._parameter_constraints.items()
-            if k not in ("approximation", "C")
-        },
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
-        "standardize": ["boolean"],
     }
     C = 1.0
-
-    def __init__(
-        self,
-        epsilon: float = 0.1,
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        null_space: NullSpace | None = None,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-    ) -> None:
-        self.epsilon = epsilon
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.null_space = null_space
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
 
     def _loss(self) -> Loss:
         return EpsilonInsensitive(float(self.epsilon))

@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.estimators.band import QuantileBand
 from mercer.estimators.conformal import (
     Aside,
@@ -54,6 +55,7 @@ PROVEN = 3.0
 FOLDS = 5
 
 
+@settings
 class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""Intervals that contain the next observation with a probability, around any machine.
 
@@ -143,6 +145,17 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
     True
     """
 
+    estimator: Any = None
+    _: KW_ONLY
+    coverage: float = 0.9
+    method: str = "auto"
+    scale: str = "auto"
+    symmetric: bool = True
+    cv: Any = 10
+    calibration: float = 0.25
+    shuffle: bool = True
+    random_state: Any = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "coverage": [Interval(Real, 0.0, 1.0, closed="neither")],
@@ -154,29 +167,6 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        coverage: float = 0.9,
-        method: str = "auto",
-        scale: str = "auto",
-        symmetric: bool = True,
-        cv: Any = 10,
-        calibration: float = 0.25,
-        shuffle: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.coverage = coverage
-        self.method = method
-        self.scale = scale
-        self.symmetric = symmetric
-        self.cv = cv
-        self.calibration = calibration
-        self.shuffle = shuffle
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -190,7 +180,7 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
             method_mapping=MethodMapping().add(caller="fit", callee="fit"),
         )
 
-    _held: Any
+    _held: Any = fixed(None)
     """Machines that did not see something, and what."""
 
     # Fitting --------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._settings import KW_ONLY, settings
 from mercer.kernels.algebra import Scaled
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -24,6 +25,7 @@ __all__ = ["UniversalKriging"]
 FAMILY = {"nu", "exponent", "alpha"}
 
 
+@settings
 class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
     r"""Predict a random field with an unknown trend, and say how well.
 
@@ -86,6 +88,12 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
     (True, True)
     """
 
+    kernel: Kernel | str | Function = "matern"
+    _: KW_ONLY
+    trend: NullSpace | None = None
+    nugget: float = 0.0
+    optimize: bool = False
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({*FREE, *NAMES} - {"precomputed"}), callable],
         "trend": [NullSpace, None],
@@ -95,19 +103,6 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
 
     # One dense factorization: nothing to set about how it is done.
     degree, gamma, coef0, gram, cache_size, tol = 3, "scale", 0.0, "dense", 200.0, 1e-6
-
-    def __init__(
-        self,
-        kernel: Kernel | str | Function = "matern",
-        *,
-        trend: NullSpace | None = None,
-        nugget: float = 0.0,
-        optimize: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.trend = trend
-        self.nugget = nugget
-        self.optimize = optimize
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:

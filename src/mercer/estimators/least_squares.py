@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
 from mercer.machines.blocks import refuse_blocks
 from mercer.machines.expansion import Array
 from mercer.regularizers.errors import ErrorModel, Independent
@@ -33,6 +34,7 @@ class Wald(NamedTuple):
     """Degrees of freedom: of the statements and of the errors."""
 
 
+@settings
 class GeneralizedLeastSquares(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""Fit a trend under errors that hang together, with standard errors and tests.
 
@@ -86,22 +88,16 @@ class GeneralizedLeastSquares(RegressorMixin, AllOrNothing, BaseEstimator):  # t
     True
     """
 
+    errors: ErrorModel | None = None
+    _: KW_ONLY
+    trend: NullSpace | None = None
+    scale: float | None = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "errors": [ErrorModel, None],
         "trend": [NullSpace, None],
         "scale": [Interval(Real, 0.0, None, closed="neither"), None],
     }
-
-    def __init__(
-        self,
-        errors: ErrorModel | None = None,
-        *,
-        trend: NullSpace | None = None,
-        scale: float | None = None,
-    ) -> None:
-        self.errors = errors
-        self.trend = trend
-        self.scale = scale
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer._settings import KW_ONLY, settings
 from mercer.gram.dictionary import Arranged, Dictionary
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -20,9 +21,8 @@ from mercer.losses.stacked import stack
 from mercer.machines.expansion import Array, Function
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.single_problem import Regression
-from mercer.machines.sparse_machine import COMMON, WEIGHED, SparseMachine
+from mercer.machines.sparse_machine import SparseMachine
 from mercer.problems.sparse import SparseRisk
-from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Solution
 
 __all__ = ["NuSparseClassifier", "NuSparseRegressor", "SparseClassifier", "SparseRegressor"]
@@ -40,6 +40,7 @@ class _SparseRegression(SparseMachine, Regression):
         return solutions
 
 
+@settings
 class SparseRegressor(_SparseRegression):
     r"""Fit few functions of a dictionary: the linear-programming machine, for any convex loss.
 
@@ -116,53 +117,16 @@ class SparseRegressor(_SparseRegression):
     True
     """
 
+    loss: Loss | str = "epsilon_insensitive"
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    C: float = 1.0
+    null_space_penalty: Any = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **COMMON,
-        **WEIGHED,
         "loss": [Loss, StrOptions(set(REGRESSION))],
         "null_space_penalty": [Interval(Real, 0.0, None, closed="left"), "array-like", None],
     }
-
-    def __init__(
-        self,
-        loss: Loss | str = "epsilon_insensitive",
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        C: float = 1.0,
-        null_space: NullSpace | None = None,
-        null_space_penalty: Any = None,
-        positive: bool = False,
-        centres: Any = None,
-        random_state: int = 0,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-6,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        warm_start: bool = False,
-        standardize: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.kernel = kernel
-        self.C = C
-        self.null_space = null_space
-        self.null_space_penalty = null_space_penalty
-        self.positive = positive
-        self.centres = centres
-        self.random_state = random_state
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.standardize = standardize
 
     def _loss(self) -> Loss:
         return resolve(self.loss, REGRESSION)
@@ -209,6 +173,7 @@ def _root(penalty: Any, names: list[str]) -> Array:
     return np.asarray((vectors[:, keep] * np.sqrt(values[keep])).T)
 
 
+@settings
 class NuSparseRegressor(_SparseRegression):
     r"""The linear-programming machine with a tube whose width the data choose.
 
@@ -253,50 +218,14 @@ class NuSparseRegressor(_SparseRegression):
     True
     """
 
+    nu: float = 0.5
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    C: float = 1.0
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **COMMON,
-        **WEIGHED,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     }
-
-    def __init__(
-        self,
-        nu: float = 0.5,
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        C: float = 1.0,
-        null_space: NullSpace | None = None,
-        positive: bool = False,
-        centres: Any = None,
-        random_state: int = 0,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-6,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        warm_start: bool = False,
-        standardize: bool = False,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.C = C
-        self.null_space = null_space
-        self.positive = positive
-        self.centres = centres
-        self.random_state = random_state
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.standardize = standardize
 
     def _problems(self, B: Array, K: Any, y: Any, c: Array) -> Any:
         n, m = K.shape
@@ -367,6 +296,7 @@ class _SparseClassification(SparseMachine, OneVsRest):
         return solutions
 
 
+@settings
 class SparseClassifier(_SparseClassification):
     r"""Classify by few functions of a dictionary: the linear-programming machine.
 
@@ -423,53 +353,14 @@ class SparseClassifier(_SparseClassification):
     (True, True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **COMMON,
-        **WEIGHED,
-        "loss": [Loss, StrOptions(set(CLASSIFICATION))],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-    }
+    loss: Loss | str = "hinge"
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    C: float = 1.0
 
-    def __init__(
-        self,
-        loss: Loss | str = "hinge",
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        C: float = 1.0,
-        class_weight: dict[Any, float] | str | None = None,
-        null_space: NullSpace | None = None,
-        positive: bool = False,
-        centres: Any = None,
-        random_state: int = 0,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-6,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        warm_start: bool = False,
-        standardize: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.kernel = kernel
-        self.C = C
-        self.class_weight = class_weight
-        self.null_space = null_space
-        self.positive = positive
-        self.centres = centres
-        self.random_state = random_state
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.standardize = standardize
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "loss": [Loss, StrOptions(set(CLASSIFICATION))],
+    }
 
     def _loss(self) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
@@ -479,6 +370,7 @@ class SparseClassifier(_SparseClassification):
         return [(title, self._sparse_risk(loss, K, t, c, B)) for title, t in self._labels(y)]
 
 
+@settings
 class NuSparseClassifier(_SparseClassification):
     r"""The linear-programming classifier whose margin the data choose.
 
@@ -525,52 +417,14 @@ class NuSparseClassifier(_SparseClassification):
     (True, 1.0)
     """
 
+    nu: float = 0.5
+    kernel: Kernel | str | Function = "rbf"
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **COMMON,
         "nu": [Interval(Real, 0.0, 1.0, closed="both")],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
     }
 
     C = 1.0
-
-    def __init__(
-        self,
-        nu: float = 0.5,
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        class_weight: dict[Any, float] | str | None = None,
-        null_space: NullSpace | None = None,
-        positive: bool = False,
-        centres: Any = None,
-        random_state: int = 0,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-6,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        warm_start: bool = False,
-        standardize: bool = False,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.class_weight = class_weight
-        self.null_space = null_space
-        self.positive = positive
-        self.centres = centres
-        self.random_state = random_state
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.standardize = standardize
 
     def _loss(self) -> Loss:
         return Hinge(margin=0.0)

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._settings import KW_ONLY, settings
 from mercer.gram.base import Gram
 from mercer.gram.indexed import Indexed
 from mercer.gram.remembered import Remembered
@@ -31,10 +32,8 @@ from mercer.machines.codes import (
 from mercer.machines.expansion import Array, Function
 from mercer.machines.ls_report import Discreet, kept
 from mercer.problems.risk import RegularizedRisk
-from mercer.reduced.base import Approximation
 from mercer.reduced.solve import Reduced
-from mercer.regularizers.null_space import NullSpace
-from mercer.solvers import Solution, Solver
+from mercer.solvers import Solution
 
 __all__ = ["LSSVC"]
 
@@ -48,6 +47,7 @@ def _has_probabilities(machine: Any) -> bool:
     return True
 
 
+@settings
 class LSSVC(Discreet, Classifier):
     r"""Least-squares support vector classification: regression on codes of the classes.
 
@@ -122,59 +122,19 @@ class LSSVC(Discreet, Classifier):
     (0.027, array([[0.97, 0.03, 0.  ]]))
     """
 
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    C: float | str = 1.0
+    codes: Any = "one-vs-rest"
+    decoding: str = "loss"
+    random_state: Any = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Classifier._parameter_constraints,
         "codes": [StrOptions(set(CODES)), "array-like"],
         "decoding": [StrOptions(set(DECODINGS))],
         "random_state": ["random_state"],
-        "standardize": ["boolean"],
     }
     _lazy: ClassVar[frozenset[str]] = frozenset({"loo_decision_", "loo_error_", "loo_predictions_"})
-
-    def __init__(
-        self,
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        C: float | str = 1.0,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        codes: Any = "one-vs-rest",
-        decoding: str = "loss",
-        class_weight: dict[Any, float] | str | None = None,
-        null_space: NullSpace | None = None,
-        random_state: Any = None,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.codes = codes
-        self.decoding = decoding
-        self.class_weight = class_weight
-        self.null_space = null_space
-        self.random_state = random_state
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
 
     # Fitting -------------------------------------------------------------------------------------
 

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer._settings import KW_ONLY, settings
 from mercer.gram.base import Gram
 from mercer.gram.factor import MAX_BYTES
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
-from mercer.machines.base import HARD, KernelMachine
+from mercer.machines.base import HARD
 from mercer.machines.expansion import Array, Function
 from mercer.machines.ls_report import Report, kept
 from mercer.machines.prediction_intervals import Intervals
 from mercer.problems.risk import RegularizedRisk
-from mercer.reduced.base import Approximation
 from mercer.reduced.solve import Reduced
 from mercer.regularizers.errors import ErrorModel
-from mercer.regularizers.null_space import NullSpace
 from mercer.smoothing.secular import Morozov, WeightRule
 from mercer.smoothing.spectral import Spectral
-from mercer.solvers import Solution, Solver
+from mercer.solvers import Solution
 
 __all__ = ["LSSVR"]
 
 
+@settings
 class LSSVR(Intervals):
     r"""Least-squares support vector regression, also known as kernel ridge with an intercept.
 
@@ -105,54 +107,17 @@ class LSSVR(Intervals):
     (True, 9.5)
     """
 
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    C: float | str | WeightRule = 1.0
+    errors: ErrorModel | None = None
+    output_covariance: Any = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **KernelMachine._parameter_constraints,
-        "C": [*KernelMachine._parameter_constraints["C"], WeightRule],
+        "C": [Interval(Real, 0.0, None, closed="right"), StrOptions({"auto"}), WeightRule],
         "errors": [ErrorModel, None],
         "output_covariance": ["array-like", None],
-        "standardize": ["boolean"],
     }
-
-    def __init__(
-        self,
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        C: float | str | WeightRule = 1.0,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        null_space: NullSpace | None = None,
-        errors: ErrorModel | None = None,
-        output_covariance: Any = None,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.null_space = null_space
-        self.errors = errors
-        self.output_covariance = output_covariance
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
 
     def _loss(self) -> Loss:
         return Squared()

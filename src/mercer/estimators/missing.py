@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
 from mercer.estimators.missing_risks import STRATEGIES, GapStrategy, Reading, named
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -42,8 +43,19 @@ class BreakdownWarning(UserWarning):
     """So many cells are missing that the worst case leaves nothing but a constant."""
 
 
+@settings
 class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     """A sum of functions of columns that is fitted to, and evaluated at, rows with gaps."""
+
+    _: KW_ONLY
+    components: str | Sequence[Any] | Mapping[str, Any] = "each"
+    strategy: str | GapStrategy = "expected"
+    C: float = 1.0
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-5
+    max_time: float | None = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({*FREE, *NAMES} - {"precomputed"}), Kernel, callable, dict],
@@ -59,17 +71,6 @@ class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
     }
-
-    loss: Any
-    kernel: Any
-    components: Any
-    strategy: Any
-    C: Any
-    gamma: Any
-    degree: Any
-    coef0: Any
-    tol: Any
-    max_time: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -201,6 +202,7 @@ class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         return {name: f[:, p] for p, name in enumerate(self.component_names_)}
 
 
+@settings
 class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc]
     r"""Regression on rows with gaps, by the expected or by the worst loss of each.
 
@@ -277,35 +279,12 @@ class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc
     array([0.2, 2.9])
     """
 
+    loss: Loss | str = "squared"
+    kernel: Any = "rbf"
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **MissingInputs._parameter_constraints,
         "loss": [Loss, StrOptions(set(REGRESSION))],
     }
-
-    def __init__(
-        self,
-        loss: Loss | str = "squared",
-        kernel: Any = "rbf",
-        *,
-        components: str | Sequence[Any] | Mapping[str, Any] = "each",
-        strategy: str | GapStrategy = "expected",
-        C: float = 1.0,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-5,
-        max_time: float | None = None,
-    ) -> None:
-        self.loss = loss
-        self.kernel = kernel
-        self.components = components
-        self.strategy = strategy
-        self.C = C
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_time = max_time
 
     def _loss(self) -> Loss:
         return resolve(self.loss, REGRESSION)
@@ -349,6 +328,7 @@ def _has_probabilities(machine: Any) -> bool:
     return True
 
 
+@settings
 class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[misc]
     r"""Classification of rows with gaps, by the expected or by the worst loss of each.
 
@@ -395,41 +375,17 @@ class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[mi
     array([False, 'open'], dtype=object)
     """
 
+    loss: Loss | str = "hinge"
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    class_weight: dict[Any, float] | str | None = None
+    abstain: Any = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **MissingInputs._parameter_constraints,
         "loss": [Loss, StrOptions(set(CLASSIFICATION))],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "abstain": "no_validation",
     }
-
-    def __init__(
-        self,
-        loss: Loss | str = "hinge",
-        kernel: Any = "rbf",
-        *,
-        components: str | Sequence[Any] | Mapping[str, Any] = "each",
-        strategy: str | GapStrategy = "expected",
-        C: float = 1.0,
-        class_weight: dict[Any, float] | str | None = None,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-5,
-        max_time: float | None = None,
-        abstain: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.kernel = kernel
-        self.components = components
-        self.strategy = strategy
-        self.C = C
-        self.class_weight = class_weight
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_time = max_time
-        self.abstain = abstain
 
     def _loss(self) -> Loss:
         return resolve(self.loss, CLASSIFICATION)

@@ -9,21 +9,22 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
-from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array, Function
 from mercer.machines.single_problem import Regression
 from mercer.problems.mixed import mixed, mixed_back
 from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.null_space import Constant, NullSpace, Polynomial
-from mercer.solvers import Solution, Solver
+from mercer.solvers import Solution
 
 __all__ = ["MixedRegressor"]
 
 
+@settings
 class MixedRegressor(Regression):
     r"""A smooth function and few parametric terms, penalized each in its own way.
 
@@ -80,53 +81,19 @@ class MixedRegressor(Regression):
     ['1', 'x1']
     """
 
+    loss: Loss | str = "squared"
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    null_space_penalty: Any = 1.0
+    C: float | str = 1.0
+    approximation: None = fixed(None)
+
     _direct = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{k: v for k, v in KernelMachine._parameter_constraints.items() if k != "approximation"},
         "loss": [Loss, StrOptions(set(REGRESSION))],
         "null_space_penalty": [Interval(Real, 0.0, None, closed="left"), "array-like", dict],
-        "standardize": ["boolean"],
     }
-
-    def __init__(
-        self,
-        loss: Loss | str = "squared",
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        null_space: NullSpace | None = None,
-        null_space_penalty: Any = 1.0,
-        C: float | str = 1.0,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.kernel = kernel
-        self.null_space = null_space
-        self.null_space_penalty = null_space_penalty
-        self.C = C
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
 
     def _loss(self) -> Loss:
         return resolve(self.loss, REGRESSION)

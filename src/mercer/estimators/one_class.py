@@ -10,26 +10,25 @@ from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples
 
+from mercer._settings import KW_ONLY, settings
 from mercer.data.opening import is_source
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.approximated import by_blocks
-from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array, Function
 from mercer.machines.single_problem import SingleProblem
 from mercer.problems.nu import one_class
 from mercer.problems.risk import RegularizedRisk
-from mercer.reduced.base import Approximation
 from mercer.reduced.targets import Ones, Targets
 from mercer.reduced.walls import Floor, Walls
-from mercer.regularizers.null_space import NullSpace
-from mercer.solvers import Solution, Solver
+from mercer.solvers import Solution
 
 __all__ = ["OneClassSVM"]
 
 
+@settings
 class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
     r"""Estimate the support of a distribution, a drop-in replacement for scikit-learn's.
 
@@ -66,52 +65,15 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
     array([ 1, -1, -1])
     """
 
+    _: KW_ONLY
+    kernel: Kernel | str | Function = "rbf"
+    nu: float = 0.5
+    shrinking: bool = True
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **KernelMachine._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
         "shrinking": ["boolean"],
-        "standardize": ["boolean"],
     }
-    _parameter_constraints.pop("C")
-
-    def __init__(
-        self,
-        *,
-        kernel: Kernel | str | Function = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        null_space: NullSpace | None = None,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.null_space = null_space
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
 
     def _weight(self) -> float:
         return 1.0

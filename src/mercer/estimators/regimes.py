@@ -21,6 +21,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
 from mercer.estimators.ls_svm import LSSVR
 
 __all__ = ["CompetingMachines"]
@@ -31,6 +32,7 @@ Array = NDArray[np.float64]
 LEAST = 1e-6
 
 
+@settings
 class CompetingMachines(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     """Machines that divide the samples of a series among themselves by regime.
 
@@ -76,20 +78,12 @@ class CompetingMachines(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     (1, 1, True)
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_regimes: int = 2,
-        window: int = 10,
-        n_rounds: int = 10,
-        random_state: Any = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_regimes = n_regimes
-        self.window = window
-        self.n_rounds = n_rounds
-        self.random_state = random_state
+    estimator: Any = None
+    _: KW_ONLY
+    n_regimes: int = 2
+    window: int = 10
+    n_rounds: int = 10
+    random_state: Any = 0
 
     def fit(self, X: Any, y: Any) -> Self:
         """Divide samples in the order of time among the machines.

@@ -10,24 +10,23 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Source
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
-from mercer.machines.base import EarlyStop, KernelMachine
+from mercer.machines.base import EarlyStop
 from mercer.machines.expansion import BLOCK, Array, Function
 from mercer.machines.outputs import Outputs
 from mercer.problems.risk import RegularizedRisk
-from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census
 from mercer.reduced.oracle import Oracle
 from mercer.reduced.passes import Passes
 from mercer.reduced.problem import as_rows
 from mercer.reduced.redescending import Redescending
 from mercer.reduced.solve import Reduced, Task, problem_of, settle, solve
-from mercer.regularizers.null_space import NullSpace
 from mercer.smoothing.scale import SCALES, robust_scale
 from mercer.smoothing.weights import WEIGHTS, HuberWeights, WeightFunction
 from mercer.solvers import SOLVERS, Reweighting, Solution, Solver, minimize
@@ -40,6 +39,7 @@ MAX_STEPS = 500
 EPS = float(np.finfo(np.float64).eps)
 
 
+@settings
 class RobustLSSVR(Outputs):
     r"""Least-squares support vector regression whose samples weigh what their errors deserve.
 
@@ -121,9 +121,21 @@ class RobustLSSVR(Outputs):
     (20, True)
     """
 
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    method: str | WeightFunction = "huber"
+    C: float | str = 1.0
+    c: float | None = None
+    scale: str = "mad"
+    exact: bool = False
+    damping: float = 0.0
+    tol: float = 1e-6
+
+    # The machine is its own solver; errors and outputs are independent.
+    solver: str = fixed("auto")
+    errors = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{k: v for k, v in KernelMachine._parameter_constraints.items() if k != "solver"},
-        "standardize": ["boolean"],
         "method": [StrOptions(set(WEIGHTS)), WeightFunction],
         "c": [Interval(Real, 0.0, None, closed="neither"), None],
         "scale": [StrOptions(set(SCALES))],
@@ -131,57 +143,8 @@ class RobustLSSVR(Outputs):
         "damping": [Interval(Real, 0.0, 1.0, closed="left")],
     }
 
-    # The machine is its own solver; errors and outputs are independent.
-    errors = None
-    solver = "auto"
-
-    _sizes: Any = None
+    _sizes: Any = fixed(None)
     """Sizes c of the outputs, during a fit to all samples at once."""
-
-    def __init__(
-        self,
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        method: str | WeightFunction = "huber",
-        C: float | str = 1.0,
-        c: float | None = None,
-        scale: str = "mad",
-        exact: bool = False,
-        damping: float = 0.0,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        null_space: NullSpace | None = None,
-        tol: float = 1e-6,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.method = method
-        self.C = C
-        self.c = c
-        self.scale = scale
-        self.exact = exact
-        self.damping = damping
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.null_space = null_space
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.gram = gram
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
 
     def _loss(self) -> Loss:
         return Squared()

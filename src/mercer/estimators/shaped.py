@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
+from mercer._settings import KW_ONLY, settings
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
@@ -17,13 +18,11 @@ from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.shaping import ShapedMachine
 from mercer.machines.single_problem import Regression
 from mercer.problems.shaped import Said, chebychev
-from mercer.reduced.nystrom import Nystrom
-from mercer.regularizers.null_space import NullSpace
-from mercer.solvers import Solver
 
 __all__ = ["ShapedClassifier", "ShapedRegressor"]
 
 
+@settings
 class ShapedRegressor(ShapedMachine, Regression):
     r"""Regression for any loss by a function of which something is known.
 
@@ -99,55 +98,15 @@ class ShapedRegressor(ShapedMachine, Regression):
     (True, True)
     """
 
+    constraints: Any = None
+    loss: Loss | str = "squared"
+    kernel: Kernel | str = "rbf"
+    _: KW_ONLY
+    C: float | str = 1.0
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **ShapedMachine._parameter_constraints,
         "loss": [Loss, StrOptions({*REGRESSION, "chebychev"})],
     }
-
-    def __init__(
-        self,
-        constraints: Any = None,
-        loss: Loss | str = "squared",
-        kernel: Kernel | str = "rbf",
-        *,
-        null_space: NullSpace | None = None,
-        C: float | str = 1.0,
-        grid: int | None = None,
-        lines: int = 64,
-        prove: bool = False,
-        approximation: Nystrom | None = None,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        gram: Any = "auto",
-        solver: Solver | str = "auto",
-        standardize: bool = False,
-        random_state: int = 0,
-    ) -> None:
-        self.constraints = constraints
-        self.loss = loss
-        self.kernel = kernel
-        self.null_space = null_space
-        self.C = C
-        self.grid = grid
-        self.lines = lines
-        self.prove = prove
-        self.approximation = approximation
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.standardize = standardize
-        self.random_state = random_state
 
     @property
     def _largest(self) -> bool:
@@ -181,6 +140,7 @@ class ShapedRegressor(ShapedMachine, Regression):
         return self._evaluate(Z)
 
 
+@settings
 class ShapedClassifier(ShapedMachine, OneVsRest):
     r"""Classify in two classes by a decision function of which something is known.
 
@@ -224,58 +184,15 @@ class ShapedClassifier(ShapedMachine, OneVsRest):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **ShapedMachine._parameter_constraints,
-        "loss": [Loss, StrOptions(set(CLASSIFICATION))],
-        "class_weight": OneVsRest._parameter_constraints["class_weight"],
-    }
+    constraints: Any = None
+    loss: Loss | str = "logistic"
+    kernel: Kernel | str = "rbf"
+    _: KW_ONLY
+    C: float | str = 1.0
 
-    def __init__(
-        self,
-        constraints: Any = None,
-        loss: Loss | str = "logistic",
-        kernel: Kernel | str = "rbf",
-        *,
-        null_space: NullSpace | None = None,
-        C: float | str = 1.0,
-        class_weight: dict[Any, float] | str | None = None,
-        grid: int | None = None,
-        lines: int = 64,
-        prove: bool = False,
-        approximation: Nystrom | None = None,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        gram: Any = "auto",
-        solver: Solver | str = "auto",
-        standardize: bool = False,
-        random_state: int = 0,
-    ) -> None:
-        self.constraints = constraints
-        self.loss = loss
-        self.kernel = kernel
-        self.null_space = null_space
-        self.C = C
-        self.class_weight = class_weight
-        self.grid = grid
-        self.lines = lines
-        self.prove = prove
-        self.approximation = approximation
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.standardize = standardize
-        self.random_state = random_state
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "loss": [Loss, StrOptions(set(CLASSIFICATION))],
+    }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

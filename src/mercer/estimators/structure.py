@@ -11,17 +11,18 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from mercer._settings import KW_ONLY, settings
 from mercer.estimators.additive import AdditiveClassifier, AdditiveRegressor
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.machines.components import Term
 from mercer.machines.expansion import Array
 from mercer.machines.variation_machine import StructureWarning, VariationMachine, VariationPath
-from mercer.regularizers.null_space import NullSpace
 
 __all__ = ["StructureWarning", "VariationClassifier", "VariationPath", "VariationRegressor"]
 
 
+@settings
 class VariationRegressor(RegressorMixin, VariationMachine):  # type: ignore[misc]
     r"""Find the components that a sample needs, and fit a sum of these.
 
@@ -112,55 +113,14 @@ class VariationRegressor(RegressorMixin, VariationMachine):  # type: ignore[misc
     (['x0', 'x3'], True)
     """
 
+    components: Any = "each"
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    loss: Loss | str = "squared"
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **VariationMachine._parameter_constraints,
         "loss": [Loss, StrOptions(set(REGRESSION))],
     }
-
-    def __init__(
-        self,
-        components: Any = "each",
-        kernel: Any = "rbf",
-        *,
-        loss: Loss | str = "squared",
-        mu: float | str = "1se",
-        C: float | str = "auto",
-        penalty: str = "variation",
-        form: str = "full",
-        refit: bool | str = True,
-        threshold: float = 0.01,
-        n_mus: int = 15,
-        smallest: float = 1e-2,
-        cv: Any = 5,
-        categorical: Any = None,
-        rank: int = 40,
-        null_space: NullSpace | None = None,
-        tol: float = 1e-5,
-        random_state: Any = 0,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-    ) -> None:
-        self.components = components
-        self.kernel = kernel
-        self.loss = loss
-        self.mu = mu
-        self.C = C
-        self.penalty = penalty
-        self.form = form
-        self.refit = refit
-        self.threshold = threshold
-        self.n_mus = n_mus
-        self.smallest = smallest
-        self.cv = cv
-        self.categorical = categorical
-        self.rank = rank
-        self.null_space = null_space
-        self.tol = tol
-        self.random_state = random_state
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
 
     def _loss(self) -> Loss:
         return resolve(self.loss, REGRESSION)
@@ -213,6 +173,7 @@ class VariationRegressor(RegressorMixin, VariationMachine):  # type: ignore[misc
         return np.asarray(self.machine_.predict(X))
 
 
+@settings
 class VariationClassifier(ClassifierMixin, VariationMachine):  # type: ignore[misc]
     r"""Find the components that tell classes apart, and classify by their sum.
 
@@ -259,59 +220,17 @@ class VariationClassifier(ClassifierMixin, VariationMachine):  # type: ignore[mi
     (['x1'], True)
     """
 
+    components: Any = "each"
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    loss: Loss | str = "hinge"
+    class_weight: dict[Any, float] | str | None = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **VariationMachine._parameter_constraints,
         "loss": [Loss, StrOptions(set(CLASSIFICATION))],
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
     _classifies: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        components: Any = "each",
-        kernel: Any = "rbf",
-        *,
-        loss: Loss | str = "hinge",
-        mu: float | str = "1se",
-        C: float | str = "auto",
-        class_weight: dict[Any, float] | str | None = None,
-        penalty: str = "variation",
-        form: str = "full",
-        refit: bool | str = True,
-        threshold: float = 0.01,
-        n_mus: int = 15,
-        smallest: float = 1e-2,
-        cv: Any = 5,
-        categorical: Any = None,
-        rank: int = 40,
-        null_space: NullSpace | None = None,
-        tol: float = 1e-5,
-        random_state: Any = 0,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-    ) -> None:
-        self.components = components
-        self.kernel = kernel
-        self.loss = loss
-        self.mu = mu
-        self.C = C
-        self.class_weight = class_weight
-        self.penalty = penalty
-        self.form = form
-        self.refit = refit
-        self.threshold = threshold
-        self.n_mus = n_mus
-        self.smallest = smallest
-        self.cv = cv
-        self.categorical = categorical
-        self.rank = rank
-        self.null_space = null_space
-        self.tol = tol
-        self.random_state = random_state
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
 
     def _loss(self) -> Loss:
         return resolve(self.loss, CLASSIFICATION)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from mercer._settings import KW_ONLY, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -17,11 +18,9 @@ from mercer.machines.expansion import Array, Function
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.problems.nu import Machine, nu_classification, nu_classification_back
 from mercer.problems.risk import RegularizedRisk
-from mercer.reduced.base import Approximation
 from mercer.reduced.solve import Reduced
 from mercer.reduced.walls import ClassWalls, Walls
-from mercer.regularizers.null_space import NullSpace
-from mercer.solvers import Solution, Solver
+from mercer.solvers import Solution
 
 __all__ = ["SVC", "NuSVC"]
 
@@ -29,6 +28,7 @@ __all__ = ["SVC", "NuSVC"]
 HINGE = Hinge()
 
 
+@settings
 class SVC(PairwiseClassifier):
     r"""Support vector classification, a drop-in replacement for scikit-learn's.
 
@@ -118,59 +118,12 @@ class SVC(PairwiseClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **PairwiseClassifier._parameter_constraints,
-        "standardize": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        *,
-        C: float | str = 1.0,
-        kernel: Kernel | str | Function = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool | str = "deprecated",
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        class_weight: dict[Any, float] | str | None = None,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        null_space: NullSpace | None = None,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.null_space = null_space
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
+    _: KW_ONLY
+    C: float | str = 1.0
+    kernel: Kernel | str | Function = "rbf"
+    shrinking: bool = True
+    probability: bool | str = "deprecated"
+    random_state: Any = None
 
     def _compared(self) -> Loss:
         return Hinge()
@@ -187,6 +140,7 @@ class SVC(PairwiseClassifier):
         return RegularizedRisk(HINGE, K, y, c, B)
 
 
+@settings
 class NuSVC(PairwiseClassifier):
     r"""Nu-support vector classification: the width of the margin is chosen by the data.
 
@@ -230,63 +184,18 @@ class NuSVC(PairwiseClassifier):
     0.99
     """
 
+    _: KW_ONLY
+    nu: float = 0.5
+    kernel: Kernel | str | Function = "rbf"
+    shrinking: bool = True
+    probability: bool | str = "deprecated"
+    random_state: Any = None
+
     _direct = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **PairwiseClassifier._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
-        "standardize": ["boolean"],
     }
-    _parameter_constraints.pop("C")
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: Kernel | str | Function = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool | str = "deprecated",
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        class_weight: dict[Any, float] | str | None = None,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        null_space: NullSpace | None = None,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.null_space = null_space
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
 
     def _weight(self) -> float:
         return 1.0

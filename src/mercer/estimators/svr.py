@@ -9,26 +9,25 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer._settings import KW_ONLY, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive, Huber, Pinball
 from mercer.machines.automatic import choose_epsilon, choose_nu
-from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array, Function
 from mercer.machines.single_problem import Regression
 from mercer.problems.nu import nu_regression, nu_regression_back
 from mercer.problems.risk import RegularizedRisk
-from mercer.reduced.base import Approximation
 from mercer.reduced.solve import Reduced
 from mercer.reduced.walls import TubeWalls, Walls
-from mercer.regularizers.null_space import NullSpace
 from mercer.smoothing.widths import Guess
-from mercer.solvers import Solution, Solver
+from mercer.solvers import Solution
 
 __all__ = ["SVR", "HuberSVR", "NuSVR", "QuantileSVR"]
 
 
+@settings
 class SVR(Regression):
     r"""Support vector regression, a drop-in replacement for scikit-learn's.
 
@@ -113,57 +112,20 @@ class SVR(Regression):
     'converged'
     """
 
+    _: KW_ONLY
+    kernel: Kernel | str | Function = "rbf"
+    C: float | str = 1.0
+    epsilon: float | Array | str = 0.1
+    shrinking: bool = True
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **KernelMachine._parameter_constraints,
         "epsilon": [
             Interval(Real, 0.0, None, closed="left"),
             StrOptions({"auto"}),
             "array-like",
         ],
         "shrinking": ["boolean"],
-        "standardize": ["boolean"],
     }
-
-    def __init__(
-        self,
-        *,
-        kernel: Kernel | str | Function = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        C: float | str = 1.0,
-        epsilon: float | Array | str = 0.1,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        null_space: NullSpace | None = None,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.null_space = null_space
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
 
     def _automatic(self) -> bool:
         return super()._automatic() or isinstance(self.epsilon, str)
@@ -182,6 +144,7 @@ class SVR(Regression):
         return EpsilonInsensitive(np.asarray(given, dtype=np.float64)[()])
 
 
+@settings
 class NuSVR(Regression):
     r"""Nu-support vector regression: the width of the tube is chosen by the data.
 
@@ -226,55 +189,18 @@ class NuSVR(Regression):
     True
     """
 
+    _: KW_ONLY
+    nu: float | str = 0.5
+    C: float | str = 1.0
+    kernel: Kernel | str | Function = "rbf"
+    shrinking: bool = True
+
     _direct = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **KernelMachine._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right"), StrOptions({"auto"})],
         "shrinking": ["boolean"],
-        "standardize": ["boolean"],
     }
-
-    def __init__(
-        self,
-        *,
-        nu: float | str = 0.5,
-        C: float | str = 1.0,
-        kernel: Kernel | str | Function = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        null_space: NullSpace | None = None,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.null_space = null_space
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
 
     def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
         return nu_regression(K, y, c, self.nu_, B, self._one)
@@ -313,6 +239,7 @@ class NuSVR(Regression):
         return machine.a, machine.b
 
 
+@settings
 class QuantileSVR(Regression):
     r"""Kernel quantile regression.
 
@@ -351,55 +278,20 @@ class QuantileSVR(Regression):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **KernelMachine._parameter_constraints,
-        "quantile": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "standardize": ["boolean"],
-    }
+    _: KW_ONLY
+    quantile: float = 0.5
+    C: float | str = 1.0
+    kernel: Kernel | str | Function = "rbf"
 
-    def __init__(
-        self,
-        *,
-        quantile: float = 0.5,
-        C: float | str = 1.0,
-        kernel: Kernel | str | Function = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        null_space: NullSpace | None = None,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.quantile = quantile
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.null_space = null_space
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "quantile": [Interval(Real, 0.0, 1.0, closed="neither")],
+    }
 
     def _loss(self) -> Loss:
         return Pinball(self.quantile)
 
 
+@settings
 class HuberSVR(Regression):
     r"""Robust kernel regression with Huber's loss.
 
@@ -438,50 +330,14 @@ class HuberSVR(Regression):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **KernelMachine._parameter_constraints,
-        "delta": [Interval(Real, 0.0, None, closed="neither")],
-        "standardize": ["boolean"],
-    }
+    _: KW_ONLY
+    delta: float = 1.0
+    C: float | str = 1.0
+    kernel: Kernel | str | Function = "rbf"
 
-    def __init__(
-        self,
-        *,
-        delta: float = 1.0,
-        C: float | str = 1.0,
-        kernel: Kernel | str | Function = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        null_space: NullSpace | None = None,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.delta = delta
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.null_space = null_space
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "delta": [Interval(Real, 0.0, None, closed="neither")],
+    }
 
     def _loss(self) -> Loss:
         return Huber(self.delta)

@@ -13,6 +13,7 @@ from sklearn.linear_model import lars_path
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._settings import KW_ONLY, settings
 from mercer.estimators.general import KernelRegressor
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -24,6 +25,7 @@ from mercer.regularizers.null_space import Breaks, Columns, Constant, Functions,
 __all__ = ["TermSelector"]
 
 
+@settings
 class TermSelector(RegressorMixin, Expansion):  # type: ignore[misc]
     r"""Fit a smooth function and as few parametric terms as the sample asks for.
 
@@ -91,6 +93,17 @@ class TermSelector(RegressorMixin, Expansion):  # type: ignore[misc]
     {'jump at x0 = 1.18644': 1.0}
     """
 
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    candidates: NullSpace | None = None
+    null_space: NullSpace | None = None
+    C: float = 1.0
+    penalty: float | str = "bic"
+    alike: float = 0.9
+    degree: int = 3
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({*FREE, *NAMES} - {"precomputed"}), callable],
         "candidates": [NullSpace, None],
@@ -102,29 +115,6 @@ class TermSelector(RegressorMixin, Expansion):  # type: ignore[misc]
 
     # One dense factorization: nothing to set about how it is done.
     gram, cache_size, tol = "dense", 200.0, 1e-6
-
-    def __init__(
-        self,
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        candidates: NullSpace | None = None,
-        null_space: NullSpace | None = None,
-        C: float = 1.0,
-        penalty: float | str = "bic",
-        alike: float = 0.9,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-    ) -> None:
-        self.kernel = kernel
-        self.candidates = candidates
-        self.null_space = null_space
-        self.C = C
-        self.penalty = penalty
-        self.alike = alike
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -10,19 +10,18 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, column_or_1d
 
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Pinball
-from mercer.machines.base import HARD, KernelMachine
+from mercer.machines.base import HARD
 from mercer.machines.expansion import Array, Expansion, Function
 from mercer.machines.single_problem import Regression
 from mercer.problems.risk import RegularizedRisk
 from mercer.problems.tube import tube, tube_back
-from mercer.reduced.base import Approximation
 from mercer.reduced.solve import Reduced
 from mercer.reduced.walls import TubeWalls, Walls
-from mercer.regularizers.null_space import NullSpace
 from mercer.smoothing.intervals import order_statistics
 from mercer.smoothing.widths import Guess
 from mercer.solvers import Auto, Solution, Solver
@@ -34,6 +33,7 @@ __all__ = ["SupportVectorTube"]
 ROUNDING = 1e-12
 
 
+@settings
 class SupportVectorTube(Regression):
     r"""The narrowest tube around a smooth function that holds the sample, but for a few exceptions.
 
@@ -101,56 +101,19 @@ class SupportVectorTube(Regression):
     (True, True)
     """
 
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    mu: float | str = "auto"
+    exceptions: float | tuple[float, float] = 0
+
     _direct = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{k: v for k, v in KernelMachine._parameter_constraints.items() if k != "C"},
         "mu": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
         "exceptions": [Interval(Real, 0.0, None, closed="left"), tuple, list],
-        "standardize": ["boolean"],
     }
 
-    def __init__(
-        self,
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        mu: float | str = "auto",
-        exceptions: float | tuple[float, float] = 0,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        null_space: NullSpace | None = None,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-        approximation: Approximation | str | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.mu = mu
-        self.exceptions = exceptions
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.null_space = null_space
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
-        self.approximation = approximation
-
-    mu_: float
-    _walls: Any = None
+    _walls: Any = fixed(None)
     """Targets, weights and prices of the problem that is being solved."""
 
     # What is declared ----------------------------------------------------------------------------

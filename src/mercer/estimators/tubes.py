@@ -10,26 +10,27 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.interval import within
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.regression import EpsilonInsensitive
-from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array, Function
 from mercer.machines.single_problem import Regression
 from mercer.problems.risk import RegularizedRisk
 from mercer.problems.tubes import centred, parametric_tube, parametric_tube_back
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.smoothing.widths import Guess
-from mercer.solvers import Solution, Solver
+from mercer.solvers import Solution
 
 __all__ = ["LocalTubeSVR", "NuTubeSVR"]
 
 WIDTHS = [Interval(Real, None, None, closed="neither"), callable, "array-like"]
 
 
+@settings
 class LocalTubeSVR(Regression):
     r"""Support vector regression in a tube of known width, wide where noise is.
 
@@ -80,54 +81,19 @@ class LocalTubeSVR(Regression):
     array([0.12, 0.6 ])
     """
 
+    upper: float | Function | Array = 0.1
+    lower: float | Function | Array | None = None
+    _: KW_ONLY
+    loss: Loss | str = "absolute"
+    C: float | str = 1.0
+    kernel: Kernel | str | Function = "rbf"
+    approximation: None = fixed(None)
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **KernelMachine._parameter_constraints,
         "upper": WIDTHS,
         "lower": [*WIDTHS, None],
         "loss": [Loss, str],
-        "standardize": ["boolean"],
     }
-
-    def __init__(
-        self,
-        upper: float | Function | Array = 0.1,
-        lower: float | Function | Array | None = None,
-        *,
-        loss: Loss | str = "absolute",
-        C: float | str = 1.0,
-        kernel: Kernel | str | Function = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        null_space: NullSpace | None = None,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-    ) -> None:
-        self.upper = upper
-        self.lower = lower
-        self.loss = loss
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.null_space = null_space
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
 
     def _lay_out(self, X: Any, y: Any, s: Array) -> tuple[Gram, Array]:
         self._widths = self._measure(X)
@@ -193,6 +159,7 @@ class LocalTubeSVR(Regression):
         return np.column_stack([f - lower, f + upper])
 
 
+@settings
 class NuTubeSVR(Regression):
     r"""Nu-support vector regression in a tube whose width is a combination of known functions.
 
@@ -254,56 +221,21 @@ class NuTubeSVR(Regression):
     True
     """
 
+    tube: NullSpace | None = None
+    _: KW_ONLY
+    nu: float | Array = 0.5
+    symmetric: bool = True
+    C: float | str = 1.0
+    kernel: Kernel | str | Function = "rbf"
+    approximation: None = fixed(None)
+
     _direct = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **KernelMachine._parameter_constraints,
         "tube": [NullSpace, None],
         "nu": [Interval(Real, 0.0, 1.0, closed="right"), "array-like"],
         "symmetric": ["boolean"],
-        "standardize": ["boolean"],
     }
-
-    def __init__(
-        self,
-        tube: NullSpace | None = None,
-        *,
-        nu: float | Array = 0.5,
-        symmetric: bool = True,
-        C: float | str = 1.0,
-        kernel: Kernel | str | Function = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        null_space: NullSpace | None = None,
-        max_time: float | None = None,
-        gram: str | Function = "auto",
-        solver: Solver | str = "auto",
-        warm_start: bool = False,
-        standardize: bool = False,
-    ) -> None:
-        self.tube = tube
-        self.nu = nu
-        self.symmetric = symmetric
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.null_space = null_space
-        self.max_time = max_time
-        self.gram = gram
-        self.solver = solver
-        self.warm_start = warm_start
-        self.standardize = standardize
 
     def _lay_out(self, X: Any, y: Any, s: Array) -> tuple[Gram, Array]:
         K, B = super()._lay_out(X, y, s)

@@ -10,19 +10,20 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
-from mercer.machines.base import EarlyStop, KernelMachine
+from mercer.machines.base import EarlyStop
 from mercer.machines.expansion import Array, Function
 from mercer.machines.outputs import Outputs
 from mercer.programs.vector import VectorTube
-from mercer.regularizers.null_space import NullSpace
 from mercer.solvers import Solution
 
 __all__ = ["VectorSVR"]
 
 
+@settings
 class VectorSVR(Outputs):
     r"""Support vector regression of vectors: no direction among the outputs is preferred.
 
@@ -77,44 +78,26 @@ class VectorSVR(Outputs):
     True
     """
 
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    epsilon: float = 0.1
+    C: float = 1.0
+    tol: float = 1e-6
+
     # The problem has a solver of its own, and errors that are independent.
-    gram, solver, cache_size, max_iter, errors = "auto", "auto", 200.0, -1, None
-    warm_start = verbose = False
+    gram: str = fixed("auto")
+    solver: str = fixed("auto")
+    cache_size: float = fixed(200.0)
+    max_iter: int = fixed(-1)
+    warm_start: bool = fixed(False)
+    verbose: bool = fixed(False)
+    approximation: None = fixed(None)
+    errors = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{
-            name: KernelMachine._parameter_constraints[name]
-            for name in ("kernel", "null_space", "degree", "gamma", "coef0", "tol", "max_time")
-        },
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
         "C": [Interval(Real, 0.0, None, closed="neither")],
-        "standardize": ["boolean"],
     }
-
-    def __init__(
-        self,
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        epsilon: float = 0.1,
-        C: float = 1.0,
-        null_space: NullSpace | None = None,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-6,
-        max_time: float | None = None,
-        standardize: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.epsilon = epsilon
-        self.C = C
-        self.null_space = null_space
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_time = max_time
-        self.standardize = standardize
 
     def _loss(self) -> Loss:
         raise ValueError(

@@ -7,12 +7,13 @@ from dataclasses import replace
 from functools import reduce
 from numbers import Integral
 from operator import add
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.data.opening import is_source
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
@@ -31,7 +32,6 @@ __all__ = ["CONSTRAINTS", "Additive"]
 SHOWN = 5000
 
 CONSTRAINTS: dict[str, Any] = {
-    **KernelMachine._parameter_constraints,
     "components": [
         StrOptions({"each", "pairs"}),
         Interval(Integral, 1, None, closed="left"),
@@ -45,12 +45,16 @@ CONSTRAINTS: dict[str, Any] = {
 }
 
 
+@settings
 class Additive(KernelMachine):
     """What additive machines share: components, and their parts of a prediction."""
 
-    components: Any
-    categorical: Any
-    tune: Any
+    _: KW_ONLY
+    categorical: Any = None
+    tune: str | None = None
+    standardize: bool = fixed(False)
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS
 
     # What is settled with the kernel is held in one place, which copies of the machine share.
 

@@ -21,6 +21,7 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
@@ -30,7 +31,7 @@ from mercer.losses.regression import Squared
 from mercer.machines.approximated import Reducible
 from mercer.machines.automatic import choose_kernel, guess, stretched
 from mercer.machines.callbacks import watched
-from mercer.machines.expansion import Array
+from mercer.machines.expansion import Array, Function
 from mercer.machines.risk_terms import Measured
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
@@ -60,17 +61,31 @@ class EarlyStop(ConvergenceWarning, SklearnWarning):  # type: ignore[misc]
     """A fit stopped before its tolerance: caught as this library's warning or as scikit-learn's."""
 
 
+@settings
 class KernelMachine(CallbackSupportMixin, Measured, Reducible):  # type: ignore[misc]
     """What every machine has: a kernel, a Gram, a solver, and the expansion they lead to."""
 
-    _sample: Any = (None, None)
+    _sample: Any = fixed((None, None))
     """Targets and weights that a width may be chosen by, during a fit."""
 
-    _squared_weight: float | None = None
+    _squared_weight: ClassVar[float | None] = None
     """The weight of the squared loss that others follow, if it is known and not to be guessed."""
 
-    standardize: Any = False
-    """Whether features are divided by their standard deviations."""
+    _: KW_ONLY
+    degree: int = 3
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+    null_space: NullSpace | None = None
+    tol: float = 1e-3
+    cache_size: float = 200
+    verbose: bool | int = False
+    max_iter: int = -1
+    max_time: float | None = None
+    gram: str | Function = "auto"
+    solver: Solver | str = "auto"
+    warm_start: bool = False
+    standardize: bool = False
+    approximation: Approximation | str | None = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({*FREE, *NAMES}), callable],
@@ -89,6 +104,7 @@ class KernelMachine(CallbackSupportMixin, Measured, Reducible):  # type: ignore[
         "gram": [StrOptions({*KINDS}), callable],
         "solver": [StrOptions({*SOLVERS}), Solver],
         "warm_start": ["boolean"],
+        "standardize": ["boolean"],
         "approximation": [Approximation, StrOptions({"auto"}), None],
         "verbose": ["verbose"],
     }

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from mercer._settings import KW_ONLY, settings
 from mercer.machines.approximated import by_blocks
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array
@@ -26,11 +27,14 @@ def _has_probabilities(machine: Any) -> bool:
     return machine.predict_proba is not None  # says itself why it is not there
 
 
+@settings
 class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     """A machine that predicts a class."""
 
+    _: KW_ONLY
+    class_weight: dict[Any, float] | str | None = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **KernelMachine._parameter_constraints,
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
 

@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.gram.class_blocks import ClassBlocks
 from mercer.gram.indexed import Indexed
@@ -55,6 +56,7 @@ def _votes(
     return votes.astype(np.intp)
 
 
+@settings
 class PairwiseClassifier(Classifier):
     """A machine that votes between classes, one binary problem a pair.
 
@@ -62,8 +64,11 @@ class PairwiseClassifier(Classifier):
     scikit-learn's users read decision values and coefficients.
     """
 
+    _: KW_ONLY
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Classifier._parameter_constraints,
         "shrinking": ["boolean"],
         "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
@@ -71,8 +76,8 @@ class PairwiseClassifier(Classifier):
         "random_state": ["random_state"],
     }
 
-    _calibrated: Any = None
-    _voting: bool = False
+    _calibrated: Any = fixed(None)
+    _voting: bool = fixed(False)
     """Whether each pair is a machine over all centres, as approximations of several classes are."""
 
     @abstractmethod

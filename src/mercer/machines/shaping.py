@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._patience import time_left
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.data.sampling import Sample
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
@@ -129,18 +130,26 @@ class ShapeCertificate:
         return any(np.isnan(p.proved) for p in self.knowledge if _is_shape(p.constraint))
 
 
+@settings
 class ShapedMachine(KernelMachine):
     """A machine with knowledge of its function: declare what the sample says."""
 
+    _: KW_ONLY
+    grid: int | None = None
+    lines: int = 64
+    prove: bool = False
+    approximation: Nystrom | None = None
+    random_state: int = 0
+    verbose: bool = fixed(False)
+    warm_start: bool = fixed(False)
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **KernelMachine._parameter_constraints,
         "kernel": [StrOptions(set(NAMES) - {"precomputed"}), Kernel],
         "constraints": [Constraint, dict, list, tuple, "array-like", None],
         "grid": [Interval(Integral, 2, None, closed="left"), None],
         "lines": [Interval(Integral, 2, None, closed="left")],
         "prove": ["boolean"],
         "approximation": [Nystrom, None],
-        "standardize": ["boolean"],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }
 

@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples
 
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.dictionary import Dictionary, KernelColumns, Table
 from mercer.kernels.points import take
 from mercer.losses.base import Loss
@@ -23,30 +24,36 @@ from mercer.problems.sparse import SparseRisk
 from mercer.programs.columns import SparseSolution, generate_columns, threshold
 from mercer.solvers import Solution, Status
 
-__all__ = ["COMMON", "SparseMachine"]
-
-_SHARED = ("kernel", "degree", "gamma", "coef0", "tol", "cache_size", "verbose", "max_iter")
-
-COMMON: dict[str, Any] = {
-    **{
-        name: KernelMachine._parameter_constraints[name]
-        for name in (*_SHARED, "null_space", "max_time", "warm_start")
-    },
-    "positive": ["boolean"],
-    "centres": [Interval(Integral, 1, None, closed="left"), "array-like", "sparse matrix", None],
-    "random_state": [Interval(Integral, 0, None, closed="left")],
-    "standardize": ["boolean"],
-}
-WEIGHED: dict[str, Any] = {"C": [Interval(Real, 0.0, None, closed="neither")]}
+__all__ = ["SparseMachine"]
 
 
+@settings
 class SparseMachine(KernelMachine):
     """A machine whose penalty is the 1-norm of the coefficients of a dictionary."""
 
+    _: KW_ONLY
+    positive: bool = False
+    centres: Any = None
+    random_state: int = 0
+    tol: float = 1e-6
+
     # Kernels are read by columns, and the problem has a solver of its own.
-    gram, solver = "auto", "auto"
-    _parameter_constraints: ClassVar[dict[str, Any]] = COMMON
-    _found: Any = ()
+    gram: str = fixed("auto")
+    solver: str = fixed("auto")
+    approximation: None = fixed(None)
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "positive": ["boolean"],
+        "centres": [
+            Interval(Integral, 1, None, closed="left"),
+            "array-like",
+            "sparse matrix",
+            None,
+        ],
+        "random_state": [Interval(Integral, 0, None, closed="left")],
+    }
+    _found: Any = fixed(())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

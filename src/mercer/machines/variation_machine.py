@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
 from mercer.losses.base import Loss
 from mercer.machines.additive import CONSTRAINTS
 from mercer.machines.base import EarlyStop
@@ -86,8 +87,28 @@ class VariationPath:
     chosen: float
 
 
+@settings
 class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     """What both machines share: components, a path, a choice and a refit."""
+
+    _: KW_ONLY
+    mu: float | str = "1se"
+    C: float | str = "auto"
+    penalty: str = "variation"
+    form: str = "full"
+    refit: bool | str = True
+    threshold: float = 0.01
+    n_mus: int = 15
+    smallest: float = 1e-2
+    cv: Any = 5
+    categorical: Any = None
+    rank: int = 40
+    null_space: NullSpace | None = None
+    tol: float = 1e-5
+    random_state: Any = 0
+    degree: int = 3
+    gamma: float | str = "scale"
+    coef0: float = 0.0
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "components": CONSTRAINTS["components"],
@@ -104,11 +125,11 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         "categorical": CONSTRAINTS["categorical"],
         "rank": [Interval(Integral, 1, None, closed="left")],
         "null_space": [NullSpace, None],
-        "tol": CONSTRAINTS["tol"],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
         "random_state": ["random_state"],
-        "degree": CONSTRAINTS["degree"],
+        "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto", "median"}), Interval(Real, 0, None, closed="left")],
-        "coef0": CONSTRAINTS["coef0"],
+        "coef0": [Interval(Real, None, None, closed="neither")],
     }
 
     # What a kind of machine declares --------------------------------------------------------------
