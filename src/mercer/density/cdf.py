@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,19 +12,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.kernels.base import Kernel
 from mercer.kernels.gaussian import Gaussian
-from mercer.kernels.named import NAMES
 from mercer.losses.regression import EpsilonInsensitive, Squared
 from mercer.machines.expansion import Array
 from mercer.machines.shaping import ShapedMachine
 from mercer.problems.proof import Curve
 from mercer.problems.shaped import Said, chebychev
 from mercer.regularizers.knowledge import At, AtLeast, AtMost, Order, coordinate_order
-from mercer.regularizers.null_space import NullSpace
 from mercer.regularizers.rows import Constraint
 from mercer.regularizers.shape import Bounded, Increasing
-from mercer.solvers import Solver
 
 __all__ = ["KernelCDF"]
 
@@ -32,6 +30,7 @@ __all__ = ["KernelCDF"]
 COUNTED = 2.0**53
 
 
+@settings
 class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
     r"""A smooth distribution function: a monotone kernel machine of the empirical one.
 
@@ -97,53 +96,29 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
     True
     """
 
+    loss: str = "squared"
+    kernel: Kernel | str = "rbf"
+    _: KW_ONLY
+    gamma: float | str = "auto"
+    C: float = 1000.0
+    support: tuple[float | None, float | None] | None = (None, None)
+    tol: float = 1e-4
+
+    # What a machine of this family has, and a distribution needs no choice of.
+    approximation: None = fixed(None)
+    degree: int = fixed(3)
+    coef0: float = fixed(0.0)
+    cache_size: float = fixed(200)
+    gram: str = fixed("auto")
+    standardize: bool = fixed(False)
+    constraints = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **ShapedMachine._parameter_constraints,
         "loss": [StrOptions({"squared", "absolute", "largest"})],
-        "kernel": [StrOptions(set(NAMES) - {"precomputed"}), Kernel],
         "gamma": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "support": [tuple, list, None],
-        "grid": [Interval(Integral, 2, None, closed="left"), None],
     }
-
-    # What a machine of this family has, and a distribution needs no choice of.
-    constraints = None
-    approximation = None
-    degree, coef0, cache_size, verbose, gram, standardize = 3, 0.0, 200, False, "auto", False
-
-    def __init__(
-        self,
-        loss: str = "squared",
-        kernel: Kernel | str = "rbf",
-        *,
-        gamma: float | str = "auto",
-        C: float = 1000.0,
-        support: tuple[float | None, float | None] | None = (None, None),
-        null_space: NullSpace | None = None,
-        grid: int | None = None,
-        lines: int = 64,
-        prove: bool = False,
-        tol: float = 1e-4,
-        max_iter: int = -1,
-        max_time: float | None = None,
-        solver: Solver | str = "auto",
-        random_state: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
-        self.C = C
-        self.support = support
-        self.null_space = null_space
-        self.grid = grid
-        self.lines = lines
-        self.prove = prove
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.solver = solver
-        self.random_state = random_state
 
     # From a sample to a machine ------------------------------------------------------------
 
