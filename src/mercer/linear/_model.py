@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
 from mercer.solvers.status import relative_gap
 
 __all__ = ["Array", "Centred", "LinearModel", "Optimum", "centre"]
@@ -118,8 +119,14 @@ def require_squares(X: Array, y: Array | None = None) -> None:
                 )
 
 
+@settings
 class LinearModel(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     """A fit that ends in ``coef_`` and ``intercept_``."""
+
+    _: KW_ONLY
+    fit_intercept: bool = True
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"fit_intercept": ["boolean"]}
 
     _several: ClassVar[bool] = False
     """Whether targets with several columns are understood."""

@@ -15,6 +15,7 @@ from scipy.optimize import nnls
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
+from mercer._settings import KW_ONLY, settings
 from mercer.linear._model import Array, LinearModel, Optimum, centre
 
 __all__ = ["AlternativesRelaxation", "LeastSquaresAmongstAlternatives", "relax_alternatives"]
@@ -101,6 +102,7 @@ def relax_alternatives(X: Array, y: Array, groups: Groups) -> AlternativesRelaxa
     return AlternativesRelaxation(w, gamma, value, exact)
 
 
+@settings
 class LeastSquaresAmongstAlternatives(LinearModel):
     r"""Least squares with at most one input out of each group of alternatives.
 
@@ -155,18 +157,14 @@ class LeastSquaresAmongstAlternatives(LinearModel):
     (array([1, 4]), True)
     """
 
+    groups: Any = None
+    _: KW_ONLY
+    max_nodes: int = 10_000
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "groups": ["array-like", None],
         "max_nodes": [Interval(Integral, 0, None, closed="left")],
-        "fit_intercept": ["boolean"],
     }
-
-    def __init__(
-        self, groups: Any = None, *, max_nodes: int = 10_000, fit_intercept: bool = True
-    ) -> None:
-        self.groups = groups
-        self.max_nodes = max_nodes
-        self.fit_intercept = fit_intercept
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

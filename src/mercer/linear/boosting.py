@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
 from mercer.linear._model import Array
 
 __all__ = ["MarginBoost", "boosting_bound"]
@@ -53,6 +54,7 @@ def boosting_bound(errors: ArrayLike, rho: ArrayLike) -> Any:
     return float(bound) if bound.ndim == 0 else bound
 
 
+@settings
 class MarginBoost(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""AdaBoost for two classes, with the margins of its combination.
 
@@ -105,18 +107,16 @@ class MarginBoost(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore
     True
     """
 
+    estimator: Any = None
+    _: KW_ONLY
+    n_estimators: int = 50
+    random_state: Any = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self, estimator: Any = None, *, n_estimators: int = 50, random_state: Any = None
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
+from mercer._settings import KW_ONLY, settings
 from mercer.linear._model import Array, LinearModel, Optimum, centre
 
 __all__ = ["Bridge"]
@@ -25,6 +26,7 @@ FROZEN = 1e-5
 BRIEF, LONG = (20, 1e-3), (500, 1e-9)
 
 
+@settings
 class Bridge(LinearModel):
     r"""Least squares with a penalty on the p-th powers of the coefficients.
 
@@ -78,16 +80,14 @@ class Bridge(LinearModel):
     array([2., 0.])
     """
 
+    p: float = 1.5
+    _: KW_ONLY
+    psi: float = 1.0
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "p": [Interval(Real, 0.0, None, closed="neither")],
         "psi": [Interval(Real, 0.0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
     }
-
-    def __init__(self, p: float = 1.5, *, psi: float = 1.0, fit_intercept: bool = True) -> None:
-        self.p = p
-        self.psi = psi
-        self.fit_intercept = fit_intercept
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.base import _fit_context
 
+from mercer._settings import KW_ONLY, settings
 from mercer.linear._model import Array, Centred
 from mercer.linear._validation import Split, Validated
 
@@ -239,6 +240,7 @@ def spectrum(train: Centred) -> tuple[Array, Array, Array]:
     return Ut.T, s**2, V.T @ Y / s[:, None]
 
 
+@settings
 class FusedRidge(Validated):
     r"""Ridge regression and the choice of its penalty as one problem, solved to the end.
 
@@ -291,18 +293,16 @@ class FusedRidge(Validated):
     (True, True)
     """
 
+    _: KW_ONLY
+    cv: Any = 5
+    certify: bool = False
+
     _several: ClassVar[bool] = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "cv": ["cv_object"],
         "certify": ["boolean"],
-        "fit_intercept": ["boolean"],
     }
-
-    def __init__(self, *, cv: Any = 5, certify: bool = False, fit_intercept: bool = True) -> None:
-        self.cv = cv
-        self.certify = certify
-        self.fit_intercept = fit_intercept
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:

@@ -12,6 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.linear_model import lars_path
 from sklearn.utils._param_validation import Interval
 
+from mercer._settings import KW_ONLY, settings
 from mercer.linear._model import Array, LinearModel, Optimum, centre
 from mercer.linear._validation import Split, Validated
 
@@ -130,6 +131,7 @@ def best_along(
     return float(places[winner]), 0.5 * float(max(costs[winner], 0.0))
 
 
+@settings
 class LassoConstrained(LinearModel):
     r"""Least squares under a bound on the sum of the absolute coefficients.
 
@@ -175,18 +177,14 @@ class LassoConstrained(LinearModel):
     (array([2.25, 0.25]), 3.0)
     """
 
+    tau: float | None = None
+    _: KW_ONLY
+    lam: float | None = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "tau": [Interval(Real, 0.0, None, closed="left"), None],
         "lam": [Interval(Real, 0.0, None, closed="left"), None],
-        "fit_intercept": ["boolean"],
     }
-
-    def __init__(
-        self, tau: float | None = None, *, lam: float | None = None, fit_intercept: bool = True
-    ) -> None:
-        self.tau = tau
-        self.lam = lam
-        self.fit_intercept = fit_intercept
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -227,6 +225,7 @@ def _pair(
     return X, y, fit_intercept, s
 
 
+@settings
 class ValidatedLasso(Validated):
     r"""The lasso whose bound minimizes an error of validation, exactly and without a grid.
 
@@ -272,14 +271,12 @@ class ValidatedLasso(Validated):
     (True, True)
     """
 
+    _: KW_ONLY
+    cv: Any = 5
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "cv": ["cv_object"],
-        "fit_intercept": ["boolean"],
     }
-
-    def __init__(self, *, cv: Any = 5, fit_intercept: bool = True) -> None:
-        self.cv = cv
-        self.fit_intercept = fit_intercept
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:

@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
 from mercer.linear._model import Array, Optimum
 from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.programs import Block, Program
@@ -54,6 +55,7 @@ class FeatureShare:
         return self.weight != 0.0
 
 
+@settings
 class LpMarginSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""A linear classifier whose margin is large in the norm that suits the inputs.
 
@@ -114,25 +116,18 @@ class LpMarginSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore
     [[0.6 0.2]] [1.6667]
     """
 
+    p: float = 2.0
+    _: KW_ONLY
+    C: float = 1.0
+    class_weight: Any = None
+    fit_intercept: bool = True
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "p": [Interval(Real, 1.0, None, closed="both")],
         "C": [Interval(Real, 0.0, None, closed="right")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "fit_intercept": ["boolean"],
     }
-
-    def __init__(
-        self,
-        p: float = 2.0,
-        *,
-        C: float = 1.0,
-        class_weight: Any = None,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.p = p
-        self.C = C
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
 from mercer.kernels import Gaussian, Kernel
 from mercer.linear._model import Array, require_squares
 
@@ -25,6 +26,7 @@ GRID = 40
 TOL = 1e-6
 
 
+@settings
 class NadarayaWatson(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""Predict the average of the targets around a point.
 
@@ -72,22 +74,16 @@ class NadarayaWatson(RegressorMixin, AllOrNothing, BaseEstimator):  # type: igno
     True
     """
 
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    length_scale: float | str | None = "auto"
+    far: str = "nearest"
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [Kernel, None],
         "length_scale": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither"), None],
         "far": [StrOptions({"nearest", "nan"})],
     }
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        length_scale: float | str | None = "auto",
-        far: str = "nearest",
-    ) -> None:
-        self.kernel = kernel
-        self.length_scale = length_scale
-        self.far = far
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

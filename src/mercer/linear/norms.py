@@ -10,6 +10,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._linear_program import linear_program
+from mercer._settings import KW_ONLY, settings
 from mercer.linear._model import Array, LinearModel, Optimum
 from mercer.linear.least_squares import LeastSquaresFit, least_squares
 
@@ -19,6 +20,7 @@ __all__ = ["NormRegression", "residual_scale", "solve_norm"]
 NORMAL_MEDIAN, THRESHOLD = 0.6744897501960817, 1.345
 
 
+@settings
 class NormRegression(LinearModel):
     r"""Fit a hyperplane under the :math:`L_1`, Huber, :math:`L_2` or :math:`L_\infty` norm.
 
@@ -82,25 +84,16 @@ class NormRegression(LinearModel):
     array([10.])
     """
 
+    loss: str = "absolute"
+    _: KW_ONLY
+    scale: float | str = "auto"
+    threshold: float = THRESHOLD
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "loss": [StrOptions({"absolute", "huber", "squared", "maximum"})],
         "scale": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
         "threshold": [Interval(Real, 0.0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
     }
-
-    def __init__(
-        self,
-        loss: str = "absolute",
-        *,
-        scale: float | str = "auto",
-        threshold: float = THRESHOLD,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.loss = loss
-        self.scale = scale
-        self.threshold = threshold
-        self.fit_intercept = fit_intercept
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

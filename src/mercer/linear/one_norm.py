@@ -14,11 +14,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from mercer._fitting import AllOrNothing
 from mercer._linear_program import linear_program
+from mercer._settings import KW_ONLY, settings
 from mercer.linear._model import Array, Optimum
 
 __all__ = ["OneNormSVC"]
 
 
+@settings
 class OneNormSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""A linear classifier with a large margin and few inputs.
 
@@ -73,18 +75,16 @@ class OneNormSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[
     array(['b'], dtype='<U1')
     """
 
+    C: float = 1.0
+    _: KW_ONLY
+    class_weight: Any = None
+    fit_intercept: bool = True
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "fit_intercept": ["boolean"],
     }
-
-    def __init__(
-        self, C: float = 1.0, *, class_weight: Any = None, fit_intercept: bool = True
-    ) -> None:
-        self.C = C
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import resolve
 from mercer.linear._model import Array, require_squares
@@ -54,6 +55,7 @@ def mistake_bound(margin: float, offset: float, radius: float) -> float:
     return (1.0 + offset**2) * (radius**2 + 1.0) / margin**2
 
 
+@settings
 class KernelPerceptron(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""Correct a sum of kernels at every mistake, until no mistake is left.
 
@@ -117,6 +119,18 @@ class KernelPerceptron(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: i
     (array([0, 0, 1, 1]), True)
     """
 
+    kernel: Kernel | str = "linear"
+    _: KW_ONLY
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    eta: float = 1.0
+    max_epochs: int = 100
+    output: str = "mean"
+    budget: int | None = None
+    shuffle: bool = False
+    random_state: Any = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [str, Kernel],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
@@ -129,31 +143,6 @@ class KernelPerceptron(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: i
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        kernel: Kernel | str = "linear",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        eta: float = 1.0,
-        max_epochs: int = 100,
-        output: str = "mean",
-        budget: int | None = None,
-        shuffle: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.eta = eta
-        self.max_epochs = max_epochs
-        self.output = output
-        self.budget = budget
-        self.shuffle = shuffle
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

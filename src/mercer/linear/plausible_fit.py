@@ -10,6 +10,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer._settings import KW_ONLY, settings
 from mercer.linear._model import Array, Centred, centre
 from mercer.linear._validation import Validated
 from mercer.linear.plausible import METHODS, PlausibleSet, plausible_sets
@@ -21,6 +22,7 @@ LEVELS = np.concatenate([np.logspace(-8, -1, 15), np.linspace(0.2, 0.9, 8)])
 ZERO = 1e-8
 
 
+@settings
 class PlausibleLeastSquares(Validated):
     r"""Find the coefficients of least norm that a hypothesis test does not reject.
 
@@ -88,6 +90,16 @@ class PlausibleLeastSquares(Validated):
     array([0, 1])
     """
 
+    alpha_s: float | str = "auto"
+    _: KW_ONLY
+    method: str = "t"
+    simultaneous: str | None = None
+    refit: bool = True
+    noise_variance: float | None = None
+    cv: Any = 5
+    n_draws: int = 10_000
+    random_state: Any = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha_s": [StrOptions({"auto"}), Interval(Real, 0.0, 1.0, closed="neither")],
         "method": [StrOptions(set(METHODS))],
@@ -97,31 +109,7 @@ class PlausibleLeastSquares(Validated):
         "cv": ["cv_object"],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
-        "fit_intercept": ["boolean"],
     }
-
-    def __init__(
-        self,
-        alpha_s: float | str = "auto",
-        *,
-        method: str = "t",
-        simultaneous: str | None = None,
-        refit: bool = True,
-        noise_variance: float | None = None,
-        cv: Any = 5,
-        n_draws: int = 10_000,
-        random_state: Any = None,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.alpha_s = alpha_s
-        self.method = method
-        self.simultaneous = simultaneous
-        self.refit = refit
-        self.noise_variance = noise_variance
-        self.cv = cv
-        self.n_draws = n_draws
-        self.random_state = random_state
-        self.fit_intercept = fit_intercept
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:

@@ -26,12 +26,14 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
 
 __all__ = ["RBFNetwork"]
 
 Array = NDArray[np.float64]
 
 
+@settings
 class RBFNetwork(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     """Radial functions at clustered centres, then all parameters trained together.
 
@@ -74,6 +76,13 @@ class RBFNetwork(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
     True
     """
 
+    n_centres: int = 20
+    _: KW_ONLY
+    alpha: float = 1e-6
+    max_iter: int = 200
+    validation: float = 0.2
+    random_state: Any = 0
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_centres": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0.0, None, closed="left")],
@@ -81,21 +90,6 @@ class RBFNetwork(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         "validation": [Interval(Real, 0.0, 1.0, closed="left")],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        n_centres: int = 20,
-        *,
-        alpha: float = 1e-6,
-        max_iter: int = 200,
-        validation: float = 0.2,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_centres = n_centres
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.validation = validation
-        self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:

@@ -15,6 +15,7 @@ from sklearn.base import _fit_context
 from sklearn.model_selection import train_test_split
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer._settings import KW_ONLY, settings
 from mercer.linear._constrained import ConstrainedFit, constrained_least_squares
 from mercer.linear._model import Array
 from mercer.linear._validation import Split, Validated
@@ -62,6 +63,7 @@ def selection_penalty(coef: Array, X: Array, y: Array) -> float:
     return float(np.sum(np.maximum(0.0, -coef * (X.T @ (y - X @ coef)))))
 
 
+@settings
 class ValidatedSelection(Validated):
     r"""Select inputs and shrink their coefficients so that validation data are predicted best.
 
@@ -133,28 +135,18 @@ class ValidatedSelection(Validated):
     (array([ True,  True]), True)
     """
 
+    method: str = "auto"
+    _: KW_ONLY
+    max_nodes: int = 2000
+    validation_fraction: float = 0.3
+    random_state: Any = 0
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "method": [StrOptions({"auto", "exact", "local", "penalty"})],
         "max_nodes": [Interval(Integral, 1, None, closed="left")],
         "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
         "random_state": ["random_state"],
-        "fit_intercept": ["boolean"],
     }
-
-    def __init__(
-        self,
-        method: str = "auto",
-        *,
-        max_nodes: int = 2000,
-        validation_fraction: float = 0.3,
-        random_state: Any = 0,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.method = method
-        self.max_nodes = max_nodes
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
-        self.fit_intercept = fit_intercept
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
