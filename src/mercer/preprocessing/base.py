@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.data import Block, Source, Table, as_source, is_source
 from mercer.data.arrays import Arrays
 from mercer.data.progress import Bar
@@ -49,6 +50,7 @@ class Apply:
         return block._replace(X=getattr(self.transformer, self.method)(X))
 
 
+@settings
 class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     """A transformer that is fitted in passes over blocks, wherever they are.
 
@@ -56,9 +58,12 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
     collections), which it transforms as they are read: ``fit_transform`` of a source is a source.
     """
 
+    _: KW_ONLY
+    verbose: bool = False
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {"verbose": ["boolean"]}
 
-    _names: list[str] | None = None
+    _names: list[str] | None = fixed(None)
     """Names of the features of the fit, also of those that another transformer made."""
 
     takes_words = False

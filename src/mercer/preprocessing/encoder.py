@@ -13,6 +13,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from mercer._settings import KW_ONLY, settings
 from mercer.data import DataError, Source, Table, categories
 from mercer.data.categories import column_of, ordered
 from mercer.data.table import common_type, factorized
@@ -22,6 +23,7 @@ from mercer.preprocessing.base import Streamed
 __all__ = ["Encoder"]
 
 
+@settings
 class Encoder(Streamed):
     r"""Turn categories into numbers, learned in one pass; columns of numbers stay as they are.
 
@@ -97,10 +99,19 @@ class Encoder(Streamed):
            [2.5, 1. , 0. ]])
     """
 
+    kind: str = "onehot"
+    _: KW_ONLY
+    columns: Any = None
+    max_categories: int | None = None
+    handle_unknown: str = "ignore"
+    sparse: bool = False
+    smooth: float | str = "auto"
+    cv: int = 5
+    target_type: str = "auto"
+
     takes_words = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Streamed._parameter_constraints,
         "kind": [StrOptions({"onehot", "ordinal", "target"})],
         "columns": [StrOptions({"all"}), list, tuple, None],
         "max_categories": [Interval(Integral, 1, None, closed="left"), None],
@@ -110,29 +121,6 @@ class Encoder(Streamed):
         "cv": [Interval(Integral, 2, None, closed="left")],
         "target_type": [StrOptions({"auto", "continuous", "classes"})],
     }
-
-    def __init__(
-        self,
-        kind: str = "onehot",
-        *,
-        columns: Any = None,
-        max_categories: int | None = None,
-        handle_unknown: str = "ignore",
-        sparse: bool = False,
-        smooth: float | str = "auto",
-        cv: int = 5,
-        target_type: str = "auto",
-        verbose: bool = False,
-    ) -> None:
-        self.kind = kind
-        self.columns = columns
-        self.max_categories = max_categories
-        self.handle_unknown = handle_unknown
-        self.sparse = sparse
-        self.smooth = smooth
-        self.cv = cv
-        self.target_type = target_type
-        self.verbose = verbose
 
     # Fitting --------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from mercer._settings import KW_ONLY, settings
 from mercer.data import Block, Moments, Source, Sums, Table, categories, quantiles
 from mercer.data.categories import ordered
 from mercer.preprocessing.base import Streamed
@@ -18,6 +19,7 @@ from mercer.preprocessing.base import Streamed
 __all__ = ["Imputer"]
 
 
+@settings
 class Imputer(Streamed):
     """Fill in numbers that are missing, with a value learned in one pass.
 
@@ -53,24 +55,20 @@ class Imputer(Streamed):
            [1., 3., 1.]])
     """
 
+    fill: str | float = "mean"
+    _: KW_ONLY
+    indicator: bool = False
+
     takes_words = True
     takes_sparse = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Streamed._parameter_constraints,
         "fill": [
             StrOptions({"mean", "median", "most_frequent"}),
             Interval(Real, None, None, closed="neither"),
         ],
         "indicator": ["boolean"],
     }
-
-    def __init__(
-        self, fill: str | float = "mean", *, indicator: bool = False, verbose: bool = False
-    ) -> None:
-        self.fill = fill
-        self.indicator = indicator
-        self.verbose = verbose
 
     def _learn(self, source: Source) -> None:
         both = source.total(_moments_and_words, **self._passes(source, "moments"))

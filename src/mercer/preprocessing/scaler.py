@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from mercer._settings import settings
 from mercer.data import Source, moments, quantiles
 from mercer.preprocessing.base import Streamed
 
 __all__ = ["Scaler"]
 
 
+@settings
 class Scaler(Streamed):
     r"""Centre features and divide them by their spread, learned in one pass.
 
@@ -57,20 +59,15 @@ class Scaler(Streamed):
            [ 1.,  0.]])
     """
 
+    centre: bool = True
+    scale: bool | str = True
+
     takes_sparse = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Streamed._parameter_constraints,
         "centre": ["boolean"],
         "scale": ["boolean", StrOptions({"robust"})],
     }
-
-    def __init__(
-        self, centre: bool = True, scale: bool | str = True, *, verbose: bool = False
-    ) -> None:
-        self.centre = centre
-        self.scale = scale
-        self.verbose = verbose
 
     def _learn(self, source: Source) -> None:
         if self.scale == "robust":
