@@ -26,6 +26,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
 from mercer.losses.base import Array
 from mercer.problems.risk import RegularizedRisk
 from mercer.problems.sparse import SparseRisk
@@ -112,6 +113,7 @@ class Curve:
         return self.measure(float(np.sqrt(low.C * high.C)), mixed)
 
 
+@settings
 class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""A machine of given complexity, or of given risk, instead of given C.
 
@@ -164,18 +166,16 @@ class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type:
     0.01
     """
 
+    estimator: Any
+    _: KW_ONLY
+    max_norm: float | None = None
+    max_risk: float | None = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "max_norm": [Interval(Real, 0.0, None, closed="neither"), None],
         "max_risk": [Interval(Real, 0.0, None, closed="left"), None],
     }
-
-    def __init__(
-        self, estimator: Any, *, max_norm: float | None = None, max_risk: float | None = None
-    ) -> None:
-        self.estimator = estimator
-        self.max_norm = max_norm
-        self.max_risk = max_risk
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
 from mercer.estimators.ls_svc import LSSVC
 from mercer.estimators.ls_svm import LSSVR
 from mercer.estimators.svc import SVC
@@ -50,8 +51,21 @@ def _machine_has(name: str) -> Function:
     return check
 
 
+@settings
 class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     """A machine behind :func:`tune`: declare which."""
+
+    _: KW_ONLY
+    criterion: Criterion | str = "auto"
+    ard: bool = False
+    standardize: bool = True
+    null_space: NullSpace | None = None
+    budget: int = 30
+    max_time: float | None = None
+    max_rows: int = 2000
+    starts: int = 1
+    prior: float = 5.0
+    random_state: Any = 0
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "criterion": [StrOptions({"auto", *CRITERIA}), Criterion],
@@ -163,6 +177,7 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         return self.machine_.predict_proba(X)
 
 
+@settings
 class LSSVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
     r"""Least-squares support vector regression that tunes itself.
 
@@ -211,37 +226,13 @@ class LSSVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | str = "rbf",
-        *,
-        criterion: Criterion | str = "auto",
-        ard: bool = False,
-        standardize: bool = True,
-        null_space: NullSpace | None = None,
-        budget: int = 30,
-        max_time: float | None = None,
-        max_rows: int = 2000,
-        starts: int = 1,
-        prior: float = 5.0,
-        random_state: Any = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.criterion = criterion
-        self.ard = ard
-        self.standardize = standardize
-        self.null_space = null_space
-        self.budget = budget
-        self.max_time = max_time
-        self.max_rows = max_rows
-        self.starts = starts
-        self.prior = prior
-        self.random_state = random_state
+    kernel: Kernel | str = "rbf"
 
     def _machine(self) -> KernelMachine:
         return LSSVR(self.kernel, null_space=self.null_space, standardize=self.standardize)
 
 
+@settings
 class LSSVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
     r"""Least-squares support vector classification that tunes itself.
 
@@ -274,36 +265,10 @@ class LSSVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | str = "rbf",
-        *,
-        criterion: Criterion | str = "auto",
-        ard: bool = False,
-        standardize: bool = True,
-        null_space: NullSpace | None = None,
-        codes: Any = "one-vs-rest",
-        class_weight: dict[Any, float] | str | None = None,
-        budget: int = 30,
-        max_time: float | None = None,
-        max_rows: int = 2000,
-        starts: int = 1,
-        prior: float = 5.0,
-        random_state: Any = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.criterion = criterion
-        self.ard = ard
-        self.standardize = standardize
-        self.null_space = null_space
-        self.codes = codes
-        self.class_weight = class_weight
-        self.budget = budget
-        self.max_time = max_time
-        self.max_rows = max_rows
-        self.starts = starts
-        self.prior = prior
-        self.random_state = random_state
+    kernel: Kernel | str = "rbf"
+    _: KW_ONLY
+    codes: Any = "one-vs-rest"
+    class_weight: dict[Any, float] | str | None = None
 
     def _machine(self) -> KernelMachine:
         return LSSVC(
@@ -316,6 +281,7 @@ class LSSVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
         )
 
 
+@settings
 class SVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
     r"""Support vector regression that tunes itself.
 
@@ -351,36 +317,10 @@ class SVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
     1.0
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | str = "rbf",
-        *,
-        epsilon: float | str = "auto",
-        criterion: Criterion | str = "auto",
-        ard: bool = False,
-        standardize: bool = True,
-        null_space: NullSpace | None = None,
-        refine: bool = False,
-        budget: int = 30,
-        max_time: float | None = None,
-        max_rows: int = 2000,
-        starts: int = 1,
-        prior: float = 5.0,
-        random_state: Any = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.epsilon = epsilon
-        self.criterion = criterion
-        self.ard = ard
-        self.standardize = standardize
-        self.null_space = null_space
-        self.refine = refine
-        self.budget = budget
-        self.max_time = max_time
-        self.max_rows = max_rows
-        self.starts = starts
-        self.prior = prior
-        self.random_state = random_state
+    kernel: Kernel | str = "rbf"
+    _: KW_ONLY
+    epsilon: float | str = "auto"
+    refine: bool = False
 
     def _machine(self) -> KernelMachine:
         return SVR(
@@ -391,6 +331,7 @@ class SVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
         )
 
 
+@settings
 class SVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
     r"""Support vector classification that tunes itself.
 
@@ -426,36 +367,10 @@ class SVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | str = "rbf",
-        *,
-        criterion: Criterion | str = "auto",
-        ard: bool = False,
-        standardize: bool = True,
-        null_space: NullSpace | None = None,
-        class_weight: dict[Any, float] | str | None = None,
-        refine: bool = False,
-        budget: int = 30,
-        max_time: float | None = None,
-        max_rows: int = 2000,
-        starts: int = 1,
-        prior: float = 5.0,
-        random_state: Any = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.criterion = criterion
-        self.ard = ard
-        self.standardize = standardize
-        self.null_space = null_space
-        self.class_weight = class_weight
-        self.refine = refine
-        self.budget = budget
-        self.max_time = max_time
-        self.max_rows = max_rows
-        self.starts = starts
-        self.prior = prior
-        self.random_state = random_state
+    kernel: Kernel | str = "rbf"
+    _: KW_ONLY
+    class_weight: dict[Any, float] | str | None = None
+    refine: bool = False
 
     def _machine(self) -> KernelMachine:
         return SVC(

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._fitting import AllOrNothing
 from mercer._params import same
+from mercer._settings import KW_ONLY, settings
 from mercer._threads import usable_cores
 from mercer.data.arrays import Arrays
 from mercer.data.memory import parse
@@ -118,6 +119,7 @@ class _Group:
         )
 
 
+@settings
 class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""Search a grid of settings by passes over the rows that all settings share.
 
@@ -181,6 +183,15 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
     (1.0, 3, True)
     """
 
+    estimator: Any
+    param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
+    _: KW_ONLY
+    cv: float = 0.2
+    scoring: Any = None
+    refit: bool = True
+    screen: int | None = None
+    verbose: bool = False
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [Reducible],
         "param_grid": [dict, list],
@@ -193,25 +204,6 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         "screen": [Interval(Integral, 10, None, closed="left"), None],
         "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
-        *,
-        cv: float = 0.2,
-        scoring: Any = None,
-        refit: bool = True,
-        screen: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.screen = screen
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), self.estimator.__sklearn_tags__()

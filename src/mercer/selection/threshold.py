@@ -26,6 +26,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
 
 __all__ = ["PurityCurve", "ThresholdSelector", "purity_curve"]
 
@@ -132,6 +133,7 @@ def _shares(
     return shares
 
 
+@settings
 class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     """Accept a class above a threshold that keeps a given part of it; reject everything else.
 
@@ -172,6 +174,15 @@ class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # typ
     True
     """
 
+    estimator: Any
+    _: KW_ONLY
+    target: Any = None
+    efficiency: float = 0.15
+    priors: Mapping[Any, float] | None = None
+    acceptance: Mapping[Any, float] | None = None
+    validation: float = 0.25
+    random_state: int = 0
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [
             HasMethods(["fit", "decision_function"]),
@@ -180,25 +191,6 @@ class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # typ
         "efficiency": [Interval(Real, 0.0, 1.0, closed="right")],
         "validation": [Interval(Real, 0.0, 1.0, closed="neither")],
     }
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        target: Any = None,
-        efficiency: float = 0.15,
-        priors: Mapping[Any, float] | None = None,
-        acceptance: Mapping[Any, float] | None = None,
-        validation: float = 0.25,
-        random_state: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.target = target
-        self.efficiency = efficiency
-        self.priors = priors
-        self.acceptance = acceptance
-        self.validation = validation
-        self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
