@@ -9,16 +9,16 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer._settings import KW_ONLY, settings
 from mercer.fusion.additive_cv import FoldedSubstrate, fast_fusion
 from mercer.fusion.machine import Found
 from mercer.fusion.substrate import System
 from mercer.kernels.base import Kernel
-from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.regression import Squared
 from mercer.machines.expansion import Array, Function
-from mercer.regularizers.null_space import Constant, NullSpace
+from mercer.regularizers.null_space import Constant
 from mercer.selection.folds import Folds
 
 __all__ = ["AdditiveRegularization"]
@@ -26,6 +26,7 @@ __all__ = ["AdditiveRegularization"]
 FINAL = {"full": ("refit", "average"), "fast": ("average", "sum")}
 
 
+@settings
 class AdditiveRegularization(Found):
     r"""Fit a least-squares machine with an additive constant for every sample.
 
@@ -108,49 +109,23 @@ class AdditiveRegularization(Found):
     fast (60,) True
     """
 
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    mode: str = "full"
+    C0: float = 1.0
+    cv: Any = 10
+    final: str = "auto"
+    penalty: float = 0.0
+    loss: Loss | str = "squared"
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "kernel": [StrOptions({*FREE, *NAMES}), callable],
         "mode": [StrOptions({"full", "fast"})],
         "C0": [Interval(Real, 0.0, None, closed="neither")],
         "cv": ["cv_object"],
         "final": [StrOptions({"auto", "refit", "average", "sum"})],
         "penalty": [Interval(Real, 0.0, None, closed="left")],
         "loss": [Loss, StrOptions(set(REGRESSION))],
-        "null_space": [NullSpace, None],
-        "random_state": ["random_state"],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        mode: str = "full",
-        C0: float = 1.0,
-        cv: Any = 10,
-        final: str = "auto",
-        penalty: float = 0.0,
-        loss: Loss | str = "squared",
-        null_space: NullSpace | None = None,
-        random_state: Any = 0,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-    ) -> None:
-        self.kernel = kernel
-        self.mode = mode
-        self.C0 = C0
-        self.cv = cv
-        self.final = final
-        self.penalty = penalty
-        self.loss = loss
-        self.null_space = null_space
-        self.random_state = random_state
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:

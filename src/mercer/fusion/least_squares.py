@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
+from mercer._settings import KW_ONLY, settings
 from mercer.fusion.filters import (
     RANK,
     Decomposition,
@@ -22,10 +22,9 @@ from mercer.fusion.hull import minimize_over_hull
 from mercer.fusion.machine import Found
 from mercer.fusion.relaxation import relax
 from mercer.kernels.base import Kernel
-from mercer.kernels.named import FREE, NAMES
 from mercer.machines.expansion import Array, Function
 from mercer.machines.folds import as_splitter
-from mercer.regularizers.null_space import Constant, NullSpace
+from mercer.regularizers.null_space import Constant
 
 __all__ = ["FusedLSSVR"]
 
@@ -35,6 +34,7 @@ Indices = NDArray[np.intp]
 RELAXED_RANK = 1e-8
 
 
+@settings
 class FusedLSSVR(Found):
     r"""Fit a least-squares machine whose C minimizes the squared errors on validation data.
 
@@ -127,46 +127,21 @@ class FusedLSSVR(Found):
     True
     """
 
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    strategy: str = "path"
+    cv: Any = 5
+    nodes: Any = None
+    tight: bool = True
+    refit: bool = False
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "kernel": [StrOptions({*FREE, *NAMES}), callable],
         "strategy": [StrOptions({"path", "hull", "spectral", "nw"})],
-        "null_space": [NullSpace, None],
         "cv": ["cv_object", Interval(RealNotInt, 0.0, 1.0, closed="neither")],
         "nodes": ["array-like", None],
         "tight": ["boolean"],
         "refit": ["boolean"],
-        "random_state": ["random_state"],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        strategy: str = "path",
-        null_space: NullSpace | None = None,
-        cv: Any = 5,
-        nodes: Any = None,
-        tight: bool = True,
-        refit: bool = False,
-        random_state: Any = 0,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-    ) -> None:
-        self.kernel = kernel
-        self.strategy = strategy
-        self.null_space = null_space
-        self.cv = cv
-        self.nodes = nodes
-        self.tight = tight
-        self.refit = refit
-        self.random_state = random_state
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
+from mercer._settings import KW_ONLY, settings
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.explicit import Explicit
+from mercer.kernels.named import FREE, NAMES
 from mercer.machines.expansion import Array, Expansion, dense
+from mercer.regularizers.null_space import NullSpace
 
 __all__ = ["Found"]
 
 
+@settings
 class Found(RegressorMixin, Expansion):  # type: ignore[misc]
     """An expansion of one or several outputs, ``f = K a + B b``, with coefficients as given."""
+
+    _: KW_ONLY
+    null_space: NullSpace | None = None
+    random_state: Any = 0
+    degree: int = 3
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "kernel": [StrOptions({*FREE, *NAMES}), callable],
+        "null_space": [NullSpace, None],
+        "random_state": ["random_state"],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+    }
 
     _several: ClassVar[bool] = True
 

@@ -15,10 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
 from mercer.fusion.dictionary import Sparse, largest_penalty, sparse_fit, sparse_path
 from mercer.fusion.machine import Found
 from mercer.kernels.base import Kernel
-from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.machines.expansion import Array, Function
@@ -34,6 +34,7 @@ REFIT = np.geomspace(1e-4, 1e8, 61)
 Cost = Callable[[Array, Array], Array]
 
 
+@settings
 class SparseSubstrate(Found):
     r"""Fit a function of few kernels.
 
@@ -112,49 +113,23 @@ class SparseSubstrate(Found):
     (True, True)
     """
 
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    zeta: float | str = "1se"
+    loss: Loss | str = "squared"
+    n_zetas: int = 30
+    smallest: float = 1e-4
+    cv: Any = 10
+    refit: str | None = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "kernel": [StrOptions({*FREE, *NAMES}), callable],
         "zeta": [StrOptions({"1se", "min"}), Interval(Real, 0.0, None, closed="neither")],
         "loss": [Loss, StrOptions({*REGRESSION})],
         "n_zetas": [Interval(Integral, 2, None, closed="left")],
         "smallest": [Interval(Real, 0.0, 1.0, closed="neither")],
         "cv": ["cv_object"],
         "refit": [StrOptions({"ols", "tikhonov"}), None],
-        "null_space": [NullSpace, None],
-        "random_state": ["random_state"],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        zeta: float | str = "1se",
-        loss: Loss | str = "squared",
-        n_zetas: int = 30,
-        smallest: float = 1e-4,
-        cv: Any = 10,
-        refit: str | None = None,
-        null_space: NullSpace | None = None,
-        random_state: Any = 0,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-    ) -> None:
-        self.kernel = kernel
-        self.zeta = zeta
-        self.loss = loss
-        self.n_zetas = n_zetas
-        self.smallest = smallest
-        self.cv = cv
-        self.refit = refit
-        self.null_space = null_space
-        self.random_state = random_state
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
@@ -291,6 +266,7 @@ def _coherence(K: Array, B: Array, s: Array) -> float:
     return float(min(1.0, np.max(np.abs(unit.T @ unit - np.eye(int(some.sum()))))))
 
 
+@settings
 class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""Classify by the sign of a function of few kernels.
 
@@ -340,42 +316,26 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
     (True, True)
     """
 
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    zeta: float | str = "1se"
+    loss: Loss | str = "squared"
+    class_weight: Any = None
+    n_zetas: int = 30
+    smallest: float = 1e-4
+    cv: Any = 10
+    refit: str | None = None
+    null_space: NullSpace | None = None
+    random_state: Any = 0
+    degree: int = 3
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SparseSubstrate._parameter_constraints,
         "loss": [Loss, StrOptions({*CLASSIFICATION})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
-
-    def __init__(
-        self,
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        zeta: float | str = "1se",
-        loss: Loss | str = "squared",
-        class_weight: Any = None,
-        n_zetas: int = 30,
-        smallest: float = 1e-4,
-        cv: Any = 10,
-        refit: str | None = None,
-        null_space: NullSpace | None = None,
-        random_state: Any = 0,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-    ) -> None:
-        self.kernel = kernel
-        self.zeta = zeta
-        self.loss = loss
-        self.class_weight = class_weight
-        self.n_zetas = n_zetas
-        self.smallest = smallest
-        self.cv = cv
-        self.refit = refit
-        self.null_space = null_space
-        self.random_state = random_state
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer._settings import KW_ONLY, settings
 from mercer.fusion.machine import Found
 from mercer.fusion.stable_folds import FastStable, FullStable, StabilityCurve, StableFolds
 from mercer.fusion.substrate import System
 from mercer.kernels.base import Kernel
-from mercer.kernels.named import FREE, NAMES
 from mercer.machines.expansion import Array, Function
-from mercer.regularizers.null_space import Constant, NullSpace
+from mercer.regularizers.null_space import Constant
 from mercer.selection.folds import Folds
 from mercer.selection.stability_report import Stability
 
@@ -29,6 +29,7 @@ FINAL = {"fast": ("average", "sum"), "full": ("refit", "average")}
 SHARES = np.geomspace(1e-4, 1.0, 25)
 
 
+@settings
 class StableLSSVR(Found):
     r"""Fit the left-out residuals as well as a bound on their stability allows.
 
@@ -115,49 +116,23 @@ class StableLSSVR(Found):
     (True, True)
     """
 
+    kernel: Kernel | str | Function = "rbf"
+    _: KW_ONLY
+    alpha_s: float | str = "corner"
+    mode: str = "fast"
+    cv: Any = 10
+    final: str = "auto"
+    C0: float = 1.0
+    training: float = 1e-3
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "kernel": [StrOptions({*FREE, *NAMES}), callable],
         "alpha_s": [StrOptions({"corner", "residuals"}), Interval(Real, 0.0, None, closed="left")],
         "mode": [StrOptions({*FINAL})],
         "cv": ["cv_object"],
         "final": [StrOptions({"auto", "refit", "average", "sum"})],
         "C0": [Interval(Real, 0.0, None, closed="neither")],
         "training": [Interval(Real, 0.0, None, closed="left")],
-        "null_space": [NullSpace, None],
-        "random_state": ["random_state"],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        kernel: Kernel | str | Function = "rbf",
-        *,
-        alpha_s: float | str = "corner",
-        mode: str = "fast",
-        cv: Any = 10,
-        final: str = "auto",
-        C0: float = 1.0,
-        training: float = 1e-3,
-        null_space: NullSpace | None = None,
-        random_state: Any = 0,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-    ) -> None:
-        self.kernel = kernel
-        self.alpha_s = alpha_s
-        self.mode = mode
-        self.cv = cv
-        self.final = final
-        self.C0 = C0
-        self.training = training
-        self.null_space = null_space
-        self.random_state = random_state
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
