@@ -81,7 +81,7 @@ def test_features_gradient_and_layouts_of_an_eigensystem():
 
 
 def test_leaving_out_what_costs_less_is_warned_of():
-    with pytest.warns(UserWarning, match="eigenvalue 0.5 is left out while one with 7 is kept"):
+    with pytest.warns(UserWarning, match="0.5 is left out while an eigenfunction with 7 is"):
         Eigensystem(COSINES, [0.5, 2.0, 7.0], [False, True, True])
 
 

@@ -150,7 +150,7 @@ def test_negative_densities_are_refused_with_their_place():
 def test_densities_that_are_not_integrable_are_refused():
     """1/(1 + w^2) has a bounded kernel in one dimension only."""
     for dim in (2, 3):
-        with pytest.raises(ValueError, match=rf"\^-2\.00, but .* more than \|omega\|\^-{dim}"):
+        with pytest.raises(ValueError, match=rf"\^-2\.00, but .* faster than \|omega\|\^-{dim}"):
             FromSpectrum(lambda w: 1.0 / (1.0 + w**2), dim)
     with pytest.raises(ValueError, match="not positive at frequency"):
         FromSpectrum.from_symbol(lambda w: w**4 - 1.0)

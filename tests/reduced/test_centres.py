@@ -154,7 +154,7 @@ def test_refusals_say_what_to_do():
         choose(np.full((4, 3), np.nan), Gaussian(), pool, 3)
     with pytest.raises(ValueError, match="continues a choice of rows"):
         grow("greedy", Gaussian(), pool, choose("kmeans", Gaussian(), pool, 3), 5)
-    with pytest.raises(ValueError, match="choose more than that"):
+    with pytest.raises(ValueError, match="choose more than 10 centres"):
         choose("uniform", ThinPlate(order=3), pool, 4)
     flat = pool_of(np.column_stack([np.arange(20.0), np.zeros(20)]))
     with pytest.raises(ValueError, match="do not determine the 3 polynomials"):

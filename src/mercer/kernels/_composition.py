@@ -42,8 +42,8 @@ def product_spectrum(kernel: Any, omega: Array, dim: int) -> Array:
     if missing:
         raise NotImplementedError(
             f"{kernel!r} does not depend on feature {min(missing)} of {dim}: its spectrum is zero "
-            "or infinite everywhere. Ask for that of the kernel inside, or of a product over all "
-            "features."
+            "or infinite everywhere. Ask for the spectrum of the kernel inside, or of a product "
+            "over all features."
         )
     for candidate in (parts, [piece for part in parts for piece in _separated(*part)]):
         groups = _merged(candidate)

@@ -133,8 +133,8 @@ def spread(P: Density, dim: int, breaks: Sequence[float] | Array = ()) -> Spread
         ratio = mass[-1] / mass[-2]
         raise ValueError(
             f"The density decays like |omega|^-{dim - np.log2(ratio):.2f}, but a bounded kernel "
-            f"in {dim} dimension{'s' if dim > 1 else ''} needs an integrable one, that is, more "
-            f"than |omega|^-{dim}: penalize higher derivatives."
+            f"in {dim} dimension{'s' if dim > 1 else ''} needs an integrable density, which "
+            f"decays faster than |omega|^-{dim}: penalize higher derivatives."
         )
     below, above = np.cumsum(mass), np.cumsum(mass[::-1])[::-1]
     first = int(np.searchsorted(below, 0.01 * total)) + low

@@ -206,7 +206,7 @@ def monomials(p: int, degree: int) -> Array:
     if count > MOST_FEATURES:
         raise ValueError(
             f"There are {count} monomials of degree {degree} in {p} variables, too many to list: "
-            "use the kernel, which needs none of them."
+            "use the kernel, which needs no list of monomials."
         )
     exponents = np.zeros((count, p), dtype=int)
     for row, chosen in enumerate(combinations_with_replacement(range(p), degree)):

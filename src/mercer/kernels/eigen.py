@@ -77,7 +77,8 @@ class Eigensystem(Explicit):
         if not kept.all() and values[~kept].min() < values[kept].max():
             warnings.warn(
                 f"An eigenfunction with the eigenvalue {values[~kept].min():.4g} is left out while "
-                f"one with {values[kept].max():.4g} is kept: what costs less should stay.",
+                f"an eigenfunction with {values[kept].max():.4g} is kept: keep the eigenfunctions "
+                "that are penalized least.",
                 stacklevel=3,
             )
 

@@ -36,8 +36,8 @@ class Rearranged(Modified):
             raise ValueError(f"kernel must be a Kernel of points, got {self.kernel!r}.")
         if self.kernel.order:
             raise ValueError(
-                f"{self.kernel!r} is only conditionally positive definite: what it leaves free is "
-                "not known in the new coordinates."
+                f"{self.kernel!r} is only conditionally positive definite: its null space is not "
+                "known in the new coordinates."
             )
 
     @property
@@ -234,12 +234,12 @@ def _check_group(elements: Array, signs: Array) -> None:
         found = distances.argmin(axis=1)
         if distances.min(axis=1).max() > 1e-8 * max(scale, scale**2):
             raise ValueError(
-                "The matrices are not a group: a product of two of them is missing; add it, and go "
-                "on until none is."
+                "The matrices are not a group: a product of two matrices is missing; add "
+                "products until no product is missing."
             )
         if (signs[found] != sign * signs).any():
             raise ValueError(
-                "characters must be multiplicative: the sign of a product is that of both signs."
+                "characters must be multiplicative: the sign of a product is the product of signs."
             )
 
 

@@ -85,8 +85,8 @@ class Green(Spectral):
         c = self._polynomial
         if np.ndim(self.weights) != 1 or not np.isfinite(c).all() or len(c) < 2:
             raise ValueError(
-                "weights must be those of f, its first derivative and so on, at least "
-                f"one of them for a derivative, got {self.weights!r}."
+                "weights must be numbers for f, its first derivative and so on, at least "
+                f"two of them, got {self.weights!r}."
             )
         order = len(c) - 1
         if c[0] == 0.0:

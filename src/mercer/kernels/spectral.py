@@ -151,8 +151,8 @@ class _Reciprocal:
         if not (penalty > 0.0).all():
             where = np.ravel(w)[np.argmin(np.ravel(penalty > 0.0))]
             raise ValueError(
-                f"The penalty is not positive at frequency {where:.6g}. What costs nothing must be "
-                "left free instead: use a conditionally positive definite kernel such as ThinPlate."
+                f"The penalty is not positive at frequency {where:.6g}. Leave functions "
+                "without penalty free, by a conditionally positive definite kernel: ThinPlate, say."
             )
         return np.asarray((2.0 * np.pi) ** (-0.5 * self.dim) / penalty)
 

@@ -166,7 +166,7 @@ class MarginBoost(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore
             D /= D.sum()
         if not learners:
             raise ValueError(
-                "The weak learner is no better than chance in the first round; use another one."
+                "The weak learner is no better than chance in the first round; use another learner."
             )
         self.estimators_, self.weights_ = learners, D
         e = self.estimator_errors_ = np.array(errors)

@@ -203,8 +203,8 @@ class VariationProblem:
             raise ValueError(f"penalty must be 'variation' or 'norm', got {self.penalty!r}.")
         if self.penalty == "norm" and self._missing.any():
             raise ValueError(
-                "values that were not observed are bounded by the largest one, not by a norm: use "
-                "penalty='variation'."
+                "values that were not observed are bounded by the largest value, not by a norm: "
+                "use penalty='variation'."
             )
 
     # What the sample makes of the components ------------------------------------------------------

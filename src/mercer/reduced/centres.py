@@ -314,7 +314,7 @@ def grow(
     if kind == "kmeans":
         return _clustered(kernel, pool, chosen, m, rng, source)
     if chosen.index is None:
-        raise ValueError(f"{kind!r} continues a choice of rows, but the centres given are none.")
+        raise ValueError(f"{kind!r} continues a choice of rows, but the given centres are no rows.")
     return _rows(kind, kernel, pool, chosen.index, m, rng, C, y, max_bytes)
 
 
@@ -344,8 +344,8 @@ def _rows(
     way, N = WAYS[kind], count(pool.X)
     if way.definite and not kernel.positive_definite:
         raise ValueError(
-            f"{kernel!r} is not positive definite, so nothing can be said of what some rows leave "
-            "of it: choose centres by 'uniform' or 'kmeans'."
+            f"{kernel!r} is not positive definite, so the remainder of a low-rank approximation "
+            "has no bound: choose centres by 'uniform' or 'kmeans'."
         )
     m = min(m, N)
     if way.bytes:
@@ -359,8 +359,8 @@ def _rows(
     if monomials:
         if m <= len(monomials):
             raise ValueError(
-                f"the kernel leaves {len(monomials)} polynomials free, which as many centres only "
-                f"determine: choose more than that, not {m}."
+                f"the kernel leaves {len(monomials)} polynomials free, which takes as many "
+                f"centres: choose more than {len(monomials)} centres, not {m}."
             )
         P = _polynomials(X, monomials)
         anchors = first[: len(monomials)] if len(first) else _anchors(P)

@@ -93,7 +93,7 @@ def load(file: Path) -> dict[str, Any] | None:
     if os.environ.get(KEY) and not hmac.compare_digest(_signature(content), signature):
         raise CheckpointError(
             f"{file} was not signed with the key in {KEY}: it was changed, or written with another "
-            "key or none. Remove it, or give the key it was written with"
+            "key or without a key. Remove it, or give the key it was written with"
         )
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:

@@ -90,8 +90,7 @@ class Device:
         """
         if not kernel.numeric or kernel.precomputed:
             raise ValueError(
-                f"{kernel!r} compares no points of numbers, which a device holds: leave device at "
-                "None."
+                f"{kernel!r} compares objects, but a device holds numbers: leave device at None."
             )
         Z = as_points(Z)
         Z = np.asarray(Z.toarray() if is_sparse(Z) else Z, dtype=np.float64)

@@ -95,8 +95,7 @@ class NormalEquations:
         """
         if not problem.loss.quadratic:
             raise ValueError(
-                f"normal equations are those of the squared loss, not of {problem.loss!r}; use "
-                "Newton."
+                f"normal equations need the squared loss, not {problem.loss!r}; use Newton."
             )
         shared = problem if problem.map.r <= DENSE else Whole(problem)
         sums = passes("normal equations", gather, shared, {"folds": int(folds)})

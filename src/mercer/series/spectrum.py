@@ -162,7 +162,7 @@ def kernel_from_power_spectrum(
     omega = source.omega
     power = np.maximum(source.power - noise_variance * source.spacing / UNITARY, 0.0)
     if not power.any():
-        raise ValueError("No power is left above that of the noise.")
+        raise ValueError("No power is left above the power of the noise.")
     if components is not None:
         return _mixture(omega, power, int(components))
     if tail is None:

@@ -196,7 +196,7 @@ def _information(density: Any) -> float:
     if np.any(edges * spread > 1e-6) or not error <= 1e-3 * value:
         raise ValueError(
             "The noise has sharp ends, or a density too rough for a finite Fisher information: "
-            "there is no best variance to compare with. Compare those of tubes by tube_variance."
+            "there is no best variance to compare with. Compare variances by tube_variance."
         )
     return float(value)
 

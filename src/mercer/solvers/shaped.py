@@ -196,8 +196,8 @@ def _steep_enough(
     # Whatever pulls against the walls that do not hold is part of the contradiction.
     rows = problem.chosen[np.abs(eta) > 1e-6 * np.max(np.abs(eta))]
     raise Conflict(
-        f"what is known cannot all hold: {name(rows)} stay violated however steep their walls are; "
-        "leave one of them out, loosen it, or take a kernel (a null space) whose functions can do "
+        f"the constraints cannot all hold: {name(rows)} stay violated under any penalty; "
+        "leave out or loosen a constraint, or take a kernel (a null space) whose functions can do "
         "both.",
         rows,
     )
