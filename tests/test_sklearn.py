@@ -1,5 +1,10 @@
 """scikit-learn's own checks of what an estimator is."""
 
+import ast
+import inspect
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 import sklearn.svm
 from sklearn.utils import estimator_checks
@@ -13,11 +18,14 @@ from mercer import (
     LSSVR,
     LSSVRCV,
     SVC,
+    SVCCV,
     SVR,
+    SVRCV,
     AdaptiveMarginSVC,
     AdditiveClassifier,
     AdditiveRegressor,
     CensoredRegressor,
+    CompetingMachines,
     HardMarginSVC,
     HardTubeSVR,
     HuberSVR,
@@ -67,7 +75,7 @@ from mercer.linear import (
 )
 from mercer.losses.named import CLASSIFICATION, REGRESSION
 from mercer.preprocessing import Encoder, Imputer, Scaler
-from mercer.selection import StreamedSearch
+from mercer.selection import FixedComplexity, StreamedSearch, ThresholdSelector
 
 # Checked beside the tests of their own modules.
 ELSEWHERE = {"RegularizationNetwork", "SmoothingSpline", "ThinPlateSpline", "VectorSVR"}
@@ -259,6 +267,27 @@ def test_intervals(estimator, check):
     check(estimator)
 
 
+# Machines around others. Those that tune themselves leave out one of two copies, as above.
+AROUND = [
+    *(SVRCV(budget=2), SVCCV(budget=2)),
+    *(FixedComplexity(SVR(**GIVEN), max_norm=1.0), ThresholdSelector(SVC(**GIVEN))),
+    CompetingMachines(),
+]
+SMALL = {"check_regressors_train": "a function of norm one explains less than half"}
+
+
+def around(machine):
+    """Return the checks that such a machine is expected to fail."""
+    if isinstance(machine, SVRCV | SVCCV):
+        return COPIES
+    return SMALL if isinstance(machine, FixedComplexity) else {}
+
+
+@parametrize_with_checks(AROUND, expected_failed_checks=around)
+def test_machines_around_machines(estimator, check):
+    check(estimator)
+
+
 @parametrize_with_checks(DEFAULT, expected_failed_checks=expected)
 def test_defaults(estimator, check):
     check(estimator)
@@ -318,3 +347,72 @@ def test_weights_are_repetitions(machine, check):
 def test_no_more_failures_than_scikit_learn_expects(machine):
     twin = getattr(sklearn.svm, type(machine).__name__)
     assert expected(machine).keys() <= PER_ESTIMATOR_XFAIL_CHECKS[twin].keys()
+
+
+# Whoever is not in this file is here: checked beside its own tests, or not at all, with the reason.
+TESTS = Path(__file__).parent
+ELSEWHERE = {
+    "AdditiveRegularization": "fusion/test_additive.py",
+    "FusedLSSVR": "fusion/test_fused_least_squares.py",
+    "GeneralizedLeastSquares": "estimators/test_least_squares.py",
+    "RBFNetwork": "linear/test_rbf_network.py",
+    "RegularizationNetwork": "estimators/test_network.py",
+    "SparseSubstrate": "fusion/test_sparse_substrate.py",
+    "SparseSubstrateClassifier": "fusion/test_sparse_substrate.py",
+    "StableLSSVR": "fusion/test_stability.py",
+    "TermSelector": "estimators/test_terms.py",
+    "UniversalKriging": "estimators/test_kriging.py",
+    "VectorSVR": "estimators/test_vector.py",
+}
+EXCEPTIONS = {
+    "ChiSquareDensity": "is a distribution of one number; the checks have several features",
+    "HistogramDensity": "is a distribution of one number; the checks have several features",
+    "SmoothingSpline": "is a function of one feature; the checks have several",
+    "ThinPlateSpline": "has no values at points of more features than twice its order",
+    "Forecaster": "is fitted to a series, one row of values, and not to samples",
+}
+ROOMS = (
+    *("estimators", "reduced", "selection", "fusion", "linear", "density", "preprocessing"),
+    *("compression", "inspect", "distributed", "plotting"),
+)
+
+
+def exported():
+    """Return the names of all classes with a ``fit`` that the library exports."""
+    return {
+        name
+        for room in ("mercer", *(f"mercer.{room}" for room in ROOMS))
+        for name in import_module(room).__all__
+        if inspect.isclass(one := getattr(import_module(room), name)) and hasattr(one, "fit")
+    }
+
+
+def checked(path):
+    """Return the classes that are made for the checks in a file, as its source says."""
+    tree = ast.parse(path.read_text())
+    names = [node.func.id for node in ast.walk(tree) if _calls(node)]
+    given = [
+        node
+        for node in ast.walk(tree)
+        if _calls(node) and node.func.id in ("parametrize_with_checks", "check_estimator")
+    ]
+    assert given, f"{path} has none of scikit-learn's checks"
+    return set(names)
+
+
+def _calls(node):
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+
+
+@pytest.mark.parametrize("name", sorted(exported()))
+def test_every_estimator_is_checked_or_excused(name):
+    here = checked(Path(__file__))
+    places = [name in here, name in ELSEWHERE, name in EXCEPTIONS]
+    assert sum(places) == 1, f"put {name} among the machines of this file, or say why not"
+    if name in ELSEWHERE:
+        assert name in checked(TESTS / ELSEWHERE[name])
+
+
+def test_nobody_is_excused_who_is_not_exported():
+    assert (ELSEWHERE.keys() | EXCEPTIONS.keys()) <= exported()
+    assert all(len(reason.split()) > 5 for reason in EXCEPTIONS.values())

@@ -63,7 +63,7 @@ def pose(
     ----------
     estimator : KernelMachine
     X, y, sample_weight :
-        The whole sample, as for ``fit``.
+        The whole sample, as for ``fit``, from which rows can be taken.
     statement : Statement
         The kernel, and which rows are used.
     """

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
 from sklearn.model_selection import train_test_split
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -196,7 +196,7 @@ class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # typ
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the classifier to one part of the sample, choose the threshold on the other."""
         check_classification_targets(y)
-        y = np.asarray(y)
+        X, y = indexable(X, np.asarray(y))
         labels, counts = np.unique(y, return_counts=True)
         if len(labels) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
@@ -219,7 +219,16 @@ class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # typ
         at = self.curve_.at(self.efficiency)
         self.threshold_ = float(self.curve_.thresholds[at])
         self.purity_, self.chance_ = float(self.curve_.purity[at]), self.curve_.chance
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = self.estimator.__sklearn_tags__().input_tags
+        return tags
 
     def score_samples(self, X: Any) -> Array:
         """Return the score of the wanted class."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils import indexable
 
 from mercer.kernels.base import Kernel
 from mercer.machines.base import KernelMachine
@@ -208,7 +209,8 @@ def tune(
         "listener": callback,
         "began": began,
     }
-    posed = pose(estimator, X, y, sample_weight, some)
+    points, targets = indexable(X, y)
+    posed = pose(estimator, points, targets, sample_weight, some)
     squares = is_least_squares(posed)
     itself = not squares and not follows_least_squares(posed)
     if itself and not (isinstance(criterion, str) and criterion == "auto"):
@@ -224,7 +226,7 @@ def tune(
         space = Space.of(kernel, p, parameters, each)
         if itself:
             machine = _unscaled(clone(estimator))
-            sample = {"X": X, "y": y, "weights": sample_weight}
+            sample = {"X": points, "y": targets, "weights": sample_weight}
             return Refits(some, space, machine=machine, fixed=fixed, **sample, **limits)
         return Objective(some, space, criterion=chosen, **limits)
 
