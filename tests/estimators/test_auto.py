@@ -110,7 +110,9 @@ def test_a_chosen_weight_is_that_of_the_squared_loss_over_curvature(machine):
     kernel, Z = Gaussian(1.5), X / X.std(axis=0)
     found = clone(machine).set_params(kernel=kernel, C="auto").fit(Z, Y)
     guess = guess_C(kernel(Z), Y, np.ones((150, 1)))
-    np.testing.assert_allclose(found.C_, guess.weight_of(found._compared()), rtol=1e-6)
+    np.testing.assert_allclose(
+        found.C_, guess.weight_of(found._calibrated_loss(guess, None)), rtol=1e-6
+    )
     given = clone(machine).set_params(kernel=kernel, C=found.C_).fit(Z, Y)
     np.testing.assert_array_equal(found.predict(Z), given.predict(Z))
     assert given.C_ == found.C_

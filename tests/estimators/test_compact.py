@@ -7,6 +7,7 @@ from mercer import SVC, SVR, KernelClassifier, KernelRegressor, NuSVC, OneClassS
 from mercer.gram import Sparse
 from mercer.kernels import BSpline
 from mercer.losses import Huber, Squared
+from mercer.machines.posing import Rows
 from mercer.regularizers import Polynomial
 from mercer.solvers import ConjugateGradient
 
@@ -61,7 +62,7 @@ def test_neighbours_make_the_same_machine(machine, y):
 def test_the_matrix_is_chosen_by_itself():
     many = rng.uniform(size=(600, 2))  # fewer are dense in no time
     machine = SVR(kernel=KERNEL).fit(many, many[:, 0])
-    assert isinstance(machine._make_gram(many), Sparse)
+    assert isinstance(machine._make_gram(Rows(many)), Sparse)
 
 
 def test_a_machine_never_evaluates_a_block(monkeypatch):

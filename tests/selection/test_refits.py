@@ -105,7 +105,7 @@ def test_the_choice_minimizes_the_loss_of_its_own_refits(tuned_censored):
 def test_weights_of_seen_targets_are_those_of_the_fit():
     X, pairs = censored(2, 40)
     machine = CensoredRegressor(weighting="ipcw").fit(X, pairs)
-    anchors, s = machine._targets_of(pairs, None)
+    anchors, s, _ = machine._targets_of(pairs, None)
     expected = 0.5 * np.sum(s * (anchors - machine.predict(X)) ** 2)
     assert_allclose(held_out_loss(machine, X, pairs), expected)
 

@@ -44,7 +44,7 @@ def test_the_start_is_the_kernel_itself(name, ard):
 )
 def test_gradients_are_differences(name, ard, criterion):
     space = Space.of(KERNELS[name], 3, ard=ard)
-    objective = Objective(statement(KERNELS[name]), space, criterion, prior=3.0)
+    objective = Objective(statement(KERNELS[name]), space, criterion=criterion, prior=3.0)
     theta = space.start(4.0) + 0.1 * RNG.normal(size=len(space.start(1.0)))
     _, gradient = objective.value_and_gradient(objective.statement, theta, "")
     h = 1e-5  # central differences err by about h^2, and by rounding of 1e-16 / h

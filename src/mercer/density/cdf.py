@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer.kernels.base import Kernel
 from mercer.kernels.gaussian import Gaussian
+from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive, Squared
 from mercer.machines.expansion import Array
+from mercer.machines.posing import Rows, Sample, Solved
 from mercer.machines.shaping import ShapedMachine
 from mercer.problems.proof import Curve
 from mercer.problems.shaped import Said, chebychev
@@ -28,6 +30,17 @@ __all__ = ["KernelCDF"]
 
 # Rows that can be counted in double precision.
 COUNTED = 2.0**53
+
+
+class Steps(NamedTuple):
+    """The steps of an empirical distribution function at its points."""
+
+    lower: Array
+    upper: Array
+    total: float
+    """The sum of the weights."""
+    spread: Array
+    """Standard deviations of the features, one where they are constant."""
 
 
 @settings
@@ -125,18 +138,15 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
     def _encode(self, y: Any) -> tuple[Array, float]:
         return np.asarray(y), 1.0
 
-    def _n_problems(self) -> int:
-        return 1
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        if self.loss == "squared":
+            return Squared()
+        if rows is None:
+            raise ValueError("the steps of an empirical distribution are part of the loss.")
+        steps: Steps = rows.known
+        return EpsilonInsensitive(0.5 * (steps.upper - steps.lower))
 
-    def _problems(self, B: Array, K: Any, y: Any, c: Array) -> Any:
-        raise NotImplementedError
-
-    def _assemble(self, X: Any, y: Any, solutions: Any) -> None:
-        raise NotImplementedError
-
-    def _admit(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Any, Any, Array, NDArray[np.intp] | None]:
+    def _admit(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         X = self._check_X(X)
         w = self._check_weights(sample_weight, len(X))
         live = w > 0
@@ -146,41 +156,34 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
         if not np.isfinite(total):
             raise ValueError("the sum of sample_weight overflows; divide it by its largest value.")
         below = np.all(points[:, None, :] <= points[None, :, :], axis=2)
-        self._upper = np.minimum(jumps @ below / total, 1.0)
-        jump = jumps / total
+        upper = np.minimum(jumps @ below / total, 1.0)
         if X.shape[1] == 1:
-            self._lower = self._upper - jump
+            lower = upper - jumps / total
         else:
             strictly = np.all(points[:, None, :] < points[None, :, :], axis=2)
-            self._lower = jumps @ strictly / total
-        self._count, self._spread = (
-            total,
-            np.sqrt(
-                np.average(
-                    (X[live] - np.average(X[live], axis=0, weights=w[live])) ** 2,
-                    axis=0,
-                    weights=w[live],
-                )
-            ),
-        )
-        self._spread = np.where(self._spread > 0, self._spread, 1.0)
-        return points, 0.5 * (self._lower + self._upper), jumps * len(points) / total, None
+            lower = jumps @ strictly / total
+        centre = np.average(X[live], axis=0, weights=w[live])
+        spread = np.sqrt(np.average((X[live] - centre) ** 2, axis=0, weights=w[live]))
+        steps = Steps(lower, upper, total, np.where(spread > 0, spread, 1.0))
+        weights = jumps * len(points) / total
+        return Rows(points, 0.5 * (lower + upper), weights, known=steps)
 
-    def _resolved(self, X: Any) -> Kernel:
+    def _resolved(self, rows: Rows, gamma: Any = None) -> Kernel:
+        steps: Steps = rows.known
         if isinstance(self.kernel, str) and self.gamma == "auto":
             if self.kernel != "rbf":
                 raise ValueError('gamma="auto" is for kernel="rbf"; give a number, or a Kernel.')
-            if self._count > COUNTED:
+            if steps.total > COUNTED:
                 raise ValueError(
-                    f"sample_weight sums to {self._count:.1e}: a weight says how often a row was "
+                    f"sample_weight sums to {steps.total:.1e}: a weight says how often a row was "
                     'seen, and gamma="auto" takes the width from how many rows there were. Divide '
                     "the weights so that their sum is that number, or give gamma."
                 )
-            width = 2.5 * self._spread * max(self._count, 2.0) ** -0.2
+            width = 2.5 * steps.spread * max(steps.total, 2.0) ** -0.2
             return Gaussian(float(width[0]) if len(width) == 1 else width)
-        return super()._resolved(X)
+        return super()._resolved(rows, gamma)
 
-    def _interval(self, X: Array) -> tuple[float, float]:
+    def _interval(self, X: Array, spread: float) -> tuple[float, float]:
         low, high = (None, None) if self.support is None else self.support
         ends = float(X.min()), float(X.max())
         if (low is not None and low > ends[0]) or (high is not None and high < ends[1]):
@@ -188,13 +191,13 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
                 f"The sample goes from {ends[0]:.6g} to {ends[1]:.6g}, beyond the support "
                 f"{self.support}."
             )
-        spread = float(self._spread[0])
         return (
             ends[0] - spread if low is None else float(low),
             ends[1] + spread if high is None else float(high),
         )
 
-    def _knowledge(self, X: Array) -> list[Constraint]:
+    def _knowledge(self, rows: Rows) -> list[Constraint]:
+        X, steps = rows.X, rows.known
         if X.shape[1] > 1:
             self.support_interval_ = (-np.inf, np.inf)
             if X.shape[1] == 2:
@@ -202,29 +205,29 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
             pairs = coordinate_order(X)
             ends: list[Constraint] = [AtLeast(X, 0.0), AtMost(X, 1.0)]
             return [Order(X, pairs), *ends] if len(pairs) else ends
-        low, high = self.support_interval_ = self._interval(X)
+        low, high = self.support_interval_ = self._interval(X, float(steps.spread[0]))
         ends = [At([low, high], [0.0, 1.0])]
-        if self._lower[0] < 0.0 or low == X.min():
+        if steps.lower[0] < 0.0 or low == X.min():
             # An atom at the end of the support: the function cannot be zero there.
-            ends = [AtLeast(low, 0.0), AtMost(low, self._upper[0]), At(high, 1.0)]
+            ends = [AtLeast(low, 0.0), AtMost(low, steps.upper[0]), At(high, 1.0)]
         return [Increasing(0, over={0: (low, high)}), *ends]
 
-    def _said(self, B: Array, y: Any, c: Array) -> Said:
+    def _said(self, sample: Sample) -> Said:
+        steps: Steps = sample.known
         if self.loss == "largest":
-            return chebychev(self._lower, self._upper, self._weight(), B)
-        half = 0.5 * (self._upper - self._lower)
-        loss = Squared() if self.loss == "squared" else EpsilonInsensitive(half)
-        return Said(loss, y, c, B, np.zeros(B.shape[1]))
+            return chebychev(steps.lower, steps.upper, self._weight(), sample.B)
+        c, d = self._weight() * sample.weights, np.zeros(sample.B.shape[1])
+        return Said(self._loss(sample), sample.y, c, sample.B, d)
+
+    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+        super()._assemble(sample, solved)
+        steps, f = sample.known, self._values(sample.X)
+        gaps = np.maximum(np.maximum(steps.lower - f, f - steps.upper), 0.0)
+        self.discrepancy_ = float(gaps.max())
 
     def _keep(self, X: Array, index: NDArray[np.intp], coef: Array, b: Array) -> None:
         self._store(X, index, coef[:, None])
         self.null_space_coef_ = b[:-1] if self.loss == "largest" else b
-        n = len(self._lower)
-        f = self._values(X[:n])
-        gaps = np.maximum(np.maximum(self._lower - f, f - self._upper), 0.0)
-        self.discrepancy_ = float(gaps.max())
-        for name in ("_lower", "_upper", "_count", "_spread"):
-            delattr(self, name)
 
     # The distribution ------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -18,10 +17,12 @@ from sklearn.utils._param_validation import Interval
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
+from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.base import EarlyStop
 from mercer.machines.expansion import Array, Function
 from mercer.machines.one_vs_one import PairwiseClassifier
+from mercer.machines.posing import Declared, Posed, Rows, Sample, Solved, declare
 from mercer.problems.risk import RegularizedRisk
 from mercer.programs.margin import MarginAnswer, MarginProgram
 from mercer.regularizers.null_space import Empty, NullSpace
@@ -123,12 +124,15 @@ class _AdaptiveMargin(PairwiseClassifier):
     def _warn_if_indefinite(self, X: Any) -> None:
         """Say nothing: a linear program has one minimum whatever the matrix is."""
 
-    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        return Hinge()
+
+    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Posed:
         if len(np.unique(y[c > 0])) < 2:
             raise ValueError(
                 "Invalid input - all samples with positive weights belong to the same class."
             )
-        return RegularizedRisk(Hinge(), K, y, c, B)
+        return super()._problem(K, y, c, B)
 
     def _program(self, risk: RegularizedRisk) -> tuple[MarginProgram, NDArray[np.intp]]:
         """Return the program of a problem, and the samples that take part."""
@@ -141,16 +145,11 @@ class _AdaptiveMargin(PairwiseClassifier):
         diag, y, c = risk.K.diag()[live].astype(np.float64), risk.y[live], risk.c[live]
         return MarginProgram(K, columns, diag, y, c, risk.B[live], float(self.cap)), live
 
-    def _minimize(
-        self, problems: Sequence[tuple[str, RegularizedRisk]], context: Any
-    ) -> list[Solution]:
-        pairs = [self._solve(title, risk) for title, risk in problems]
-        self._collapsed = [collapsed for _, _, collapsed in pairs]
-        self.pairs_ = [margins for _, margins, _ in pairs]
-        return [solution for solution, _, _ in pairs]
+    def _solve(self, declared: Declared, context: Any) -> list[Solved]:
+        return [self._solved(one.title, one.risk) for one in declared.posed]
 
-    def _solve(self, title: str, risk: RegularizedRisk) -> tuple[Solution, AdaptiveMargins, float]:
-        """Return the solution of a problem, its margins, and the constant of a collapsed one."""
+    def _solved(self, title: str, risk: RegularizedRisk) -> Solved:
+        """Solve a problem; its margins and the constant of a collapsed machine are facts of it."""
         lam, (program, live) = self._lambda(), self._program(risk)
         answer = program.solve(lam)
         limit = self.tol * program.c.sum()
@@ -194,11 +193,12 @@ class _AdaptiveMargin(PairwiseClassifier):
             times={"solve": answer.seconds},
             resolution=limit,
         )
-        return solution, margins, constant
+        return Solved(solution, a, answer.b, {"margins": margins, "constant": constant})
 
-    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
-        super()._assemble(X, y, solutions)
-        constants = np.array(self.__dict__.pop("_collapsed"))
+    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+        super()._assemble(sample, solved)
+        y, constants = sample.y, np.array([one.facts["constant"] for one in solved])
+        self.pairs_: list[AdaptiveMargins] = [one.facts["margins"] for one in solved]
         self.intercept_ = self.intercept_ + constants
         self._intercept_ = self._intercept_ + (-constants if len(self.classes_) == 2 else constants)
         if len(self.pairs_) > 1:
@@ -486,13 +486,12 @@ def adaptive_margin_path(
     """
     machine = clone(machine)
     machine._validate_params()
-    X, y, s, _ = machine._admit(X, y, sample_weight)
+    declared = declare(machine, X, y, sample_weight)
     if len(machine.classes_) != 2:
         raise ValueError(
             f"A path is one of two classes; got {len(machine.classes_)}. Ask for each pair."
         )
-    K, B = machine._lay_out(X, y, s)
-    ((_, risk),) = machine._problems(B, K, y, s)
+    (risk,) = declared.risks
     program, live = machine._program(risk)
     top = program.lambda_max
     if lams is None:

@@ -18,6 +18,7 @@ from mercer.machines.components import Component
 from mercer.machines.expansion import Array
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.outputs import Outputs
+from mercer.machines.posing import Rows
 from mercer.regularizers.errors import ErrorModel
 
 __all__ = ["AdditiveClassifier", "AdditiveRegressor", "Component"]
@@ -115,7 +116,7 @@ class AdditiveRegressor(Additive, Outputs):
         "output_covariance": ["array-like", None],
     }
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return resolve(self.loss, REGRESSION)
 
     def _single_output(self) -> bool:
@@ -270,7 +271,7 @@ class AdditiveClassifier(Additive, OneVsRest):
         "loss": [Loss, StrOptions(set(CLASSIFICATION))],
     }
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
 
     def _single_output(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -22,13 +23,14 @@ from mercer.losses.regression import Expectile, Pinball
 from mercer.machines.approximated import by_blocks
 from mercer.machines.base import EarlyStop, KernelMachine
 from mercer.machines.expansion import Array, Function
+from mercer.machines.posing import Declared, Posed, Rows, Sample, Solved
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.census import Census
 from mercer.reduced.passes import Passes
 from mercer.reduced.solve import Reduced, Task
 from mercer.reduced.targets import Targets, Values
-from mercer.solvers import Auto, Solution, Solver
-from mercer.solvers.joint import Ordered, order
+from mercer.solvers import Auto, Solver
+from mercer.solvers.joint import order
 
 __all__ = ["QuantileBand"]
 
@@ -144,24 +146,11 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         self.quantiles_ = levels
         return column_or_1d(y, warn=True).astype(np.float64, copy=False), 1.0
 
-    def _n_problems(self) -> int:
-        return len(self.quantiles)
-
     def _losses(self) -> list[Loss]:
         return [LOSSES[self.kind](float(level)) for level in self.quantiles_]
 
-    def _compared(self) -> Loss:
-        return LOSSES[self.kind](0.5)
-
-    def _lay_out(self, X: Any, y: Any, s: Array) -> tuple[Gram, Array]:
-        K, B = super()._lay_out(X, y, s)
-        Z = self._further(X)
-        self._points: Any = X if Z is None else np.concatenate([X, Z])
-        if Z is not None:
-            self._all = (grams.make(self.kernel_, self._points), self.null_space_(self._points))
-        else:
-            self._all = (K, B)
-        return K, B
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        return LOSSES[self.kind](0.5)  # in the middle of the levels
 
     def _further(self, X: Any) -> Array | None:
         """Return further points at which functions are to keep their order."""
@@ -178,15 +167,17 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
             raise ValueError(f"points have {Z.shape[1]} features, the sample has {X.shape[1]}.")
         return np.asarray(Z)
 
-    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        c = self._weight() * sample.weights
         return [
-            (f"level {level:g}", RegularizedRisk(loss, K, y, c, B))
+            Posed(f"level {level:g}", RegularizedRisk(loss, sample.K, sample.y, c, sample.B))
             for level, loss in zip(self.quantiles_, self._losses(), strict=True)
         ]
 
-    def _minimize(self, problems: Any, context: Any) -> list[Solution]:
-        apart = super()._minimize(problems, context)
-        risk, (K, B) = problems[0][1], self._all
+    def _solve(self, declared: Declared, context: Any) -> list[Solved]:
+        sample, risk = declared.sample, declared.posed[0].risk
+        apart = self._minimize(declared.posed, context)
+        points, K, B = self._everywhere(sample)
         found = order(
             K,
             risk.y,
@@ -199,9 +190,19 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
             warning=EarlyStop,
         )
         self.crossing_, self.n_constraints_ = found.apart, len(found.crossings[0])
-        self._found: Ordered | None = found
-        del self._all
-        return [found.solution] if self.n_constraints_ else apart
+        joint = Solved(found.solution, found.a, found.b, {"points": points})
+        if self.n_constraints_:
+            return [joint]
+        parts = zip(apart, found.a.T, found.b.T, strict=True)
+        return [joint._replace(solution=one, a=a, b=b) for one, a, b in parts]
+
+    def _everywhere(self, sample: Sample) -> tuple[Any, Gram, Array]:
+        """Return the points at which functions are to keep their order, with matrix and columns."""
+        Z = self._further(sample.X)
+        if Z is None:
+            return sample.X, sample.K, sample.B
+        points = np.concatenate([sample.X, Z])
+        return points, grams.make(self.kernel_, points), self.null_space_(points)
 
     def _joint_solver(self) -> Solver:
         """Return the solver of the joint problem, as large as the functions are together."""
@@ -211,24 +212,17 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
             solver.max_stiff *= len(self.quantiles_) + 1
         return solver
 
-    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
-        found = self.__dict__.pop("_found", None)
-        if found is not None:
-            X, A, b = self.__dict__.pop("_points"), found.a, found.b
-        else:
-            A, b = (np.stack([getattr(s, x) for s in solutions], axis=1) for x in "ab")
+    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+        A, b = (np.column_stack([getattr(one, part) for one in solved]) for part in "ab")
         index = np.flatnonzero(A.any(axis=1))
-        self._store(X, index, A[index])
+        self._store(solved[0].facts.get("points", sample.X), index, A[index])
         self._n_support = np.array([len(index)], dtype=np.int32)
         self.null_space_coef_ = b.T
         self.intercept_ = np.atleast_1d(self._intercept(self.null_space_coef_))
         self._intercept_ = self.intercept_
-        self.n_iter_ = max(int(s.n_iter) for s in solutions)
+        self.n_iter_ = max(int(one.solution.n_iter) for one in solved)
 
     # Among few functions --------------------------------------------------------------------------
-
-    def _reduced_loss(self) -> Loss:
-        return self._compared()
 
     def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
         m = len(self.quantiles_)
@@ -238,9 +232,9 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         loss = LOSSES[self.kind](self.quantiles_[None])
         return super()._solve_reduced(replace(task, loss=loss), census, passes, how)
 
-    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
+    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
         self.crossing_, self.n_constraints_ = np.nan, 0
-        super()._assemble_reduced(found, solutions, y)
+        super()._assemble_reduced(found, sample, solved)
 
     # What it says ---------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,9 +16,8 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from mercer._settings import KW_ONLY, fixed, settings
+from mercer._settings import KW_ONLY, settings
 from mercer.data.base import Source
-from mercer.gram.base import Gram
 from mercer.gram.combined import extend
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -28,13 +27,23 @@ from mercer.losses.stacked import stack
 from mercer.machines.approximated import by_blocks
 from mercer.machines.expansion import Array, Function
 from mercer.machines.folds import as_splitter
-from mercer.machines.single_problem import Regression
+from mercer.machines.posing import Posed, Read, Rows, Sample
+from mercer.machines.regression import Regression
 from mercer.machines.survival_targets import Intervals, as_intervals, is_plain
 from mercer.problems.risk import RegularizedRisk
 from mercer.smoothing.survival import kaplan_meier, turnbull
+from mercer.smoothing.widths import Guess
 from mercer.solvers import Solution
 
 __all__ = ["CensoredRegressor"]
+
+
+class Censored(NamedTuple):
+    """What is known of targets: intervals, and how far they reach around a number in each."""
+
+    intervals: Intervals
+    below: Array
+    above: Array
 
 
 @settings
@@ -124,9 +133,6 @@ class CensoredRegressor(Regression):
     cv: Any = None
     C: float | str = 1.0
 
-    _known: Any = fixed(None)
-    """What is known of the targets, and how far intervals reach around them, during a fit."""
-
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "loss": [Loss, StrOptions(set(REGRESSION))],
         "log": ["boolean"],
@@ -142,76 +148,76 @@ class CensoredRegressor(Regression):
         known = as_intervals(y)
         return known.log() if self.log else known
 
-    def _targets_of(self, y: Any, sample_weight: Any) -> tuple[Any, Any]:
-        """Return a number a sample, remembering its interval, and weights."""
-        self._known = None
+    def _targets_of(self, y: Any, sample_weight: Any) -> tuple[Any, Any, Censored | None]:
+        """Return a number a sample, weights, and what is known of the targets if not a number."""
         if y is None or (is_plain(y) and not self.log):
-            return y, sample_weight
+            return y, sample_weight, None
         known = self._scaled(y)
         anchors, below, above = known.anchored()
-        self._known = (known, below, above)
         if self.weighting == "ipcw":
             time, event = known.right_censored("weighting='ipcw'")
             unseen = kaplan_meier(time, event, reverse=True)
             s = self._check_weights(sample_weight, len(time))
             sample_weight = s * np.where(event, 1.0 / np.where(event, unseen.before(time), 1.0), 0)
-        return anchors, sample_weight
+        return anchors, sample_weight, Censored(known, below, above)
 
-    def _admit(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        return super()._admit(X, *self._targets_of(y, sample_weight))
+    def _admit(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        y, sample_weight, known = self._targets_of(y, sample_weight)
+        return replace(super()._admit(X, y, sample_weight), known=known)
 
-    def _rows(self, X: Any, y: Any, s: Any) -> Any:
-        return super()._rows(X, *self._targets_of(y, s))
+    def _admit_blocks(self, X: Any, y: Any, sample_weight: Any) -> tuple[Source, Rows]:
+        y, sample_weight, known = self._targets_of(y, sample_weight)
+        source, rows = super()._admit_blocks(X, y, sample_weight)
+        return source, replace(rows, known=known)
 
-    def _compared(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        if rows is None:
+            raise ValueError("what is known of censored targets is part of the loss of a sample.")
+        loss = resolve(self.loss, REGRESSION)
+        known: Censored | None = rows.known
+        return loss if known is None else within(loss, known.below, known.above)
+
+    def _calibrated_loss(self, found: Guess, rows: Rows | None) -> Loss:
         return resolve(self.loss, REGRESSION)
 
-    def _loss(self) -> Loss:
-        loss = resolve(self.loss, REGRESSION)
-        return loss if self._known is None else within(loss, *self._known[1:])
-
-    def _reduced_loss(self) -> Loss:
+    def _reduced_loss(self, rows: Rows) -> Loss:
         if self.ranking:
             raise ValueError("ranking compares pairs of rows, which are not looked at in passes.")
-        return self._loss()
+        return self._loss(rows)
 
-    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
-        risk = super()._problem(B, K, y, c)
-        self._pairs = None
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        (plain,) = super()._pose(sample)
         if not self.ranking:
-            return risk
-        known = Intervals(y, y) if self._known is None else self._known[0]
-        later, earlier = self._pairs = neighbours(known, c > 0)
+            return [plain]
+        risk, y, K, B = plain.risk, sample.y, sample.K, sample.B
+        known = Intervals(y, y) if sample.known is None else sample.known.intervals
+        later, earlier = neighbours(known, risk.c > 0)
         # The difference of two values is known to exceed that of their nearer ends.
         loss = within(resolve(self.loss, REGRESSION), 0.0, np.inf)
         everyone = np.arange(len(y))
         V = K.block(everyone, later) - K.block(everyone, earlier)
-        return RegularizedRisk(
+        ranked = RegularizedRisk(
             stack([risk.loss, loss], [len(y), len(later)]),
             extend(K, V, V[later] - V[earlier]),
             np.concatenate([y, known.lower[later] - known.upper[earlier]]),
-            np.concatenate([c, self.ranking * c[later]]),
+            np.concatenate([risk.c, self.ranking * risk.c[later]]),
             np.concatenate([B, B[later] - B[earlier]]),
         )
 
-    def _minimize(
-        self, problems: Sequence[tuple[str, RegularizedRisk]], context: Any
-    ) -> list[Solution]:
-        solutions = super()._minimize(problems, context)
-        return [centred(risk, one) for (_, risk), one in zip(problems, solutions, strict=True)]
+        def read(solution: Solution) -> Read:
+            a, t = np.split(solution.a, [len(y)])
+            sums = np.bincount(later, t, len(y)) - np.bincount(earlier, t, len(y))
+            return Read(a + sums, solution.b)
 
-    def _read(self, solution: Solution) -> tuple[Array, Array]:
-        pairs = self.__dict__.pop("_pairs", None)
-        if pairs is None:
-            return solution.a, solution.b
-        (later, earlier), n = pairs, self.shape_fit_[0]
-        a, t = solution.a[:n], solution.a[n:]
-        return a + np.bincount(later, t, n) - np.bincount(earlier, t, n), solution.b
+        return [Posed("", ranked, read)]
+
+    def _minimize(self, posed: Sequence[Posed], context: Any) -> list[Solution]:
+        solutions = super()._minimize(posed, context)
+        return [centred(one.risk, found) for one, found in zip(posed, solutions, strict=True)]
 
     # What is left over ---------------------------------------------------------------------------
 
-    def _fit_reduced(self, X: Any, y: Any, sample_weight: Any, context: Any, warning: Any) -> None:
-        super()._fit_reduced(X, y, sample_weight, context, warning)
+    def _complete_reduced(self, X: Any, y: Any, sample_weight: Any) -> None:
         if y is None or isinstance(X, Source):
             for name in ("residual_curve_", "event_times_"):
                 self.__dict__.pop(name, None)
@@ -219,8 +225,7 @@ class CensoredRegressor(Regression):
             self._complete(X, y, sample_weight)
 
     def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
-        known = self._scaled(y) if self._known is None else self._known[0]
-        self.__dict__.pop("_known", None)
+        known = self._scaled(y)
         n = len(known.lower)
         if self.cv is not None:
             f = self._left_out(X, y, sample_weight, n)

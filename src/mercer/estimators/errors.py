@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from mercer.estimators.least_squares import GeneralizedLeastSquares
 from mercer.gram.factor import orthonormal
 from mercer.machines.best_linear import most_likely
-from mercer.machines.expansion import Array, Expansion
+from mercer.machines.expansion import Array
 from mercer.machines.outputs import Outputs
 
 __all__ = ["estimate_errors"]
@@ -99,8 +99,6 @@ def _prepared(machine: Any, X: Any, y: Any) -> tuple[Array, Array, Any]:
         return np.zeros((X.shape[0],) * 2), machine._settled()[1](X), X
     if not machine._loss().quadratic:
         raise ValueError("likelihoods are those of the squared loss; set another loss afterwards.")
-    X, y = machine._check_X(X, y)
-    machine._sample = (machine._targets(y), np.ones(len(y)))  # what a width is chosen by
-    K = Expansion._make_gram(machine, X).dense().astype(np.float64)
-    del machine._sample
-    return K, machine._free_columns(X, machine._null_space()), X
+    rows = machine._admit(X, y, None)
+    K = machine._make_gram(rows).dense().astype(np.float64)
+    return K, machine._free_columns(rows.X, machine._null_space()), rows.X

@@ -14,6 +14,7 @@ from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.machines.expansion import Function
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.outputs import Outputs
+from mercer.machines.posing import Rows
 from mercer.regularizers.errors import ErrorModel
 
 __all__ = ["KernelClassifier", "KernelLogisticRegression", "KernelRegressor"]
@@ -98,7 +99,7 @@ class KernelRegressor(Outputs):
         "output_covariance": ["array-like", None],
     }
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return resolve(self.loss, REGRESSION)
 
 
@@ -158,7 +159,7 @@ class KernelClassifier(OneVsRest):
         "loss": [Loss, StrOptions(set(CLASSIFICATION))],
     }
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
 
 
@@ -205,5 +206,5 @@ class KernelLogisticRegression(OneVsRest):
     _: KW_ONLY
     C: float | str = 1.0
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return Logistic()

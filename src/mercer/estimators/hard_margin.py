@@ -12,9 +12,12 @@ import numpy as np
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
+from mercer.losses.base import Loss
+from mercer.losses.classification import Hinge
 from mercer.machines.base import EarlyStop
 from mercer.machines.expansion import Array, Function
 from mercer.machines.one_vs_one import PairwiseClassifier
+from mercer.machines.posing import Posed, Rows
 from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.problems.nu import nu_classification
 from mercer.problems.risk import RegularizedRisk
@@ -115,19 +118,20 @@ class HardMarginSVC(PairwiseClassifier):
     def _weight(self) -> float:
         return 1.0
 
-    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        return Hinge(margin=0.0)  # whose margin is a variable
+
+    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Posed:
         live = np.where(c > 0, 1.0, 0.0)
         if len(np.unique(y[c > 0])) < 2:
             raise ValueError(
                 "Invalid input - all samples with positive weights belong to the same class."
             )
         # The box [0, 1] is implied by weights that add up to one.
-        return nu_classification(K, y, live, 2.0 / float(live.sum()), B, self._one)
+        return Posed("", nu_classification(K, y, live, 2.0 / float(live.sum()), B, self._one))
 
-    def _minimize(
-        self, problems: Sequence[tuple[str, RegularizedRisk]], context: Any
-    ) -> list[Solution]:
-        found = [self._nearest(title, risk) for title, risk in problems]
+    def _minimize(self, posed: Sequence[Posed], context: Any) -> list[Solution]:
+        found = [self._nearest(one.title, one.risk) for one in posed]
         self.certificates_ = [certificate for _, certificate in found]
         self.margins_ = np.array([certificate.margin for certificate in self.certificates_])
         return [solution for solution, _ in found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -10,12 +11,12 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from mercer._settings import KW_ONLY, fixed, settings
-from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive
 from mercer.machines.expansion import Array, Function
-from mercer.machines.single_problem import Regression
+from mercer.machines.posing import Posed, Rows, Sample
+from mercer.machines.regression import Regression
 from mercer.problems.risk import RegularizedRisk
 from mercer.programs.chebyshev import smallest_tube
 from mercer.solvers import Solution
@@ -104,17 +105,19 @@ class HardTubeSVR(Regression):
     }
     C = 1.0
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return EpsilonInsensitive(float(self.epsilon))
 
-    def _n_problems(self) -> int:
+    def _n_tasks(self, posed: Sequence[Posed]) -> int:
         return 10  # as often as a weight may grow from the first to beyond the largest
 
-    def _reduced_loss(self) -> Loss:
+    def _reduced_loss(self, rows: Rows) -> Loss:
         raise self._irreducible()
 
-    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
-        live = np.flatnonzero(c > 0)  # a tolerance has no weight, but a sample may be left out
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        K, y, B = sample.K, sample.y, sample.B
+        # A tolerance has no weight, but a sample may be left out.
+        live = np.flatnonzero(sample.weights > 0)
         tube = smallest_tube(K.block(live, live), y[live], B[live])
         self.epsilon_min_ = tube.epsilon
         # Within the digits to which a solver keeps the walls there is no telling.
@@ -124,13 +127,14 @@ class HardTubeSVR(Regression):
             raise InfeasibleTube(float(self.epsilon), tube.epsilon, certificate)
         spread = float(np.ptp(y[live])) or 1.0
         weight = FIRST * spread / float(np.mean(K.diag()[live]) or 1.0)
-        return RegularizedRisk(self._loss(), K, y, weight * (c > 0).astype(np.float64), B)
+        c = weight * (sample.weights > 0).astype(np.float64)
+        return [Posed("", RegularizedRisk(self._loss(), K, y, c, B))]
 
-    def _minimize(self, problems: Any, context: Any) -> list[Solution]:
-        (title, risk), factor, steps = problems[0], 1.0, 0
+    def _minimize(self, posed: Sequence[Posed], context: Any) -> list[Solution]:
+        risk, factor, steps = posed[0].risk, 1.0, 0
         while True:
             here = RegularizedRisk(risk.loss, risk.K, risk.y, factor * risk.c, risk.B)
-            solution = super()._minimize([(title, here)], context)[0]
+            solution = super()._minimize([posed[0]._replace(risk=here)], context)[0]
             self.C_ = float(np.max(here.c))
             steps += solution.n_iter + 1
             # Below its weight a multiplier is that of a constraint: the penalty is exact.

@@ -17,6 +17,7 @@ from mercer.kernels.named import FREE, NAMES
 from mercer.machines.best_linear import BestLinear, most_likely
 from mercer.machines.blocks import refuse_blocks
 from mercer.machines.expansion import Array, Expansion, Function
+from mercer.machines.posing import Rows
 from mercer.regularizers.null_space import NullSpace, Polynomial
 
 __all__ = ["UniversalKriging"]
@@ -118,7 +119,7 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
         refuse_blocks(self, X)
         X, y = self._check_X(X, y)
         y = np.asarray(y, dtype=np.float64)
-        K = self._make_gram(X).dense().astype(np.float64)
+        K = self._make_gram(Rows(X)).dense().astype(np.float64)
         B = self._free_columns(X, Polynomial(1) if self.trend is None else self.trend)
         self.nugget_ = float(self.nugget)
         if len(y) <= np.linalg.matrix_rank(B):

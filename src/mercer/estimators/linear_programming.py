@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -20,7 +21,8 @@ from mercer.losses.regression import Pinball, Squared
 from mercer.losses.stacked import stack
 from mercer.machines.expansion import Array, Function
 from mercer.machines.one_vs_rest import OneVsRest
-from mercer.machines.single_problem import Regression
+from mercer.machines.posing import Declared, Posed, Read, Rows, Sample, Solved
+from mercer.machines.regression import Regression
 from mercer.machines.sparse_machine import SparseMachine
 from mercer.problems.sparse import SparseRisk
 from mercer.solvers import Solution
@@ -34,10 +36,8 @@ NO_MARGIN = 1e-9
 class _SparseRegression(SparseMachine, Regression):
     """What regression under the 1-norm shares."""
 
-    def _minimize(self, problems: Any, context: Any) -> list[Solution]:
-        solutions = super()._minimize(problems, context)
-        self.multipliers_ = self._multipliers[0]
-        return solutions
+    def _multipliers(self, found: list[Array]) -> Array:
+        return found[0]
 
 
 @settings
@@ -128,13 +128,14 @@ class SparseRegressor(_SparseRegression):
         "null_space_penalty": [Interval(Real, 0.0, None, closed="left"), "array-like", None],
     }
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return resolve(self.loss, REGRESSION)
 
-    def _problems(self, B: Array, K: Any, y: Any, c: Array) -> Any:
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        K, y, B, c = sample.K, sample.y, sample.B, self._weight() * sample.weights
         loss = self._check_loss(self._loss(), len(y))
         if self.null_space_penalty is None:
-            return [("", self._sparse_risk(loss, K, y, c, B))]
+            return [Posed("", self._sparse_risk(loss, K, y, c, B))]
         # Half of b'Mb is the squared loss of more samples, which see nothing of the dictionary.
         R = _root(self.null_space_penalty, self.null_space_names_)
         n, r = len(y), len(R)
@@ -145,14 +146,10 @@ class SparseRegressor(_SparseRegression):
             np.append(c, np.ones(r)),
             np.vstack([B, R]),
         )
-        return [("", risk)]
+        return [Posed("", risk)]
 
-    def _minimize(self, problems: Any, context: Any) -> list[Solution]:
-        solutions = super()._minimize(problems, context)
-        if self.null_space_penalty is not None:
-            n = self.shape_fit_[0]
-            self.multipliers_ = self.multipliers_[:n]
-        return solutions
+    def _multipliers(self, found: list[Array]) -> Array:
+        return found[0][: self.shape_fit_[0]]
 
 
 def _root(penalty: Any, names: list[str]) -> Array:
@@ -227,7 +224,11 @@ class NuSparseRegressor(_SparseRegression):
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     }
 
-    def _problems(self, B: Array, K: Any, y: Any, c: Array) -> Any:
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        return Pinball()  # above one wall of the tube and below the other
+
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        K, y, B, c = sample.K, sample.y, sample.B, self._weight() * sample.weights
         n, m = K.shape
         wall = np.repeat([1.0, 0.0], n)
         twice = sp.vstack([sp.eye_array(n)] * 2, format="csr")
@@ -240,7 +241,7 @@ class NuSparseRegressor(_SparseRegression):
             weights=np.append(np.ones(m), self.nu * np.sum(c)),
             signs=np.append(np.full(m, float(self.positive)), 1.0),
         )
-        return [("", risk)]
+        return [Posed("", risk, _without_width)]
 
     def _collapse(self, risk: SparseRisk) -> float:
         # The width grows in cost with C, as what is unpenalized does, and is no function.
@@ -258,14 +259,13 @@ class NuSparseRegressor(_SparseRegression):
         )
         return super()._collapse(rest)
 
-    def _minimize(self, problems: Any, context: Any) -> list[Solution]:
-        solutions = super()._minimize(problems, context)
-        self.multipliers_ = self.multipliers_.reshape(2, -1).sum(axis=0)
-        return solutions
+    def _multipliers(self, found: list[Array]) -> Array:
+        return np.asarray(found[0].reshape(2, -1).sum(axis=0))
 
-    def _read(self, solution: Solution) -> tuple[Array, Array]:
-        self.epsilon_ = float(solution.a[-1])
-        return solution.a[:-1], solution.b
+
+def _without_width(solution: Solution) -> Read:
+    """Read a machine whose last coefficient is the width of its tube."""
+    return Read(solution.a[:-1], solution.b, {"epsilon_": float(solution.a[-1])})
 
 
 class _SparseClassification(SparseMachine, OneVsRest):
@@ -274,7 +274,7 @@ class _SparseClassification(SparseMachine, OneVsRest):
     def _signs(self, G: Dictionary, y: Array) -> Array | None:
         if not self.positive:
             return None
-        if not self._own:
+        if self.centres is not None:
             raise ValueError(
                 "positive=True gives the function of a sample the sign of its label; centres have "
                 "no labels. Use positive=False with centres."
@@ -283,17 +283,8 @@ class _SparseClassification(SparseMachine, OneVsRest):
             raise ValueError("positive=True needs a function for every sample, got other columns.")
         return y
 
-    def _labels(self, y: Any) -> list[tuple[str, Array]]:
-        several = self._n_problems() > 1
-        return [
-            (str(self.classes_[p]) if several else "", np.where(y == p, 1.0, -1.0))
-            for p in self._positives()
-        ]
-
-    def _minimize(self, problems: Any, context: Any) -> list[Solution]:
-        solutions = super()._minimize(problems, context)
-        self.multipliers_ = np.array(self._multipliers)
-        return solutions
+    def _multipliers(self, found: list[Array]) -> Array:
+        return np.array(found)
 
 
 @settings
@@ -362,12 +353,15 @@ class SparseClassifier(_SparseClassification):
         "loss": [Loss, StrOptions(set(CLASSIFICATION))],
     }
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
 
-    def _problems(self, B: Array, K: Any, y: Any, c: Array) -> Any:
-        loss = self._check_loss(self._loss(), len(y))
-        return [(title, self._sparse_risk(loss, K, t, c, B)) for title, t in self._labels(y)]
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        loss, c = self._check_loss(self._loss(), len(sample.y)), self._weight() * sample.weights
+        return [
+            Posed(title, self._sparse_risk(loss, sample.K, t, c, sample.B))
+            for title, t in self._labels(sample.y)
+        ]
 
 
 @settings
@@ -426,11 +420,15 @@ class NuSparseClassifier(_SparseClassification):
 
     C = 1.0
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return Hinge(margin=0.0)
 
-    def _problems(self, B: Array, K: Any, y: Any, c: Array) -> Any:
-        return [(title, self._margin_problem(K, t, c, B)) for title, t in self._labels(y)]
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        c = self._weight() * sample.weights
+        return [
+            Posed(title, self._margin_problem(sample.K, t, c, sample.B), _without_margin)
+            for title, t in self._labels(sample.y)
+        ]
 
     def _margin_problem(self, K: Any, y: Array, c: Array, B: Array) -> SparseRisk:
         c = c / np.sum(c)
@@ -458,14 +456,14 @@ class NuSparseClassifier(_SparseClassification):
     def _collapse(self, risk: SparseRisk) -> float:
         return 0.0
 
-    def _minimize(self, problems: Any, context: Any) -> list[Solution]:
-        solutions = super()._minimize(problems, context)
+    def _solve(self, declared: Declared, context: Any) -> list[Solved]:
+        solved = super()._solve(declared, context)
         del self.C_min_
-        margins = np.array([s.b[0] for s in solutions])
+        margins = np.array([one.solution.b[0] for one in solved])
         sizes = np.array(
             [
-                np.max(np.abs(s.f + s.b[0] * r.y))
-                for s, (_, r) in zip(solutions, problems, strict=True)
+                np.max(np.abs(one.solution.f + one.solution.b[0] * posed.risk.y))
+                for one, posed in zip(solved, declared.posed, strict=True)
             ]
         )
         self.margin_ = margins if len(margins) > 1 else float(margins[0])
@@ -476,9 +474,9 @@ class NuSparseClassifier(_SparseClassification):
                 UserWarning,
                 stacklevel=4,
             )
-        return solutions
+        return solved
 
-    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
-        super()._assemble(X, y, solutions)
-        self.null_space_coef_ = self.null_space_coef_[:, 1:]
-        self.intercept_ = self._intercept(self.null_space_coef_)
+
+def _without_margin(solution: Solution) -> Read:
+    """Read a machine whose first unpenalized coefficient is its margin."""
+    return Read(solution.a, solution.b[1:])

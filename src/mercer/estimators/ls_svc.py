@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
-from mercer.gram.base import Gram
 from mercer.gram.indexed import Indexed
 from mercer.gram.remembered import Remembered
 from mercer.kernels.base import Kernel
@@ -31,9 +31,9 @@ from mercer.machines.codes import (
 )
 from mercer.machines.expansion import Array, Function
 from mercer.machines.ls_report import Discreet, kept
+from mercer.machines.posing import Posed, Rows, Sample, Solved
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.solve import Reduced
-from mercer.solvers import Solution
 
 __all__ = ["LSSVC"]
 
@@ -143,11 +143,8 @@ class LSSVC(Discreet, Classifier):
         self._set_codes()
         return labels, factors
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return Squared()
-
-    def _reduced_loss(self) -> Loss:
-        return self._loss()
 
     def _count_classes(self, classes: Any, counts: Any) -> None:
         super()._count_classes(classes, counts)
@@ -161,14 +158,10 @@ class LSSVC(Discreet, Classifier):
     def _book(self) -> Array:
         return np.asarray(self.code_book_, dtype=np.float64)
 
-    def _n_problems(self) -> int:
-        return int(self.code_book_.shape[1])
-
-    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
-        targets = self.code_book_[y]
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        K, B, c = sample.K, sample.B, self._weight() * sample.weights
+        targets, posed = self.code_book_[sample.y], []
         whole = Remembered(K) if K.resident else K
-        self._weighed = (B, c, targets)
-        problems = []
         for k, t in enumerate(targets.T):
             if not (np.any(c[t > 0] > 0) and np.any(c[t < 0] > 0)):
                 raise ValueError(
@@ -178,40 +171,39 @@ class LSSVC(Discreet, Classifier):
             rows = np.flatnonzero(t)
             part = whole if len(rows) == len(t) else K.restrict(rows) or Indexed(K, rows)
             title = f"column {k}" if len(targets.T) > 1 else ""
-            problems.append((title, RegularizedRisk(self._loss(), part, t[rows], c[rows], B[rows])))
-        return problems
+            risk = RegularizedRisk(self._loss(), part, t[rows], c[rows], B[rows])
+            posed.append(Posed(title, risk))
+        return posed
 
-    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
-        B, c, targets = self._weighed
-        del self._weighed
+    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+        X, y, targets = sample.X, sample.y, self.code_book_[sample.y]
         coef = np.zeros(targets.shape)
-        for k, solution in enumerate(solutions):
-            coef[np.flatnonzero(targets[:, k]), k] = solution.a
+        for k, one in enumerate(solved):
+            coef[np.flatnonzero(targets[:, k]), k] = one.a
         index = np.flatnonzero(coef.any(axis=1))
-        self._store(X, index, coef[index])
-        self._n_support = np.bincount(y[index], minlength=len(self.classes_)).astype(np.int32)
-        self.null_space_coef_ = np.array([solution.b for solution in solutions])
-        self.intercept_ = self._intercept(self.null_space_coef_)
-        self.n_iter_ = int(self.solution_.n_iter)
-        self.C_ = self._weight()
+        self._keep(X, index, coef[index], np.array([one.b for one in solved]), y[index])
         self._labels = y
         self._report: Any = CodeReport(
             kernel=self._kernel_fit if self._function else self.kernel_,
             X=X if self._function or self._precomputed else kept(X, self.support_vectors_),
-            B=B,
+            B=sample.B,
             targets=targets,
-            s=c / self.C_,
+            s=sample.weights,
             C=self.C_,
             kind=self.gram,
         )
 
-    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
-        self._store(found.points, np.arange(found.map.m), found.A)
+    def _keep(self, X: Any, index: NDArray[np.intp], coef: Array, b: Array, y: Any) -> None:
+        """Make the machine of coefficients of some points, and of the classes of these."""
+        self._store(X, index, coef)
         self._n_support = np.bincount(y, minlength=len(self.classes_)).astype(np.int32)
-        self.null_space_coef_ = found.b.T
-        self.intercept_ = self._intercept(self.null_space_coef_)
+        self.null_space_coef_ = b
+        self.intercept_ = self._intercept(b)
         self.n_iter_ = int(self.solution_.n_iter)
         self.C_ = self._weight()
+
+    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
+        self._keep(found.points, np.arange(found.map.m), found.A, found.b.T, sample.y)
         self._report = None
 
     # Prediction ----------------------------------------------------------------------------------

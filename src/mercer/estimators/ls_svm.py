@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -10,7 +11,6 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._settings import KW_ONLY, settings
-from mercer.gram.base import Gram
 from mercer.gram.factor import MAX_BYTES
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -18,8 +18,8 @@ from mercer.losses.regression import Squared
 from mercer.machines.base import HARD
 from mercer.machines.expansion import Array, Function
 from mercer.machines.ls_report import Report, kept
+from mercer.machines.posing import Posed, Read, Rows, Sample, Solved
 from mercer.machines.prediction_intervals import Intervals
-from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.solve import Reduced
 from mercer.regularizers.errors import ErrorModel
 from mercer.smoothing.secular import Morozov, WeightRule
@@ -119,23 +119,32 @@ class LSSVR(Intervals):
         "output_covariance": ["array-like", None],
     }
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return Squared()
 
     def _weight(self) -> float:
         return 1.0 if isinstance(self.C, WeightRule) else float(super()._weight())
 
-    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
-        self._mean: tuple[Array, Array] | None = None
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
         self.C_: Any = self._weight()
-        if isinstance(self.C, WeightRule):
-            c = self._chosen(self.C, B, K, y, c) * c
         self._noise_known = self.C.variance if isinstance(self.C, Morozov) else None
-        self._weighed = (B, c)
-        return super()._problems(B, K, y, c)
+        if not isinstance(self.C, WeightRule):
+            return super()._pose(sample)
+        factor, mean = self._chosen(self.C, sample)
+        posed = super()._pose(replace(sample, weights=factor * sample.weights))
+        if mean is None:
+            return posed
+        # The machine is a mean of several, and what is solved is the heaviest of them.
+        A, b = (part.reshape(len(part), -1).T for part in mean)
 
-    def _chosen(self, rule: WeightRule, B: Array, K: Gram, y: Array, s: Array) -> float:
-        """Find C, and the mean of machines if there are several."""
+        def read(k: int) -> Callable[[Solution], Read]:
+            return lambda _: Read(A[k], b[k])
+
+        return [one._replace(read=read(k)) for k, one in enumerate(posed)]
+
+    def _chosen(self, rule: WeightRule, sample: Sample) -> tuple[float, tuple[Array, ...] | None]:
+        """Return C, and the mean of machines if the rule finds several."""
+        s = self._weight() * sample.weights
         if self.output_covariance is not None:
             raise ValueError("a rule for C knows of no output_covariance; give C itself.")
         if 4 * 8.0 * len(s) ** 2 > MAX_BYTES:
@@ -143,50 +152,45 @@ class LSSVR(Intervals):
                 f"{type(rule).__name__} takes an eigendecomposition, too large for {len(s)} "
                 "samples; find C on a part of them."
             )
-        targets = self._white(y)
-        spectral = Spectral(K.dense().astype(np.float64), self._white(B), s)
+        targets = sample.white(sample.y)
+        spectral = Spectral(sample.K.dense().astype(np.float64), sample.white(sample.B), s)
         C, weights = rule.choose(spectral, targets)
         C = np.minimum(C, HARD)
         if len(C) == 1:
             self.C_ = C[0].item()
-            return float(C[0])
+            return float(C[0]), None
         parts = [spectral.coefficients(targets, float(one)) for one in C]
-        self._mean = tuple(  # type: ignore[assignment]
-            np.tensordot(weights, np.stack(part), axes=1) for part in zip(*parts, strict=True)
-        )
+        mean = [np.tensordot(weights, np.stack(part), axes=1) for part in zip(*parts, strict=True)]
         self.C_ = C
-        return float(C[np.argmax(weights)])
+        return float(C[np.argmax(weights)]), tuple(mean)
 
-    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
-        super()._assemble(found.points, y, solutions)
-        self.C_, self._report, self._noise_known = self._weight(), None, None
-
-    def _reduced_loss(self) -> Loss:
+    def _reduced_loss(self, rows: Rows) -> Loss:
         if isinstance(self.C, WeightRule):
             raise ValueError(
                 f"{type(self.C).__name__} takes an eigendecomposition of all rows; with an "
                 "approximation give C itself, or 'auto'."
             )
-        return self._loss()
+        return self._loss(rows)
 
-    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
-        (B, c), mean = self._weighed, self._mean
-        turn, shares = self._coupling(self._loss())
-        if mean is not None:
-            A, b = (part.reshape(len(part), -1).T for part in mean)
-            solutions = [replace(s, a=A[k], b=b[k]) for k, s in enumerate(solutions)]
-        super()._assemble(X, y, solutions)
-        del self._weighed, self._mean
+    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
+        super()._assemble(sample, solved)
+        self.C_, self._report, self._noise_known = self._weight(), None, None
+
+    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+        super()._assemble(sample, solved)
         self._report = None
-        if mean is None:
-            self._report = Report(
-                kernel=self._kernel_fit if self._function else self.kernel_,
-                X=X if self._function or self._precomputed else kept(X, self.support_vectors_),
-                B=B,
-                y=np.array(y).reshape(len(c), -1),
-                c=c,
-                errors=getattr(self, "errors_", None),
-                turn=turn,
-                shares=shares,
-                kind=self.gram,
-            )
+        if np.ndim(self.C_):
+            return  # a mean of machines is no machine of one linear system
+        turn, shares = self._coupling(self._loss())
+        X, whole = sample.X, self._function or self._precomputed
+        self._report = Report(
+            kernel=self._kernel_fit if self._function else self.kernel_,
+            X=X if whole else kept(X, self.support_vectors_),
+            B=sample.B,
+            y=np.array(sample.y).reshape(len(sample.y), -1),
+            c=self.C_ * sample.weights,
+            errors=getattr(self, "errors_", None),
+            turn=turn,
+            shares=shares,
+            kind=self.gram,
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -10,14 +10,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._settings import KW_ONLY, fixed, settings
-from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.expansion import Array, Function
-from mercer.machines.single_problem import Regression
+from mercer.machines.posing import Posed, Read, Rows, Sample
+from mercer.machines.regression import Regression
 from mercer.problems.mixed import mixed, mixed_back
-from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.null_space import Constant, NullSpace, Polynomial
 from mercer.solvers import Solution
 
@@ -95,7 +94,7 @@ class MixedRegressor(Regression):
         "null_space_penalty": [Interval(Real, 0.0, None, closed="left"), "array-like", dict],
     }
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return resolve(self.loss, REGRESSION)
 
     def _null_space(self) -> NullSpace:
@@ -103,7 +102,7 @@ class MixedRegressor(Regression):
             return super()._null_space()
         return Constant() if self._precomputed or self._objects else Polynomial(1)
 
-    def _reduced_loss(self) -> Loss:
+    def _reduced_loss(self, rows: Rows) -> Loss:
         raise self._irreducible()
 
     def _prices(self) -> Array:
@@ -127,15 +126,14 @@ class MixedRegressor(Regression):
             )
         return omega
 
-    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
-        self._omega, self._columns = self._prices(), B
-        return mixed(self._check_loss(self._loss(), len(y)), K, y, c, B, self._omega)
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        omega, B, y = self._prices(), sample.B, sample.y
+        loss, c = self._check_loss(self._loss(sample), len(y)), self._weight() * sample.weights
 
-    def _read(self, solution: Solution) -> tuple[Array, Array]:
-        machine = mixed_back(solution.a, solution.b, self._omega)
-        self.prices_ = self._columns.T @ machine.a
-        self.selected_ = [
-            name for name, b in zip(self.null_space_names_, machine.b, strict=True) if b
-        ]
-        del self._omega, self._columns
-        return machine.a, machine.b
+        def read(solution: Solution) -> Read:
+            machine = mixed_back(solution.a, solution.b, omega)
+            named = zip(self.null_space_names_, machine.b, strict=True)
+            facts = {"prices_": B.T @ machine.a, "selected_": [name for name, b in named if b]}
+            return Read(machine.a, machine.b, facts)
+
+        return [Posed("", mixed(loss, sample.K, y, c, B, omega), read)]

@@ -9,20 +9,19 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._patience import eigh
-from mercer.gram.base import Gram
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.expansion import Array
 from mercer.machines.outputs import Outputs
+from mercer.machines.posing import Laid, Rows, Sample, Solved
 from mercer.reduced.nystrom import Nystrom
 from mercer.reduced.penalized import PenalizedBasis
-from mercer.reduced.solve import Reduced
 from mercer.regularizers.basis import penalized
 from mercer.regularizers.errors import ErrorModel
 from mercer.regularizers.null_space import NullSpace, complete
-from mercer.solvers import SOLVERS, Solution, Solver
+from mercer.solvers import SOLVERS, Solver
 
 __all__ = ["RegularizationNetwork"]
 
@@ -141,7 +140,7 @@ class RegularizationNetwork(Outputs):
     def _warn_if_indefinite(self, X: Any) -> None:
         """Take a basis as it is: it may be any symmetric function."""
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return resolve(self.loss, REGRESSION)
 
     def _null_space(self) -> NullSpace:
@@ -151,17 +150,16 @@ class RegularizationNetwork(Outputs):
         p = self.n_features_in_
         return complete(space, self.operator.unpenalized(p), p)
 
-    def _plain_gram(self, X: Any) -> Gram:
-        K = super()._plain_gram(X).dense().astype(np.float64)
-        values, vectors = eigh(self._penalty(X))
+    def _plain_gram(self, rows: Rows) -> Laid:
+        K = self._make_gram(rows).dense().astype(np.float64)
+        values, vectors = eigh(self._penalty(rows.X))
         # Directions below the rounding errors of D are not in its range, as far as anyone can tell.
         keep = values > len(K) * np.finfo(float).eps * values[-1]
         if not np.any(keep) or values[0] < -1e-8 * values[-1]:
             raise ValueError("the penalty D is not positive semidefinite; check the operator.")
         root = vectors[:, keep] / np.sqrt(values[keep])
         G = K @ root
-        self._to_basis: Any = root @ G.T
-        return LowRank(G)
+        return Laid(LowRank(G), basis=root @ G.T)
 
     def _penalty(self, X: Any) -> Array:
         """Return D on the sample."""
@@ -187,17 +185,9 @@ class RegularizationNetwork(Outputs):
         assert isinstance(how, Nystrom)
         return PenalizedBasis.of(how, self._penalty)
 
-    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
-        self._to_basis = None
-        super()._assemble_reduced(found, solutions, y)
-
-    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
-        super()._assemble(X, y, solutions)
-        del self._to_basis
-
-    def _expansion(self, theta: Array) -> Array:
+    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+        super()._assemble(sample, solved)
         self.__dict__.pop("theta_", None)
-        if self._to_basis is None:
-            return theta
-        self.theta_ = theta.T
-        return np.asarray(self._to_basis @ theta)
+        if sample.basis is not None:
+            turn, _ = self._coupling(self._loss())
+            self.theta_ = (np.stack([one.a for one in solved], axis=1) @ turn.T).T

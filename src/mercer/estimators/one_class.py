@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -12,24 +13,23 @@ from sklearn.utils.validation import _num_samples
 
 from mercer._settings import KW_ONLY, settings
 from mercer.data.opening import is_source
-from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.approximated import by_blocks
+from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array, Function
-from mercer.machines.single_problem import SingleProblem
+from mercer.machines.posing import Posed, Rows, Sample, Solved
+from mercer.machines.regression import predict_parts
 from mercer.problems.nu import one_class
-from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.targets import Ones, Targets
 from mercer.reduced.walls import Floor, Walls
-from mercer.solvers import Solution
 
 __all__ = ["OneClassSVM"]
 
 
 @settings
-class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
+class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     r"""Estimate the support of a distribution, a drop-in replacement for scikit-learn's.
 
     .. math::
@@ -70,6 +70,8 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
     nu: float = 0.5
     shrinking: bool = True
 
+    predict_parts = predict_parts
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
         "shrinking": ["boolean"],
@@ -83,11 +85,14 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
             raise ValueError("gamma='tuned' needs targets; use 'median' or a number.")
         return super()._targets(y)
 
-    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
-        return one_class(K, c, self.nu, B, self._one)
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        return Hinge(margin=0.0)  # whose offset is a variable
 
-    def _reduced_loss(self) -> Loss:
-        return Hinge(margin=0.0)
+    def _admit(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        return super()._admit(X, np.ones(_num_samples(X)) if y is None else y, sample_weight)
+
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        return [Posed("", one_class(sample.K, sample.weights, self.nu, sample.B, self._one))]
 
     def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
         return Ones(), np.ones(1)
@@ -99,8 +104,8 @@ class OneClassSVM(OutlierMixin, SingleProblem):  # type: ignore[misc]
             )
         return Floor(self.nu, self._one)
 
-    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
-        super()._assemble(X, y, solutions)
+    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+        super()._assemble(sample, solved)
         self.offset_ = -self.intercept_
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

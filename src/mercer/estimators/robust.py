@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -13,13 +14,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Source
-from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.machines.base import EarlyStop
 from mercer.machines.expansion import BLOCK, Array, Function
 from mercer.machines.outputs import Outputs
+from mercer.machines.posing import Posed, Rows, Sample, Solved
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.census import Census
 from mercer.reduced.oracle import Oracle
@@ -29,7 +30,7 @@ from mercer.reduced.redescending import Redescending
 from mercer.reduced.solve import Reduced, Task, problem_of, settle, solve
 from mercer.smoothing.scale import SCALES, robust_scale
 from mercer.smoothing.weights import WEIGHTS, HuberWeights, WeightFunction
-from mercer.solvers import SOLVERS, Reweighting, Solution, Solver, minimize
+from mercer.solvers import SOLVERS, Reweighting, Solver, minimize
 from mercer.solvers.reweighting import Reweighted, reweigh
 
 __all__ = ["RobustLSSVR"]
@@ -143,10 +144,7 @@ class RobustLSSVR(Outputs):
         "damping": [Interval(Real, 0.0, 1.0, closed="left")],
     }
 
-    _sizes: Any = fixed(None)
-    """Sizes c of the outputs, during a fit to all samples at once."""
-
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return Squared()
 
     def _weights(self, c: float) -> WeightFunction:
@@ -158,7 +156,7 @@ class RobustLSSVR(Outputs):
             return super()._make_solver()
         return Reweighting(self.tol, self.max_iter, self.max_time, damping=self.damping)
 
-    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
         kind = self._weights(1.0)
         self.convex_ = kind.loss() is not None
         if self.exact and not self.convex_:
@@ -166,16 +164,14 @@ class RobustLSSVR(Outputs):
                 f"the loss of {type(kind).__name__} is not convex, so that no quadratic program "
                 "has its minimum; use exact=False."
             )
-        plain = [risk for _, risk in super()._problems(B, K, y, c)]
-        sizes = [self._size(risk, kind) for risk in plain]
-        scales, self._sizes = (np.array(part) for part in zip(*sizes, strict=True))
+        squares = super()._pose(sample)
+        scales, sizes = np.transpose([self._size(one.risk, kind) for one in squares])
         self.scale_ = scales if self._n_outputs else float(scales[0])
-        self.c_ = self._sizes if self._n_outputs else float(self._sizes[0])
-        problems = []
-        for k, (risk, size) in enumerate(zip(plain, self._sizes.tolist(), strict=True)):
-            title = f"output {k}" if self._n_outputs else ""
-            problems.append((title, self._robust(risk, self._weights(size))))
-        return problems
+        self.c_ = sizes if self._n_outputs else float(sizes[0])
+        return [
+            one._replace(risk=self._robust(one.risk, self._weights(size)))
+            for one, size in zip(squares, sizes.tolist(), strict=True)
+        ]
 
     def _size(self, risk: RegularizedRisk, kind: WeightFunction) -> tuple[float, float]:
         """Return the robust scale of the residuals of least squares, and the size c."""
@@ -290,17 +286,16 @@ class RobustLSSVR(Outputs):
             ]
             self.weights_ = np.vstack(w) if self._n_outputs else np.vstack(w)[:, 0]
 
-    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
-        super()._assemble(X, y, solutions)
-        if self._sizes is None:
-            return
-        residuals = np.asarray(y).reshape(len(y), -1) - np.column_stack([s.f for s in solutions])
-        w = [
-            self._weights(size).weight(r)
-            for size, r in zip(self._sizes.tolist(), residuals.T, strict=True)
-        ]
-        self.weights_ = np.column_stack(w).reshape(np.shape(y))
-        del self._sizes
+    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
+        super()._assemble(sample, solved)
+
+    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+        super()._assemble(sample, solved)
+        y, f = np.asarray(sample.y), np.column_stack([one.solution.f for one in solved])
+        residuals = y.reshape(len(y), -1) - f
+        sizes = np.atleast_1d(self.c_).tolist()
+        w = [self._weights(size).weight(r) for size, r in zip(sizes, residuals.T, strict=True)]
+        self.weights_ = np.column_stack(w).reshape(y.shape)
 
 
 def _convex(kind: WeightFunction, sizes: Array) -> Loss:

@@ -15,8 +15,9 @@ from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.machines.expansion import Array
 from mercer.machines.one_vs_rest import OneVsRest
+from mercer.machines.posing import Rows, Sample
+from mercer.machines.regression import Regression
 from mercer.machines.shaping import ShapedMachine
-from mercer.machines.single_problem import Regression
 from mercer.problems.shaped import Said, chebychev
 
 __all__ = ["ShapedClassifier", "ShapedRegressor"]
@@ -112,12 +113,13 @@ class ShapedRegressor(ShapedMachine, Regression):
     def _largest(self) -> bool:
         return isinstance(self.loss, str) and self.loss == "chebychev"
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         if self._largest:
             raise ValueError('C="auto" needs a loss of single errors; give a number for C.')
         return resolve(self.loss, REGRESSION)
 
-    def _said(self, B: Array, y: Any, c: Array) -> Said:
+    def _said(self, sample: Sample) -> Said:
+        y, B, c = sample.y, sample.B, self._weight() * sample.weights
         if self._largest:
             # The largest error does not count samples: weights only leave some out.
             live = np.flatnonzero(c > 0)
@@ -208,10 +210,11 @@ class ShapedClassifier(ShapedMachine, OneVsRest):
             )
         return codes, weights
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
 
-    def _said(self, B: Array, y: Any, c: Array) -> Said:
+    def _said(self, sample: Sample) -> Said:
+        y, B, c = sample.y, sample.B, self._weight() * sample.weights
         loss = self._check_loss(self._loss(), len(y))
         return Said(loss, np.where(y == 1, 1.0, -1.0), c, B, np.zeros(B.shape[1]))
 

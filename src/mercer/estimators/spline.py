@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -11,7 +12,6 @@ from scipy.optimize import minimize_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._patience import eigh
-from mercer.gram.base import Gram
 from mercer.gram.factor import orthonormal
 from mercer.kernels.base import Kernel
 from mercer.kernels.polyharmonic import ThinPlate
@@ -19,7 +19,7 @@ from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.machines.expansion import Array
 from mercer.machines.outputs import Outputs
-from mercer.problems.risk import RegularizedRisk
+from mercer.machines.posing import Posed, Rows, Sample
 from mercer.reduced.base import Approximation, FeatureMap
 from mercer.reduced.census import Census
 from mercer.reduced.normal import NormalEquations
@@ -69,19 +69,19 @@ class DerivativePenalty(Outputs):
         """The kernel whose quadratic form is the penalty."""
         return ThinPlate(int(self.order))
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return Squared()
 
     def _weight(self) -> float:
         return 1.0
 
-    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
         if isinstance(self.lam, str):
-            targets = self._white(y).reshape(len(y), -1)
-            self.lam_ = _chosen(K.dense(), self._white(B), targets, c, self.lam)
+            K, B, y = sample.K.dense(), sample.white(sample.B), sample.white(sample.y)
+            self.lam_ = _chosen(K, B, y.reshape(len(y), -1), sample.weights, self.lam)
         else:
             self.lam_ = float(self.lam)
-        return super()._problems(B, K, y, c / self.lam_)
+        return super()._pose(replace(sample, weights=sample.weights / self.lam_))
 
     def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
         targets, shares = super()._reduced_targets(labels)
@@ -161,13 +161,14 @@ class SmoothingSpline(DerivativePenalty):
     True
     """
 
-    def _resolved(self, X: Any) -> Kernel:
-        if X.shape[1] != 1:
+    def _resolved(self, rows: Rows, gamma: Any = None) -> Kernel:
+        p = rows.X.shape[1]
+        if p != 1:
             raise ValueError(
-                f"SmoothingSpline is a function of 1 feature, got {X.shape[1]} features; use "
+                f"SmoothingSpline is a function of 1 feature, got {p} features; use "
                 "ThinPlateSpline."
             )
-        return super()._resolved(X)
+        return super()._resolved(rows, gamma)
 
 
 class ThinPlateSpline(DerivativePenalty):

@@ -16,8 +16,8 @@ from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.expansion import Array, Function
 from mercer.machines.one_vs_one import PairwiseClassifier
-from mercer.problems.nu import Machine, nu_classification, nu_classification_back
-from mercer.problems.risk import RegularizedRisk
+from mercer.machines.posing import Posed, Read, Rows, Sample, Solved
+from mercer.problems.nu import nu_classification, nu_classification_back
 from mercer.reduced.solve import Reduced
 from mercer.reduced.walls import ClassWalls, Walls
 from mercer.solvers import Solution
@@ -125,19 +125,16 @@ class SVC(PairwiseClassifier):
     probability: bool | str = "deprecated"
     random_state: Any = None
 
-    def _compared(self) -> Loss:
-        return Hinge()
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        return HINGE
 
-    def _reduced_loss(self) -> Loss:
-        return Hinge()
-
-    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Posed:
         live = y[c > 0]
         if np.all(live == live[:1]):
             raise ValueError(
                 "Invalid input - all samples with positive weights belong to the same class."
             )
-        return RegularizedRisk(HINGE, K, y, c, B)
+        return super()._problem(K, y, c, B)
 
 
 @settings
@@ -200,38 +197,35 @@ class NuSVC(PairwiseClassifier):
     def _weight(self) -> float:
         return 1.0
 
-    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
-        return nu_classification(K, y, c, self.nu, B, self._one)
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        return Hinge(margin=0.0)  # whose margin is a variable
 
-    def _reduced_loss(self) -> Loss:
-        return Hinge(margin=0.0)
+    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Posed:
+        return Posed("", nu_classification(K, y, c, self.nu, B, self._one), self._read)
+
+    def _read(self, solution: Solution) -> Read:
+        machine = nu_classification_back(solution.a, solution.b, self._one)
+        return Read(machine.a, machine.b)
 
     def _reduced_walls(self, targets: Any) -> Walls:
         return ClassWalls(self.nu, self._one, targets)
 
-    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
-        if len(self.classes_) > 2:
-            machines = [self._pair(found, k, *pair) for k, pair in enumerate(self._class_pairs())]
-            a = np.stack([machine.a for machine in machines], axis=1)
-            b = np.stack([machine.b for machine in machines], axis=1)
-            found = replace(found, A=a, b=b)
-        super()._assemble_reduced(found, solutions, y)
+    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
+        read = [self._read(self._of_pair(one.solution, k)) for k, one in enumerate(solved)]
+        solved = [Solved(one.solution, *own) for one, own in zip(solved, read, strict=True)]
+        super()._assemble_reduced(found, sample, solved)
 
-    def _pair(self, found: Reduced, k: int, i: int, j: int) -> Machine:
-        """Return the machine of a pair of classes; columns of classes are the last one's first."""
-        b = found.b[:, k]
-        if self._one is not None:
-            sides, shared = np.split(b, [len(self.classes_)])
-            b = np.concatenate([sides[[-1 - i, -1 - j]], shared])
-        return nu_classification_back(found.A[:, k], b, self._one)
-
-    def _read(self, solution: Solution) -> tuple[Array, Array]:
-        machine = nu_classification_back(solution.a, solution.b, self._one)
-        return machine.a, machine.b
+    def _of_pair(self, solution: Solution, k: int) -> Solution:
+        """Return the solution of a pair; of several classes, the last one's column is the first."""
+        if len(self.classes_) == 2 or self._one is None:
+            return solution
+        (i, j), n_classes = self._class_pairs()[k], len(self.classes_)
+        sides, shared = np.split(solution.b, [n_classes])
+        return replace(solution, b=np.concatenate([sides[[-1 - i, -1 - j]], shared]))
 
     def _multiples(self) -> Any:
         if self._voting and len(self.classes_) > 2:
             raise AttributeError("norms of several pairs are not kept with an approximation.")
-        columns = self.solution_.b.reshape(self._n_problems(), -1)
+        columns = self.solution_.b.reshape(len(self._class_pairs()), -1)
         widths = [nu_classification_back(np.zeros(0), b, self._one).width for b in columns]
         return np.array([1.0 / width if width > 0 else 1.0 for width in widths])

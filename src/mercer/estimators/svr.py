@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -10,16 +11,14 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._settings import KW_ONLY, settings
-from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive, Huber, Pinball
 from mercer.machines.automatic import choose_epsilon, choose_nu
 from mercer.machines.expansion import Array, Function
-from mercer.machines.single_problem import Regression
+from mercer.machines.posing import Posed, Read, Rows, Sample
+from mercer.machines.regression import Regression
 from mercer.problems.nu import nu_regression, nu_regression_back
-from mercer.problems.risk import RegularizedRisk
-from mercer.reduced.solve import Reduced
 from mercer.reduced.walls import TubeWalls, Walls
 from mercer.smoothing.widths import Guess
 from mercer.solvers import Solution
@@ -130,16 +129,16 @@ class SVR(Regression):
     def _automatic(self) -> bool:
         return super()._automatic() or isinstance(self.epsilon, str)
 
-    def _settle(self, found: Guess | None) -> None:
+    def _settle(self, found: Guess | None, rows: Rows | None = None) -> None:
         self.__dict__.pop("noise_variance_", None)
         if found is not None:
             self.noise_variance_ = found.noise_variance
             self.epsilon_: Any = choose_epsilon(found.left_out, found.noise_variance)
         if not isinstance(self.epsilon, str):
             self.epsilon_ = np.asarray(self.epsilon, dtype=np.float64)[()]
-        super()._settle(found)
+        super()._settle(found, rows)
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         given = self.epsilon_ if isinstance(self.epsilon, str) else self.epsilon
         return EpsilonInsensitive(np.asarray(given, dtype=np.float64)[()])
 
@@ -202,41 +201,40 @@ class NuSVR(Regression):
         "shrinking": ["boolean"],
     }
 
-    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
-        return nu_regression(K, y, c, self.nu_, B, self._one)
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        return Pinball()  # above one wall of the tube and below the other
+
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        c = self._weight() * sample.weights
+        risk = nu_regression(sample.K, sample.y, c, self.nu_, sample.B, self._one)
+        return [Posed("", risk, self._read)]
+
+    def _read(self, solution: Solution) -> Read:
+        machine = nu_regression_back(solution.a, solution.b, self._one)
+        return Read(machine.a, machine.b, {"epsilon_": machine.width})
 
     def _automatic(self) -> bool:
         return super()._automatic() or isinstance(self.nu, str)
 
-    def _settle(self, found: Guess | None) -> None:
+    def _settle(self, found: Guess | None, rows: Rows | None = None) -> None:
         self.__dict__.pop("noise_variance_", None)
         if not isinstance(self.nu, str):
             self.nu_ = float(self.nu)
         if found is not None:
             self.noise_variance_ = found.noise_variance
             self.nu_ = choose_nu(found.left_out) if isinstance(self.nu, str) else self.nu_
-            # The tube that leaves the share nu of the errors outside.
-            self._tube = float(np.quantile(np.abs(found.left_out), 1.0 - self.nu_))
-        super()._settle(found)
+        super()._settle(found, rows)
 
-    def _compared(self) -> Loss:
-        return EpsilonInsensitive(self._tube)
-
-    def _reduced_loss(self) -> Loss:
-        return Pinball()
+    def _calibrated_loss(self, found: Guess, rows: Rows | None) -> Loss:
+        # The tube that leaves the share nu of the errors outside.
+        return EpsilonInsensitive(float(np.quantile(np.abs(found.left_out), 1.0 - self.nu_)))
 
     def _reduced_walls(self, targets: Any) -> Walls:
         return TubeWalls(self.nu_, self._one)
 
-    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
+    def _read_reduced(self, solution: Solution) -> Read:
         # Both walls of the tube have the same function, which is known already.
-        both = [replace(s, a=np.append(s.a, np.zeros_like(s.a))) for s in solutions]
-        super()._assemble_reduced(found, both, y)
-
-    def _read(self, solution: Solution) -> tuple[Array, Array]:
-        machine = nu_regression_back(solution.a, solution.b, self._one)
-        self.epsilon_ = machine.width
-        return machine.a, machine.b
+        return self._read(replace(solution, a=np.append(solution.a, np.zeros_like(solution.a))))
 
 
 @settings
@@ -287,7 +285,7 @@ class QuantileSVR(Regression):
         "quantile": [Interval(Real, 0.0, 1.0, closed="neither")],
     }
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return Pinball(self.quantile)
 
 
@@ -339,5 +337,5 @@ class HuberSVR(Regression):
         "delta": [Interval(Real, 0.0, None, closed="neither")],
     }
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         return Huber(self.delta)

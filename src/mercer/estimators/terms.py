@@ -20,6 +20,7 @@ from mercer.kernels.named import FREE, NAMES
 from mercer.machines.best_linear import BestLinear
 from mercer.machines.blocks import refuse_blocks
 from mercer.machines.expansion import Array, Expansion, Function
+from mercer.machines.posing import Rows
 from mercer.regularizers.null_space import Breaks, Columns, Constant, Functions, NullSpace
 
 __all__ = ["TermSelector"]
@@ -131,7 +132,7 @@ class TermSelector(RegressorMixin, Expansion):  # type: ignore[misc]
         given = X
         X, y = self._check_X(X, y)
         y = np.asarray(y, dtype=np.float64)
-        K = self._make_gram(X).dense()
+        K = self._make_gram(Rows(X)).dense()
         B = self._free_columns(X, Constant() if self.null_space is None else self.null_space)
         features = getattr(self, "feature_names_in_", None)
         space = self._candidates(X) if self.candidates is None else copy.deepcopy(self.candidates)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -10,17 +10,15 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, column_or_1d
 
-from mercer._settings import KW_ONLY, fixed, settings
-from mercer.gram.base import Gram
+from mercer._settings import KW_ONLY, settings
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Pinball
 from mercer.machines.base import HARD
-from mercer.machines.expansion import Array, Expansion, Function
-from mercer.machines.single_problem import Regression
-from mercer.problems.risk import RegularizedRisk
+from mercer.machines.expansion import Array, Function
+from mercer.machines.posing import Posed, Read, Rows, Sample, declare
+from mercer.machines.regression import Regression
 from mercer.problems.tube import tube, tube_back
-from mercer.reduced.solve import Reduced
 from mercer.reduced.walls import TubeWalls, Walls
 from mercer.smoothing.intervals import order_statistics
 from mercer.smoothing.widths import Guess
@@ -113,9 +111,6 @@ class SupportVectorTube(Regression):
         "exceptions": [Interval(Real, 0.0, None, closed="left"), tuple, list],
     }
 
-    _walls: Any = fixed(None)
-    """Targets, weights and prices of the problem that is being solved."""
-
     # What is declared ----------------------------------------------------------------------------
 
     @property
@@ -155,12 +150,12 @@ class SupportVectorTube(Regression):
     def _automatic(self) -> bool:
         return isinstance(self.mu, str)
 
-    def _choose(self, K: Gram, B: Array, y: Any, s: Array) -> None:
-        if isinstance(self.mu, str) and np.sum(s > 0) < 2:
+    def _choose(self, sample: Sample) -> None:
+        if isinstance(self.mu, str) and np.sum(sample.weights > 0) < 2:
             raise ValueError("mu='auto' leaves one sample out, and n_samples=1; give a number.")
-        super()._choose(K, B, y, s)
+        super()._choose(sample)
 
-    def _settle(self, found: Guess | None) -> None:
+    def _settle(self, found: Guess | None, rows: Rows | None = None) -> None:
         if not isinstance(self.mu, str):
             self.mu_ = float(self.mu)
         elif found is not None:
@@ -173,11 +168,16 @@ class SupportVectorTube(Regression):
             weight = found.C * float(np.sum(r**2)) / held if held > 0 else found.C
             self.mu_ = weight * most * n / len(r)
 
-    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        return Pinball()  # above one wall of the tube and below the other
+
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        y, c = sample.y, self._weight() * sample.weights
         if self._hard:
             c = np.where(c > 0, self._weight(), 0.0)
-        self._walls = (y, c, self._price(float(np.sum(c))))
-        return tube(K, y, c, self._walls[2], B, self._one)
+        price = self._price(float(np.sum(c)))
+        risk = tube(sample.K, y, c, price, sample.B, self._one)
+        return [Posed("", risk, lambda solution: self._read(solution, y, c, price))]
 
     def _make_solver(self) -> Solver:
         solver = super()._make_solver()
@@ -185,48 +185,37 @@ class SupportVectorTube(Regression):
             solver.max_stiff *= 2  # every sample is there twice, its factor once
         return solver
 
-    def _read(self, solution: Solution) -> tuple[Array, Array]:
-        if self._walls is None:
-            return solution.a, solution.b
-        y, c, mu = self._walls
+    def _read(self, solution: Solution, y: Array, c: Array, price: Any) -> Read:
         n = len(solution.a) // 2
-        found = tube_back(solution.a, solution.b, y, solution.f, c, mu, self._one)
+        found = tube_back(solution.a, solution.b, y, solution.f, c, price, self._one)
         # What the middle predicts, with walls moved to targets.
         moved = found.b - _middle(solution.b, self._one)
         shift = 0.0 if self._one is None else float(moved[self._one])
         r = np.abs(y - 0.5 * (solution.f[:n] + solution.f[n:]) - shift)
         # What is on a wall is inside it, however predictions round.
         rounding = ROUNDING * (float(np.max(np.abs(y))) + found.halfwidth)
-        self._tell(found.halfwidth + rounding, found.widest + rounding)
-        self.coverage_ = float(np.sum(c[r <= self.tube_halfwidth_]) / np.sum(c))
-        del self._walls
-        return found.a, found.b
-
-    def _tell(self, halfwidth: float, widest: float) -> None:
-        self.tube_halfwidth_: float = halfwidth
-        self.halfwidth_range_ = (halfwidth, widest)
-        self.calibration_: tuple[int, float] | None = None
+        halfwidth = found.halfwidth + rounding
+        coverage = float(np.sum(c[r <= halfwidth]) / np.sum(c))
+        return Read(found.a, found.b, _facts(halfwidth, found.widest + rounding, coverage))
 
     # Among few functions --------------------------------------------------------------------------
 
-    def _reduced_loss(self) -> Loss:
+    def _reduced_loss(self, rows: Rows) -> Loss:
         if self._hard or self._pair is not None:
             raise ValueError(
                 "walls that a sample must not pass, or of two prices, need all samples at once; "
                 "ask for more than one exception, as many below as above, or approximation=None."
             )
-        return Pinball()
+        return self._loss(rows)
 
     def _reduced_walls(self, targets: Any) -> Walls:
         return TubeWalls(min(self._budget / self.shape_fit_[0], 1.0), self._one)
 
-    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
-        (s,) = solutions
-        width = float(s.b[0] if self._one is None else 0.5 * (s.b[0] - s.b[1]))
-        middle = replace(s, b=_middle(s.b, self._one))
-        self._tell(max(width, 0.0), max(width, 0.0))
-        self.coverage_ = 1.0 - self._budget / self.shape_fit_[0]
-        super()._assemble_reduced(found, [middle], y)
+    def _read_reduced(self, solution: Solution) -> Read:
+        b = solution.b
+        width = max(float(b[0] if self._one is None else 0.5 * (b[0] - b[1])), 0.0)
+        coverage = 1.0 - self._budget / self.shape_fit_[0]
+        return Read(solution.a, _middle(b, self._one), _facts(width, width, coverage))
 
     # What it says ---------------------------------------------------------------------------------
 
@@ -298,12 +287,19 @@ class SupportVectorTube(Regression):
         >>> bool(np.all(np.diff(path.halfwidths) < 0) and np.all(np.diff(path.prices) > -1e-9))
         True
         """
-        machine = type(self)(**self.get_params(deep=False))
-        X, y = machine._check_X(X, y)
-        y, _ = machine._encode(y)
-        machine._sample = (machine._targets(y), np.ones(len(y)))
-        K = Expansion._make_gram(machine, X).dense().astype(np.float64)
-        return tube_path(K, y, machine._free_columns(X, machine._null_space()))
+        declared = declare(type(self)(**self.get_params(deep=False)), X, y)
+        sample = declared.sample
+        return tube_path(sample.K.dense().astype(np.float64), sample.y, sample.B)
+
+
+def _facts(halfwidth: float, widest: float, coverage: float) -> dict[str, Any]:
+    """Return what a fit tells of its tube."""
+    return {
+        "tube_halfwidth_": halfwidth,
+        "halfwidth_range_": (halfwidth, widest),
+        "coverage_": coverage,
+        "calibration_": None,
+    }
 
 
 def _middle(b: Array, one: int | None) -> Array:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -11,15 +13,14 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, fixed, settings
-from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.interval import within
 from mercer.losses.named import REGRESSION, resolve
-from mercer.losses.regression import EpsilonInsensitive
+from mercer.losses.regression import EpsilonInsensitive, Pinball
 from mercer.machines.expansion import Array, Function
-from mercer.machines.single_problem import Regression
-from mercer.problems.risk import RegularizedRisk
+from mercer.machines.posing import Posed, Read, Rows, Sample
+from mercer.machines.regression import Regression
 from mercer.problems.tubes import centred, parametric_tube, parametric_tube_back
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.smoothing.widths import Guess
@@ -95,10 +96,6 @@ class LocalTubeSVR(Regression):
         "loss": [Loss, str],
     }
 
-    def _lay_out(self, X: Any, y: Any, s: Array) -> tuple[Gram, Array]:
-        self._widths = self._measure(X)
-        return super()._lay_out(X, y, s)
-
     def _measure(self, X: Any) -> tuple[Any, Any]:
         """Return the widths below and above the function at points, numbers where they are."""
         upper = self._width(self.upper, "upper", X)
@@ -123,16 +120,14 @@ class LocalTubeSVR(Regression):
             )
         return values[()]
 
-    def _loss(self) -> Loss:
-        lower, upper = self._widths
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        if rows is None:
+            raise ValueError("the tube of LocalTubeSVR is known on a sample only.")
+        lower, upper = self._measure(rows.X)
         return within(resolve(self.loss, REGRESSION), upper, lower)
 
-    def _reduced_loss(self) -> Loss:
+    def _reduced_loss(self, rows: Rows) -> Loss:
         raise self._irreducible()
-
-    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
-        super()._assemble(X, y, solutions)
-        del self._widths
 
     def predict_interval(self, X: Any) -> Array:
         """Return the walls of the tube at new points.
@@ -237,8 +232,8 @@ class NuTubeSVR(Regression):
         "symmetric": ["boolean"],
     }
 
-    def _lay_out(self, X: Any, y: Any, s: Array) -> tuple[Gram, Array]:
-        K, B = super()._lay_out(X, y, s)
+    def _widths(self, X: Any) -> Array:
+        """Settle the functions of the tube, and return them on the sample, (n, k)."""
         space = copy.deepcopy(Constant() if self.tube is None else self.tube)
         features = getattr(self, "feature_names_in_", None)
         space = space if features is None else space.bind(list(features))
@@ -248,48 +243,39 @@ class NuTubeSVR(Regression):
                 f"Without features there is nothing that {space!r} could read; the tube of a "
                 "precomputed kernel, or of one of objects, has a constant width."
             )
-        self._zeta, self._columns = space(X), B
-        for name, column in zip(names, self._zeta.T, strict=True):
+        zeta = space(X)
+        for name, column in zip(names, zeta.T, strict=True):
             if not np.all(np.isfinite(column)) or np.any(column < 0):
                 raise ValueError(
                     f"The function {name!r} of the tube is negative or not finite on the sample; "
                     "a width is neither. Take its absolute value, or measure it from its minimum."
                 )
         self.tube_, self.tube_names_ = space, names
-        return K, B
+        return zeta
 
-    def _settle(self, found: Guess | None) -> None:
-        if found is not None:
-            # The tube that leaves the mean share of the errors outside.
-            share = 1.0 - float(np.mean(self.nu))
-            self._tube = float(np.quantile(np.abs(found.left_out), share))
-        super()._settle(found)
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        return Pinball()  # above one wall of the tube and below the other
 
-    def _compared(self) -> Loss:
-        return EpsilonInsensitive(self._tube)
+    def _calibrated_loss(self, found: Guess, rows: Rows | None) -> Loss:
+        # The tube that leaves the mean share of the errors outside.
+        share = 1.0 - float(np.mean(self.nu))
+        return EpsilonInsensitive(float(np.quantile(np.abs(found.left_out), share)))
 
-    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
-        zeta, k = self._zeta, self._zeta.shape[1]
-        nu = np.asarray(self.nu, dtype=np.float64)
+    def _reduced_loss(self, rows: Rows) -> Loss:
+        raise self._irreducible()
+
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        K, y, B, c = sample.K, sample.y, sample.B, self._weight() * sample.weights
+        zeta = self._widths(sample.X)
+        k, nu = zeta.shape[1], np.asarray(self.nu, dtype=np.float64)
         if nu.shape not in ((), (k,)):
             raise ValueError(f"nu has shape {nu.shape}; give one number, or one a function: ({k},)")
         if self.symmetric:
-            return parametric_tube(K, y, c, nu, zeta, B=B)
+            return [Posed("", parametric_tube(K, y, c, nu, zeta, B=B), partial(_symmetric, k=k))]
         none = np.zeros_like(zeta)
         nu = np.tile(np.broadcast_to(nu, (k,)), 2)
-        return parametric_tube(K, y, c, nu, np.hstack([zeta, none]), np.hstack([none, zeta]), B)
-
-    def _read(self, solution: Solution) -> tuple[Array, Array]:
-        k = self._zeta.shape[1]
-        if self.symmetric:
-            machine = parametric_tube_back(solution.a, solution.b, k)
-            self.tube_coef_ = machine.widths
-        else:
-            machine = parametric_tube_back(solution.a, solution.b, 2 * k)
-            machine = centred(machine, self._columns, self._zeta)
-            self.tube_coef_ = machine.widths.reshape(2, k)[::-1]
-        del self._zeta, self._columns
-        return machine.a, machine.b
+        risk = parametric_tube(K, y, c, nu, np.hstack([zeta, none]), np.hstack([none, zeta]), B)
+        return [Posed("", risk, partial(_two_sided, B=B, zeta=zeta))]
 
     def predict_interval(self, X: Any) -> Array:
         r"""Return the walls of the tube at new points.
@@ -309,3 +295,16 @@ class NuTubeSVR(Regression):
         widths = self.tube_(self._check_new(X)) @ np.atleast_2d(self.tube_coef_).T
         lower, upper = np.maximum(widths[:, 0], 0.0), np.maximum(widths[:, -1], 0.0)
         return np.column_stack([f - lower, f + upper])
+
+
+def _symmetric(solution: Solution, k: int) -> Read:
+    """Read a tube with walls at the same distance."""
+    machine = parametric_tube_back(solution.a, solution.b, k)
+    return Read(machine.a, machine.b, {"tube_coef_": machine.widths})
+
+
+def _two_sided(solution: Solution, B: Array, zeta: Array) -> Read:
+    """Read a tube with a width below and another above."""
+    k = zeta.shape[1]
+    machine = centred(parametric_tube_back(solution.a, solution.b, 2 * k), B, zeta)
+    return Read(machine.a, machine.b, {"tube_coef_": machine.widths.reshape(2, k)[::-1]})

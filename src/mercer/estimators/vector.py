@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from mercer._settings import KW_ONLY, fixed, settings
-from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.machines.base import EarlyStop
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.outputs import Outputs
+from mercer.machines.posing import Posed, Rows, Sample, Solved
 from mercer.programs.vector import VectorTube
 from mercer.solvers import Solution
 
@@ -99,31 +99,29 @@ class VectorSVR(Outputs):
         "C": [Interval(Real, 0.0, None, closed="neither")],
     }
 
-    def _loss(self) -> Loss:
+    def _loss(self, rows: Rows | None = None) -> Loss:
         raise ValueError(
             "VectorSVR has a loss of vectors, which tools for single outputs cannot use."
         )
 
-    def _reduced_loss(self) -> Loss:
+    def _reduced_loss(self, rows: Rows) -> Loss:
         raise ValueError(
             "VectorSVR is a program over rows in memory; sources of blocks are for machines with "
             "an approximation. Read the rows first."
         )
 
-    def _n_problems(self) -> int:
-        return 1
-
-    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, Any]]:
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
         if not self._function and self.kernel_.order:
             raise ValueError(
                 "VectorSVR needs a positive definite kernel; those with free polynomials of "
                 "their own are for KernelRegressor."
             )
-        Y = y.reshape(len(y), -1)
-        return [("", VectorTube(K.dense(), Y, np.asarray(c), B, float(self.epsilon)))]
+        Y, c = sample.y.reshape(len(sample.y), -1), np.asarray(self._weight() * sample.weights)
+        program = VectorTube(sample.K.dense(), Y, c, sample.B, float(self.epsilon))
+        return [Posed("", program)]
 
-    def _minimize(self, problems: Sequence[tuple[str, Any]], context: Any) -> list[Solution]:
-        ((_, problem),) = problems
+    def _minimize(self, posed: Sequence[Posed], context: Any) -> list[Solution]:
+        ((_, problem, _),) = posed
         solution: Solution = problem.solve(self.tol, self.max_time)
         if not solution.converged:
             warnings.warn(
@@ -135,7 +133,6 @@ class VectorSVR(Outputs):
             )
         return [solution]
 
-    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
-        (solution,) = solutions
-        q = self._n_outputs or 1
-        self._keep(X, solution.a.reshape(-1, q), solution.b.reshape(-1, q).T, solutions)
+    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+        (one,), q = solved, self._n_outputs or 1
+        self._keep(sample.X, one.a.reshape(-1, q), one.b.reshape(-1, q).T, [one.solution])

@@ -18,6 +18,7 @@ from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.regression import Squared
 from mercer.machines.expansion import Array, Function
+from mercer.machines.posing import Rows
 from mercer.regularizers.null_space import Constant
 from mercer.selection.folds import Folds
 
@@ -154,7 +155,7 @@ class AdditiveRegularization(Found):
         X, y = self._check_X(X, y)
         Y = self._targets(y)
         weights, live = self._weights(sample_weight, len(Y))
-        K = np.asarray(self._make_gram(X).dense(), dtype=np.float64)
+        K = np.asarray(self._make_gram(Rows(X)).dense(), dtype=np.float64)
         B = self._free_columns(X, Constant() if self.null_space is None else self.null_space)
         labels = Folds.split(self.cv, X, Y, groups, self.random_state).labels
         folds = Folds(np.unique(labels[live], return_inverse=True)[1])

@@ -22,7 +22,8 @@ from scipy.optimize import minimize_scalar
 
 from mercer.fusion.complementarity import ComplementarityProgram
 from mercer.losses.base import Array
-from mercer.selection._declared import declare
+from mercer.machines.base import unfitted
+from mercer.machines.posing import declare
 from mercer.selection.paths import SolutionPath, solution_path
 from mercer.selection.validation import Validation
 
@@ -198,12 +199,12 @@ def fuse_svm(
     >>> found.hyperparameters["C"] == found.interval[0], found.value < 0.1
     (True, True)
     """
-    declared = declare(estimator, X, y, sample_weight, C=1.0)
+    declared = declare(unfitted(estimator, C=1.0), X, y, sample_weight)
     machine, risks = declared.machine, declared.risks
     if machine._function or machine._precomputed:
         raise ValueError("give a kernel of points: validation samples must be compared with others")
     new = machine._check_X(X_val, reset=False)
-    K, columns = np.asarray(machine.kernel_(new, declared.X)), machine.null_space_(new)
+    K, columns = np.asarray(machine.kernel_(new, declared.sample.X)), machine.null_space_(new)
     targets = [np.asarray(y_val)]
     if hasattr(machine, "classes_"):
         if len(risks) > 1 and not hasattr(machine, "_positives"):

@@ -24,6 +24,7 @@ from mercer.fusion.relaxation import relax
 from mercer.kernels.base import Kernel
 from mercer.machines.expansion import Array, Function
 from mercer.machines.folds import as_splitter
+from mercer.machines.posing import Rows
 from mercer.regularizers.null_space import Constant
 
 __all__ = ["FusedLSSVR"]
@@ -168,7 +169,7 @@ class FusedLSSVR(Found):
         X, y = self._check_X(X, y)
         Y = self._targets(y)
         weights, live = self._weights(sample_weight, len(Y))
-        gram = self._make_gram(X)
+        gram = self._make_gram(Rows(X))
         B = self._free_columns(X, Constant() if self.null_space is None else self.null_space)
         G = self._map(X)
         if G is not None and G.shape[1] >= len(Y):

@@ -22,6 +22,7 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.machines.expansion import Array, Function
+from mercer.machines.posing import Rows
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.selection.folds import Folds
 from mercer.smoothing import Spectral
@@ -162,7 +163,7 @@ class SparseSubstrate(Found):
     ) -> Self:
         """Fit checked data, with a cost of samples left out in folds that hold all classes."""
         weights, live = self._weights(sample_weight, len(Y))
-        self._make_gram(X)
+        self._make_gram(Rows(X))
         # Not the Gram of the machine: similarities need not be symmetric.
         K = self._cross(X, X)[np.ix_(live, live)]
         B = self._free_columns(X, Constant() if self.null_space is None else self.null_space)[live]

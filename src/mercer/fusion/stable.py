@@ -16,6 +16,7 @@ from mercer.fusion.stable_folds import FastStable, FullStable, StabilityCurve, S
 from mercer.fusion.substrate import System
 from mercer.kernels.base import Kernel
 from mercer.machines.expansion import Array, Function
+from mercer.machines.posing import Rows
 from mercer.regularizers.null_space import Constant
 from mercer.selection.folds import Folds
 from mercer.selection.stability_report import Stability
@@ -184,7 +185,7 @@ class StableLSSVR(Found):
         X, y = self._check_X(X, y)
         Y = self._targets(y)
         weights, live = self._weights(sample_weight, len(Y))
-        K = np.asarray(self._make_gram(X).dense(), dtype=np.float64)
+        K = np.asarray(self._make_gram(Rows(X)).dense(), dtype=np.float64)
         B = self._free_columns(X, Constant() if self.null_space is None else self.null_space)
         labels = Folds.split(self.cv, X, Y, groups, self.random_state).labels
         folds = Folds(np.unique(labels[live], return_inverse=True)[1])

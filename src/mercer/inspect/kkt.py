@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.points import Array
-from mercer.machines.base import KernelMachine
+from mercer.machines.base import unfitted
+from mercer.machines.posing import declare
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers.base import SUPPORT
 
@@ -129,22 +129,18 @@ def _problems(
     machine: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[list[RegularizedRisk], Indices | None, Any]:
     """Return the problems that were solved, and the order and points of their samples."""
-    if not isinstance(machine, KernelMachine):
-        raise TypeError(f"{type(machine).__name__} is no kernel machine of this library.")
+    twin = unfitted(machine)
     check_is_fitted(machine)
-    twin = clone(machine)
-    points, targets, weights, order = twin._admit(X, y, sample_weight)
-    K, B = twin._lay_out(points, targets, weights)
-    twin._choose(K, B, targets, weights)
-    risks = [r for _, r in twin._problems(B, K, targets, twin._weight() * weights)]
+    declared = declare(twin, X, y, sample_weight)
+    sample, risks = declared.sample, declared.risks
     sizes = sum(getattr(risk, "n", -1) for risk in risks)
     if sizes != len(machine.solution_.a):
         raise ValueError(
             f"{type(machine).__name__} was not fitted to such a sample, or its problem is a "
             "program with a certificate of its own: see machine.solution_."
         )
-    linear = isinstance(getattr(twin, "kernel_", None), Linear) and not hasattr(points, "tocsr")
-    return risks, order, points if linear else None
+    linear = isinstance(getattr(twin, "kernel_", None), Linear) and not hasattr(sample.X, "tocsr")
+    return risks, sample.order, sample.X if linear else None
 
 
 def _report(risk: RegularizedRisk, a: Array, b: Array, order: Any, points: Any) -> KKT:

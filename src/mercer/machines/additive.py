@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer.data.opening import is_source
-from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.kernels.points import take
@@ -23,6 +22,7 @@ from mercer.machines.base import KernelMachine
 from mercer.machines.component_tuning import tune_terms
 from mercer.machines.components import Term, named_kernel, read_components
 from mercer.machines.expansion import Array
+from mercer.machines.posing import Rows
 from mercer.regularizers.null_space import complete
 from mercer.smoothing.pairs import some_rows
 
@@ -56,41 +56,27 @@ class Additive(KernelMachine):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS
 
-    # What is settled with the kernel is held in one place, which copies of the machine share.
-
-    def _make_gram(self, X: Any) -> Gram:
-        self._held: dict[str, Any] = {}
-        K = super()._make_gram(X)
-        self.terms_: list[Term] = self._held["terms"]
-        return K
-
-    def _settle_on(self, *sample: Any) -> None:
-        self._held = {}
-        super()._settle_on(*sample)
-        self.terms_ = self._held["terms"]
-
-    @property
-    def _squared_weight(self) -> float | None:  # type: ignore[override]
-        return self._held.get("C")
-
-    def _resolved(self, X: Any) -> Kernel:
+    def _resolved(self, rows: Rows, gamma: Any = None) -> Kernel:
         names = getattr(self, "feature_names_in_", None)
         terms = read_components(
             self.components,
             self.kernel,
             self.categorical,
-            X,
+            rows.X,
             None if names is None else list(names),
-            named_kernel(self),
+            named_kernel(self, gamma),
         )
-        if self.tune is not None:
-            terms = self._tuned(terms, X)
-        self._held["terms"] = terms
-        return reduce(add, [term.weighted for term in terms])
+        self._evidence_weight: float | None = None
+        self.terms_: list[Term] = terms if self.tune is None else self._tuned(terms, rows)
+        return reduce(add, [term.weighted for term in self.terms_])
 
-    def _tuned(self, terms: list[Term], X: Any) -> list[Term]:
+    def _known_weight(self) -> float | None:
+        weight = self._evidence_weight
+        return super()._known_weight() if weight is None else weight
+
+    def _tuned(self, terms: list[Term], rows: Rows) -> list[Term]:
         """Choose weights; what they have in common is C where this is left open too."""
-        Y, s = self._sample
+        X, Y, s = rows.X, self._targets(rows.y), rows.weights
         names = getattr(self, "feature_names_in_", None)
         space = self._null_space() if names is None else self._null_space().bind(list(names))
         whole: Kernel = reduce(add, [term.kernel for term in terms])
@@ -98,13 +84,10 @@ class Additive(KernelMachine):
         found = tune_terms(terms, X, Y, columns, s, self.tune == "widths")
         C = max(term.weight for term in found) if self._free_C else self._weight()
         if self._free_C:
-            self._held["C"] = C
+            self._evidence_weight = C
         return [replace(term, weight=term.weight / C) for term in found]
 
-    def _fit_reduced(
-        self, X: Any, y: Any, sample_weight: Any, context: Any, warning: type[Warning]
-    ) -> None:
-        super()._fit_reduced(X, y, sample_weight, context, warning)
+    def _complete_reduced(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._complete(X, y, sample_weight)
 
     def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:

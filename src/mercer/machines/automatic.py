@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import NAMES, gamma_of_width, resolve
 from mercer.kernels.points import scale_features
 from mercer.kernels.stretched import stretch
 from mercer.machines.expansion import Array
+from mercer.machines.posing import Rows, Sample
 from mercer.smoothing.pairs import feature_scales, some_rows
 from mercer.smoothing.tube import fit_noise, optimal_epsilon
 from mercer.smoothing.widths import ROWS, Guess, guess_C, search_width
@@ -30,16 +30,16 @@ AUTOMATIC_GAMMA = ("median", "tuned")
 POWERS = 1.25, 4.0
 
 
-def choose_kernel(machine: Any, X: Any, Y: Array, weights: Array) -> tuple[Kernel, Array | None]:
+def choose_kernel(machine: Any, rows: Rows, gamma: Any) -> tuple[Kernel, Array | None]:
     """Return the kernel that a machine means, with scales and width from the sample.
 
     Parameters
     ----------
     machine : KernelMachine
-    X : (n, p) points
-    Y : (n, d) array
-        Targets, numbers or labels plus and minus one.
-    weights : (n,) array
+    rows : Rows
+        Points, targets and weights.
+    gamma : float or str
+        Of the machine, or in its place.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def choose_kernel(machine: Any, X: Any, Y: Array, weights: Array) -> tuple[Kerne
     scales : (p,) array or None
         What the features are divided by.
     """
-    gamma, name, scales = machine.gamma, machine.kernel, None
+    X, name, scales = rows.X, machine.kernel, None
     if isinstance(gamma, str) and gamma in AUTOMATIC_GAMMA and not named(name):
         raise ValueError(
             f"gamma={gamma!r} chooses the width of a kernel given by a name with one, such as "
@@ -59,13 +59,13 @@ def choose_kernel(machine: Any, X: Any, Y: Array, weights: Array) -> tuple[Kerne
                 "standardize=True needs features; with a precomputed kernel or objects there are "
                 "none. Use standardize=False."
             )
-        scales = feature_scales(X, weights)
+        scales = feature_scales(X, rows.weights)
     points = X if scales is None else scale_features(X, 1.0 / scales)
     if isinstance(gamma, str) and gamma == "tuned":
         found = search_width(
             points,
-            Y,
-            weights=weights,
+            machine._targets(rows.y),
+            weights=rows.weights,
             kernel=lambda width: made(machine, gamma_of_width(name, width)),
             cost=machine._cost,
         )
@@ -91,27 +91,22 @@ def stretched(kernel: Kernel, scales: Array | None) -> Kernel:
     return kernel if scales is None else stretch(kernel, scales)
 
 
-def guess(machine: Any, K: Gram, B: Array, Y: Array, weights: Array) -> Guess:
+def guess(machine: Any, sample: Sample) -> Guess:
     """Return the least-squares machine on some rows whose C leaves one out best.
 
     Parameters
     ----------
     machine : KernelMachine
-    K : Gram
-        Of the whole sample.
-    B : (n, q) array
-        Unpenalized columns.
-    Y : (n, d) array
-        Targets.
-    weights : (n,) array
+    sample : Sample
     """
+    Y, B, weights = sample.white(machine._targets(sample.y)), sample.white(sample.B), sample.weights
     live = np.flatnonzero(weights > 0)
     rows = live[some_rows(len(live), ROWS)]
-    block = np.asarray(K.block(rows, rows), dtype=np.float64)
+    block = np.asarray(sample.K.block(rows, rows), dtype=np.float64)
     s = weights[rows] / np.mean(weights[rows])
     # The sum of losses weighs rows by their weights, not by these over their mean.
     factor = 1.0 / float(np.mean(weights[rows]))
-    given = machine._squared_weight
+    given = machine._known_weight()
     Cs = None if given is None else [given / factor]
     found = guess_C(block, Y[rows], B[rows], s, cost=machine._cost, Cs=Cs)
     return replace(found, C=found.C * factor, index=rows[found.index])

@@ -16,25 +16,43 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
+from sklearn.base import _fit_context, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import column_or_1d
 
-from mercer._settings import KW_ONLY, fixed, settings
-from mercer.gram.base import Gram
+from mercer._settings import KW_ONLY, settings
+from mercer.data.base import Source
+from mercer.data.opening import is_source
 from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
-from mercer.losses.regression import Squared
-from mercer.machines.approximated import Reducible
+from mercer.machines.approximated import admit_blocks, fit_reduced, solve_reduced
 from mercer.machines.automatic import choose_kernel, guess, stretched
 from mercer.machines.callbacks import watched
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Array, Expansion, Function
+from mercer.machines.posing import (
+    Declared,
+    Laid,
+    Posed,
+    Read,
+    Rows,
+    Sample,
+    Solved,
+    declare,
+    plain,
+)
 from mercer.machines.risk_terms import Measured
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
+from mercer.reduced.census import Census
+from mercer.reduced.nystrom import Nystrom
+from mercer.reduced.passes import Passes
+from mercer.reduced.solve import Reduced, Task
+from mercer.reduced.targets import Targets
+from mercer.reduced.walls import Walls
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.smoothing.widths import Guess, squared_error
 from mercer.solvers import (
@@ -50,7 +68,7 @@ from mercer.solvers import (
 )
 from mercer.solvers.small import minimize_small
 
-__all__ = ["EarlyStop", "KernelMachine"]
+__all__ = ["EarlyStop", "KernelMachine", "unfitted"]
 
 # C = inf asks for a hard margin or tube: a finite weight beyond which double precision sees no
 # difference for data of ordinary scale, and which keeps the certificate finite where none exists.
@@ -61,12 +79,24 @@ class EarlyStop(ConvergenceWarning, SklearnWarning):  # type: ignore[misc]
     """A fit stopped before its tolerance: caught as this library's warning or as scikit-learn's."""
 
 
-@settings
-class KernelMachine(CallbackSupportMixin, Measured, Reducible):  # type: ignore[misc]
-    """What every machine has: a kernel, a Gram, a solver, and the expansion they lead to."""
+def unfitted(estimator: Any, C: float | None = None) -> Any:
+    """Return a clone of a machine of this library, with another weight of the loss if given."""
+    if not isinstance(estimator, KernelMachine):
+        raise TypeError(
+            f"{type(estimator).__name__} is no kernel machine of this library, so its problem is "
+            "not known; give SVC, SVR, KernelClassifier, KernelRegressor or a relative."
+        )
+    machine = clone(estimator)
+    if C is not None:
+        if "C" not in machine.get_params():
+            raise ValueError(f"{type(machine).__name__} has no parameter C to follow.")
+        machine.set_params(C=C)
+    return machine
 
-    _sample: Any = fixed((None, None))
-    """Targets and weights that a width may be chosen by, during a fit."""
+
+@settings
+class KernelMachine(CallbackSupportMixin, Measured, Expansion):  # type: ignore[misc]
+    """What every machine has: a kernel, a Gram, a solver, and the expansion they lead to."""
 
     _squared_weight: ClassVar[float | None] = None
     """The weight of the squared loss that others follow, if it is known and not to be guessed."""
@@ -111,23 +141,31 @@ class KernelMachine(CallbackSupportMixin, Measured, Reducible):  # type: ignore[
 
     # What a kind of machine declares --------------------------------------------------------------
 
-    @abstractmethod
     def _encode(self, y: Any) -> tuple[Array | NDArray[np.intp], float | Array]:
         """Return the targets, or the class of each sample, and the factors of the weights."""
+        return column_or_1d(y, warn=True).astype(np.float64, copy=False), 1.0
 
     @abstractmethod
-    def _n_problems(self) -> int:
-        """Return how many problems the machine solves."""
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        """Return the loss of the problems; of a sample where its targets are part of the loss."""
 
-    @abstractmethod
-    def _problems(
-        self, B: Array, K: Gram, y: Any, c: Array
-    ) -> Sequence[tuple[str, RegularizedRisk]]:
-        """Return the problems with their names; ``B`` are the unpenalized columns."""
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        """Return the problems, each with its name and the way back; by default one of the loss."""
+        loss = self._check_loss(self._loss(sample), len(sample.y))
+        c = self._weight() * sample.weights
+        return [Posed("", RegularizedRisk(loss, sample.K, sample.y, c, sample.B))]
 
-    @abstractmethod
-    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
-        """Make the machine of the solved problems."""
+    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+        """Make the machine of the solved problems; by default of the only one."""
+        (one,) = solved
+        index = np.flatnonzero(one.a)
+        self._store(sample.X, index, one.a[index, None])
+        self._n_support = np.array([len(index)], dtype=np.int32)
+        self.null_space_coef_ = one.b
+        self.intercept_ = np.atleast_1d(self._intercept(one.b))
+        self._intercept_ = self.intercept_
+        self.n_iter_: Any = int(one.solution.n_iter)
+        self.__dict__.update(one.facts)
 
     def _order(self, y: Any) -> NDArray[np.intp] | None:
         """Return an order of the samples in which the problems meet them in one piece, if any."""
@@ -141,6 +179,82 @@ class KernelMachine(CallbackSupportMixin, Measured, Reducible):  # type: ignore[
         """Return the weight of the summed loss, ``C``; a high wall stands for infinity."""
         return float(min(self.C_ if isinstance(self.C, str) else self.C, HARD))
 
+    # Among few functions --------------------------------------------------------------------------
+
+    def _reduces(self, X: Any) -> bool:
+        """Return whether the machine is approximated, by choice or because rows come in blocks."""
+        return self.approximation is not None or is_source(X)
+
+    def _how(self) -> Approximation:
+        """Return the approximation asked for."""
+        return self.approximation if isinstance(self.approximation, Approximation) else Nystrom()
+
+    def _irreducible(self) -> ValueError:
+        return ValueError(
+            f"{type(self).__name__} cannot be approximated: its problem is more than a sum of "
+            "losses. Use SVC, SVR, QuantileSVR or LSSVR, whose parameters can be chosen by 'auto'."
+        )
+
+    def _reduced_loss(self, rows: Rows) -> Loss:
+        """Return the loss of the problems; refuse those that are more than a sum of losses."""
+        return self._loss(rows)
+
+    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
+        """Return what the problems see of a row, and factors of C; labels of the classes if any."""
+        raise self._irreducible()
+
+    def _reduced_walls(self, targets: Any) -> Walls | None:
+        """Return the margin or tube whose width is a variable, if there is one."""
+        return None
+
+    def _admit_blocks(self, X: Any, y: Any, sample_weight: Any) -> tuple[Source, Rows]:
+        """Return the rows as a source, and what of them is at hand."""
+        return admit_blocks(self, X, y, sample_weight)
+
+    def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
+        """Solve the problems that were declared."""
+        return solve_reduced(self, task, census, passes, how)
+
+    def _read_reduced(self, solution: Solution) -> Read:
+        """Read the coefficients of the functions off a solution."""
+        return plain(solution)
+
+    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
+        """Make the machine of the coefficients of its functions."""
+        self._assemble(sample, solved)
+
+    def _complete_reduced(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit what an approximated machine has beside its expansion; by default nothing."""
+
+    @property
+    def _free_C(self) -> bool:
+        """Whether the weight of the loss is left to the sample."""
+        return isinstance(getattr(self, "C", None), str)
+
+    def _labelled(self) -> bool:
+        """Return whether targets are classes."""
+        return False
+
+    def _count_classes(self, classes: Any, counts: Any) -> None:
+        """Settle what a machine needs to know of the classes of a source."""
+
+    # What it predicts -----------------------------------------------------------------------------
+
+    def _decision(self, X: Any) -> Array:
+        """Evaluate the fitted function."""
+        return self._evaluate(self._check_new(X))
+
+    def _evaluate(self, X: Any) -> Array:
+        """Evaluate the fitted function at points that were checked."""
+        return (
+            self._flat(self._expand(X, self._dual_coef_.T))
+            + self.null_space_(X) @ self.null_space_coef_.T
+        )
+
+    def _flat(self, F: Array) -> Array:
+        """Return values of all outputs, (n, d), as a machine of one output predicts them."""
+        return F[:, 0]
+
     # What the sample decides ----------------------------------------------------------------------
 
     def _targets(self, y: Any) -> Array:
@@ -151,29 +265,29 @@ class KernelMachine(CallbackSupportMixin, Measured, Reducible):  # type: ignore[
         """Return what a prediction of these targets costs."""
         return squared_error(y, f)
 
-    def _white(self, values: Array) -> Array:
-        """Return what the loss sees of values of the sample."""
-        return values
+    def _calibrated_loss(self, found: Guess, rows: Rows | None) -> Loss:
+        """Return the loss whose weight is calibrated against the squared loss of a guess."""
+        return self._loss(rows)
 
-    def _compared(self) -> Loss:
-        """Return the loss whose weight is to do what that of the squared loss does."""
-        return Squared()
+    def _known_weight(self) -> float | None:
+        """Return the weight of the squared loss that others follow, if it need not be guessed."""
+        return self._squared_weight
 
     def _automatic(self) -> bool:
         """Return whether a parameter beside the kernel is left to the sample."""
         return self._free_C
 
-    def _settle(self, found: Guess | None) -> None:
+    def _settle(self, found: Guess | None, rows: Rows | None = None) -> None:
         """Set the parameters that are used, from a least-squares machine if it is asked for."""
         C = getattr(self, "C", None)
         if found is not None and isinstance(C, str):
-            self.C_ = min(found.weight_of(self._compared()), HARD)
+            self.C_ = min(found.weight_of(self._calibrated_loss(found, rows)), HARD)
         elif isinstance(C, Real):
             self.C_ = float(C)
 
-    def _resolved(self, X: Any) -> Kernel:
+    def _resolved(self, rows: Rows, gamma: Any = None) -> Kernel:
         self.__dict__.pop("feature_scales_", None)
-        kernel, scales = choose_kernel(self, X, *self._sample)
+        kernel, scales = choose_kernel(self, rows, self.gamma if gamma is None else gamma)
         if scales is not None:
             self.feature_scales_ = scales
         return stretched(self._bound(kernel), scales)
@@ -210,51 +324,60 @@ class KernelMachine(CallbackSupportMixin, Measured, Reducible):  # type: ignore[
         if self._reduces(X):
             context = self._init_callback_context(max_subtasks=1)
             context.call_on_fit_task_begin(**task)
-            self._fit_reduced(X, y, sample_weight, context, EarlyStop)
-            del self._sample
+            fit_reduced(self, X, y, sample_weight, context, EarlyStop)
+            self._complete_reduced(*given)
             context.call_on_fit_task_end(**task, reconstruction_attributes={})
             return self
         self._functions = None
-        X, y, s, order = self._admit(X, y, sample_weight)
-        context = self._init_callback_context(max_subtasks=self._n_problems())
+        declared = declare(self, X, y, sample_weight)
+        context = self._init_callback_context(max_subtasks=self._n_tasks(declared.posed))
         context.call_on_fit_task_begin(**task)
-        K, B = self._lay_out(X, y, s)
-        self._choose(K, B, y, s)
-        problems = self._problems(B, K, y, self._weight() * s)
-        solutions = self._minimize(problems, context)
+        solved = self._solve(declared, context)
+        solutions = [one.solution for one in solved]
         self._last = (self._weight(), solutions)
         self.solution_ = join(solutions)
         self.fit_status_ = int(self.solution_.status is not Status.CONVERGED)
-        self._assemble(X, y, solutions)
-        if order is not None:
-            self.support_ = order[self.support_].astype(np.int32)
+        self._assemble(declared.sample, solved)
+        if declared.sample.order is not None:
+            self.support_ = declared.sample.order[self.support_].astype(np.int32)
         self._complete(*given)
-        del self._sample
         context.call_on_fit_task_end(**task, reconstruction_attributes={})
         return self
 
-    def _admit(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Any, Any, Array, NDArray[np.intp] | None]:
-        """Return checked points, encoded targets, weights, and the order they were put in."""
+    def _n_tasks(self, posed: Sequence[Posed]) -> int:
+        """Return how many problems are solved at most."""
+        return len(posed)
+
+    def _admit(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Return checked points, encoded targets and weights, in the order of the problems."""
         X, y = self._check_X(X, y)
         y, factors = self._encode(y)
         s = factors * self._check_weights(sample_weight, len(y))
         order = self._order(y)
         if order is not None:
             X, y, s = X[order], y[order], s[order]
-        return X, y, s, order
+        return Rows(X, y, s, order)
 
-    def _lay_out(self, X: Any, y: Any, s: Array) -> tuple[Gram, Array]:
+    def _lay_out(self, rows: Rows) -> Sample:
         """Settle the kernel and what stays unpenalized; return both on the sample."""
-        self._sample = (self._targets(y), s)
-        K = self._make_gram(X)
-        return K, self._free_columns(X, self._null_space())
+        laid = self._lay_gram(rows)
+        return Sample.of(rows, laid, self._free_columns(rows.X, self._null_space()))
 
-    def _choose(self, K: Gram, B: Array, y: Any, s: Array) -> None:
+    def _lay_gram(self, rows: Rows) -> Laid:
+        """Settle the kernel, and return its matrix as the problem has it."""
+        return Laid(self._make_gram(rows))
+
+    def _choose(self, sample: Sample) -> None:
         """Settle the parameters that are left to the sample."""
-        targets, columns = self._white(self._targets(y)), self._white(B)
-        self._settle(guess(self, K, columns, targets, s) if self._automatic() else None)
+        self._settle(guess(self, sample) if self._automatic() else None, sample)
+
+    def _solve(self, declared: Declared, context: Any) -> list[Solved]:
+        """Solve the problems, and read their solutions."""
+        solutions = self._minimize(declared.posed, context)
+        return [
+            Solved(solution, *posed.read(solution))
+            for posed, solution in zip(declared.posed, solutions, strict=True)
+        ]
 
     def _check_weights(self, sample_weight: Any, n: int) -> Array:
         """Return the weights, one by default; refuse a sample without any."""
@@ -300,23 +423,21 @@ class KernelMachine(CallbackSupportMixin, Measured, Reducible):  # type: ignore[
             wanted["max_stiff"] = 0  # only decomposition survives an indefinite matrix
         return solver.set_params(**{key: value for key, value in wanted.items() if key in own})
 
-    def _minimize(
-        self, problems: Sequence[tuple[str, RegularizedRisk]], context: Any
-    ) -> list[Solution]:
+    def _minimize(self, posed: Sequence[Posed], context: Any) -> list[Solution]:
         """Solve the problems of a machine one after the other, telling whoever listens.
 
         A callback that stops after a problem ends those that are left at their first report,
         because a machine needs all of them.
         """
         solver, stop, solutions = self._make_solver(), False, []
-        risks = [risk for _, risk in problems]
+        risks = [one.risk for one in posed]
         if len(risks) > 1 and alike(risks) and solver.choose(risks[0])[0].joint:
-            return self._minimize_together(problems, solver, context)
+            return self._minimize_together(posed, solver, context)
         listened = self.verbose or getattr(self, "_skl_callbacks", None)
         quick: list[Solution | None] = [None] * len(risks)
         if not (listened or self.warm_start):
             quick = minimize_small(risks, solver)
-        for k, (title, risk) in enumerate(problems):
+        for k, (title, risk, _) in enumerate(posed):
             if (known := quick[k]) is not None:
                 solutions.append(known)
                 continue
@@ -327,7 +448,7 @@ class KernelMachine(CallbackSupportMixin, Measured, Reducible):  # type: ignore[
                     solution = minimize(
                         risk,
                         solver,
-                        self._start(k, len(problems), risk),
+                        self._start(k, len(posed), risk),
                         listener=listener,
                         warning=EarlyStop,
                     )
@@ -340,10 +461,10 @@ class KernelMachine(CallbackSupportMixin, Measured, Reducible):  # type: ignore[
         return solutions
 
     def _minimize_together(
-        self, problems: Sequence[tuple[str, RegularizedRisk]], solver: Solver, context: Any
+        self, posed: Sequence[Posed], solver: Solver, context: Any
     ) -> list[Solution]:
         """Solve problems that differ in their targets only at the price of one, or little more."""
-        titles, risks = zip(*problems, strict=True)
+        titles, risks, _ = zip(*posed, strict=True)
         tasks = [context.subcontext(task_name=title, max_subtasks=None) for title in titles]
         with ExitStack() as stack:
             listeners = []

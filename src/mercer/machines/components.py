@@ -266,11 +266,12 @@ def _made(kernel: Any, X: Any, make: Callable[[Any, Any], Kernel]) -> Kernel:
     return copy.deepcopy(kernel)
 
 
-def named_kernel(machine: Any) -> Callable[[Any, Any], Kernel]:
-    """Return how a machine makes kernels of names."""
+def named_kernel(machine: Any, gamma: Any = None) -> Callable[[Any, Any], Kernel]:
+    """Return how a machine makes kernels of names, with another gamma if given."""
+    width = machine.gamma if gamma is None else gamma
 
     def make(kernel: Any, X: Any) -> Kernel:
-        made = resolve(kernel, X, gamma=machine.gamma, degree=machine.degree, coef0=machine.coef0)
+        made = resolve(kernel, X, gamma=width, degree=machine.degree, coef0=machine.coef0)
         if made.precomputed or not made.numeric:
             raise ValueError("components are functions of features: give a kernel of numbers.")
         return made

@@ -30,6 +30,7 @@ from mercer.kernels.points import count, scale_features, take
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.products import products
 from mercer.kernels.stretched import Stretched
+from mercer.machines.posing import Rows
 from mercer.regularizers.null_space import NullSpace, complete
 
 __all__ = [
@@ -168,8 +169,9 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
             **({"multi_output": True} if reset and self._several else {}),
         )
 
-    def _make_gram(self, X: Any) -> Gram:
+    def _make_gram(self, rows: Rows) -> Gram:
         """Resolve the kernel on the training data and lay its matrix out."""
+        X = rows.X
         self._sparse = sp.issparse(X) and not self._function
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (_num_samples(X),)
         if self._precomputed and X.shape[0] != X.shape[1]:
@@ -187,7 +189,7 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
             checked = self._precomputed or self._objects
             if not (checked or np.isfinite(np.vdot(values, values))):
                 raise ValueError(OVERFLOW)
-            self.kernel_ = self._resolved(X)
+            self.kernel_ = self._resolved(rows)
             if not self.kernel_.positive_definite:
                 self._warn_if_indefinite(X)
             kind, n = self.gram, self.shape_fit_[0]
@@ -201,12 +203,12 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
                 )
         return K
 
-    def _resolved(self, X: Any) -> Kernel:
+    def _resolved(self, rows: Rows) -> Kernel:
         """Return the kernel that is meant, on the training data."""
         # A copy: parameters set after the fit must not reach into the fitted machine.
         kernel = copy.deepcopy(self.kernel)
         return self._bound(
-            resolve(kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+            resolve(kernel, rows.X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
         )
 
     def _bound(self, kernel: Kernel) -> Kernel:
@@ -215,7 +217,7 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         return kernel if names is None else kernel.bind(list(names))
 
     def _warn_if_indefinite(self, X: Any) -> None:
-        """Say so where some points show that a kernel is none on this sample."""
+        """Warn if the kernel is indefinite on 200 points of the sample."""
         n = count(X)  # of the points that were drawn, fewer than the sample has if some are alike
         some = np.unique(np.linspace(0, n - 1, min(n, WITNESSES)).astype(np.intp))
         values = np.linalg.eigvalsh(self.kernel_(take(X, some)).astype(np.float64))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -28,9 +27,9 @@ from mercer.kernels.bounded_products import Bounded, bounded_products
 from mercer.machines.approximated import by_blocks
 from mercer.machines.classifier import Classifier
 from mercer.machines.expansion import Array, dense
+from mercer.machines.posing import Posed, Sample, Solved
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.solve import Reduced
-from mercer.solvers import Solution
 
 __all__ = ["PairwiseClassifier"]
 
@@ -80,19 +79,12 @@ class PairwiseClassifier(Classifier):
     _voting: bool = fixed(False)
     """Whether each pair is a machine over all centres, as approximations of several classes are."""
 
-    @abstractmethod
-    def _problem(self, B: Array, K: Gram, y: Array, c: Array) -> RegularizedRisk:
-        """Return the problem of one pair, labels plus and minus one."""
-
-    def _read(self, solution: Solution) -> tuple[Array, Array]:
-        """Return expansion and unpenalized coefficients of a solved pair."""
-        return solution.a, solution.b
+    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Posed:
+        """Return the problem of two classes, labels plus and minus one."""
+        return Posed("", RegularizedRisk(self._loss(), K, y, c, B))
 
     def _class_pairs(self) -> list[tuple[int, int]]:
         return list(combinations(range(len(self.classes_)), 2))
-
-    def _n_problems(self) -> int:
-        return len(self._class_pairs())
 
     def _order(self, y: Any) -> NDArray[np.intp] | None:
         """Return the samples class by class: a pair is then two pieces of the kernel matrix."""
@@ -100,16 +92,17 @@ class PairwiseClassifier(Classifier):
             return None
         return np.argsort(y, kind="stable")
 
-    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
-        if self._n_problems() == 1:
-            return [("", self._problem(B, K, np.where(y == 1, 1.0, -1.0), c))]
-        problems, members, matrix = [], self._members(y), self._pair_matrices(K, y)
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        K, B, y, c = sample.K, sample.B, sample.y, self._weight() * sample.weights
+        if len(self.classes_) == 2:
+            return [self._problem(K, np.where(y == 1, 1.0, -1.0), c, B)]
+        posed, members, matrix = [], self._members(y), self._pair_matrices(K, y)
         for i, j in self._class_pairs():
             rows = np.concatenate([members[i], members[j]])
             labels = np.repeat([1.0, -1.0], [len(members[i]), len(members[j])])
-            risk = self._problem(B[rows], matrix(i, j, rows), labels, c[rows])
-            problems.append((f"{self.classes_[i]} or {self.classes_[j]}", risk))
-        return problems
+            problem = self._problem(matrix(i, j, rows), labels, c[rows], B[rows])
+            posed.append(problem._replace(title=f"{self.classes_[i]} or {self.classes_[j]}"))
+        return posed
 
     def _members(self, y: Any) -> list[NDArray[np.intp]]:
         """Return the samples of each class."""
@@ -130,28 +123,27 @@ class PairwiseClassifier(Classifier):
         blocks = ClassBlocks(K, np.cumsum(sizes))
         return lambda i, j, rows: blocks.pair(i, j) if len(rows) <= WHOLE else Indexed(K, rows)
 
-    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
+    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
         """Lay the coefficients out as scikit-learn does: of a class, facing each other class."""
-        n_classes, self._voting = len(self.classes_), False
+        n_classes, y, self._voting = len(self.classes_), sample.y, False
         coef = np.zeros((len(y), n_classes - 1))
-        free = np.zeros((len(solutions), len(self.null_space_names_)))
+        free = np.array([one.b for one in solved])
         if n_classes == 2:
-            coef[:, 0], free[0] = self._read(solutions[0])
+            coef[:, 0] = solved[0].a
         else:
             members = self._members(y)
-            for k, (i, j) in enumerate(self._class_pairs()):
-                a, free[k] = self._read(solutions[k])
+            for (i, j), one in zip(self._class_pairs(), solved, strict=True):
                 n_first = len(members[i])
-                coef[members[i], j - 1], coef[members[j], i] = a[:n_first], a[n_first:]
+                coef[members[i], j - 1], coef[members[j], i] = one.a[:n_first], one.a[n_first:]
         support = np.flatnonzero(np.any(coef != 0, axis=1))
         support = support[np.argsort(y[support], kind="stable")]
-        self._store(X, support, coef[support])
+        self._store(sample.X, support, coef[support])
         self._n_support = np.bincount(y[support], minlength=n_classes).astype(np.int32)
         self.null_space_coef_, self.intercept_ = free, self._intercept(free)
         # Two classes: the private pair speaks of the first class as positive, like LIBSVM.
         sign = -1.0 if n_classes == 2 else 1.0
         self._dual_coef_, self._intercept_ = sign * self.dual_coef_, sign * self.intercept_
-        self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
+        self.n_iter_ = np.array([one.solution.n_iter for one in solved], dtype=np.int32)
 
     def _book(self) -> Array:
         if len(self.classes_) == 2:
@@ -162,7 +154,7 @@ class PairwiseClassifier(Classifier):
             book[i, k], book[j, k] = 1.0, -1.0
         return book
 
-    def _assemble_reduced(self, found: Reduced, solutions: list[Any], y: Any) -> None:
+    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
         self._calibrated = None
         if self.probability not in ("deprecated", False):
             raise ValueError(
@@ -170,17 +162,17 @@ class PairwiseClassifier(Classifier):
                 f"CalibratedClassifierCV({type(self).__name__}(approximation=...), ensemble=False)."
             )
         if len(self.classes_) == 2:
-            super()._assemble_reduced(found, solutions, y)
+            self._assemble(sample, solved)
             self._voting = True
             return
         self._voting = True
         # Every pair has a coefficient of every centre: rows of pairs, not of classes.
-        coef, free = found.A, found.b.T
-        self._store(found.points, np.arange(found.map.m), coef)
-        self._n_support = np.bincount(y, minlength=len(self.classes_)).astype(np.int32)
+        coef, free = (np.array([getattr(one, part) for one in solved]) for part in "ab")
+        self._store(found.points, np.arange(found.map.m), coef.T)
+        self._n_support = np.bincount(sample.y, minlength=len(self.classes_)).astype(np.int32)
         self.null_space_coef_, self.intercept_ = free, self._intercept(free)
         self._dual_coef_, self._intercept_ = self.dual_coef_, self.intercept_
-        self.n_iter_ = np.full(len(solutions), found.solution.n_iter, dtype=np.int32)
+        self.n_iter_ = np.full(len(solved), found.solution.n_iter, dtype=np.int32)
 
     def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Compose Platt's sigmoid from scikit-learn's calibration, if the old parameter asks."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import copy
-from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.gram.base import Gram
-from mercer.losses.base import Loss
 from mercer.machines.approximated import by_blocks
 from mercer.machines.classifier import Classifier
 from mercer.machines.expansion import Array
+from mercer.machines.posing import Posed, Sample, Solved
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers import Solution
 
 __all__ = ["OneVsRest"]
 
@@ -32,45 +30,38 @@ def _has_probabilities(machine: Any) -> bool:
 class OneVsRest(Classifier):
     """A classifier for a declared loss, one problem a class, only one for two classes."""
 
-    @abstractmethod
-    def _loss(self) -> Loss:
-        """Return the loss that defines the machine."""
-
-    def _compared(self) -> Loss:
-        return self._loss()
-
     def _positives(self) -> range:
         """Return the classes that have a problem of their own."""
         n_classes = len(self.classes_)
         return range(1, 2) if n_classes == 2 else range(n_classes)
 
-    def _n_problems(self) -> int:
-        return len(self._positives())
-
-    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
-        loss = self._check_loss(self._loss(), len(y))
+    def _labels(self, y: Any) -> list[tuple[str, Array]]:
+        """Return the name of each problem, and its labels plus and minus one."""
+        classes = self._positives()
         return [
-            (
-                str(self.classes_[p]) if self._n_problems() > 1 else "",
-                RegularizedRisk(loss, K, np.where(y == p, 1.0, -1.0), c, B),
-            )
-            for p in self._positives()
+            (str(self.classes_[p]) if len(classes) > 1 else "", np.where(y == p, 1.0, -1.0))
+            for p in classes
         ]
 
-    def _reduced_loss(self) -> Loss:
-        return self._loss()
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        loss = self._check_loss(self._loss(sample), len(sample.y))
+        c = self._weight() * sample.weights
+        return [
+            Posed(title, RegularizedRisk(loss, sample.K, labels, c, sample.B))
+            for title, labels in self._labels(sample.y)
+        ]
 
     def _book(self) -> Array:
         classes = np.arange(len(self.classes_))
         return np.where(classes[:, None] == np.array(self._positives()), 1.0, -1.0)
 
-    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
-        coef = np.column_stack([s.a for s in solutions])
+    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+        coef = np.column_stack([one.a for one in solved])
         index = np.flatnonzero(np.any(coef != 0, axis=1))
-        self._store(X, index, coef[index])
+        self._store(sample.X, index, coef[index])
         self._n_support = np.array([len(index)], dtype=np.int32)
         self.loss_ = copy.deepcopy(self._loss())
-        self.null_space_coef_ = np.array([s.b for s in solutions])
+        self.null_space_coef_ = np.array([one.b for one in solved])
         self.intercept_ = self._intercept(self.null_space_coef_)
         self.n_iter_ = int(self.solution_.n_iter)
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from mercer.gram.base import Gram
 from mercer.gram.remembered import Remembered
 from mercer.gram.whitened import whiten
 from mercer.losses.base import Loss
 from mercer.machines.expansion import Array
-from mercer.machines.single_problem import Regression
+from mercer.machines.posing import Laid, Posed, Rows, Sample, Solved
+from mercer.machines.regression import Regression
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.targets import Targets, Values
 from mercer.regularizers.errors import ErrorModel
@@ -31,7 +32,6 @@ class Outputs(Regression):
 
     _several: ClassVar[bool] = True
     output_covariance: Any = None
-    _whitening: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -46,51 +46,36 @@ class Outputs(Regression):
         self._n_outputs = None
         return column_or_1d(y).astype(np.float64, copy=False), 1.0
 
-    def _n_problems(self) -> int:
-        return self._n_outputs or 1
-
-    def _plain_gram(self, X: Any) -> Gram:
+    def _plain_gram(self, rows: Rows) -> Laid:
         """Return the Gram of errors as they are."""
-        return super()._make_gram(X)
+        return Laid(self._make_gram(rows))
 
-    def _expansion(self, a: Array) -> Array:
-        """Return coefficients of the kernel from those of the Gram."""
-        return a
-
-    def _make_gram(self, X: Any) -> Gram:
-        K = self._plain_gram(X)
-        self._whitening = None
+    def _lay_gram(self, rows: Rows) -> Laid:
+        laid = self._plain_gram(rows)
         for name in ("errors_", "innovations_", "_residual_coef", "_residual_X"):
             self.__dict__.pop(name, None)
         if self.errors is None:
-            return K
+            return laid
         errors: ErrorModel = copy.deepcopy(self.errors)
         if hasattr(self, "feature_names_in_"):
             errors = errors.bind(list(self.feature_names_in_))
         self.errors_ = errors
-        self._whitening = errors.whitening(X)
-        if K.in_memory:
-            _warn_if_alike(K.dense(), errors.matrix(X))
-        return whiten(K, self._whitening)
+        W = errors.whitening(rows.X)
+        if laid.K.in_memory:
+            _warn_if_alike(laid.K.dense(), errors.matrix(rows.X))
+        return laid._replace(K=whiten(laid.K, W), whitening=W)
 
-    def _white(self, values: Array) -> Array:
-        """Return what the loss sees of values of the sample."""
-        return values if self._whitening is None else np.asarray(self._whitening @ values)
-
-    def _black(self, values: Array) -> Array:
-        """Return coefficients of the sample from those of whitened errors."""
-        return values if self._whitening is None else np.asarray(self._whitening.T @ values)
-
-    def _problems(self, B: Array, K: Gram, y: Any, c: Array) -> list[tuple[str, RegularizedRisk]]:
-        loss, targets, B = self._check_loss(self._loss(), len(y)), self._white(y), self._white(B)
-        self._turn, shares = self._coupling(loss)
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        loss, K, B = self._check_loss(self._loss(sample), len(sample.y)), sample.K, sample.B
+        targets, B, c = sample.white(sample.y), sample.white(B), self._weight() * sample.weights
+        turn, shares = self._coupling(loss)
         if self._n_outputs is None:
-            return [("", RegularizedRisk(loss, K, targets, c, B))]
+            return [Posed("", RegularizedRisk(loss, K, targets, c, B))]
         if K.resident:
             K = Remembered(K)
         return [
-            (f"output {k}", RegularizedRisk(loss, K, target, share * c, B))
-            for k, (target, share) in enumerate(zip((targets @ self._turn).T, shares, strict=True))
+            Posed(f"output {k}", RegularizedRisk(loss, K, target, share * c, B))
+            for k, (target, share) in enumerate(zip((targets @ turn).T, shares, strict=True))
         ]
 
     def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
@@ -99,9 +84,10 @@ class Outputs(Regression):
                 "errors that hang together need all rows at once; fit them without approximation, "
                 "on a part of the rows."
             )
-        self._turn, shares = self._coupling(self._reduced_loss())
-        turn = None if self.output_covariance is None else self._turn
-        return Values(self._n_outputs or 1, turn), shares
+        turn, shares = self._coupling(self._loss())
+        return Values(
+            self._n_outputs or 1, None if self.output_covariance is None else turn
+        ), shares
 
     def _coupling(self, loss: Loss) -> tuple[Array, Array]:
         """Return the directions among the outputs that do not know of each other, and their sizes.
@@ -127,15 +113,18 @@ class Outputs(Regression):
             )
         return turn, sizes
 
-    def _assemble(self, X: Any, y: Any, solutions: list[Solution]) -> None:
-        read = [self._read(solution) for solution in solutions]
-        A = self._expansion(self._black(np.stack([a for a, _ in read], axis=1) @ self._turn.T))
-        self._keep(X, A, self._turn @ np.stack([b for _, b in read]), solutions)
-        if self._whitening is not None:
+    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+        turn, _ = self._coupling(self._loss())
+        A = sample.unwhitened(np.stack([one.a for one in solved], axis=1) @ turn.T)
+        if sample.basis is not None:
+            A = sample.basis @ A
+        b = turn @ np.stack([one.b for one in solved])
+        self._keep(sample.X, A, b, [one.solution for one in solved])
+        if sample.whitening is not None:
             # Of the function that is predicted, not of what a solver carried along in float32.
-            self.innovations_ = self._white(y - self._evaluate(X))
-            self._residual_coef, self._residual_X = self._black(self.innovations_), X
-        del self._whitening, self._turn
+            self.innovations_ = sample.white(sample.y - self._evaluate(sample.X))
+            self._residual_coef = sample.unwhitened(self.innovations_)
+            self._residual_X = sample.X
 
     def _keep(self, X: Any, A: Array, b: Array, solutions: list[Solution]) -> None:
         """Make the machine of coefficients (n, outputs) and of free ones (outputs, q)."""

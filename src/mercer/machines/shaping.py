@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
-from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._patience import time_left
 from mercer._settings import KW_ONLY, fixed, settings
-from mercer.data.sampling import Sample
+from mercer.data.sampling import Sample as Pool
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import NAMES
 from mercer.kernels.taylor import separate
 from mercer.machines.base import EarlyStop, KernelMachine
 from mercer.machines.expansion import Array
+from mercer.machines.posing import Declared, Posed, Rows, Sample, Solved
 from mercer.problems.proof import Curve, bounds_on_lines
+from mercer.problems.risk import RegularizedRisk
 from mercer.problems.shaped import Said, Shaped
 from mercer.reduced.nystrom import Nystrom
 from mercer.regularizers.knowledge import Periodic, as_constraints
-from mercer.regularizers.rows import Constraint, Domain, Rows, compile_rows
+from mercer.regularizers.rows import Constraint, Domain, compile_rows
+from mercer.regularizers.rows import Rows as Inequalities
 from mercer.regularizers.shape import Shape
-from mercer.solvers import SMO, InteriorPoint, Solver, Status
+from mercer.solvers import SMO, InteriorPoint, Solver
 from mercer.solvers.shaped import Satisfied, satisfy
 
 __all__ = ["Knowledge", "ShapeCertificate", "ShapedMachine"]
@@ -130,6 +132,26 @@ class ShapeCertificate:
         return any(np.isnan(p.proved) for p in self.knowledge if _is_shape(p.constraint))
 
 
+class Known(NamedTuple):
+    """The problem of a sample with what is known of the function."""
+
+    problem: Shaped
+    known: list[Constraint]
+    domain: Domain
+    phi: Any
+    """The map of a low-rank approximation; None without."""
+    weight: float
+    """The first weight of violations of what is known."""
+
+    @property
+    def plain(self) -> RegularizedRisk | None:
+        """The problem of the sample alone, if nothing is known of the function."""
+        if self.known:
+            return None
+        said = self.problem.said
+        return RegularizedRisk(said.loss, self.problem.K, said.y, said.c, said.B, said.d)
+
+
 @settings
 class ShapedMachine(KernelMachine):
     """A machine with knowledge of its function: declare what the sample says."""
@@ -159,14 +181,14 @@ class ShapedMachine(KernelMachine):
         return tags
 
     @abstractmethod
-    def _said(self, B: Array, y: Any, c: Array) -> Said:
+    def _said(self, sample: Sample) -> Said:
         """Return what the sample says."""
 
     @abstractmethod
     def _keep(self, X: Array, index: NDArray[np.intp], coef: Array, b: Array) -> None:
         """Make the machine of the coefficients of its points and of its unpenalized functions."""
 
-    def _knowledge(self, X: Array) -> Any:
+    def _knowledge(self, rows: Rows) -> Any:
         """Return what is known, as :func:`as_constraints` takes it."""
         return self.constraints
 
@@ -178,8 +200,6 @@ class ShapedMachine(KernelMachine):
             )
         return validate_data(self, X, y, reset=reset, dtype=np.float64, order="C")
 
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the machine to a sample and to what is known.
 
@@ -202,23 +222,23 @@ class ShapedMachine(KernelMachine):
         mercer.solvers.Conflict
             If pieces of knowledge contradict each other; a ``ValueError`` that names them.
         """
-        task = {"estimator": self, "X": X, "y": y, "metadata": None}
-        self._functions = None
-        X, y, s, _ = self._admit(X, y, sample_weight)
-        context = self._init_callback_context(max_subtasks=1)
-        context.call_on_fit_task_begin(**task)
-        K, B = self._lay_out(X, y, s)
-        self._choose(K, B, y, s)
-        c = self._weight() * s
+        super().fit(X, y, sample_weight)
+        return self
+
+    def _reduces(self, X: Any) -> bool:
+        return False  # an approximation here is a map of all rows, which are in memory
+
+    def _pose(self, sample: Sample) -> Sequence[Posed]:
+        X, c = sample.X, self._weight() * sample.weights
         names = getattr(self, "feature_names_in_", None)
-        known = as_constraints(self._knowledge(X), names, X.shape[1])
+        known = as_constraints(self._knowledge(sample), names, X.shape[1])
         grid = self.grid or (GRID if X.shape[1] == 1 else GRID_OF_MANY)
         domain = Domain(X, grid, self.lines, self.random_state)
-        phi = self._few_functions(X, s)
+        phi = self._few_functions(X, sample.weights)
         features = None if phi is None else (lambda Z: np.asarray(phi.features(phi.raw(Z))))
         problem = Shaped(
-            self._said(B, y, c),
-            K if features is None else LowRank(features(X)),
+            self._said(sample),
+            sample.K if features is None else LowRank(features(X)),
             X,
             self.kernel_,
             self.null_space_,
@@ -226,20 +246,24 @@ class ShapedMachine(KernelMachine):
             features,
         )
         # Multipliers are of the size of the slopes of the losses, those of a squared one of y.
-        weight = 100.0 * float(np.max(c)) * max(1.0, float(np.std(self._targets(y))))
-        found, certificate = self._satisfied(problem, known, domain, weight)
-        self.solution_ = found.solution
-        self.fit_status_ = int(self.solution_.status is not Status.CONVERGED)
+        weight = 100.0 * float(np.max(c)) * max(1.0, float(np.std(self._targets(sample.y))))
+        return [Posed("", Known(problem, known, domain, phi, weight))]
+
+    def _solve(self, declared: Declared, context: Any) -> list[Solved]:
+        ((_, posed, _),) = declared.posed
+        found, certificate = self._satisfied(posed)
         self.shape_certificate_ = certificate
-        self.n_iter_ = max(1, int(found.solution.n_iter))
-        P, coef = self._points_of(problem, phi, found)
-        index = np.flatnonzero(coef)
-        self._keep(P, index, coef[index], found.solution.b)
+        domain = replace(posed.domain, X=_some(posed.domain.X, self.random_state))
+        self._domain, self._known = domain, posed.known
+        points, coef = self._points_of(posed.problem, posed.phi, found)
+        return [Solved(found.solution, coef, found.solution.b, {"points": points})]
+
+    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+        (one,) = solved
+        self.n_iter_ = max(1, int(one.solution.n_iter))
+        index = np.flatnonzero(one.a)
+        self._keep(one.facts["points"], index, one.a[index], one.b)
         self._n_support = np.array([len(index)], dtype=np.int32)
-        self._domain, self._known = replace(domain, X=_some(X, self.random_state)), known
-        del self._sample
-        context.call_on_fit_task_end(**task, reconstruction_attributes={})
-        return self
 
     def _few_functions(self, X: Array, s: Array) -> Any:
         """Return the map of the functions that the machine is looked for among; None for all."""
@@ -250,7 +274,7 @@ class ShapedMachine(KernelMachine):
             raise ValueError("A machine with a shape needs a number of centres: Nystrom(500).")
         keys = np.arange(len(X), dtype=np.uint64)
         order = np.random.default_rng(how.random_state).permutation(len(X))
-        pool = Sample(len(X), keys, X[order], None, s[order], order.astype(np.int64), len(X))
+        pool = Pool(len(X), keys, X[order], None, s[order], order.astype(np.int64), len(X))
         return how.settle(self.kernel_, pool, self._weight())
 
     def _shape_solver(self, problem: Shaped) -> Solver:
@@ -265,17 +289,16 @@ class ShapedMachine(KernelMachine):
             solver = SMO(tol=0.1 * self.tol, max_time=self.max_time, cache_bytes=room)
         return solver if self.max_iter < 0 else solver.set_params(max_iter=self.max_iter)
 
-    def _satisfied(
-        self, problem: Shaped, known: list[Constraint], domain: Domain, weight: float
-    ) -> tuple[Satisfied, ShapeCertificate]:
+    def _satisfied(self, posed: Known) -> tuple[Satisfied, ShapeCertificate]:
         """Solve the problem, and move its walls until proofs hold if that is asked for."""
+        problem, known, domain = posed.problem, posed.known, posed.domain
 
         def name(rows: NDArray[np.intp]) -> str:
             return " and ".join(repr(known[k]) for k in np.unique(problem.rows.owner[rows]))
 
         shapes = [_is_shape(constraint) for constraint in known]
 
-        def others(look: int) -> Rows:
+        def others(look: int) -> Inequalities:
             # Other lines; of the only line there is, finer steps.
             where = replace(domain, seed=domain.seed + look, lines=FRESH * domain.lines)
             if domain.p == 1:
@@ -287,7 +310,7 @@ class ShapedMachine(KernelMachine):
             return satisfy(
                 problem,
                 self._shape_solver(problem),
-                weight,
+                posed.weight,
                 tol=self.tol,
                 name=name,
                 warning=EarlyStop,
@@ -449,7 +472,7 @@ class ShapedMachine(KernelMachine):
         domain = replace(self._domain, grid=grid, lines=lines, seed=random_state)
         worst = np.zeros(len(self._known))
         for k, constraint in enumerate(self._known):
-            rows: Rows = constraint.rows(domain)
+            rows: Inequalities = constraint.rows(domain)
             values = sp.csr_array(rows.G) @ self._values(rows.Z)
             worst[k] = np.max(rows.violation(values), initial=0.0)
         return worst

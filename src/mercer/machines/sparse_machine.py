@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from abc import abstractmethod
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from mercer.losses.base import Loss
 from mercer.machines.base import EarlyStop, KernelMachine
 from mercer.machines.callbacks import watched
 from mercer.machines.expansion import Array, as_objects
+from mercer.machines.posing import Declared, Rows, Sample, Solved
 from mercer.problems.sparse import SparseRisk
 from mercer.programs.columns import SparseSolution, generate_columns, threshold
 from mercer.solvers import Solution, Status
@@ -64,7 +66,7 @@ class SparseMachine(KernelMachine):
     def _warn_if_indefinite(self, X: Any) -> None:
         """Take a kernel as it is: the functions of a dictionary are any."""
 
-    def _reduced_loss(self) -> Loss:
+    def _reduced_loss(self, rows: Rows) -> Loss:
         raise ValueError(
             f"{type(self).__name__} chooses its own few functions from rows in memory; sources of "
             "blocks are for machines with an approximation. Read the rows first, or give centres."
@@ -72,21 +74,22 @@ class SparseMachine(KernelMachine):
 
     # Layout ---------------------------------------------------------------------------------------
 
-    def _make_gram(self, X: Any) -> Any:
+    def _make_gram(self, rows: Rows) -> Any:
         """Resolve the kernel and return the dictionary of its functions at the centres."""
+        X = rows.X
         self._sparse = sp.issparse(X) and not self._function
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (_num_samples(X),)
-        self._own, self._centres = self.centres is None, self._choose_centres(X)
+        centres = self._choose_centres(X)
         if self._function:
             self.__dict__.pop("kernel_", None)
-            self._kernel_fit, self._X_fit = self.kernel, self._centres
-            return Table(self._kernel_matrix(X, self._centres))
+            self._kernel_fit, self._X_fit = self.kernel, centres
+            return Table(self._kernel_matrix(X, centres))
         self._X_fit = self._kernel_fit = None
         with np.errstate(over="ignore", invalid="ignore"):
-            self.kernel_ = self._resolved(X)
+            self.kernel_ = self._resolved(rows)
             if self._precomputed:
                 return Table(X)
-            return KernelColumns(self.kernel_, X, self._centres, int(self.cache_size * 2**20))
+            return KernelColumns(self.kernel_, X, centres, int(self.cache_size * 2**20))
 
     def _choose_centres(self, X: Any) -> Any:
         if self.centres is None:
@@ -111,8 +114,9 @@ class SparseMachine(KernelMachine):
             )
         return sp.csr_array(Z) if self._sparse and not sp.issparse(Z) else Z
 
-    def _store(self, X: Any, index: Any, coef: Array) -> None:
-        super()._store(self._centres, index, coef)
+    def _lay_out(self, rows: Rows) -> Sample:
+        # The points that the dictionary's functions belong to, which the machine keeps.
+        return replace(super()._lay_out(rows), X=self._choose_centres(rows.X))
 
     # Solving --------------------------------------------------------------------------------------
 
@@ -123,10 +127,11 @@ class SparseMachine(KernelMachine):
     def _signs(self, G: Dictionary, y: Array) -> Array | None:
         return np.ones(G.shape[1]) if self.positive else None
 
-    def _minimize(self, problems: Sequence[tuple[str, Any]], context: Any) -> list[Solution]:
+    def _solve(self, declared: Declared, context: Any) -> list[Solved]:
+        posed = declared.posed
         stop, found = False, list[SparseSolution]()
-        last = self._found if self.warm_start and len(self._found) == len(problems) else ()
-        for k, (title, risk) in enumerate(problems):
+        last = self._found if self.warm_start and len(self._found) == len(posed) else ()
+        for k, (title, risk, _) in enumerate(posed):
             task = context.subcontext(task_name=title or "problem", max_subtasks=None)
             task.call_on_fit_task_begin(estimator=self)
             start = last[k] if last and np.max(last[k], initial=-1) < risk.G.shape[1] else None
@@ -148,10 +153,17 @@ class SparseMachine(KernelMachine):
             found.append(answer)
             stop |= bool(task.call_on_fit_task_end(estimator=self))
         self._found = [answer.columns for answer in found]
-        self._multipliers = [answer.u for answer in found]
-        thresholds = np.array([self._collapse(risk) for _, risk in problems])
-        self.C_min_ = thresholds if len(problems) > 1 else float(thresholds[0])
-        return [answer.solution for answer in found]
+        thresholds = np.array([self._collapse(one.risk) for one in posed])
+        self.C_min_ = thresholds if len(posed) > 1 else float(thresholds[0])
+        self.multipliers_ = self._multipliers([answer.u for answer in found])
+        return [
+            Solved(answer.solution, *one.read(answer.solution))
+            for one, answer in zip(posed, found, strict=True)
+        ]
+
+    @abstractmethod
+    def _multipliers(self, found: list[Array]) -> Array:
+        """Return the multipliers of the samples from those of the problems."""
 
     def _collapse(self, risk: SparseRisk) -> float:
         """Return the weight of the loss up to which the machine needs no function."""

@@ -89,23 +89,23 @@ def state(estimator: KernelMachine, X: Any, y: Any, sample_weight: Any = None) -
         **{name: value for name, value in {"gram": "tiled", "C": 1.0}.items() if name in given}
     )
     machine._validate_params()
-    X, targets, weights, order = machine._admit(X, y, sample_weight)
-    n = len(targets)
+    rows = machine._admit(X, y, sample_weight)
+    n = len(rows.y)
     if n < 2:
         raise ValueError("tuning needs at least two samples, got n_samples=1.")
-    _, B = machine._lay_out(X, targets, weights)
+    sample = machine._lay_out(rows)
     if machine._function or machine.kernel_.precomputed:
         raise ValueError(
             "a kernel that is a matrix or a plain function has no parameters that could be tuned; "
             "give a mercer.kernels.Kernel, or choose C along a path (LSSVR.path, svm_path)."
         )
     return Statement(
-        X=X,
-        Y=machine._targets(targets),
-        B=B,
-        weights=weights,
+        X=sample.X,
+        Y=machine._targets(sample.y),
+        B=sample.B,
+        weights=sample.weights,
         kernel=machine.kernel_,
         classification=bool(is_classifier(machine)),
-        rows=np.arange(n) if order is None else order,
+        rows=np.arange(n) if rows.order is None else rows.order,
         plain=set(machine.null_space_names_) <= {"1"},
     )

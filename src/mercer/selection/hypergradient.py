@@ -20,7 +20,8 @@ import numpy as np
 from sklearn.base import clone
 
 from mercer.losses.base import Array
-from mercer.selection._declared import declare
+from mercer.machines.base import unfitted
+from mercer.machines.posing import declare
 from mercer.selection.validation import Validation
 from mercer.solvers import Auto, Solution, minimize
 
@@ -96,8 +97,8 @@ class Hypergradient:
     def _problem(self, theta: Array) -> tuple[Any, Any, Any, Any, Validation]:
         values = dict(zip(self.names, np.exp(np.asarray(theta)).tolist(), strict=True))
         estimator = clone(self.estimator).set_params(**values)
-        declared = declare(estimator, self.X, self.y)
-        machine, risks, checked = declared.machine, declared.risks, declared.X
+        declared = declare(unfitted(estimator), self.X, self.y)
+        machine, risks, checked = declared.machine, declared.risks, declared.sample.X
         if len(risks) != 1:
             raise ValueError("several classes or outputs have a gradient each: take one at a time")
         new = machine._check_X(self.X_val, reset=False)

@@ -19,8 +19,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer.losses.base import Array
+from mercer.machines.base import unfitted
+from mercer.machines.posing import Declared, declare
 from mercer.problems.risk import RegularizedRisk
-from mercer.selection._declared import declare
 from mercer.solvers import Solution, minimize
 
 __all__ = ["Influence", "LeftOut", "influence", "leave_one_out"]
@@ -88,9 +89,10 @@ def leave_one_out(
     """
     check_is_fitted(machine)
     y = np.ones(_num_samples(X)) if y is None else np.asarray(y)
-    if getattr(machine, "_n_problems", None) is not None and machine._n_problems() > 1:
+    declared = declare(unfitted(machine), X, y, sample_weight)
+    if len(declared.posed) > 1:
         return _refit_estimator(machine, X, y, sample_weight, tol)
-    removed = _Removed(machine, X, y, sample_weight, tol)
+    removed = _Removed(machine, declared, tol)
     decision = removed.decision.copy()
     for i in removed.support.tolist():
         a, b = removed.without(i)
@@ -172,11 +174,12 @@ def influence(
     """
     check_is_fitted(machine)
     y = np.ones(_num_samples(X)) if y is None else np.asarray(y)
-    if machine._n_problems() > 1:
+    declared = declare(unfitted(machine), X, y, sample_weight)
+    if len(declared.posed) > 1:
         raise ValueError(
             "influence is defined for machines of one problem; take classes or outputs one by one."
         )
-    removed = _Removed(machine, X, y, sample_weight, tol)
+    removed = _Removed(machine, declared, tol)
     everywhere = np.arange(removed.n)
     if points is None:
         rows, columns = removed.rows(everywhere), removed.B
@@ -196,10 +199,9 @@ def influence(
 class _Removed:
     """A machine of one problem, and what becomes of it without a sample."""
 
-    def __init__(self, machine: Any, X: Any, y: Any, sample_weight: Any, tol: float | None) -> None:
+    def __init__(self, machine: Any, declared: Declared, tol: float | None) -> None:
         if getattr(machine, "errors", None) is not None:
             raise ValueError("samples whose errors hang together cannot be left out one by one.")
-        declared = declare(machine, X, y, sample_weight)
         (risk,) = declared.risks
         solution: Solution = machine.solution_
         if solution.a.shape != (risk.n,) or abs(
@@ -210,13 +212,11 @@ class _Removed:
                 "give X, y and sample_weight of the fit."
             )
         self.declared, self.risk, self.solution = declared, risk, solution
-        self.K, self.B, self.n = declared.K, declared.B, len(declared.B)
+        self.K, self.B, self.n = declared.sample.K, declared.sample.B, len(declared.sample.B)
         self.solver = declared.machine._make_solver()
         if tol is not None:
             self.solver = replace(self.solver, tol=tol)
-        read = getattr(declared.machine, "_read", lambda s: (s.a, s.b))
-        self.read = read
-        self.a, self.b = read(solution)
+        self.a, self.b, _ = declared.posed[0].read(solution)
         # In nu-machines a sample without coefficient still counts in the share that nu is of.
         self.support = np.arange(self.n) if np.any(risk.d) else np.flatnonzero(self.a)
         self.decision = self.K.matvec(self.a) + self.B @ self.b
@@ -233,7 +233,7 @@ class _Removed:
             return machine._kernel_matrix(X, machine._X_fit)  # type: ignore[no-any-return]
         if machine._precomputed:
             return np.asarray(X, dtype=np.float64)
-        return np.asarray(machine.kernel_(X, self.declared.X), dtype=np.float64)
+        return np.asarray(machine.kernel_(X, self.declared.sample.X), dtype=np.float64)
 
     def without(self, i: int) -> tuple[Array, Array]:
         """Return the coefficients of the machine without sample ``i``."""
@@ -242,10 +242,10 @@ class _Removed:
             column = self._inverse[:, i]
             change = column * (self.a[i] / column[i])
             return self.a - change[: self.n], self.b - change[self.n :]
-        weights = self.declared.weights.copy()
+        weights = self.declared.sample.weights.copy()
         weights[i] = 0.0
-        (risk,) = self.declared.problems(weights)
-        return self.read(minimize(risk, self.solver, self.solution))
+        (posed,) = self.declared.reweighted(weights).posed
+        return posed.read(minimize(posed.risk, self.solver, self.solution))[:2]
 
     def _bordered(self) -> Array:
         """Return the inverse of the system of the squared loss."""
@@ -297,7 +297,8 @@ def _refit_estimator(
 def single(machine: Any, X: Any, y: Any, sample_weight: Any) -> tuple[RegularizedRisk, Solution]:
     """Return problem and solution of a fitted machine of one problem, checked for agreement."""
     check_is_fitted(machine)
-    if machine._n_problems() > 1:
+    declared = declare(unfitted(machine), X, y, sample_weight)
+    if len(declared.posed) > 1:
         raise ValueError("this estimate is for machines of two classes; take pairs one by one.")
-    removed = _Removed(machine, X, y, sample_weight, None)
+    removed = _Removed(machine, declared, None)
     return removed.risk, removed.solution

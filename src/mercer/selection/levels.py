@@ -28,10 +28,11 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer.losses.base import Array
+from mercer.machines.base import unfitted
+from mercer.machines.posing import Declared, Solved, declare
 from mercer.problems.risk import RegularizedRisk
 from mercer.problems.sparse import SparseRisk
 from mercer.programs.columns import generate_columns
-from mercer.selection._declared import Declared, declare
 from mercer.selection.l_curve import corner
 from mercer.solvers import Solution, join, minimize
 
@@ -190,7 +191,7 @@ class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type:
         """
         if (self.max_norm is None) == (self.max_risk is None):
             raise ValueError("give exactly one of max_norm and max_risk.")
-        declared = declare(self.estimator, X, y, sample_weight, C=1.0)
+        declared = declare(unfitted(self.estimator, C=1.0), X, y, sample_weight)
         curve = Curve(declared)
         if self.max_norm is not None:
             point, mixed = _level(curve, lambda p: p.norm, float(self.max_norm), rising=True)
@@ -208,7 +209,8 @@ class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type:
         if mixed:
             machine = declared.machine.set_params(C=point.C)
             machine.C_, machine.solution_ = point.C, join(point.solutions)
-            machine._assemble(declared.X, declared.y, point.solutions)
+            solved = zip(declared.posed, point.solutions, strict=True)
+            machine._assemble(declared.sample, [Solved(s, *one.read(s)) for one, s in solved])
         else:
             machine.fit(X, y, sample_weight)
         self.estimator_, self.solution_ = machine, machine.solution_
@@ -376,7 +378,7 @@ def pareto_path(
     values = np.logspace(-3, 3, 25) if Cs is None else np.unique(np.asarray(Cs, dtype=np.float64))
     if values.ndim != 1 or not len(values) or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError(f"Cs must be positive numbers, got {Cs!r}")
-    curve = Curve(declare(estimator, X, y, sample_weight, C=1.0))
+    curve = Curve(declare(unfitted(estimator, C=1.0), X, y, sample_weight))
     points = [curve.at(float(C)) for C in values]
     return ParetoPath(
         values,

@@ -20,6 +20,7 @@ from mercer.losses.interval import within
 from mercer.losses.regression import Squared
 from mercer.machines.base import KernelMachine
 from mercer.machines.folds import as_splitter
+from mercer.machines.posing import Rows
 from mercer.selection.objective import Search, Stop
 from mercer.smoothing.survival import kaplan_meier
 
@@ -218,9 +219,11 @@ def _(machine: RobustLSSVR, X: Any, y: Any) -> Array:
 
 def _not_flat(machine: Any) -> Loss:
     """Return the loss of a machine, or the squared loss if it has none or one with a tube."""
+    if not machine._direct and "loss" not in machine.get_params(deep=False):
+        return Squared()  # the loss of a problem with a width is not that of a prediction
     try:
-        loss: Loss = machine._loss()
-    except (AttributeError, NotImplementedError, ValueError):
+        loss: Loss = machine._loss(Rows(None))
+    except (AttributeError, ValueError):
         return Squared()
     flat = float(loss.value(np.zeros(1), np.full(1, 1e-12))[0]) == 0.0
     return Squared() if flat else loss

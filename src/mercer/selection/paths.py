@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
+from mercer.machines.base import unfitted
+from mercer.machines.posing import declare
 from mercer.problems.risk import Certificate, RegularizedRisk
-from mercer.selection._declared import declare
 from mercer.smoothing.spectral import Spectral
 from mercer.solvers import Auto, Solution, Solver, Status, minimize
 from mercer.solvers.base import snap_to_box
@@ -392,7 +393,7 @@ def svm_path(
     values = np.logspace(-3, 3, 25) if Cs is None else np.unique(np.asarray(Cs, dtype=np.float64))
     if values.ndim != 1 or not len(values) or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError(f"Cs must be positive numbers, got {Cs!r}")
-    declared = declare(estimator, X, y, sample_weight, C=1.0)
+    declared = declare(unfitted(estimator, C=1.0), X, y, sample_weight)
     risks = declared.risks
     wanted = exact if isinstance(exact, bool) else all(_easy(risk) for risk in risks)
     paths: list[SolutionPath] = []

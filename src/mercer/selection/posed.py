@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import _safe_indexing
 
 from mercer.losses.base import Array
 from mercer.machines.additive import Additive
-from mercer.machines.base import KernelMachine
-from mercer.machines.shaping import ShapedMachine
+from mercer.machines.base import KernelMachine, unfitted
+from mercer.machines.posing import Declared, declare
+from mercer.machines.shaping import Known
 from mercer.problems.reductions import linear_system
 from mercer.problems.risk import RegularizedRisk
-from mercer.regularizers.knowledge import as_constraints
-from mercer.selection._declared import Declared, declare
 from mercer.selection._statement import Statement
 
 __all__ = ["check_tunable", "follows_least_squares", "is_least_squares", "pose"]
@@ -67,8 +66,9 @@ def pose(
     statement : Statement
         The kernel, and which rows are used.
     """
-    machine = clone(estimator).set_params(kernel=statement.kernel)
-    given = machine.get_params(deep=False)
+    given = estimator.get_params(deep=False)
+    machine = unfitted(estimator, C=1.0 if "C" in given else None)
+    machine.set_params(kernel=statement.kernel)
     if given.get("standardize"):
         machine.set_params(standardize=False)  # the kernel's length scales have it in them
     rows = statement.rows
@@ -77,7 +77,6 @@ def pose(
         _safe_indexing(X, rows),
         _safe_indexing(y, rows),
         None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[rows],
-        C=1.0 if "C" in given else None,
     )
 
 
@@ -92,11 +91,11 @@ def is_least_squares(posed: Declared) -> bool:
     ----------
     posed : Declared
     """
+    risks = _risks(posed)
     return (
-        not _constrained(posed)
-        and all(isinstance(risk, RegularizedRisk) for risk in posed.risks)
-        and all(linear_system(risk) is not None for risk in posed.risks)
-        and all(_as_weighted(risk.c, posed.weights) for risk in posed.risks)
+        risks is not None
+        and all(linear_system(risk) is not None for risk in risks)
+        and all(_as_weighted(risk.c, posed.sample.weights) for risk in risks)
     )
 
 
@@ -115,14 +114,15 @@ def follows_least_squares(posed: Declared) -> bool:
     allowed = machine._parameter_constraints
     if "C" not in own or not all(_accepts_auto(allowed[name]) for name in AUTOMATIC if name in own):
         return False
-    if _constrained(posed) or not all(isinstance(risk, RegularizedRisk) for risk in posed.risks):
+    risks = _risks(posed)
+    if risks is None:
         return False
-    if any(np.any(risk.d) for risk in posed.risks):
+    if any(np.any(risk.d) for risk in risks):
         return True
-    loss = machine._compared()
+    calibrated = machine._calibrated_loss(None, posed.sample)
     return all(
-        type(risk.loss) is type(loss) and _as_weighted(risk.c, posed.weights)
-        for risk in posed.risks
+        type(risk.loss) is type(calibrated) and _as_weighted(risk.c, posed.sample.weights)
+        for risk in risks
     )
 
 
@@ -131,13 +131,10 @@ def _accepts_auto(constraints: Any) -> bool:
     return any("auto" in getattr(constraint, "options", ()) for constraint in constraints)
 
 
-def _constrained(posed: Declared) -> bool:
-    """Return whether anything is known of the function beside the sample."""
-    machine = posed.machine
-    if not isinstance(machine, ShapedMachine):
-        return False
-    names = getattr(machine, "feature_names_in_", None)
-    return bool(as_constraints(machine._knowledge(posed.X), names, posed.X.shape[1]))
+def _risks(posed: Declared) -> list[RegularizedRisk] | None:
+    """Return the problems if they are regularized risks and nothing more is known."""
+    risks: list[Any] = [risk.plain if isinstance(risk, Known) else risk for risk in posed.risks]
+    return risks if all(isinstance(risk, RegularizedRisk) for risk in risks) else None
 
 
 def _as_weighted(c: Array, weights: Array) -> bool:

@@ -32,8 +32,8 @@ from mercer.data.progress import Bar
 from mercer.kernels.points import take
 from mercer.losses.base import Loss
 from mercer.losses.regression import Absolute, Squared
-from mercer.machines.approximated import Reducible
-from mercer.machines.base import EarlyStop
+from mercer.machines.approximated import declare_reduced
+from mercer.machines.base import EarlyStop, KernelMachine
 from mercer.machines.codes import decode
 from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census, take_census
@@ -193,7 +193,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
     verbose: bool = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "estimator": [Reducible],
+        "estimator": [KernelMachine],
         "param_grid": [dict, list],
         "cv": [
             Interval(Real, 0.0, 1.0, closed="neither"),
@@ -236,9 +236,9 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         candidates = [dict(params) for params in ParameterGrid(self.param_grid)]
         machines = [self._machine(params) for params in candidates]
         given = self._given(X, y, sample_weight)
-        rows = [machine._rows(*given) for machine in machines]
+        rows = [machine._admit_blocks(*given) for machine in machines]
         hows = [machine._how() for machine in machines]
-        source, at_hand = rows[0][0], rows[0][1] is not None
+        source, at_hand = rows[0][0], rows[0][1].X is not None
         passes, census = self._open(source, machines, hows, at_hand)
         tasks = self._declare(machines, rows, census)
         scorer, factor = self._scorer(machines[0], tasks)
@@ -306,8 +306,8 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
     ) -> list[Task]:
         """Return the problems of all machines."""
         tasks = []
-        for machine, (_, X, y, s) in zip(machines, rows, strict=True):
-            task, _ = machine._declare(X, y, s, census, EarlyStop)
+        for machine, (_, own) in zip(machines, rows, strict=True):
+            task, _ = declare_reduced(machine, own, census, EarlyStop)
             if getattr(task, "walls", None) is not None:
                 raise ValueError(
                     f"settings of {type(machine).__name__} cannot share passes, because its tube "

@@ -1,0 +1,145 @@
+"""A machine poses its problem as a value: its sample, and the problems with the way back.
+
+Every fit takes the same four steps, and hands the result of each to the next as a value:
+
+    declare -> minimize -> read -> assemble
+
+:func:`declare` takes the first one for whoever asks: a fit, a search for hyperparameters, a report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.gram.base import Gram
+from mercer.losses.base import Array
+from mercer.solvers import Solution
+
+__all__ = ["Declared", "Laid", "Posed", "Read", "Rows", "Sample", "Solved", "declare", "plain"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a sample as a machine admitted them: checked, encoded, and in its order."""
+
+    X: Any
+    """Points; None where rows are only read in blocks."""
+    y: Any = None
+    """Encoded targets: numbers, or positions of classes."""
+    weights: Any = None
+    """Weights of the losses without C, (n,); None for ones."""
+    order: NDArray[np.intp] | None = None
+    """Which rows of the data these are, if they were put in another order."""
+    known: Any = None
+    """What a machine knows of its targets beside a number each, such as intervals."""
+
+
+class Laid(NamedTuple):
+    """The kernel matrix of a sample as its problem has it."""
+
+    K: Gram
+    whitening: Any = None
+    """W with covariance (W'W)^-1 of the errors; None for independent errors."""
+    basis: Array | None = None
+    """The map of the coefficients of `K` to those of the kernel, if they differ."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample(Rows):
+    """Rows together with their kernel matrix and unpenalized columns."""
+
+    K: Any = field(kw_only=True)
+    """The Gram of the problem; a dictionary for machines under the 1-norm."""
+    B: Array = field(kw_only=True)
+    """Unpenalized columns, (n, q), before errors are whitened."""
+    whitening: Any = field(default=None, kw_only=True)
+    basis: Array | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def of(cls, rows: Rows, laid: Laid, B: Array) -> Sample:
+        """Return rows with their matrix and columns."""
+        given = {f.name: getattr(rows, f.name) for f in fields(Rows)}
+        return cls(**given, K=laid.K, B=B, whitening=laid.whitening, basis=laid.basis)
+
+    def white(self, values: Array) -> Array:
+        """Return what the loss sees of values of the sample: whitened, if errors are correlated."""
+        return values if self.whitening is None else np.asarray(self.whitening @ values)
+
+    def unwhitened(self, a: Array) -> Array:
+        """Return coefficients of the sample from those of whitened errors."""
+        return a if self.whitening is None else np.asarray(self.whitening.T @ a)
+
+
+class Read(NamedTuple):
+    """What a solution says of the machine."""
+
+    a: Array
+    """Coefficients of the expansion."""
+    b: Array
+    """Coefficients of the unpenalized functions."""
+    facts: dict[str, Any] = {}  # noqa: RUF012
+    """Fitted attributes that come with them, such as the width of a tube."""
+
+
+def plain(solution: Solution) -> Read:
+    """Read a solution whose variables are the machine's own."""
+    return Read(solution.a, solution.b)
+
+
+class Posed(NamedTuple):
+    """A problem, its name among the problems of the machine, and the way back from its solution."""
+
+    title: str
+    risk: Any
+    """A :class:`~mercer.problems.RegularizedRisk`, or a program with a solver of its own."""
+    read: Callable[[Solution], Read] = plain
+
+
+class Solved(NamedTuple):
+    """A solution and what was read off it."""
+
+    solution: Solution
+    a: Array
+    b: Array
+    facts: dict[str, Any] = {}  # noqa: RUF012
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """A machine on a sample with kernel and automatic parameters settled, and its problems."""
+
+    machine: Any
+    sample: Sample
+    posed: Sequence[Posed]
+
+    @property
+    def risks(self) -> list[Any]:
+        """The problems alone."""
+        return [posed.risk for posed in self.posed]
+
+    def reweighted(self, weights: Array) -> Declared:
+        """Return the problems with other weights of the samples."""
+        sample = replace(self.sample, weights=weights)
+        return replace(self, sample=sample, posed=self.machine._pose(sample))
+
+
+def declare(machine: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Declared:
+    """Take the steps of a fit up to its problems.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+        Fitted attributes are set on the way (classes, kernel, automatic parameters): give a clone
+        to keep a machine as it is.
+    X, y, sample_weight :
+        As in ``fit``.
+    """
+    rows = machine._admit(X, y, sample_weight)
+    sample = machine._lay_out(rows)
+    machine._choose(sample)
+    return Declared(machine, sample, machine._pose(sample))

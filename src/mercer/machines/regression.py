@@ -1,0 +1,83 @@
+"""Machines that predict numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from mercer.kernels.algebra import terms
+from mercer.kernels.base import Kernel
+from mercer.machines.approximated import by_blocks
+from mercer.machines.base import KernelMachine
+from mercer.machines.expansion import Array
+from mercer.reduced.targets import Targets, Values
+
+__all__ = ["Regression", "predict_parts"]
+
+
+def predict_parts(self: Any, X: Any) -> dict[str, Array]:
+    """Evaluate the parts whose sum is the fitted function.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        New inputs.
+
+    Returns
+    -------
+    dict of ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        One entry a term of the kernel, under its representation, and one an unpenalized
+        function, under its name in ``null_space_names_``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRegressor
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> kernel = Gaussian(1.0).on([0]) + Gaussian(2.0).on([1])
+    >>> machine = KernelRegressor(kernel=kernel).fit(X, X[:, 0] ** 2 + X[:, 1])
+    >>> parts = machine.predict_parts(X)
+    >>> list(parts)
+    ['Gaussian(length_scale=1.0).on([0])', 'Gaussian(length_scale=2.0).on([1])', '1']
+    >>> np.allclose(sum(parts.values()), machine.predict(X))
+    True
+    """
+    X = self._check_new(X)
+    parts: dict[str, Array] = {}
+    components: list[tuple[str, Kernel | None]] = [("kernel", None)]
+    if not self._function:
+        components = [(repr(kernel), kernel) for kernel in terms(self.kernel_)]
+    for name, kernel in components:
+        f = self._flat(self._expand(X, self._dual_coef_.T, kernel))
+        parts[name] = parts[name] + f if name in parts else f
+    b, columns = np.atleast_2d(self.null_space_coef_), self.null_space_(X)
+    shares = [self._flat(np.outer(columns[:, j], b[:, j])) for j in range(b.shape[1])]
+    return parts | dict(zip(self.null_space_names_, shares, strict=True))
+
+
+class Regression(RegressorMixin, KernelMachine):  # type: ignore[misc]
+    """A machine that predicts a number: declare its loss, or the problem itself."""
+
+    predict_parts = predict_parts
+
+    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
+        return Values(1), np.ones(1)
+
+    @by_blocks
+    def predict(self, X: Any) -> Array:
+        """Evaluate the fitted function.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predicted values.
+        """
+        return self._decision(X)
