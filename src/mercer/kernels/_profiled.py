@@ -119,14 +119,7 @@ class Profiled(Radial):
         return np.full(X.shape[0], self._function.top, dtype=X.dtype)
 
     def against(self, Z: Data) -> Evaluator:
-        Z = as_points(Z)
-        if Z.shape[1] > self.dim:
-            raise ValueError(
-                f"This kernel is positive definite in up to {self.dim} dimensions, but the points "
-                f"have {Z.shape[1]} features: set dim={Z.shape[1]}, or choose features with "
-                ".on([...])."
-            )
-        return super().against(Z)
+        return super().against(within_dimension(Z, self.dim))
 
 
 class Spectral(Profiled):
@@ -182,3 +175,15 @@ class Spectral(Profiled):
         if d == self.dim:
             return self._density(length)
         return project(self._density, self._spread.breaks, self.dim - d)(length)
+
+
+def within_dimension(X: Data, dim: int) -> Data:
+    """Return points; refuse more features than dimensions with a positive definite kernel."""
+    X = as_points(X)
+    if X.shape[1] > dim:
+        raise ValueError(
+            f"This kernel is positive definite in up to {dim} dimensions, but the points "
+            f"have {X.shape[1]} features: set dim={X.shape[1]}, or choose features with "
+            ".on([...])."
+        )
+    return X

@@ -22,7 +22,7 @@ from scipy import special
 
 from mercer._params import is_integer
 from mercer.kernels._line import Density
-from mercer.kernels._profiled import Spectral
+from mercer.kernels._profiled import Spectral, within_dimension
 from mercer.kernels.base import Evaluator, Kernel
 from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.points import (
@@ -189,14 +189,7 @@ class BandLimited(Radial):
             raise ValueError(f"dim must be an integer, at least 1, got {self.dim!r}.")
 
     def against(self, Z: Data) -> Evaluator:
-        Z = as_points(Z)
-        if Z.shape[1] > self.dim:
-            raise ValueError(
-                f"This kernel is positive definite in up to {self.dim} dimensions, but the points "
-                f"have {Z.shape[1]} features: set dim={Z.shape[1]}, or choose features with "
-                ".on([...])."
-            )
-        return super().against(Z)
+        return super().against(within_dimension(Z, self.dim))
 
     def _profile(self, s: Array) -> None:
         s[...] = special.hyp0f1(0.5 * self.dim + 1.0, -0.25 * s.astype(np.float64))

@@ -9,14 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
+from mercer.linear._hyperplanes import Hyperplanes
 from mercer.linear._model import Array, Optimum
 from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.programs import Block, Program
@@ -56,7 +54,7 @@ class FeatureShare:
 
 
 @settings
-class LpMarginSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
+class LpMarginSVC(Hyperplanes):
     r"""A linear classifier whose margin is large in the norm that suits the inputs.
 
     .. math:: \min_{w, b} \|w\|_p + C \sum_i s_i \max(0,\, 1 - y_i (w'x_i + b))
@@ -142,18 +140,9 @@ class LpMarginSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples' errors; without errors, whether a sample counts.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        self.classes_, index = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"The sample has one class only, {self.classes_[0]!r}; a classifier needs two."
-            )
-        s = s * compute_sample_weight(self.class_weight, y)
+        X, index, s, positive = self._classes(X, y, sample_weight)
         live = s > 0
         X, index, s = X[live], index[live], s[live]
-        positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         if any(len(np.unique(index == k)) < 2 for k in positive):
             raise ValueError("All samples with positive weights belong to the same class.")
         self.certificates_: list[HullCertificate] = []
@@ -281,30 +270,6 @@ class LpMarginSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore
             for name, weight, pull in zip(names, self.coef_[0], self._pulls, strict=True)
         ]
         return sorted(shares, key=lambda share: -abs(share.weight))
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the signed distances to the hyperplanes, in units of the margin.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New inputs.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        F = np.asarray(X @ self.coef_.T + self.intercept_)
-        return F[:, 0] if len(self.classes_) == 2 else F
-
-    def predict(self, X: Any) -> Any:
-        """Return the labels of new inputs.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New inputs.
-        """
-        F = self.decision_function(X)
-        return self.classes_[(F > 0).astype(np.intp) if F.ndim == 1 else np.argmax(F, axis=1)]
 
 
 def _norm(program: Program, w: Block, length: Block, p: float) -> None:

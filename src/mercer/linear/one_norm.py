@@ -6,22 +6,19 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from mercer._fitting import AllOrNothing
 from mercer._linear_program import linear_program
 from mercer._settings import KW_ONLY, settings
+from mercer.linear._hyperplanes import Hyperplanes
 from mercer.linear._model import Array, Optimum
 
 __all__ = ["OneNormSVC"]
 
 
 @settings
-class OneNormSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
+class OneNormSVC(Hyperplanes):
     r"""A linear classifier with a large margin and few inputs.
 
     .. math:: \min_{w, b} \|w\|_1 + C \sum_i s_i \max(0,\, 1 - y_i (w'x_i + b))
@@ -99,16 +96,7 @@ class OneNormSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples' errors.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        self.classes_, index = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"The sample has one class only, {self.classes_[0]!r}; a classifier needs two."
-            )
-        s = s * compute_sample_weight(self.class_weight, y)
-        positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        X, index, s, positive = self._classes(X, y, sample_weight)
         fits = [
             self._program(X, np.where(index == k, 1.0, -1.0), float(self.C) * s) for k in positive
         ]
@@ -137,27 +125,3 @@ class OneNormSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[
         hinge = np.maximum(0.0, 1.0 - y * (X @ w + b))
         value = float(np.abs(w).sum() + c @ hinge)
         return w, b, Optimum(value, float(answer.x.sum()), y * answer.x)
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the signed distances to the hyperplanes, in units of the margin.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New inputs.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        F = np.asarray(X @ self.coef_.T + self.intercept_)
-        return F[:, 0] if len(self.classes_) == 2 else F
-
-    def predict(self, X: Any) -> Any:
-        """Return the labels of new inputs.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New inputs.
-        """
-        F = self.decision_function(X)
-        return self.classes_[(F > 0).astype(np.intp) if F.ndim == 1 else np.argmax(F, axis=1)]
