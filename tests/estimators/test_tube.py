@@ -8,7 +8,7 @@ from sklearn.linear_model import lars_path_gram
 from mercer import NuSVR, Nystrom, SupportVectorTube
 from mercer.gram import Dense
 from mercer.kernels import Gaussian
-from mercer.problems.tube import tube, tube_back
+from mercer.problems.support_vector_tube import tube, tube_back
 from mercer.regularizers import Empty, Polynomial
 from mercer.solvers import SMO, minimize
 from mercer.solvers.tube_path import tube_path

@@ -36,7 +36,7 @@ from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge
 from mercer.problems import RegularizedRisk, nu_classification, nu_regression, one_class
 from mercer.problems.risk import Certificate
-from mercer.solvers.base import settle
+from mercer.solvers.base import snap_to_box
 
 pytestmark = [pytest.mark.data, pytest.mark.skipif(bool(MISSING), reason=MISSING)]
 
@@ -120,7 +120,7 @@ def locate(machine: str, e: Expansion, X: Array) -> Point:
         b = np.array([e.b + epsilon, e.b - epsilon])
     else:
         risk = one_class(K, np.ones(n), settings["nu"])
-    a = settle(risk, a)
+    a = snap_to_box(risk, a)
     return Point(risk, a, b, risk.certificate(a, b), width)
 
 

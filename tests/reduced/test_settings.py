@@ -13,7 +13,7 @@ from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Huber, Pinball, S
 from mercer.reduced import Codes, Nystrom, NystromMap, Passes, Problem, Values
 from mercer.reduced.grid import examine_settings
 from mercer.reduced.settings import Errors, LeftOut, Mistakes, Split, Tiled, joined
-from mercer.reduced.solve import Task, minimize
+from mercer.reduced.solve import Task, minimize_reduced
 from mercer.reduced.together import together
 from mercer.regularizers.null_space import Constant
 
@@ -189,7 +189,7 @@ def alone(loss, C, inside, X, Y, s, phi, task, pool):
     source = as_source(X[inside], Y[inside], s[inside])
     passes = Passes(source, rows=N, n_jobs=1)
     problem = Problem(phi, Constant(), task.targets, loss, np.full(task.targets.k, C), X.shape[1])
-    _, found = minimize(task, problem, passes, draw(source, N))
+    _, found = minimize_reduced(task, problem, passes, draw(source, N))
     return found, passes.count
 
 

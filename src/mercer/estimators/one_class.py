@@ -23,7 +23,7 @@ from mercer.machines.posing import Posed, Rows, Sample, Solved
 from mercer.machines.regression import predict_parts
 from mercer.problems.nu import one_class
 from mercer.reduced.targets import Ones, Targets
-from mercer.reduced.walls import Floor, Walls
+from mercer.reduced.variable_width import VariableOffset, VariableWidth
 
 __all__ = ["OneClassSVM"]
 
@@ -97,12 +97,12 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
         return Ones(), np.ones(1)
 
-    def _reduced_walls(self, targets: Any) -> Walls:
+    def _reduced_walls(self, targets: Any) -> VariableWidth:
         if self._one is None:
             raise ValueError(
                 "the one-class machine needs a constant among the unpenalized functions: its offset"
             )
-        return Floor(self.nu, self._one)
+        return VariableOffset(self.nu, self._one)
 
     def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
         super()._assemble(sample, solved)

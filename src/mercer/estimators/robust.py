@@ -27,7 +27,7 @@ from mercer.reduced.oracle import Oracle
 from mercer.reduced.passes import Passes
 from mercer.reduced.problem import as_rows
 from mercer.reduced.redescending import Redescending
-from mercer.reduced.solve import Reduced, Task, problem_of, settle, solve
+from mercer.reduced.solve import Reduced, Task, choose_map, problem_of, solve
 from mercer.smoothing.scale import SCALES, robust_scale
 from mercer.smoothing.weights import WEIGHTS, HuberWeights, WeightFunction
 from mercer.solvers import SOLVERS, Reweighting, Solver, minimize
@@ -221,7 +221,7 @@ class RobustLSSVR(Outputs):
     # Among few functions --------------------------------------------------------------------------
 
     def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
-        phi = settle(task, census, passes, how)
+        phi = choose_map(task, census, passes, how)
         kind, k = self._weights(1.0), task.targets.k
         self.convex_ = kind.loss() is not None
         if isinstance(self.method, str) and self.c is None:

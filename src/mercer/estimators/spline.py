@@ -25,7 +25,7 @@ from mercer.reduced.census import Census
 from mercer.reduced.normal import NormalEquations
 from mercer.reduced.nystrom import Nystrom
 from mercer.reduced.passes import Passes
-from mercer.reduced.solve import FIRST_M, Reduced, Task, problem_of, settle, solve
+from mercer.reduced.solve import FIRST_M, Reduced, Task, choose_map, problem_of, solve
 from mercer.reduced.targets import Targets
 from mercer.regularizers.errors import ErrorModel
 
@@ -93,10 +93,10 @@ class DerivativePenalty(Outputs):
         if not isinstance(self.lam, str):
             return super()._solve_reduced(task, census, passes, how)
         few = how if how.number != "auto" else how.set_m(min(FIRST_M, len(census.pool.keys)))
-        phi = settle(task, census, passes, few)
+        phi = choose_map(task, census, passes, few)
         task = self._with_penalty(task, passes, how, phi)
         if how.number == "auto":
-            phi = settle(task, census, passes, how)
+            phi = choose_map(task, census, passes, how)
             task = self._with_penalty(task, passes, how, phi)
         return solve(task, census, passes, how, phi)
 

@@ -19,7 +19,7 @@ from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.posing import Posed, Read, Rows, Sample, Solved
 from mercer.problems.nu import nu_classification, nu_classification_back
 from mercer.reduced.solve import Reduced
-from mercer.reduced.walls import ClassWalls, Walls
+from mercer.reduced.variable_width import VariableMargin, VariableWidth
 from mercer.solvers import Solution
 
 __all__ = ["SVC", "NuSVC"]
@@ -207,8 +207,8 @@ class NuSVC(PairwiseClassifier):
         machine = nu_classification_back(solution.a, solution.b, self._one)
         return Read(machine.a, machine.b)
 
-    def _reduced_walls(self, targets: Any) -> Walls:
-        return ClassWalls(self.nu, self._one, targets)
+    def _reduced_walls(self, targets: Any) -> VariableWidth:
+        return VariableMargin(self.nu, self._one, targets)
 
     def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
         read = [self._read(self._of_pair(one.solution, k)) for k, one in enumerate(solved)]

@@ -19,7 +19,7 @@ from mercer.machines.expansion import Array, Function
 from mercer.machines.posing import Posed, Read, Rows, Sample
 from mercer.machines.regression import Regression
 from mercer.problems.nu import nu_regression, nu_regression_back
-from mercer.reduced.walls import TubeWalls, Walls
+from mercer.reduced.variable_width import VariableTube, VariableWidth
 from mercer.smoothing.widths import Guess
 from mercer.solvers import Solution
 
@@ -229,8 +229,8 @@ class NuSVR(Regression):
         # The tube that leaves the share nu of the errors outside.
         return EpsilonInsensitive(float(np.quantile(np.abs(found.left_out), 1.0 - self.nu_)))
 
-    def _reduced_walls(self, targets: Any) -> Walls:
-        return TubeWalls(self.nu_, self._one)
+    def _reduced_walls(self, targets: Any) -> VariableWidth:
+        return VariableTube(self.nu_, self._one)
 
     def _read_reduced(self, solution: Solution) -> Read:
         # Both walls of the tube have the same function, which is known already.

@@ -18,8 +18,8 @@ from mercer.machines.base import HARD
 from mercer.machines.expansion import Array, Function
 from mercer.machines.posing import Posed, Read, Rows, Sample, declare
 from mercer.machines.regression import Regression
-from mercer.problems.tube import tube, tube_back
-from mercer.reduced.walls import TubeWalls, Walls
+from mercer.problems.support_vector_tube import tube, tube_back
+from mercer.reduced.variable_width import VariableTube, VariableWidth
 from mercer.smoothing.intervals import order_statistics
 from mercer.smoothing.widths import Guess
 from mercer.solvers import Auto, Solution, Solver
@@ -208,8 +208,8 @@ class SupportVectorTube(Regression):
             )
         return self._loss(rows)
 
-    def _reduced_walls(self, targets: Any) -> Walls:
-        return TubeWalls(min(self._budget / self.shape_fit_[0], 1.0), self._one)
+    def _reduced_walls(self, targets: Any) -> VariableWidth:
+        return VariableTube(min(self._budget / self.shape_fit_[0], 1.0), self._one)
 
     def _read_reduced(self, solution: Solution) -> Read:
         b = solution.b

@@ -21,7 +21,7 @@ from mercer.losses.regression import EpsilonInsensitive, Pinball
 from mercer.machines.expansion import Array, Function
 from mercer.machines.posing import Posed, Read, Rows, Sample
 from mercer.machines.regression import Regression
-from mercer.problems.tubes import centred, parametric_tube, parametric_tube_back
+from mercer.problems.parametric_tube import centred, parametric_tube, parametric_tube_back
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.smoothing.widths import Guess
 from mercer.solvers import Solution

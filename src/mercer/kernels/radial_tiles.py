@@ -191,7 +191,7 @@ class RadialTiles(Tiles):
 
         hence by :math:`E = u (c S + \tfrac32 \omega^2)` with :math:`c = p/2 + 11`, or
         :math:`p + 16`. A value is off by :math:`e^E - 1` of itself, and a power, the product with a
-        weight and the sum of four add eight roundings. As in :mod:`mercer.kernels._bounded`,
+        weight and the sum of four add eight roundings. As in :mod:`.bounded_products`,
         :math:`S \le \max(h_x, \bar h) (1 + \sqrt{h_z / \bar h})^2`. Pairs in which E is not small
         although :math:`h_x` is are so far apart that both values are zero.
         """

@@ -26,7 +26,7 @@ from mercer.reduced.cost import COSTED
 from mercer.reduced.normal import choose_C
 from mercer.reduced.oracle import ROWS
 from mercer.reduced.passes import Passes
-from mercer.reduced.solve import Reduced, Task, open_passes, problem_of, settle, solve
+from mercer.reduced.solve import Reduced, Task, choose_map, open_passes, problem_of, solve
 from mercer.solvers import Status
 
 __all__ = ["admit_blocks", "by_blocks", "declare_reduced", "fit_reduced", "solve_reduced"]
@@ -203,7 +203,7 @@ def solve_reduced(machine: Any, task: Task, census: Census, passes: Passes, how:
     """
     if not (machine._free_C and task.loss.quadratic and np.ptp(task.C) == 0):
         return solve(task, census, passes, how)
-    phi = settle(task, census, passes, how)
+    phi = choose_map(task, census, passes, how)
     if phi.r > SUMMED or 32.0 * phi.r**2 > 0.25 * parse(how.memory_limit):
         return solve(task, census, passes, how, phi)
     chosen = choose_C(problem_of(task, phi, passes, how), passes)

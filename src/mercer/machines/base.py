@@ -52,7 +52,7 @@ from mercer.reduced.nystrom import Nystrom
 from mercer.reduced.passes import Passes
 from mercer.reduced.solve import Reduced, Task
 from mercer.reduced.targets import Targets
-from mercer.reduced.walls import Walls
+from mercer.reduced.variable_width import VariableWidth
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.smoothing.widths import Guess, squared_error
 from mercer.solvers import (
@@ -203,7 +203,7 @@ class KernelMachine(CallbackSupportMixin, Measured, Expansion):  # type: ignore[
         """Return what the problems see of a row, and factors of C; labels of the classes if any."""
         raise self._irreducible()
 
-    def _reduced_walls(self, targets: Any) -> Walls | None:
+    def _reduced_walls(self, targets: Any) -> VariableWidth | None:
         """Return the margin or tube whose width is a variable, if there is one."""
         return None
 

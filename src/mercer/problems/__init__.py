@@ -12,12 +12,12 @@ from mercer.problems.nu import (
     nu_regression_back,
     one_class,
 )
+from mercer.problems.parametric_tube import ParametricTube, parametric_tube, parametric_tube_back
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.problems.several import fold, unfold
 from mercer.problems.shaped import Between, Said, Shaped, chebychev
 from mercer.problems.sparse import SparseRisk
-from mercer.problems.tube import Walls, tube, tube_back
-from mercer.problems.tubes import ParametricTube, parametric_tube, parametric_tube_back
+from mercer.problems.support_vector_tube import Walls, tube, tube_back
 
 __all__ = [
     "Between",

@@ -14,7 +14,7 @@ from mercer.data.sampling import fingerprints
 from mercer.losses.base import Loss
 from mercer.reduced.base import Array, FeatureMap
 from mercer.reduced.targets import Targets
-from mercer.reduced.walls import Walls
+from mercer.reduced.variable_width import VariableWidth
 from mercer.regularizers.null_space import NullSpace
 
 __all__ = ["Problem", "as_rows", "columns_of", "held_out", "loss_of", "rows_of"]
@@ -42,7 +42,7 @@ class Problem:
         Of the fingerprints that pick rows for a part of the curvature.
     held_out : float
         Share of the rows, by another fingerprint, that are left out.
-    walls : Walls, optional
+    walls : VariableWidth, optional
         A margin or tube whose width is a variable: columns that depend on targets, at a price.
     direct : bool
         Sum curvature over raw functions, and make features of the sum: half of the work, where that
@@ -57,7 +57,7 @@ class Problem:
     p: int
     seed: int = 0
     held_out: float = 0.0
-    walls: Walls | None = None
+    walls: VariableWidth | None = None
     direct: bool = False
 
     @property

@@ -28,7 +28,7 @@ from mercer.reduced.placed import place
 from mercer.reduced.problem import Problem, columns_of, loss_of
 from mercer.reduced.targets import Some, Targets
 from mercer.reduced.total import Total, total_gap
-from mercer.reduced.walls import Walls
+from mercer.reduced.variable_width import VariableWidth
 from mercer.regularizers.null_space import NullSpace
 from mercer.solvers.monitor import Progress
 from mercer.solvers.solution import Solution, Terms
@@ -38,9 +38,9 @@ __all__ = [
     "Reduced",
     "ReducedSolution",
     "Task",
+    "choose_map",
     "open_passes",
     "problem_of",
-    "settle",
     "solve",
 ]
 
@@ -121,7 +121,7 @@ class Task:
     listener : callable, optional
     warning : type
         Of the warning that a fit stopped early.
-    walls : Walls, optional
+    walls : VariableWidth, optional
         A margin or tube whose width is a variable.
     """
 
@@ -135,7 +135,7 @@ class Task:
     max_time: float | None = None
     listener: Callable[[Progress], object] | None = None
     warning: type[Warning] = ConvergenceWarning
-    walls: Walls | None = None
+    walls: VariableWidth | None = None
 
 
 @dataclass
@@ -225,7 +225,7 @@ def solve(
         Coefficients to begin with.
     """
     start = time.perf_counter()
-    phi = settle(task, census, passes, how) if phi is None else phi
+    phi = choose_map(task, census, passes, how) if phi is None else phi
     limit = FACTORS * parse(how.memory_limit) / (8.0 * (phi.r + 8) ** 2)
     at_once = task.targets.k if share_curvature(task) else max(1, min(task.targets.k, int(limit)))
     if task.walls is not None and not task.walls.joint:
@@ -261,7 +261,7 @@ def share_curvature(task: Task) -> bool:
     return task.loss.quadratic and len(set(task.C.tolist())) == 1
 
 
-def settle(task: Task, census: Census, passes: Passes, how: Approximation) -> FeatureMap:
+def choose_map(task: Task, census: Census, passes: Passes, how: Approximation) -> FeatureMap:
     """Return the map, with as many functions as the error of rows held out asks for.
 
     Their number doubles as long as that error falls by a hundredth.

@@ -41,7 +41,7 @@ from mercer.reduced.grid import Examined, examine_settings
 from mercer.reduced.oracle import ROWS
 from mercer.reduced.passes import Passes
 from mercer.reduced.settings import Errors, Mistakes, Scorer, Scores, Split
-from mercer.reduced.solve import Task, open_passes, settle
+from mercer.reduced.solve import Task, choose_map, open_passes
 from mercer.reduced.targets import Codes, Values
 from mercer.reduced.together import together
 from mercer.solvers.status import Status
@@ -113,7 +113,7 @@ class _Group:
     def examine(self, passes: Passes, census: Census, split: Split, scorer: Scorer) -> Examined:
         widest = int(np.argmax([np.max(C) for C in self.Cs]))
         task = replace(self.task, loss=self.losses[widest], C=self.Cs[widest])
-        phi = settle(task, census, passes, self.how)
+        phi = choose_map(task, census, passes, self.how)
         return examine_settings(
             task, self.losses, np.array(self.Cs), phi, passes, census.pool, split, scorer, self.how
         )

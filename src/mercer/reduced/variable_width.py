@@ -22,12 +22,12 @@ from mercer.losses.regression import Pinball
 from mercer.reduced.base import Array
 from mercer.reduced.targets import Codes
 
-__all__ = ["ClassWalls", "Floor", "TubeWalls", "Walls"]
+__all__ = ["VariableMargin", "VariableOffset", "VariableTube", "VariableWidth"]
 
 
 @dataclass(eq=False)
-class Walls(ABC):
-    """What the width of a margin or tube adds to a problem.
+class VariableWidth(ABC):
+    """Columns and costs of a margin or tube whose width is a variable.
 
     Parameters
     ----------
@@ -68,17 +68,17 @@ class Walls(ABC):
         """Return the loss of n rows, seen as often as they are."""
         return loss
 
-    def of(self, columns: Any) -> Walls:
-        """Return those of some of the problems."""
+    def of(self, columns: Any) -> VariableWidth:
+        """Return the columns of some of the problems."""
         return self
 
     @abstractmethod
     def score(self, loss: Array, b: Array) -> Array:
-        """Return what mean losses (k,) of new rows say of machines with coefficients b."""
+        """Score machines with coefficients b by mean losses (k,) of new rows."""
 
 
 @dataclass(eq=False)
-class Floor(Walls):
+class VariableOffset(VariableWidth):
     r"""The level of a one-class machine, :math:`\max(0, \rho - f(x_i)) - \nu \rho`, as -b."""
 
     def size(self, q: int) -> int:
@@ -104,7 +104,7 @@ class Floor(Walls):
 
 
 @dataclass(eq=False)
-class ClassWalls(Walls):
+class VariableMargin(VariableWidth):
     r"""The margin between classes, :math:`\max(0, \rho - y_i (f(x_i) + b)) - \nu \rho`.
 
     With a constant among the functions every class has a column of its own, the last class first:
@@ -145,7 +145,7 @@ class ClassWalls(Walls):
             d[: len(self.targets.book)] = 0.5 * value * self.targets.book[::-1]
         return d
 
-    def of(self, columns: Any) -> ClassWalls:
+    def of(self, columns: Any) -> VariableMargin:
         return replace(self, targets=replace(self.targets, book=self.targets.book[:, columns]))
 
     def score(self, loss: Array, b: Array) -> Array:
@@ -159,7 +159,7 @@ class ClassWalls(Walls):
 
 
 @dataclass(eq=False)
-class TubeWalls(Walls):
+class VariableTube(VariableWidth):
     r"""The tube of regression, :math:`\max(0, |y_i - f(x_i) - b| - \epsilon) + \nu \epsilon`.
 
     A row is seen from below the upper wall :math:`b + \epsilon` and from above the lower one.

@@ -1,4 +1,4 @@
-r"""Tubes: two parallel walls around a function, as near to each other as their price allows.
+r"""Support vector tubes: two parallel walls around a function, as near as their price allows.
 
 The distance of a wall from the function is an unpenalized column with a linear cost, as in
 :mod:`mercer.problems.nu`. What is new here is that walls may be hard, may be priced and guarded
@@ -79,7 +79,7 @@ def tube(
     --------
     >>> import numpy as np
     >>> from mercer.gram import Dense
-    >>> from mercer.problems.tube import tube, tube_back
+    >>> from mercer.problems.support_vector_tube import tube, tube_back
     >>> from mercer.solvers import SMO, minimize
     >>> y = np.array([0.0, 1.0, 5.0])
     >>> solution = minimize(tube(Dense(np.eye(3)), y, np.full(3, 2.0), 2.0), SMO(tol=1e-9))

@@ -16,7 +16,7 @@ from mercer.reduced.oracle import Oracle
 from mercer.reduced.problem import Problem
 from mercer.reduced.solve import Task, solve
 from mercer.reduced.targets import Codes, Ones
-from mercer.reduced.walls import ClassWalls, Floor, TubeWalls
+from mercer.reduced.variable_width import VariableMargin, VariableOffset, VariableTube
 from mercer.regularizers.null_space import Constant, Empty, Functions, Polynomial
 
 N, M, NU = 90, 12, 0.3
@@ -72,7 +72,7 @@ def certify(solution, value):
 
 @pytest.mark.parametrize("space", [Constant(), Polynomial(1)], ids=repr)
 def test_one_class(space):
-    got, phi = found(Ones(), Hinge(0.0), Floor(NU, one(space)), space, None)
+    got, phi = found(Ones(), Hinge(0.0), VariableOffset(NU, one(space)), space, None)
     w, b = cp.Variable(phi.shape[1]), cp.Variable(space.size(2))
     errors = S @ cp.pos(-phi @ w - space(X) @ b)
     level = NU * S.sum() * b[one(space)]
@@ -84,7 +84,7 @@ def test_one_class(space):
 @pytest.mark.parametrize("space", WALLED, ids=str)
 def test_classes(space, n_classes):
     y, targets, pairs = codes(n_classes)
-    got, phi = found(targets, Hinge(0.0), ClassWalls(NU, one(space), targets), space, y)
+    got, phi = found(targets, Hinge(0.0), VariableMargin(NU, one(space), targets), space, y)
     total = 0.0
     for k, (i, j) in enumerate(pairs):
         label = targets.book[y, k]
@@ -110,7 +110,7 @@ def test_classes(space, n_classes):
 @pytest.mark.parametrize("space", SPACES, ids=repr)
 def test_tube(space):
     y, C = np.sin(2.0 * X[:, 0]) + X[:, 1] + 3.0, 2.0
-    got, phi = found(Values(1), Pinball(), TubeWalls(NU, one(space)), space, y, C)
+    got, phi = found(Values(1), Pinball(), VariableTube(NU, one(space)), space, y, C)
 
     def cost(f, epsilon):
         return C * (S @ cp.pos(cp.abs(y - f) - epsilon) + NU * S.sum() * epsilon)
@@ -127,7 +127,7 @@ def test_tube(space):
 def tube():
     y = np.sin(2.0 * X[:, 0]) + X[:, 1]
     phi = NystromMap(KERNEL, X[:M])
-    walls = TubeWalls(NU, 0)
+    walls = VariableTube(NU, 0)
     return y, Problem(phi, Constant(), Values(1), Pinball(), 2.0 * np.ones(1), 2, walls=walls)
 
 
@@ -176,11 +176,11 @@ def test_blocks_and_threads_do_not_matter():
 def test_more_errors_than_a_class_has():
     y, targets, _ = codes(2)
     with pytest.raises(ValueError, match="infeasible"):
-        found(targets, Hinge(0.0), ClassWalls(0.99, 0, targets), Constant(), y)
+        found(targets, Hinge(0.0), VariableMargin(0.99, 0, targets), Constant(), y)
 
 
 def test_a_margin_that_is_not_bounded():
     """A line tells these classes apart with fewer errors than nu, at any distance."""
     y, targets, _ = codes(2)
     with pytest.raises(ValueError, match="not penalized"):
-        found(targets, Hinge(0.0), ClassWalls(NU, 0, targets), Polynomial(1), y)
+        found(targets, Hinge(0.0), VariableMargin(NU, 0, targets), Polynomial(1), y)

@@ -7,7 +7,7 @@ import pytest
 from mercer.gram import Dense
 from mercer.kernels import Gaussian
 from mercer.problems import nu_regression, nu_regression_back, parametric_tube, parametric_tube_back
-from mercer.problems.tubes import centred
+from mercer.problems.parametric_tube import centred
 from mercer.solvers import SMO, InteriorPoint, minimize
 
 N, TOL = 40, 1e-8

@@ -1,4 +1,4 @@
-r"""Tubes whose width is a combination of known functions, with coefficients the data choose."""
+"""Parametric tubes, whose width is a combination of known functions with free coefficients."""
 
 from __future__ import annotations
 
