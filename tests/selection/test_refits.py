@@ -23,7 +23,7 @@ from mercer.kernels import Gaussian
 from mercer.machines.base import KernelMachine
 from mercer.selection import tune
 from mercer.selection._statement import state
-from mercer.selection.path_validation import held_out_loss
+from mercer.selection.held_out_losses import held_out_loss
 from mercer.selection.posed import follows_least_squares, is_least_squares, pose
 from mercer.selection.refits import Refits
 from mercer.selection.space import Space

@@ -10,7 +10,7 @@ from mercer.kernels import Gaussian, Linear
 from mercer.losses import Absolute, Huber
 from mercer.regularizers import AutoRegressive, Polynomial
 from mercer.selection import tune
-from mercer.selection.path_validation import held_out_loss
+from mercer.selection.held_out_losses import held_out_loss
 from mercer.smoothing import CrossValidation, Evidence, LeaveOneOut, Spectral
 
 RNG = np.random.default_rng(0)

@@ -221,7 +221,14 @@ class _Compressor:
 
     def run(self) -> Any:
         """Return the compressed machine."""
-        found = getattr(self, f"_{self.method}")()
+        methods = {
+            "greedy": self._greedy,
+            "preimage": self._preimage,
+            "projection": self._projection,
+            "stratified": self._stratified,
+            "sup": self._sup,
+        }
+        found = methods[self.method]()
         machine, kept = rebuilt(self.view, found.terms)
         if self.how["refit_null_space"]:
             self._fit_null_space(machine, found.terms)

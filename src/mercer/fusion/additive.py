@@ -1,4 +1,4 @@
-"""Machines with one regularization constant a sample, tuned by cross-validation in one solve."""
+"""Machines with a regularization constant for every sample, tuned by cross-validation."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class FoldedSubstrate:
 
 
 class FastFusion(NamedTuple):
-    """One vector of coefficients for all folds."""
+    """A vector of coefficients that the machines of all folds share."""
 
     a: Array
     """Coefficients of the kernel, which every machine uses off its fold, (n, d)."""
@@ -244,7 +244,7 @@ def fast_fusion(
     if loss is None or loss.quadratic:
         z, b = _least_squares(A, move, B, Y, np.sqrt(s))
     else:
-        z, b = _any_loss(A, move, B, Y, s, loss)
+        z, b = _regularized_risk(A, move, B, Y, s, loss)
     a = free @ z
     fitted = B @ b
     return FastFusion(a, b, Y - fitted - mean @ a, Y - fitted - folds.across(K) @ a)
@@ -259,10 +259,10 @@ def _least_squares(A: Array, move: Array, B: Array, Y: Array, root: Array) -> tu
     return found[: A.shape[1]], found[A.shape[1] :]
 
 
-def _any_loss(
+def _regularized_risk(
     A: Array, move: Array, B: Array, Y: Array, s: Array, loss: Loss
 ) -> tuple[Array, Array]:
-    """Return the minimum as that of a regularized risk, whose kernel is A (move' move)^-1 A'."""
+    """Solve the regularized risk whose kernel is A (move' move)^-1 A'."""
     values, vectors = eigh(move.T @ move)
     keep = values > len(values) * np.finfo(np.float64).eps * values[-1]
     V = vectors[:, keep] / np.sqrt(values[keep])

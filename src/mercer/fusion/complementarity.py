@@ -1,4 +1,4 @@
-r"""Alternatives in a quadratic program: of two numbers that are not negative, one is zero.
+r"""Quadratic programs with complementarity constraints: a product of two variables is zero.
 
 .. math:: \min_z\; \tfrac12 z'Hz + g'z \quad \text{subject to}\; A z = e, \quad
           z \ge \text{lower}, \quad z_i \ge 0,\ z_j \ge 0,\ z_i z_j = 0 \ \text{for pairs } (i, j)
@@ -105,7 +105,7 @@ def _coupling(m: int, pairs: Pairs) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Alternatives:
-    """A point of a program with alternatives, and what is known of it."""
+    """A point of a program with complementarity constraints, with its bounds."""
 
     z: Array
     """The point."""
@@ -131,7 +131,7 @@ class Alternatives:
 
 @dataclass(eq=False)
 class ComplementarityProgram:
-    r"""A convex quadratic program with pairs of which one is zero.
+    r"""A convex quadratic program with complementarity constraints.
 
     Parameters
     ----------
@@ -181,11 +181,11 @@ class ComplementarityProgram:
         """
         if strategy == "relax":
             z, value = self._minimum(self.H, self.g, ())
-            good = self._meets(z)
+            good = self._is_complementary(z)
             return Alternatives(z, value, value, good, self.complementarity(z), strategy, 0.0)
         return self._penalty() if strategy == "penalty" else self._branch(max_nodes)
 
-    def _meets(self, z: Array) -> bool:
+    def _is_complementary(self, z: Array) -> bool:
         return self.complementarity(z) <= TOL * max(1.0, float(np.max(np.abs(z))) ** 2)
 
     def _minimum(self, H: Array, g: Array, zero: Sequence[int]) -> tuple[Array, float]:
@@ -219,7 +219,7 @@ class ComplementarityProgram:
         return z, float(0.5 * z @ H @ z + g @ z)
 
     def _branch(self, max_nodes: int) -> Alternatives:
-        """Branch on the pair that is violated most; the bounds are those of convex programs."""
+        """Branch on the pair that is violated most, with bounds from convex relaxations."""
         best: tuple[Array, float] = (np.zeros(len(self.g)), np.inf)
         stack: list[tuple[float, tuple[int, ...]]] = [(-np.inf, ())]
         nodes, open_bound = 0, np.inf
@@ -236,7 +236,7 @@ class ComplementarityProgram:
             if value >= best[1]:
                 continue
             worst = max(self.pairs, key=lambda p: z[p[0]] * z[p[1]], default=None)
-            if worst is None or self._meets(z):
+            if worst is None or self._is_complementary(z):
                 best = (z, value)
                 continue
             stack += [(value, (*zero, i)) for i in worst]
@@ -275,7 +275,7 @@ class ComplementarityProgram:
                 if after > before - 1e-10 * (1.0 + abs(before)):
                     break
                 z = new
-            if self._meets(z):
+            if self._is_complementary(z):
                 break
             weight *= 10.0
         # What is left of products is rounding of the programs: the smaller of each pair is zero.

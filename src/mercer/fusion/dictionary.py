@@ -97,7 +97,7 @@ def sparse_path(K: Array, B: Array, y: Array, c: Array, loss: Loss, zetas: Array
 
 
 def largest_penalty(K: Array, B: Array, y: Array, c: Array, loss: Loss) -> float:
-    """Return a penalty from which on no column is used: the least one, for smooth losses."""
+    """Return a penalty from which on no column is used, the least such for smooth losses."""
     if not loss.smooth:
         # By the dual: for u in its box, |K'u| is at most this.
         terms: Any = loss.dual_terms(y, c)  # type: ignore[attr-defined]
@@ -106,7 +106,7 @@ def largest_penalty(K: Array, B: Array, y: Array, c: Array, loss: Loss) -> float
     return float(np.max(np.abs(K.T @ (c * loss.gradient(y, B @ b)))))
 
 
-def _off(B: Array, root: Array) -> tuple[Array, Array]:
+def _orthonormal_columns(B: Array, root: Array) -> tuple[Array, Array]:
     """Return an orthonormal basis of weighted columns and the way back to their coefficients."""
     if not B.shape[1]:
         return np.zeros((len(root), 0)), np.zeros((0, 0))
@@ -118,7 +118,7 @@ class _Squares:
 
     def __init__(self, K: Array, B: Array, y: Array, c: Array) -> None:
         root = np.sqrt(c)
-        self.U, self.back = _off(B, root)
+        self.U, self.back = _orthonormal_columns(B, root)
         self.X, self.t = root[:, None] * K, root * y
         self.free = self.t - self.U @ (self.U.T @ self.t)
         self.Z = self.X - self.U @ (self.U.T @ self.X)

@@ -106,7 +106,7 @@ class Decomposition:
         return self.root[:, None] * a, self.back @ t
 
     def moves(self, cross: Array, B: Array) -> Array:
-        """Return what unit coefficients of each eigenvector predict elsewhere, (n_val, m)."""
+        """Return predictions by every eigenvector at new points, (n_val, m)."""
         if self.factor is None:
             kernel = cross @ (self.root[:, None] * self.vectors)
         else:
@@ -239,7 +239,7 @@ class ValidationPath:
         return total
 
     def minimum(self) -> PathMinimum:
-        """Return the best C; of equally good ones the smallest, which regularizes most."""
+        """Return the best C; the smallest C of a tie, which regularizes most."""
         with np.errstate(under="ignore"):
             slopes = self.slope(np.exp(self.log_grid))
         turns = np.flatnonzero((slopes[:-1] < 0) & (slopes[1:] > 0))

@@ -1,4 +1,4 @@
-r"""Training fused with selection: one problem instead of a loop around another.
+r"""Training fused with model selection in a single problem.
 
 .. math:: \min_{x, \theta} J_2(x, \theta) \qquad \text{subject to} \qquad
           x = \arg\min_x J_1(x; \theta)
@@ -254,7 +254,7 @@ def _over_path(path: SolutionPath, criterion: Any) -> FusedPath:
             # Decision values are affine here, and the loss is convex: one minimum a piece.
             t, low = _convex_minimum(criterion, at, float(left), float(right))
         else:
-            t, low = _looked_for(value, float(left), float(right))
+            t, low = _brent(value, float(left), float(right))
         if low < best:
             best, where = low, t
     inner = np.isin(where, path.domain)
@@ -291,7 +291,7 @@ def _convex_minimum(
     return left + float(found.x) * (right - left), float(found.fun)
 
 
-def _looked_for(value: Callable[[float], float], left: float, right: float) -> tuple[float, float]:
+def _brent(value: Callable[[float], float], left: float, right: float) -> tuple[float, float]:
     """Minimize on a piece by Brent's method, around the best of a few places."""
     places = np.geomspace(left, right, LOOKS) if left > 0 else np.linspace(left, right, LOOKS)
     values = [value(float(t)) for t in places]

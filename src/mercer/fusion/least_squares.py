@@ -187,8 +187,15 @@ class FusedLSSVR(Found):
         self._path = ValidationPath([split.part(sample) for split in splits])
         for name in ("boundary_", "lower_bound_", "nodes_", "node_weights_"):
             self.__dict__.pop(name, None)  # what another strategy said
-        choose = getattr(self, f"_by_{self.strategy}")
-        mu = choose(whole.values, given, [split.start for split in splits], sample)
+        strategies = {
+            "path": self._by_path,
+            "hull": self._by_hull,
+            "spectral": self._by_spectral,
+            "nw": self._by_nw,
+        }
+        mu = strategies[self.strategy](
+            whole.values, given, [split.start for split in splits], sample
+        )
         self.upper_bound_ = float(self._path.cost(self.C_))
         self.validation_curve_ = self._path.grid, self._path.cost(self._path.grid)
         self.values_, self.filter_ = whole.values, mu
@@ -302,7 +309,7 @@ class _Split(NamedTuple):
         return self.fold.against(sample.Y[self.rows], self.cross, self.B, self.Y, self.weights)
 
     def start(self, sample: _Sample) -> Array:
-        """Return what coefficients of C = 1 times smoothed residuals predict."""
+        """Return predictions by C = 1 times smoothed residuals as coefficients."""
         rows = self.rows
         if sample.K is not None:
             smooth = sample.K[np.ix_(rows, rows)]

@@ -59,7 +59,7 @@ class Found(RegressorMixin, Expansion):  # type: ignore[misc]
         return np.asarray(y, dtype=np.float64)
 
     def _weights(self, sample_weight: Any, n: int) -> tuple[Array, NDArray[np.intp]]:
-        """Return the weights of the samples, and which of these have one."""
+        """Return the weights of the samples, and the samples whose weight is positive."""
         weights = _check_sample_weight(
             sample_weight, np.empty((n, 0)), dtype=np.float64, ensure_non_negative=True
         )

@@ -23,7 +23,7 @@ PATIENCE = 10
 
 
 class Bounded(NamedTuple):
-    """A point of the polytope and what is known about it."""
+    """A point of the polytope with a bound on its distance from the optimum."""
 
     x: Array
     cost: float

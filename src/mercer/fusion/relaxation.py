@@ -31,7 +31,7 @@ class Relaxed(NamedTuple):
 
 
 def relax(part: Filtered, *, tight: bool = True, tol: float = 1e-9) -> Relaxed:
-    r"""Minimize validation errors over all filters that are ordered as those of a C are.
+    r"""Minimize validation errors over all filters with the order of Tikhonov's filters.
 
     .. math:: \min_\mu \|F\mu - t\|^2 \quad\text{subject to}\quad 0 \le \mu_j \le 1, \qquad
               \frac{\mu_j}{\sigma_j} \le \frac{\mu_{j+1}}{\sigma_{j+1}}, \qquad

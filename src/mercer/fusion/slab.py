@@ -18,7 +18,7 @@ ROUNDING = 1e-13
 
 
 class Within(NamedTuple):
-    """A point between the hyperplanes and what is known about it."""
+    """A point between the hyperplanes with its multipliers."""
 
     z: Array
     cost: float

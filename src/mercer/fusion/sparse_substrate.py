@@ -186,7 +186,7 @@ class SparseSubstrate(Found):
         self.gap_ = np.array([fit.gap for fit in found])
         self.coherence_ = _coherence(K, B, s)
         if self.refit is not None:
-            a, b = self._again(K, B, Y_live, s, a)
+            a, b = self._refit_support(K, B, Y_live, s, a)
         whole = np.zeros_like(Y)
         whole[live] = a
         self._expand_to(X, whole, b)
@@ -224,7 +224,9 @@ class SparseSubstrate(Found):
         self.zeta_ = float(zetas[k])
         return [path[k] for path in paths]
 
-    def _again(self, K: Array, B: Array, Y: Array, s: Array, a: Array) -> tuple[Array, Array]:
+    def _refit_support(
+        self, K: Array, B: Array, Y: Array, s: Array, a: Array
+    ) -> tuple[Array, Array]:
         """Fit the kernels that are left without the penalty."""
         left = np.flatnonzero(a.any(axis=1))
         whole, root = np.zeros_like(a), np.sqrt(s)[:, None]
@@ -418,5 +420,5 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
 
 
 def _mistakes(y: Array, f: Array) -> Array:
-    """Return one where a sign is wrong, and one half where there is none."""
+    """Return the loss of signs: 1 for a wrong sign, 1/2 for a value of zero."""
     return np.asarray(0.5 * (1.0 - np.sign(y * f)))

@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class StabilityCurve:
-    """What bounds on the stability of a machine do to its residuals.
+    """Residuals along a path of bounds on the stability of a machine.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class StabilityCurve:
 
 
 class StableFolds(ABC):
-    """Machines of all folds, linear in what they share.
+    """Machines of all folds, linear in the parameters that they share.
 
     Parameters
     ----------
@@ -93,14 +93,14 @@ class StableFolds(ABC):
 
     @abstractmethod
     def _target(self, y: Array) -> Array:
-        """Return what the program fits."""
+        """Return the targets of the program."""
 
     @abstractmethod
     def coefficients(self, Z: ArrayLike, final: str) -> tuple[Array, Array]:
-        """Return a (n, d) and b (q, d) of the final machine, of what is shared, (m, d)."""
+        """Return a (n, d) and b (q, d) of the final machine from the shared parameters, (m, d)."""
 
     def solve(self, y: ArrayLike, alpha_s: float) -> Within:
-        """Return what is shared by the machines of targets (n,) that are stable to a bound.
+        """Return the shared parameters of machines that are stable to a bound, for targets (n,).
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class StableFolds(ABC):
         return self.slab.solve(self._target(np.asarray(y, dtype=np.float64)), float(alpha_s))
 
     def residuals(self, y: ArrayLike, z: ArrayLike) -> tuple[Array, Array]:
-        """Return averaged residuals of samples trained on, and those of samples left out."""
+        """Return averaged residuals of training samples, and residuals of samples left out."""
         y, z = np.asarray(y, dtype=np.float64), np.asarray(z, dtype=np.float64)
         return np.asarray(y - self._mean @ z), np.asarray(y - self._left @ z)
 
@@ -192,7 +192,7 @@ class FastStable(StableFolds):
         return np.asarray(self._root * y)
 
     def coefficients(self, Z: ArrayLike, final: str = "average") -> tuple[Array, Array]:
-        """Return a (n, d) and b (q, d) of the final machine, of what is shared, (m, d).
+        """Return a (n, d) and b (q, d) of the final machine from the shared parameters, (m, d).
 
         Parameters
         ----------
@@ -273,7 +273,7 @@ class FullStable(StableFolds):
         return np.asarray(self._root * y[self._order])
 
     def coefficients(self, Z: ArrayLike, final: str = "refit") -> tuple[Array, Array]:
-        """Return a (n, d) and b (q, d) of the final machine, of what is shared, (n, d).
+        """Return a (n, d) and b (q, d) of the final machine from the shared parameters, (n, d).
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-r"""Three levels in one: a substrate, a criterion that makes it sparse, and validation of that.
+r"""Structure detection and its validation fused with a least-squares substrate.
 
 .. math:: \min_\rho \tfrac12 |y^v - \Omega^v \alpha|^2 \qquad\text{such that } \alpha
           \text{ minimizes } \tfrac12 |y - \Omega \alpha|^2 + \rho\, P(\alpha)

@@ -101,7 +101,7 @@ class System:
 
     @property
     def ridge(self) -> Array:
-        """What is added to the diagonal of K, ``1 / (C0 s)``, (n,)."""
+        """The ridge on the diagonal of K, ``1 / (C0 s)``, (n,)."""
         return np.asarray(1.0 / (self.C0 * self.weights))
 
     @cached_property
@@ -251,7 +251,7 @@ class System:
 
 @dataclass(eq=False)
 class Substrate(Params):
-    r"""A least-squares machine that is left open: one additive constant a sample is free.
+    r"""A least-squares machine with a free additive constant for every sample.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Instruments: what a kernel penalizes, whether it is one, and what a fitted machine kept."""
+"""Inspect kernels, Gram matrices and fitted machines: spectra, validity, margins, stability."""
 
 from mercer.inspect.admissible import Verdict, conditional_order, is_kernel
 from mercer.inspect.bands import Bandwidth, band_edge, bandwidth, spectral_decay, widen

@@ -107,9 +107,9 @@ def cosine_integrals(
             break
         total, asked = total + panels.size, asked + panels.values.size
         # An end that is smooth over this octave and the last; ripples leave nothing of themselves.
-        smooth = sums + _faded(panels, start).cosines(t)
+        smooth = sums + _tapered(panels, start).cosines(t)
         if last is not None:
-            smooth += _faded(last, start).cosines(t) - last.cosines(t)
+            smooth += _tapered(last, start).cosines(t) - last.cosines(t)
         ends = [*ends[1 - KEPT :], smooth]
         sums, last = sums + panels.cosines(t), panels
         if octave < 0:
@@ -154,7 +154,7 @@ def _panels(
     return Panels(*(np.concatenate(fields) for fields in zip(*done, strict=True)))
 
 
-def _faded(panels: Panels, centre: float) -> Panels:
+def _tapered(panels: Panels, centre: float) -> Panels:
     """Return the function with a smooth end, one an octave below a frequency, zero one above."""
     end = 0.5 * special.erfc(5.5 * np.log2(panels.omega / centre))
     return panels._replace(values=panels.values * end)

@@ -1,4 +1,4 @@
-"""What an instrument says: numbers as attributes, and a summary that can be read."""
+"""Reports of inspections: numbers as attributes, and a summary as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Report(ABC):
         """Return the first line."""
 
     def _lines(self) -> list[tuple[str, Any]]:
-        """Return what follows, as pairs of a name and a value."""
+        """Return the findings as pairs of a name and a value."""
         return []
 
     def summary(self) -> str:

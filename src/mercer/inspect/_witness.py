@@ -1,4 +1,4 @@
-"""Points and coefficients with a negative quadratic form: what refutes a kernel."""
+"""Points and coefficients with a negative quadratic form, which refute a kernel."""
 
 from __future__ import annotations
 

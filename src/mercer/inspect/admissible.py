@@ -1,4 +1,4 @@
-"""Whether a function is a kernel, of which conditional order, and what refutes it if not."""
+"""Decide whether a function is a kernel, and of which conditional order."""
 
 from __future__ import annotations
 
@@ -121,7 +121,8 @@ def conditional_order(
         wrong = _wrong_signs(h, derivatives)
     except (TypeError, ValueError, AttributeError):
         return _by_samples(
-            _of_squares(h), chain.from_iterable(clouds(d, (0.3, 1.0, 3.0)) for d in (1, 2, 5))
+            _gram_of_squared_distances(h),
+            chain.from_iterable(clouds(d, (0.3, 1.0, 3.0)) for d in (1, 2, 5)),
         )
     violated = sorted(wrong)
     order = violated[-1] + 1 if violated else 0
@@ -144,7 +145,7 @@ def is_kernel(
     max_order: int = MAX_ORDER,
     random_state: int = 0,
 ) -> Verdict:
-    r"""Judge whether a function is a kernel, and what refutes it if not.
+    r"""Decide whether a function is a kernel, with points that refute it if it is not.
 
     The test depends on what the function is a function of:
 
@@ -194,7 +195,7 @@ def is_kernel(
     True
     """
     if isinstance(k, Kernel):
-        return _judge(k, points, dim, max_order, random_state)
+        return _decide_admissible(k, points, dim, max_order, random_state)
     if of == "squared_distance":
         return conditional_order(k, max_order)
     if of == "distance":
@@ -203,20 +204,24 @@ def is_kernel(
         return _by_series(k, dim, random_state)
     if of == "difference":
         kernel = _callable.Callable(lambda X, Z: k(X[:, :1] - Z[:, 0]))
-        return _judge(kernel, points, 1, max_order, random_state)
+        return _decide_admissible(kernel, points, 1, max_order, random_state)
     if of != "points":
         raise ValueError(
             "of must be 'points', 'difference', 'distance', 'squared_distance' or "
             f"'inner_product', got {of!r}."
         )
-    return _judge(_callable.Callable(k), points, dim, max_order, random_state)
+    return _decide_admissible(_callable.Callable(k), points, dim, max_order, random_state)
 
 
-def _judge(
+def _decide_admissible(
     kernel: Kernel, points: Data | None, dim: int, max_order: int, random_state: int
 ) -> Verdict:
-    """Judge a kernel by what it tells about itself, and by samples."""
-    sets = [points] if points is not None else _taken(kernel, _made_up(kernel, dim, random_state))
+    """Decide about a kernel by its declared properties, and by samples."""
+    sets = (
+        [points]
+        if points is not None
+        else _accepted(kernel, _sample_points(kernel, dim, random_state))
+    )
     where = "these points" if points is not None else _space(kernel, dim)
     asymmetry = max(_asymmetry(kernel, X) for X in sets[:8])
     if asymmetry > 1e-8:
@@ -320,7 +325,7 @@ def _bounded(h: Callable[[Any], Any]) -> bool:
     return bool(np.isfinite(values).all() and (steps[-1] < steps[0] or steps[-1] <= small))
 
 
-def _of_squares(h: Callable[[Any], Any]) -> Callable[[Array], Array]:
+def _gram_of_squared_distances(h: Callable[[Any], Any]) -> Callable[[Array], Array]:
     def gram(X: Array) -> Array:
         squares = ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2)
         with np.errstate(all="ignore"):
@@ -331,7 +336,7 @@ def _of_squares(h: Callable[[Any], Any]) -> Callable[[Array], Array]:
     return gram
 
 
-def _made_up(kernel: Kernel, dim: int, random_state: int) -> Iterator[Array]:
+def _sample_points(kernel: Kernel, dim: int, random_state: int) -> Iterator[Array]:
     """Yield sets of points on the domain of a kernel."""
     if not kernel.numeric:
         raise ValueError(f"{kernel!r} compares {kernel.domain}: pass some of them as points.")
@@ -347,7 +352,7 @@ def _made_up(kernel: Kernel, dim: int, random_state: int) -> Iterator[Array]:
     yield from clouds(dim, _scales(kernel, dim), random_state)
 
 
-def _taken(kernel: Kernel, sets: Iterator[Array]) -> list[Array]:
+def _accepted(kernel: Kernel, sets: Iterator[Array]) -> list[Array]:
     """Return the sets of points that a kernel does not refuse, as it may for being too large."""
     taken, refusal = [], None
     for X in sets:

@@ -72,7 +72,7 @@ def band_edge(kernel: Kernel, precision: float, dim: int = 1) -> float:
 
 @dataclass(frozen=True, repr=False)
 class Bandwidth(Report):
-    """What matters of a spectrum at a precision, from :func:`bandwidth`."""
+    """The band of a spectrum that matters at a precision, from :func:`bandwidth`."""
 
     frequency: float
     """The largest frequency that passes."""

@@ -37,7 +37,7 @@ class Comparison(Report):
 
     @property
     def worst_factor(self) -> float:
-        """The larger attenuation over the smaller one, where they differ most."""
+        """The ratio of the larger to the smaller attenuation, where they differ most."""
         return float(np.exp(self.worst_log_ratio))
 
     def _title(self) -> str:
@@ -54,7 +54,7 @@ class Comparison(Report):
 def compare(
     kernel: Kernel, other: Kernel, precision: float = 0.01, dim: int = 1, n_points: int = 2001
 ) -> Comparison:
-    r"""Compare the attenuations of two kernels on the band where the first one passes.
+    r"""Compare the attenuations of two kernels on the passband of the first kernel.
 
     .. math:: \max_{\omega : A_1(\omega) > \eta} |\ln A_1(\omega) - \ln A_2(\omega)|, \qquad
               A = P / P(0)

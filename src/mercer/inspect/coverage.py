@@ -1,4 +1,4 @@
-"""What the intervals of a machine are worth: counted on new data, and bounded without any."""
+"""The coverage of prediction intervals: counted on new data, or bounded without new data."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def coverage_report(
 
 @dataclass(frozen=True)
 class TubeRisk:
-    r"""What a bound on :math:`P(|y - f(x)| > \tau)` consists of."""
+    r"""The terms of a bound on :math:`P(|y - f(x)| > \tau)`."""
 
     empirical: float
     """What lies outside the tube of the sample."""
@@ -81,7 +81,7 @@ class TubeRisk:
 
     @property
     def vacuous(self) -> bool:
-        """Whether it is one or more, which every probability satisfies."""
+        """Whether the bound is at least 1, which every probability satisfies."""
         return self.value >= 1.0
 
 

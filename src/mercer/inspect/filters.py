@@ -71,7 +71,7 @@ class FilterCurve(Report):
 
     @property
     def penalty(self) -> Array:
-        """What a unit of each frequency costs, 1 / P; infinite for frequencies that cannot be."""
+        """The penalty on a unit of each frequency, 1 / P; infinite where the spectrum is zero."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.where(self.power > 0.0, 1.0 / self.power, np.inf))
 
@@ -157,7 +157,7 @@ def filter_curve(
     dim: int = 1,
     convention: str = "unitary",
 ) -> FilterCurve:
-    r"""Return a kernel's spectrum with what can be read off it.
+    r"""Return a kernel's spectrum as a filter curve, with cutoff and attenuation.
 
     .. math:: \|f\|^2 = (2\pi)^{-d/2} \int \frac{|\hat f(\omega)|^2}{P(\omega)} \, d\omega
 

@@ -1,4 +1,4 @@
-"""A Gram matrix examined: its spectrum, what is wrong with it, what it says about y."""
+"""Examine a Gram matrix: spectrum, definiteness, duplicates and alignment with targets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mercer.regularizers.null_space import NullSpace
 
 @dataclass(frozen=True, repr=False)
 class PSDCheck(Report):
-    """What :func:`check_psd` found."""
+    """The result of :func:`check_psd`."""
 
     ok: bool
     """Whether the matrix is symmetric and positive semidefinite, up to the tolerance."""
@@ -93,7 +93,7 @@ def check_psd(K: Array, tol: float | None = None) -> PSDCheck:
 
 
 def repair(K: Array, method: str = "clip") -> Array:
-    r"""Return a positive semidefinite matrix near a symmetric one.
+    r"""Return a positive semidefinite matrix near a symmetric matrix.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def effective_dimension(kernel: Kernel | Array, X: Data | None = None, *, penalt
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GramReport(Report):
-    """What :func:`gram_report` found."""
+    """The result of :func:`gram_report`."""
 
     n: int
     """Points of the sample."""
@@ -359,7 +359,7 @@ def _alignment(K: Array, y: Array) -> float:
 
 
 def _duplicates(K: Array) -> int:
-    """Count points at distance zero from an earlier one in feature space, up to rounding."""
+    """Count points at distance zero from an earlier point in feature space, up to rounding."""
     diagonal = K.diagonal()
     squared = diagonal[:, None] + diagonal - 2.0 * K
     near = squared <= 16.0 * np.finfo(float).eps * max(

@@ -1,4 +1,4 @@
-"""What single samples do to any estimator, found by fitting it again.
+"""The influence of single samples on any estimator, by refits.
 
 Least-squares machines know it without: :meth:`~mercer.LSSVR.jackknife` and
 :meth:`~mercer.LSSVR.sensitivity_curve`.
@@ -20,7 +20,7 @@ __all__ = ["jackknife", "sensitivity_curve"]
 
 
 def jackknife(estimator: Any, X: Any, y: Any, Z: Any = None, method: str = "predict") -> Array:
-    """Return the predictions of estimators that lack one sample each.
+    """Return the predictions of estimators fitted without each sample in turn.
 
     Parameters
     ----------

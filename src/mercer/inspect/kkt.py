@@ -1,4 +1,4 @@
-r"""Whether a machine is optimal, sample by sample, and what its optimum would give for a change.
+r"""Optimality conditions of a machine, sample by sample, and shadow prices of its data.
 
 Optimality of :math:`(a, b)` is three statements: :math:`-f_i` is a slope of the conjugate loss at
 :math:`a_i` for every sample, :math:`B'a = d`, and :math:`a` lies in the box of the slopes of the
@@ -201,7 +201,7 @@ class ShadowPrices:
 
 
 def shadow_prices(machine: Any, X: Any, y: Any, sample_weight: Any = None) -> ShadowPrices:
-    r"""Return what the optimum of a regression would cost or gain by a change of its data.
+    r"""Return the shadow prices of a regression: derivatives of its optimum by the data.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a fitted machine keeps of the data and what it removes, by frequency."""
+"""The transfer function of a fitted machine: the frequencies it keeps and removes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_SMOOTHER = 3000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MachineReport(Report):
-    """What a machine does to frequencies, from :func:`machine_report`."""
+    """The transfer function of a machine, from :func:`machine_report`."""
 
     machine: Any
 

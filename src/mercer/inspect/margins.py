@@ -1,4 +1,4 @@
-"""Margins of a classifier: how far samples are on their side, and what that is worth."""
+"""Margins of a classifier, their distribution and the bounds that follow from them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _signs(machine: Any, y: Any) -> Array:
 
 
 def _length(machine: Any, X: Any) -> float:
-    """Return the norm of what is penalized in a machine of two classes."""
+    """Return the norm of the penalized function of a machine of two classes."""
     kernel = getattr(machine, "kernel_", None)
     if kernel is None:
         return float(np.linalg.norm(machine.coef_))
@@ -326,7 +326,7 @@ class TwoGaussians:
 
 @dataclass(frozen=True, eq=False)
 class MatchedMachine:
-    """One kind of machine at the error that it was matched to."""
+    """A kind of machine at the error that it was matched to."""
 
     name: str
     parameter: dict[str, Any]

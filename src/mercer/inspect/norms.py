@@ -1,4 +1,4 @@
-"""What a function costs: its squared norm in the space of a kernel."""
+"""The squared norm of a function in the reproducing kernel Hilbert space."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def penalty(
     interval: tuple[float, float] | None = None,
     rtol: float = 1e-6,
 ) -> Penalty:
-    r"""Return what a function costs under a kernel, its squared norm.
+    r"""Return the penalty of a kernel on a function, its squared norm.
 
     .. math:: \|f\|^2 = a'Ka \;\text{ for }\; f = \sum_i a_i k(x_i, \cdot), \qquad
               \|f\|^2 = (2\pi)^{-1/2} \int \frac{|\hat f(\omega)|^2}{P(\omega)} \, d\omega

@@ -1,4 +1,4 @@
-"""What a penalty considers typical: sample paths of the prior that belongs to it."""
+"""Sample paths of the Gaussian prior that belongs to a penalty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gram matrices without what stays free, on the sample and for new points."""
+"""Gram matrices projected off the unpenalized functions, on the sample and at new points."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def column_space(B: Array) -> Array:
 
 
 def complement(B: Array) -> Array:
-    """Return an orthonormal basis of what is orthogonal to the columns of `B`, ``(n, n - r)``."""
+    """Return an orthonormal basis of the complement of the columns of `B`, ``(n, n - r)``."""
     B = np.asarray(B, dtype=float)
     Q, R, _ = linalg.qr(_scaled(B), pivoting=True) if B.shape[1] else (np.eye(len(B)), B, None)
     Z: Array = Q[:, _rank(R, len(Q)) :]
@@ -215,7 +215,7 @@ class MercerMap:
 
 
 def monomials(kernel: Kernel, X: Data) -> Array:
-    """Return what a kernel leaves free, at the points, ``(n, q)``.
+    """Return the monomials that a kernel leaves unpenalized, at the points, ``(n, q)``.
 
     Features are shifted and scaled to [-1, 1], which changes the basis and not its span.
     """

@@ -13,7 +13,7 @@ __all__ = ["RiskBound", "risk_bound"]
 
 @dataclass(frozen=True)
 class RiskBound:
-    """What a bound on the mean squared error consists of."""
+    """The terms of a bound on the mean squared error."""
 
     empirical: float
     """The mean squared error on the sample."""

@@ -1,4 +1,4 @@
-"""How machines take errors that are not of the usual kind: one, some, and none."""
+"""Robustness of machines: a growing outlier, contamination, and efficiency without it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Law = Callable[[Any, int], ArrayLike]
 
 @dataclass(frozen=True, eq=False)
 class OutlierCurve:
-    """What one error does as it grows, from :func:`outlier_curve`."""
+    """The effect of an outlier as it grows, from :func:`outlier_curve`."""
 
     magnitudes: Array
     """The errors added to one target, (k,)."""
@@ -42,7 +42,7 @@ class OutlierCurve:
 
 @dataclass(frozen=True, eq=False)
 class ContaminationCurve:
-    """What a share of errors of another kind does, from :func:`contamination_curve`."""
+    """The error of machines under contamination, from :func:`contamination_curve`."""
 
     shares: Array
     """Shares of contaminated targets, (k,)."""
@@ -224,7 +224,7 @@ def contamination_curve(
 
 
 def efficiency(curve: ContaminationCurve, reference: str) -> dict[str, tuple[float, float]]:
-    r"""Return how well machines use samples without contamination, against one of them.
+    r"""Return the efficiency of machines without contamination, relative to a machine.
 
     .. math:: \frac{\operatorname{mean} \|f_{\mathrm{ref}} - f\|^2}{\operatorname{mean}
               \|\hat f - f\|^2}

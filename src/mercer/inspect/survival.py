@@ -242,7 +242,7 @@ class SurvivalCalibration:
 def survival_calibration(
     y: Any, predicted: ArrayLike, time: float, *, bins: int = 10, coverage: float = 0.95
 ) -> SurvivalCalibration:
-    r"""Compare predicted probabilities to exceed a time with what groups of samples did.
+    r"""Compare predicted survival probabilities with the observed survival of groups.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.plotting._base import Axes, axes_of, figure_of
-from mercer.selection.left_out import Influence, influence
+from mercer.selection.leave_one_out_errors import Influence, influence
 from mercer.selection.protocols import SelectionStatistics
 
 __all__ = ["InfluenceDisplay", "StatisticsDisplay"]

@@ -14,10 +14,9 @@ from mercer.selection.bounds import (
     xi_alpha,
 )
 from mercer.selection.folds import Folds, as_splitter
-from mercer.selection.holdout import Held, hoeffding, holdout, leave_n_out
 from mercer.selection.hypergradient import Hypergradient, hypergradient
 from mercer.selection.l_curve import LCurve, corner, l_curve
-from mercer.selection.left_out import Influence, LeftOut, influence, leave_one_out
+from mercer.selection.leave_one_out_errors import Influence, LeftOut, influence, leave_one_out
 from mercer.selection.levels import FixedComplexity, ParetoPath, pareto_path
 from mercer.selection.objective import Trial
 from mercer.selection.paths import SolutionPath, SVMPath, solution_path, svm_path
@@ -34,6 +33,7 @@ from mercer.selection.streamed import StreamedSearch
 from mercer.selection.threshold import PurityCurve, ThresholdSelector, purity_curve
 from mercer.selection.tuning import Tuning, tune
 from mercer.selection.validation import Validation
+from mercer.selection.validation_set import Held, hoeffding, holdout, leave_n_out
 
 __all__ = [
     "LSSVCCV",

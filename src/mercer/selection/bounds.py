@@ -1,4 +1,4 @@
-r"""What a support vector machine says of its own leave-one-out error, without refits.
+r"""Bounds on the leave-one-out error of a support vector machine, without refits.
 
 Each estimate flags the samples that might be errors if they were left out, and its value is their
 share. With :math:`\alpha_i = |a_i|` and slacks :math:`\xi_i = \max(0, 1 - y_i f_i)`:
@@ -25,7 +25,7 @@ from mercer.losses.classification import Hinge, SquaredHinge
 from mercer.machines.base import unfitted
 from mercer.machines.posing import declare
 from mercer.problems.risk import RegularizedRisk
-from mercer.selection.left_out import single
+from mercer.selection.leave_one_out_errors import single
 from mercer.solvers.bounded_quadratic import bounded_quadratic
 
 __all__ = [
@@ -62,7 +62,7 @@ class ErrorBound:
 
 @dataclass(frozen=True)
 class _Margin:
-    """A machine of two classes with hinge loss: what the estimates read."""
+    """The numbers of a machine of two classes with hinge loss that the bounds read."""
 
     risk: RegularizedRisk
     a: Array
@@ -186,7 +186,7 @@ def xi_alpha(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) -> Erro
 
 
 def span_rule(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) -> ErrorBound:
-    r"""Flag samples by the span of the support vectors, as if the others stayed what they are.
+    r"""Flag samples by the span rule, as if no other coefficient reached or left its bound.
 
     .. math:: y_i \bigl(f(x_i) - f^{(-i)}(x_i)\bigr) = \alpha_i S_i^2, \qquad
               S_i^2 = \frac{1}{(\tilde K_F^{-1})_{ii}} \ (i \in F), \quad
@@ -237,7 +237,7 @@ def _spans(m: _Margin) -> Array:
 
 
 def span_bound(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) -> ErrorBound:
-    r"""Bound the leave-one-out error by constrained spans, without assuming that nothing changes.
+    r"""Bound the leave-one-out error by constrained spans, whichever coefficients change.
 
     A free support vector can be wrong only if :math:`\alpha_p S_p \max(D, 1/\sqrt C) \ge 1`, where
     D is the diameter of the smallest ball around the sample and

@@ -22,7 +22,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    r"""A partition of a sample, and what its folds do to a kernel matrix.
+    r"""A partition of a sample into folds, and the kernel entries that their machines share.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class Folds:
         return np.where(self.labels[:, None] == self.labels, np.asarray(K), 0.0)
 
     def across(self, K: ArrayLike) -> Array:
-        """Return K with zeros between samples of one fold: who predicts a sample left out."""
+        """Return K with zeros between samples of one fold, which predicts samples left out."""
         return np.where(self.labels[:, None] == self.labels, 0.0, np.asarray(K))
 
     def averaged(self, K: ArrayLike) -> Array:

@@ -175,7 +175,7 @@ def hypergradient(
 
 
 def _free(risk: Any, a: Array) -> tuple[Any, Array]:
-    """Answer which coefficients are inside a parabola of the dual, and with what curvature."""
+    """Return which coefficients are inside a parabola of the dual, and its curvature."""
     lower, upper = risk.box()
     inside = (a > lower) & (a < upper)
     y, c = risk.y, np.where(risk.c > 0, risk.c, 1.0)

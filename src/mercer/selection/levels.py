@@ -1,4 +1,4 @@
-r"""One trade-off, three problems: a weight, a bound on the complexity, or a bound on the risk.
+r"""Machines of a given norm or a given mean loss, found by bisection over C.
 
 .. math::
 
@@ -48,7 +48,7 @@ MET = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """The machine at one C: its solutions, the size of its function and its mean loss."""
+    """The machine at a value of C: its solutions, the norm of its function and its mean loss."""
 
     C: float
     solutions: list[Solution]
@@ -57,7 +57,7 @@ class Point:
 
 
 class Curve:
-    """The trade-off of a machine: solutions by C, each starting from the last one nearby."""
+    """The trade-off of norm and loss: solutions by C, each with a warm start from the last."""
 
     def __init__(self, declared: Declared) -> None:
         self.declared = declared
@@ -116,7 +116,7 @@ class Curve:
 
 @settings
 class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
-    r"""A machine of given complexity, or of given risk, instead of given C.
+    r"""Fit a machine of a given norm, or of a given mean loss, instead of a given C.
 
     .. math::
 
@@ -304,7 +304,7 @@ def _level(curve: Curve, read: Any, level: float, *, rising: bool) -> tuple[Poin
 
 @dataclass(frozen=True, eq=False)
 class ParetoPath:
-    """Trade-offs of a machine between size and loss, from :func:`pareto_path`."""
+    """The Pareto front of norm against mean loss, from :func:`pareto_path`."""
 
     Cs: Array
     """Weights of the loss, ascending, (k,)."""
@@ -340,7 +340,7 @@ def pareto_path(
     *,
     sample_weight: Any = None,
 ) -> ParetoPath:
-    r"""Return the front of size against loss of a machine, one point a weight of the loss.
+    r"""Return the Pareto front of norm against mean loss, a point for each weight C.
 
     No machine has both a smaller norm and a smaller loss than a point of the front: every one
     minimizes a weighted sum of both.

@@ -50,12 +50,12 @@ STEEP = 4.0
 
 
 class Stop(Exception):  # noqa: N818
-    """A budget is spent, or whoever listens has seen enough."""
+    """Raised when a budget is spent or a callback ends the search."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One evaluation."""
+    """A trial of a search: hyperparameters and the criterion there."""
 
     stage: str
     """What it was for."""
@@ -218,7 +218,7 @@ class Objective(Search):
         """
         kernel, _ = self.space.at(theta)
         spectral = Spectral(kernel(statement.X), statement.B, statement.weights)
-        values = self._for(statement).curve(spectral, statement.Y, Cs)
+        values = self._restricted(statement).curve(spectral, statement.Y, Cs)
         best = int(np.argmin(values))
         moved = theta.copy()
         moved[-1] = np.log(Cs[best])
@@ -233,7 +233,7 @@ class Objective(Search):
         Infinite where the kernel matrix cannot be factorized.
         """
         kernel, C = self.space.at(theta)
-        criterion = self._for(statement)
+        criterion = self._restricted(statement)
         try:
             factored = Factored(kernel(statement.X), statement.B, statement.weights, C)
         except ValueError:
@@ -287,7 +287,7 @@ class Objective(Search):
     def compared(self, value: float) -> float:
         return super().compared(value) if self.criterion.positive and value > 0 else value
 
-    def _for(self, statement: Statement) -> Criterion:
+    def _restricted(self, statement: Statement) -> Criterion:
         """Return the criterion for the samples of a statement that have weight."""
         return self.criterion.restricted(statement.rows[statement.weights > 0])
 

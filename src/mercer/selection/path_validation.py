@@ -1,30 +1,22 @@
-"""The weight of the loss of any machine, by cross-validation along a path."""
+"""Cross-validation of C, or nu, along a path of warm starts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from mercer.estimators.censored import CensoredRegressor
-from mercer.estimators.robust import RobustLSSVR
 from mercer.kernels.base import Kernel
 from mercer.kernels.precomputed import Precomputed
-from mercer.losses.base import Loss
-from mercer.losses.interval import within
-from mercer.losses.regression import Squared
 from mercer.machines.base import KernelMachine
-from mercer.machines.folds import as_splitter
-from mercer.machines.posing import Rows
+from mercer.selection.held_out_losses import held_out_loss, splitter
 from mercer.selection.objective import Search, Stop
-from mercer.smoothing.survival import kaplan_meier
 
-__all__ = ["choose_weight", "held_out_loss", "splitter"]
+__all__ = ["choose_weight"]
 
 Array = NDArray[np.float64]
 
@@ -83,7 +75,7 @@ def choose_weight(
 
 
 class Path:
-    """The machines of several folds, which are warm started from one weight to the next."""
+    """The machines of several folds, with warm starts along the weights C or nu."""
 
     def __init__(
         self,
@@ -133,7 +125,7 @@ class Path:
                 break
 
     def best(self) -> float:
-        """Return the best value; of several that are as good, the one in the middle."""
+        """Return the best value; the middle value of a tie."""
         least = min(self.tried.values())
         ties = sorted(value for value, loss in self.tried.items() if loss <= least * (1 + 1e-9))
         return ties[len(ties) // 2]
@@ -151,79 +143,3 @@ class Path:
             machine.fit(first, self.y[inside], sample_weight=self.weights[inside])
             total += held_out_loss(machine, second, self.y[outside], self.weights[outside])
         return total / float(self.weights.sum())
-
-
-def splitter(y: NDArray[Any], folds: int, classification: bool) -> Any:
-    """Return folds that hold all classes, fewer of them if a class has few samples."""
-    rarest = int(np.min(np.unique(y, return_counts=True)[1])) if classification else 0
-    if rarest < 2:
-        return as_splitter(folds, y)
-    return as_splitter(min(folds, rarest), y, classifier=True)
-
-
-def held_out_loss(machine: Any, X: Any, y: Any, weights: Any = None) -> float:
-    """Return the summed loss of a machine on samples that it was not fitted to.
-
-    Mistakes of a classifier. The own loss of a regressor, or squared errors if its loss is zero
-    over a whole tube, whose width would otherwise be best infinite.
-
-    Parameters
-    ----------
-    machine : KernelMachine
-        Fitted.
-    X, y, weights
-        The samples.
-    """
-    losses = held_out_losses(machine, X, y)
-    return float(np.sum(losses) if weights is None else losses @ weights)
-
-
-@singledispatch
-def held_out_losses(machine: Any, X: Any, y: Any) -> Array:
-    """Return the loss of a machine at every sample.
-
-    Parameters
-    ----------
-    machine : estimator
-        Fitted.
-    X, y
-        The samples.
-    """
-    predicted = machine.predict(X)
-    if is_classifier(machine):
-        return np.asarray(predicted != y, dtype=np.float64)
-    y = np.asarray(y, dtype=np.float64)
-    losses = np.asarray(_not_flat(machine).value(np.ravel(y), np.ravel(predicted)))
-    return np.asarray(losses.reshape(len(y), -1).sum(axis=1))
-
-
-@held_out_losses.register
-def _(machine: CensoredRegressor, X: Any, y: Any) -> Array:
-    """Return losses of the distance to what is known of censored targets."""
-    known = machine._scaled(y)
-    anchors, below, above = known.anchored()
-    losses = within(_not_flat(machine), below, above).value(anchors, machine._decision(X))
-    if machine.weighting is None:
-        return np.asarray(losses)
-    time, event = known.right_censored("weighting='ipcw'")
-    unseen = kaplan_meier(time, event, reverse=True).before(time)
-    return np.asarray(np.where(event, losses / np.where(event, unseen, 1.0), 0.0))
-
-
-@held_out_losses.register
-def _(machine: RobustLSSVR, X: Any, y: Any) -> Array:
-    """Return absolute errors: the size c of the own loss is small where the sample is learned."""
-    y = np.asarray(y, dtype=np.float64)
-    return np.asarray(np.abs(machine.predict(X) - y).reshape(len(y), -1).sum(axis=1))
-
-
-def _not_flat(machine: Any) -> Loss:
-    """Return the loss of a machine, or the squared loss if it has none or one with a tube."""
-    if not machine._direct and "loss" not in machine.get_params(deep=False):
-        return Squared()  # the loss of a problem with a width is not that of a prediction
-    try:
-        loss: Loss = machine._loss(Rows(None))
-    except (AttributeError, ValueError):
-        return Squared()
-    flat = float(loss.value(np.zeros(1), np.full(1, 1e-12))[0]) == 0.0
-    return Squared() if flat else loss

@@ -1,4 +1,4 @@
-r"""All solutions of a machine as one hyperparameter moves: exact where they are, warm elsewhere.
+r"""Solution paths: exact where they are piecewise linear or rational, warm starts elsewhere.
 
 A *solution path* is the map from a hyperparameter to the coefficients that training gives
 (K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, definition 7.1). It is rational in C
@@ -99,7 +99,7 @@ class SolutionPath(ABC):
 
 
 class _Rational(SolutionPath):
-    """The squared loss: one eigendecomposition, no breakpoints."""
+    """The rational path of the squared loss, from an eigendecomposition, without breakpoints."""
 
     is_piecewise_linear, is_piecewise_rational = False, True
 
@@ -260,7 +260,7 @@ def solution_path(
                 f"values of {parameter} that you need"
             )
         unbounded = np.all(np.isinf(terms.lower[c > 0]) & np.isinf(terms.upper[c > 0]))
-        if unbounded and _even(terms) and not np.any(risk.d):
+        if unbounded and _is_quadratic(terms) and not np.any(risk.d):
             return _Rational(risk_at, (low, high))
         start = minimize(risk_at(low), Auto(tol=START))
         curved = RationalPath(K.dense(), risk.B, risk.d, risk_at(1.0).terms)  # type: ignore[arg-type]
@@ -274,8 +274,8 @@ def solution_path(
     return _PiecewiseLinear(risk_at, parameter, (low, high), program, followed)
 
 
-def _even(terms: DualTerms) -> bool:
-    """Answer whether every loss is one parabola."""
+def _is_quadratic(terms: DualTerms) -> bool:
+    """Return whether every loss is a single parabola."""
     same = np.array_equal(terms.q_pos, terms.q_neg)
     return same and bool(np.array_equal(terms.p_pos, terms.p_neg))
 
@@ -314,7 +314,7 @@ def _program(
 
 @dataclass(frozen=True, eq=False)
 class SVMPath:
-    """A machine at several values of C, from :func:`svm_path`; one row a value, ascending.
+    """The machines along a path of C, from :func:`svm_path`; a row for each value, ascending.
 
     Problems of a machine of several classes follow each other in the columns.
     """
@@ -356,7 +356,7 @@ def svm_path(
     sample_weight: Any = None,
     exact: bool | str = "auto",
 ) -> SVMPath:
-    r"""Solve a machine along a path of C, each value starting from the one before.
+    r"""Solve a machine along a path of C with warm starts.
 
     Machines with hinge, tube or quantile loss are followed exactly, from breakpoint to breakpoint,
     while that costs less than solving at all values; others are solved at the values given, warm.
@@ -395,7 +395,7 @@ def svm_path(
         raise ValueError(f"Cs must be positive numbers, got {Cs!r}")
     declared = declare(unfitted(estimator, C=1.0), X, y, sample_weight)
     risks = declared.risks
-    wanted = exact if isinstance(exact, bool) else all(_easy(risk) for risk in risks)
+    wanted = exact if isinstance(exact, bool) else all(_exact_by_default(risk) for risk in risks)
     paths: list[SolutionPath] = []
     if wanted:
         ends = (float(values[0]), float(max(values[-1], values[0] * (1 + 1e-9))))
@@ -448,7 +448,8 @@ def svm_path(
 EXACT = 1500
 
 
-def _easy(risk: RegularizedRisk) -> bool:
+def _exact_by_default(risk: RegularizedRisk) -> bool:
+    """Return whether a path is piecewise linear and short enough to be followed exactly."""
     terms = risk.terms
     straight = isinstance(terms, DualTerms) and not (np.any(terms.q_pos) or np.any(terms.q_neg))
     return straight and risk.n <= EXACT

@@ -14,14 +14,14 @@ from sklearn.model_selection import GridSearchCV
 from mercer.losses.base import Array
 from mercer.machines.folds import as_splitter
 from mercer.selection.bounds import jaakkola_haussler, support_vector_bound
-from mercer.selection.left_out import single
+from mercer.selection.leave_one_out_errors import single
 
 __all__ = ["MedianOfFive", "SelectionStatistics", "median_of_five", "selection_statistics"]
 
 
 @dataclass(frozen=True, eq=False)
 class SelectionStatistics:
-    """What a machine of two classes says along a grid, from :func:`selection_statistics`."""
+    """Estimates of the error of a classifier along a grid, from :func:`selection_statistics`."""
 
     parameter: str
     """The parameter that moves."""
@@ -67,7 +67,7 @@ def selection_statistics(
     X_test: Any = None,
     y_test: Any = None,
 ) -> SelectionStatistics:
-    """Report what could choose a parameter without a test sample, beside what a test sample says.
+    """Compare estimates of the error without a test sample to the error on a test sample.
 
     They are reported, not recommended: slack and the Jaakkola-Haussler estimate reward narrow
     kernels, and choose badly on many data sets. Cross-validation remains the default.

@@ -20,8 +20,8 @@ from sklearn.utils import _safe_indexing
 
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import Statement
+from mercer.selection.held_out_losses import held_out_loss, splitter
 from mercer.selection.objective import Search
-from mercer.selection.path_validation import held_out_loss, splitter
 
 __all__ = ["Refits"]
 

@@ -15,8 +15,8 @@ from sklearn.utils import _safe_indexing
 
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
+from mercer.selection.held_out_losses import held_out_loss, splitter
 from mercer.selection.objective import Objective, Trial, criterion_of
-from mercer.selection.path_validation import held_out_loss, splitter
 from mercer.selection.space import Space
 from mercer.selection.tuning import Tuning
 from mercer.smoothing import Criterion

@@ -79,7 +79,7 @@ class Space:
 
     @property
     def widths(self) -> list[str]:
-        """Those of the names that are length scales."""
+        """The names of length scales."""
         return [name for name in self.names if name.split("__")[-1] == WIDTH]
 
     def _sizes(self) -> list[int]:

@@ -23,7 +23,7 @@ from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.base import KernelMachine
 from mercer.selection.folds import Folds
-from mercer.selection.left_out import leave_one_out
+from mercer.selection.leave_one_out_errors import leave_one_out
 
 __all__ = ["Stability", "stability"]
 
@@ -55,7 +55,7 @@ class Stability:
 
     @property
     def differences(self) -> Array:
-        """What leaving a sample out does to its residual, with the opposite sign, like both."""
+        """Residuals of the fit less residuals left out, like both."""
         return np.asarray(self.residuals - self.left_out)
 
     @property
@@ -191,7 +191,7 @@ def stability(
 
 
 def _values(machine: Any, X: Any) -> Array:
-    """Return what residuals are taken from."""
+    """Return decision values, or predictions of a regressor."""
     values = machine.decision_function(X) if is_classifier(machine) else machine.predict(X)
     return np.asarray(values, dtype=np.float64)
 
@@ -199,7 +199,7 @@ def _values(machine: Any, X: Any) -> Array:
 def _refitted(
     machine: Any, X: Any, y: NDArray[Any], labels: NDArray[np.intp], sample_weight: Any
 ) -> Array:
-    """Return what machines without the fold of a sample say of it."""
+    """Return cross-validated predictions: of every sample by a machine fitted without its fold."""
     values = np.empty(y.shape)
     for fold in range(int(labels.max()) + 1):
         T, V = np.flatnonzero(labels != fold), np.flatnonzero(labels == fold)

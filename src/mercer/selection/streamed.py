@@ -61,7 +61,7 @@ NAMED: dict[str, tuple[Loss, float]] = {
 SCREENED, SURE, CLEARLY = 5, 3.0, 0.02
 
 
-def _has(name: str) -> Callable[[Any], bool]:
+def _machine_has(name: str) -> Callable[[Any], bool]:
     """Return whether the machine that was found, or will be, can do something."""
 
     def check(self: Any) -> bool:
@@ -86,7 +86,7 @@ class Decoded(Mistakes):
 
 @dataclass
 class _Group:
-    """Settings whose machines differ in the weight and the parameters of one loss only."""
+    """Settings that share a loss and differ in its weight and parameters only."""
 
     task: Task
     how: Approximation
@@ -283,7 +283,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
     def _open(
         self, source: Any, machines: list[Any], hows: list[Approximation], at_hand: bool
     ) -> tuple[Passes, Census]:
-        """Return passes and what the first tells."""
+        """Return the passes over a source and the census of the first pass."""
         largest = [how.largest if how.number == "auto" else int(how.number) for how in hows]
         m = max(largest)
         size = max(*(how.pool_size for how in hows), ROWS * (m + 8), self.screen or 0)
@@ -321,7 +321,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         return tasks
 
     def _scorer(self, machine: Any, tasks: list[Task]) -> tuple[Scorer, float]:
-        """Return what predictions cost, and the factor that makes a score of its mean."""
+        """Return the loss of predictions, and the factor that makes a score of its mean."""
         targets, loss = tasks[0].targets, tasks[0].loss
         named = isinstance(self.scoring, str)
         if isinstance(targets, Codes):
@@ -416,7 +416,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
     def _report(
         self, candidates: list[dict[str, Any]], error: Array, mean: Array, seconds: float
     ) -> None:
-        """Set what scikit-learn's searches tell."""
+        """Set the attributes of scikit-learn's searches, ``cv_results_`` and its like."""
         # A share of mistakes is told as accuracy.
         shift = 1.0 if self.scoring_ == "accuracy" else 0.0
         error, mean = error + shift, mean + shift
@@ -447,7 +447,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         check_is_fitted(self)
         return self.best_estimator_
 
-    @available_if(_has("predict"))
+    @available_if(_machine_has("predict"))
     def predict(self, X: Any) -> Any:
         """Predict with the best machine.
 
@@ -457,7 +457,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         """
         return self._best().predict(X)
 
-    @available_if(_has("decision_function"))
+    @available_if(_machine_has("decision_function"))
     def decision_function(self, X: Any) -> Any:
         """Evaluate the decision function of the best machine.
 
@@ -467,7 +467,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         """
         return self._best().decision_function(X)
 
-    @available_if(_has("predict_proba"))
+    @available_if(_machine_has("predict_proba"))
     def predict_proba(self, X: Any) -> Any:
         """Predict probabilities with the best machine.
 
@@ -477,7 +477,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         """
         return self._best().predict_proba(X)
 
-    @available_if(_has("score"))
+    @available_if(_machine_has("score"))
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score that the best machine has by itself.
 

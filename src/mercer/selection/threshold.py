@@ -1,4 +1,4 @@
-r"""A rare class picked out at a fixed efficiency: thresholds, purity, and what is rejected.
+r"""Thresholds that accept a rare class at a fixed efficiency, and the purity they reach.
 
 Counts of a sample say how often class j is taken for the wanted class; the population has other
 shares of the classes, :math:`p_j`, and lets another part of each pass, :math:`\pi_j`:
@@ -194,7 +194,7 @@ class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # typ
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the classifier to one part of the sample, choose the threshold on the other."""
+        """Fit the classifier to a part of the sample, and choose the threshold on the rest."""
         check_classification_targets(y)
         X, y = indexable(X, np.asarray(y))
         labels, counts = np.unique(y, return_counts=True)
@@ -242,5 +242,5 @@ class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # typ
         return np.asarray(scores[:, column])
 
     def predict(self, X: Any) -> NDArray[np.bool_]:
-        """Answer which samples are accepted; the others are rejected, whatever they are."""
+        """Return which samples are accepted; all others are rejected."""
         return np.asarray(self.score_samples(X) >= self.threshold_)

@@ -1,4 +1,4 @@
-"""Tune a machine in one call: theory for a start, gradients for the rest."""
+"""Tune the hyperparameters of a machine in one call."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PAIRS = 60
 
 @dataclass(eq=False)
 class Tuning:
-    """What tuning found and how."""
+    """The result of :func:`tune`: the fitted machine, its hyperparameters and all trials."""
 
     best_estimator_: Any
     """The machine with the chosen parameters, fitted to the whole sample unless told not to."""
@@ -69,7 +69,7 @@ class Tuning:
     """What deserves a second look, such as an optimum at the edge of what was searched."""
 
     def report(self) -> str:
-        """Return a table of what was tried and of what came out.
+        """Return a table of all trials and the chosen hyperparameters.
 
         Examples
         --------

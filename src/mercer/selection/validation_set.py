@@ -1,4 +1,4 @@
-r"""Choosing by samples that were put aside, and what that choice is worth.
+r"""Choose parameters by a validation set, with Hoeffding's bound on the risk of the choice.
 
 .. math:: R(\hat\beta) \le R_{\text{valid}}(\hat\beta)
           + b \sqrt{\frac{\ln(G/\delta)}{2 m_{\text{valid}}}}
@@ -65,7 +65,7 @@ def hoeffding(m: int, candidates: int = 1, delta: float = 0.05, bound: float = 1
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """The candidate that samples put aside chose, from :func:`holdout` or :func:`leave_n_out`."""
+    """The candidate chosen by a validation set, from :func:`holdout` or :func:`leave_n_out`."""
 
     params: list[dict[str, Any]]
     """All candidates."""
@@ -109,7 +109,7 @@ def holdout(
     refit: bool = True,
     random_state: Any = None,
 ) -> Held:
-    r"""Choose parameters by a validation sample, and say what the winner's risk is worth.
+    r"""Choose parameters by a validation set, and bound the risk of the chosen machine.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def holdout(
     rng = check_random_state(random_state)
     n = _num_samples(X)
     y = np.asarray(y)
-    candidates = list(ParameterGrid(grid)) if not _listed(grid) else list(grid)
+    candidates = list(ParameterGrid(grid)) if not _is_list_of_candidates(grid) else list(grid)
     classes = is_classifier(estimator)
     cost = loss or (_mistakes if classes else _squares)
     if bound is None:
@@ -244,7 +244,7 @@ def leave_n_out(
     if random_state is not None:
         order = check_random_state(random_state).permutation(total)
     blocks = [order[first : first + size] for first in range(0, total, size)]
-    candidates = list(ParameterGrid(grid)) if not _listed(grid) else list(grid)
+    candidates = list(ParameterGrid(grid)) if not _is_list_of_candidates(grid) else list(grid)
     cost = loss or (_mistakes if is_classifier(estimator) else _squares)
     risks = np.zeros(len(candidates))
     for g, candidate in enumerate(candidates):
@@ -261,8 +261,8 @@ def _slack(m: int, candidates: int, delta: float, bound: float) -> float:
     return hoeffding(m, candidates, delta, bound) if np.isfinite(bound) else np.inf
 
 
-def _listed(grid: Any) -> bool:
-    """Answer whether candidates are given one by one: numbers, not lists of them."""
+def _is_list_of_candidates(grid: Any) -> bool:
+    """Return whether a grid lists its candidates, as dicts of values and not of lists."""
     return isinstance(grid, Sequence) and all(
         isinstance(c, dict)
         and not any(isinstance(v, list | tuple | np.ndarray) for v in c.values())

@@ -1,4 +1,4 @@
-r"""Machines without one of their samples: exact leave-one-out errors, and what a sample does.
+r"""Exact leave-one-out errors and the influence of single samples.
 
 .. math:: R_{\text{out}} = \frac1n \sum_i l\bigl(y_i, f^{(-i)}(x_i)\bigr), \qquad
           SC_i(x) = n \bigl(f(x) - f^{(-i)}(x)\bigr)
@@ -29,7 +29,7 @@ __all__ = ["Influence", "LeftOut", "influence", "leave_one_out"]
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """What machines without a sample say of it, from :func:`leave_one_out`."""
+    """Leave-one-out predictions and errors, from :func:`leave_one_out`."""
 
     prediction: NDArray[Any]
     """The prediction of each sample by the machine without it, (n,)."""
@@ -97,13 +97,13 @@ def leave_one_out(
     for i in removed.support.tolist():
         a, b = removed.without(i)
         decision[i] = removed.rows(np.array([i]))[0] @ a + removed.B[i] @ b
-    prediction, errors = _judge(machine, y, decision)
+    prediction, errors = _predictions_and_errors(machine, y, decision)
     return LeftOut(prediction, decision, errors, float(np.mean(errors)), removed.support)
 
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """What each sample does to a machine, from :func:`influence`."""
+    """The influence of every sample on a machine, from :func:`influence`."""
 
     curves: Array
     """Sensitivity curves, n times the change by each sample, (n, m)."""
@@ -197,7 +197,7 @@ def influence(
 
 
 class _Removed:
-    """A machine of one problem, and what becomes of it without a sample."""
+    """A machine of a single problem, and its coefficients without a sample."""
 
     def __init__(self, machine: Any, declared: Declared, tol: float | None) -> None:
         if getattr(machine, "errors", None) is not None:
@@ -260,7 +260,9 @@ class _Removed:
         return np.asarray(np.linalg.inv(M))
 
 
-def _judge(machine: Any, y: NDArray[Any], decision: Array) -> tuple[NDArray[Any], Array]:
+def _predictions_and_errors(
+    machine: Any, y: NDArray[Any], decision: Array
+) -> tuple[NDArray[Any], Array]:
     """Return predictions and errors of decision values."""
     if is_classifier(machine):
         # A decision value of zero speaks for nobody, and counts as wrong.

@@ -14,7 +14,7 @@ from mercer.selection import (
     median_of_five,
     selection_statistics,
 )
-from mercer.selection.holdout import hoeffding
+from mercer.selection.validation_set import hoeffding
 
 
 def sample(n, seed=0):
