@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from mercer.fusion.hierarchy import FusedPath
 from mercer.linear.lasso import lasso_homotopy
+from mercer.losses.base import Array
 from mercer.programs.variation import Variation, VariationProblem
-from mercer.selection._statement import Array
 
 __all__ = ["fuse_sparse_substrate", "fuse_structure"]
 
