@@ -14,7 +14,7 @@ import numpy as np
 
 from mercer._patience import deadline
 
-__all__ = ["AllOrNothing", "all_or_nothing"]
+__all__ = ["AllOrNothing", "all_or_nothing", "guard_fits"]
 
 # What changes an estimator, where a class defines it.
 FITTING = ("fit", "fit_transform", "partial_fit")
@@ -146,6 +146,13 @@ def _seconds(machine: Any) -> float | None:
     return max(float(limit), 0.0) if isinstance(limit, Real) else None
 
 
+def guard_fits(cls: type) -> None:
+    """Make the fits that a class defines leave it as it was if they fail."""
+    for name in FITTING:
+        if name in vars(cls):
+            setattr(cls, name, all_or_nothing(vars(cls)[name]))
+
+
 class AllOrNothing:
     """Base of every estimator: a fit that fails or is interrupted leaves it exactly as it was.
 
@@ -173,6 +180,4 @@ class AllOrNothing:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name in FITTING:
-            if name in vars(cls):
-                setattr(cls, name, all_or_nothing(vars(cls)[name]))
+        guard_fits(cls)

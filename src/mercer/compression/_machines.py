@@ -23,11 +23,11 @@ from mercer.compression._functions import (
     tame,
 )
 from mercer.estimators.ls_svc import LSSVC
+from mercer.estimators.ls_svm import LSSVR
 from mercer.kernels.points import Array, take
 from mercer.machines.base import KernelMachine
 from mercer.machines.code_report import CodeReport
 from mercer.machines.expansion import dense
-from mercer.machines.ls_diagnostics import Diagnostics
 from mercer.machines.ls_report import UnavailableError
 from mercer.machines.one_vs_one import PairwiseClassifier
 
@@ -264,7 +264,7 @@ def _leave_behind(machine: Any) -> None:
     """Drop what a machine keeps of its whole sample, as far as prediction does not need it."""
     machine.__dict__.pop("_last", None)
     report = machine.__dict__.get("_report")
-    if isinstance(machine, Diagnostics):
+    if isinstance(machine, LSSVR):
         machine._report = None
     elif isinstance(report, CodeReport) and report.known:
         machine._report = Sigmoids(report.sigmoids, report.sizes, report.n)

@@ -24,6 +24,8 @@ from sklearn.utils import _safe_indexing
 
 from mercer.estimators.ls_svm import LSSVR
 from mercer.machines.expansion import Array
+from mercer.machines.ls_diagnostics import at
+from mercer.machines.ls_report import report_of
 
 __all__ = ["Aside", "LeftOut", "Refitted", "bases", "conformal_ends", "has_left_out", "refit"]
 
@@ -115,7 +117,7 @@ class LeftOut:
         group : (n,) array of int
             To which fold a sample belongs.
         """
-        report = machine._told()
+        report = report_of(machine)
         live = np.asarray(np.arange(report.n)[report.live])
         y, group = report.y[live, 0], group[live]
         Q = report.factors[0].inverse
@@ -130,8 +132,8 @@ class LeftOut:
         return cls(machine, live, group, y - errors, errors)
 
     def __call__(self, X: Any) -> tuple[Array, Array]:
-        X, K, B = self.machine._at(X)
-        weights = self.machine._told().weights(0, K, B)[:, self.index] * self.errors
+        X, K, B = at(self.machine, X)
+        weights = report_of(self.machine).weights(0, K, B)[:, self.index] * self.errors
         k = int(self.group.max()) + 1
         moved = weights
         if k < len(self.group):
@@ -149,7 +151,7 @@ def has_left_out(machine: Any) -> bool:
     """Return whether a fitted machine knows what it would be without some samples."""
     if not isinstance(machine, LSSVR) or getattr(machine, "_report", None) is None:
         return False
-    report = machine._told()
+    report = report_of(machine)
     return report.errors is None and not report.coupled and report.y.shape[1] == 1
 
 

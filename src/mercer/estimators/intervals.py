@@ -216,7 +216,7 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
         if len(live) < 2:
             raise ValueError(f"intervals need samples to leave out, got n_samples={len(live)}.")
         self._names = hasattr(given, "iloc")
-        self._rng = check_random_state(self.random_state)
+        rng = check_random_state(self.random_state)
         self.method_ = self._chosen_method(len(live))
         self._band = self.method_ in ("cqr", "tube")
         machine = self._machine(len(live))
@@ -226,13 +226,13 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
                 f"{type(machine).__name__} has none. Use method='split'."
             )
         aside = self.method_ in ("split", "cqr", "tube")
-        held = (self._aside if aside else self._left_out)(machine, X, y, weight, live)
+        rows = rng.permutation(live) if aside and self.shuffle else live
+        held = (self._aside if aside else self._left_out)(machine, X, y, weight, rows)
         self._held, self._y = held, y[held.index]
         self._weight: Array | None = None
         if weight is not None and np.any(weight[held.index] != 1.0):
             self._weight = weight[held.index]
-        self._calibrate(X, y)
-        del self._rng
+        self._calibrate(X, y, rng)
         return self
 
     def _chosen_method(self, n: int) -> str:
@@ -265,11 +265,10 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
         return machine.fit(_safe_indexing(X, rows), y[rows], **extra)
 
     def _aside(
-        self, machine: Any, X: Any, y: Array, weight: Array | None, live: NDArray[np.intp]
+        self, machine: Any, X: Any, y: Array, weight: Array | None, rows: NDArray[np.intp]
     ) -> Aside:
-        """Fit to some samples and set the others aside."""
-        rows = self._rng.permutation(live) if self.shuffle else live
-        m = min(max(1, round(self.calibration * len(live))), ASIDE, len(live) - 1)
+        """Fit to the first of some samples and set the others aside."""
+        m = min(max(1, round(self.calibration * len(rows))), ASIDE, len(rows) - 1)
         self._fit_rows, aside = np.sort(rows[:-m]), rows[-m:]
         self.estimator_ = self._fitted(machine, X, y, weight, self._fit_rows)
         ends = bases(self.estimator_, _safe_indexing(X, aside), self._band)
@@ -297,7 +296,7 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
 
     # How large errors are, and where --------------------------------------------------------------
 
-    def _calibrate(self, X: Any, y: Array) -> None:
+    def _calibrate(self, X: Any, y: Array, rng: Any) -> None:
         """Make scores of the errors, in units of what is expected of them where they are."""
         held = self._held
         below, above = held.low - self._y, self._y - held.high
@@ -308,7 +307,7 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
             raise ValueError("scale='local' needs features that are numbers; use 'constant'.")
         wanted = self.scale != "constant" and not self._band and self._numbers(X)
         if wanted and len(self._fit_rows) > FEW:
-            spread, proof, known = self._local(X, y)
+            spread, proof, known = self._local(X, y, rng)
             self.spread_proof_ = proof
             if self.scale == "local" or proof > PROVEN:
                 self.scale_, self._spread = "local", spread
@@ -324,11 +323,13 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
             self.scores_ = np.column_stack([self._below, self._above])
         self.n_calibration_ = len(self._y)
 
-    def _local(self, X: Any, y: Array) -> tuple[LSSVR, float, tuple[NDArray[np.intp], Array]]:
+    def _local(
+        self, X: Any, y: Array, rng: Any
+    ) -> tuple[LSSVR, float, tuple[NDArray[np.intp], Array]]:
         """Fit the logarithm of absolute errors; return also how surely it beats their mean."""
-        index, r = self._errors(X, y)
+        index, r = self._errors(X, y, rng)
         if len(index) > SPREAD:
-            some = np.sort(self._rng.choice(len(index), SPREAD, replace=False))
+            some = np.sort(rng.choice(len(index), SPREAD, replace=False))
             index, r = index[some], r[some]
         # Logarithms of errors that happen to be tiny say nothing about their size.
         floor = max(float(np.quantile(np.abs(r), 0.05)), np.finfo(np.float64).tiny)
@@ -347,7 +348,7 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
         proof = float(np.mean(gain)) / error if error > 0 else 0.0
         return spread, proof, (index, left_out)
 
-    def _errors(self, X: Any, y: Array) -> tuple[NDArray[np.intp], Array]:
+    def _errors(self, X: Any, y: Array, rng: Any) -> tuple[NDArray[np.intp], Array]:
         """Return samples that intervals are not calibrated by, or all, with errors left out."""
         held = self._held
         if not isinstance(held, Aside):
@@ -358,7 +359,7 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
             return rows, np.asarray(machine.loo_residuals_, dtype=np.float64)
         some = rows
         if len(rows) > 2 * SPREAD:
-            some = np.sort(self._rng.choice(rows, 2 * SPREAD, replace=False))
+            some = np.sort(rng.choice(rows, 2 * SPREAD, replace=False))
         if getattr(machine, "approximation", None) is not None:
             # Few functions and many samples: what was fitted is nearly what was not.
             return some, y[some] - machine.predict(_safe_indexing(X, some))

@@ -33,15 +33,8 @@ __all__ = ["NuSparseClassifier", "NuSparseRegressor", "SparseClassifier", "Spars
 NO_MARGIN = 1e-9
 
 
-class _SparseRegression(SparseMachine, Regression):
-    """What regression under the 1-norm shares."""
-
-    def _multipliers(self, found: list[Array]) -> Array:
-        return found[0]
-
-
 @settings
-class SparseRegressor(_SparseRegression):
+class SparseRegressor(SparseMachine, Regression):
     r"""Fit few functions of a dictionary: the linear-programming machine, for any convex loss.
 
     .. math::
@@ -171,7 +164,7 @@ def _root(penalty: Any, names: list[str]) -> Array:
 
 
 @settings
-class NuSparseRegressor(_SparseRegression):
+class NuSparseRegressor(SparseMachine, Regression):
     r"""The linear-programming machine with a tube whose width the data choose.
 
     .. math::
@@ -268,27 +261,22 @@ def _without_width(solution: Solution) -> Read:
     return Read(solution.a[:-1], solution.b, {"epsilon_": float(solution.a[-1])})
 
 
-class _SparseClassification(SparseMachine, OneVsRest):
-    """What classification under the 1-norm shares."""
-
-    def _signs(self, G: Dictionary, y: Array) -> Array | None:
-        if not self.positive:
-            return None
-        if self.centres is not None:
-            raise ValueError(
-                "positive=True gives the function of a sample the sign of its label; centres have "
-                "no labels. Use positive=False with centres."
-            )
-        if G.shape[1] != len(y):
-            raise ValueError("positive=True needs a function for every sample, got other columns.")
-        return y
-
-    def _multipliers(self, found: list[Array]) -> Array:
-        return np.array(found)
+def _label_signs(self: Any, G: Dictionary, y: Array) -> Array | None:
+    """Return the labels as signs of the coefficients, if these are to be positive."""
+    if not self.positive:
+        return None
+    if self.centres is not None:
+        raise ValueError(
+            "positive=True gives the function of a sample the sign of its label; centres have "
+            "no labels. Use positive=False with centres."
+        )
+    if G.shape[1] != len(y):
+        raise ValueError("positive=True needs a function for every sample, got other columns.")
+    return y
 
 
 @settings
-class SparseClassifier(_SparseClassification):
+class SparseClassifier(SparseMachine, OneVsRest):
     r"""Classify by few functions of a dictionary: the linear-programming machine.
 
     .. math::
@@ -353,6 +341,8 @@ class SparseClassifier(_SparseClassification):
         "loss": [Loss, StrOptions(set(CLASSIFICATION))],
     }
 
+    _signs = _label_signs
+
     def _loss(self, rows: Rows | None = None) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
 
@@ -365,7 +355,7 @@ class SparseClassifier(_SparseClassification):
 
 
 @settings
-class NuSparseClassifier(_SparseClassification):
+class NuSparseClassifier(SparseMachine, OneVsRest):
     r"""The linear-programming classifier whose margin the data choose.
 
     .. math::
@@ -419,6 +409,8 @@ class NuSparseClassifier(_SparseClassification):
     }
 
     C = 1.0
+
+    _signs = _label_signs
 
     def _loss(self, rows: Rows | None = None) -> Loss:
         return Hinge(margin=0.0)

@@ -30,7 +30,7 @@ from mercer.machines.codes import (
     decode,
 )
 from mercer.machines.expansion import Array, Function
-from mercer.machines.ls_report import Discreet, kept
+from mercer.machines.ls_report import kept, quick_listing
 from mercer.machines.posing import Posed, Rows, Sample, Solved
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.solve import Reduced
@@ -48,7 +48,7 @@ def _has_probabilities(machine: Any) -> bool:
 
 
 @settings
-class LSSVC(Discreet, Classifier):
+class LSSVC(Classifier):
     r"""Least-squares support vector classification: regression on codes of the classes.
 
     .. math:: \min_{f, b} \tfrac12 \|f\|^2 + \tfrac{C}{2} \sum_i s_i (1 - t_i (f(x_i) + b))^2,
@@ -134,6 +134,7 @@ class LSSVC(Discreet, Classifier):
         "decoding": [StrOptions(set(DECODINGS))],
         "random_state": ["random_state"],
     }
+    __dir__ = quick_listing
     _lazy: ClassVar[frozenset[str]] = frozenset({"loo_decision_", "loo_error_", "loo_predictions_"})
 
     # Fitting -------------------------------------------------------------------------------------
@@ -304,7 +305,7 @@ class LSSVC(Discreet, Classifier):
         and C.-J. Lin, JMLR 7, 2006.
         """
         F = self.column_decision(X)
-        report = self._told()
+        report = self._code_report()
         slope, intercept = report.sigmoids
         R = expit(slope * F + intercept)
         if R.shape[1] == 1:
@@ -315,7 +316,7 @@ class LSSVC(Discreet, Classifier):
 
     # Samples left out ----------------------------------------------------------------------------
 
-    def _told(self) -> CodeReport:
+    def _code_report(self) -> CodeReport:
         check_is_fitted(self)
         _has_probabilities(self)
         report: CodeReport = self._report
@@ -324,7 +325,7 @@ class LSSVC(Discreet, Classifier):
     @property
     def loo_decision_(self) -> Array:
         """Decision values of the machines that lack one sample each, at that sample."""
-        return self._scores(self._told().values)
+        return self._scores(self._code_report().values)
 
     @property
     def loo_predictions_(self) -> Any:

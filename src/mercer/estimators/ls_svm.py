@@ -15,11 +15,13 @@ from mercer.gram.factor import MAX_BYTES
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
+from mercer.machines import ls_diagnostics
 from mercer.machines.base import HARD
 from mercer.machines.expansion import Array, Function
-from mercer.machines.ls_report import Report, kept
+from mercer.machines.ls_report import Report, kept, quick_listing
+from mercer.machines.outputs import Outputs
 from mercer.machines.posing import Posed, Read, Rows, Sample, Solved
-from mercer.machines.prediction_intervals import Intervals
+from mercer.machines.prediction_intervals import predict_interval
 from mercer.reduced.solve import Reduced
 from mercer.regularizers.errors import ErrorModel
 from mercer.smoothing.secular import Morozov, WeightRule
@@ -30,7 +32,7 @@ __all__ = ["LSSVR"]
 
 
 @settings
-class LSSVR(Intervals):
+class LSSVR(Outputs):
     r"""Least-squares support vector regression, also known as kernel ridge with an intercept.
 
     .. math:: \min_{f, b} \tfrac12 \|f\|^2 + \tfrac{C}{2} \sum_i s_i (y_i - f(x_i) - b' p(x_i))^2
@@ -119,6 +121,35 @@ class LSSVR(Intervals):
         "output_covariance": ["array-like", None],
     }
 
+    # What the sample that is kept tells after the fit, without fitting again ---------------------
+
+    cost_sensitivity_ = property(ls_diagnostics.cost_sensitivity)
+    degrees_of_freedom_ = property(ls_diagnostics.degrees_of_freedom)
+    leverages_ = property(ls_diagnostics.leverages)
+    loo_predictions_ = property(ls_diagnostics.loo_predictions)
+    loo_residuals_ = property(ls_diagnostics.loo_residuals)
+    noise_variance_ = property(ls_diagnostics.noise_variance)
+    contributions = ls_diagnostics.contributions
+    influence = ls_diagnostics.influence
+    jackknife = ls_diagnostics.jackknife
+    log_marginal_likelihood = ls_diagnostics.log_marginal_likelihood
+    path = ls_diagnostics.path
+    sensitivity_curve = ls_diagnostics.sensitivity_curve
+    smoother_matrix = ls_diagnostics.smoother_matrix
+    predict = ls_diagnostics.predict
+    predict_interval = predict_interval
+    __dir__ = quick_listing
+    _lazy: ClassVar[frozenset[str]] = frozenset(
+        {
+            "cost_sensitivity_",
+            "degrees_of_freedom_",
+            "leverages_",
+            "loo_predictions_",
+            "loo_residuals_",
+            "noise_variance_",
+        }
+    )
+
     def _loss(self, rows: Rows | None = None) -> Loss:
         return Squared()
 
@@ -174,7 +205,8 @@ class LSSVR(Intervals):
 
     def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
         super()._assemble(sample, solved)
-        self.C_, self._report, self._noise_known = self._weight(), None, None
+        self.C_, self._noise_known = self._weight(), None
+        self._report: Report | None = None
 
     def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
         super()._assemble(sample, solved)

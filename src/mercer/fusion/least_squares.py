@@ -184,25 +184,22 @@ class FusedLSSVR(Found):
             if given
             else list(self._held_out(sample, live, y))
         )
-        self._path = ValidationPath([split.part(sample) for split in splits])
+        path = ValidationPath([split.part(sample) for split in splits])
         for name in ("boundary_", "lower_bound_", "nodes_", "node_weights_"):
             self.__dict__.pop(name, None)  # what another strategy said
-        strategies = {
+        choose = {
             "path": self._by_path,
             "hull": self._by_hull,
             "spectral": self._by_spectral,
             "nw": self._by_nw,
-        }
-        mu = strategies[self.strategy](
-            whole.values, given, [split.start for split in splits], sample
-        )
-        self.upper_bound_ = float(self._path.cost(self.C_))
-        self.validation_curve_ = self._path.grid, self._path.cost(self._path.grid)
+        }[self.strategy]
+        mu = choose(path, whole.values, given, [split.start for split in splits], sample)
+        self.upper_bound_ = float(path.cost(self.C_))
+        self.validation_curve_ = path.grid, path.cost(path.grid)
         self.values_, self.filter_ = whole.values, mu
         a = np.zeros_like(Y)
         a[live], b = whole.coefficients(Y[live], mu)
         self._expand_to(X, a, b)
-        del self._path
         return self
 
     def _given(
@@ -233,15 +230,19 @@ class FusedLSSVR(Found):
 
     # The sets of machines ------------------------------------------------------------------------
 
-    def _by_path(self, values: Array, given: bool, starts: Any, sample: Any) -> Array:
-        best = self._path.minimum()
+    def _by_path(
+        self, path: ValidationPath, values: Array, given: bool, starts: Any, sample: Any
+    ) -> Array:
+        best = path.minimum()
         self.C_, self.cost_, self.boundary_ = best.C, best.cost, best.boundary
         return shrinkage(values, best.C)
 
-    def _by_hull(self, values: Array, given: bool, starts: Any, sample: Any) -> Array:
+    def _by_hull(
+        self, path: ValidationPath, values: Array, given: bool, starts: Any, sample: Any
+    ) -> Array:
         if self.nodes is not None and not np.all(np.asarray(self.nodes, dtype=float) > 0):
             raise ValueError("nodes are values of C, which must be positive.")
-        found = minimize_over_hull(self._path, self.nodes)
+        found = minimize_over_hull(path, self.nodes)
         order = np.argsort(found.labels)
         self.nodes_, self.node_weights_ = found.labels[order], found.weights[order]
         self.cost_ = found.cost
@@ -251,24 +252,28 @@ class FusedLSSVR(Found):
         def mixed(sigma: Array) -> Array:
             return np.asarray(self.node_weights_ @ shrinkage(sigma, self.nodes_))
 
-        self.C_ = self._path.nearest([mixed(part.values) for part in self._path.parts])
+        self.C_ = path.nearest([mixed(part.values) for part in path.parts])
         return mixed(values)
 
-    def _by_spectral(self, values: Array, given: bool, starts: Any, sample: Any) -> Array:
-        found = [relax(part, tight=self.tight) for part in self._path.parts]
+    def _by_spectral(
+        self, path: ValidationPath, values: Array, given: bool, starts: Any, sample: Any
+    ) -> Array:
+        found = [relax(part, tight=self.tight) for part in path.parts]
         self.lower_bound_ = sum(one.lower_bound for one in found)
-        self.C_ = self._path.nearest([one.filter for one in found])
+        self.C_ = path.nearest([one.filter for one in found])
         if given and not self.refit:
             self.cost_ = found[0].cost
             return found[0].filter
-        self.cost_ = float(self._path.cost(self.C_))
+        self.cost_ = float(path.cost(self.C_))
         return shrinkage(values, self.C_)
 
-    def _by_nw(self, values: Array, given: bool, starts: Any, sample: Any) -> Array:
+    def _by_nw(
+        self, path: ValidationPath, values: Array, given: bool, starts: Any, sample: Any
+    ) -> Array:
         z = np.concatenate([start(sample) for start in starts])
-        t = np.concatenate([part.t for part in self._path.parts])
+        t = np.concatenate([part.t for part in path.parts])
         self.C_ = max(0.0, float(z @ t) / float(z @ z)) if np.any(z) else 0.0
-        self.cost_ = float(self._path.cost(self.C_))
+        self.cost_ = float(path.cost(self.C_))
         return shrinkage(values, self.C_)
 
 

@@ -125,13 +125,13 @@ class PlausibleLeastSquares(Validated):
             Validation data, instead of ``cv``; they are read only for ``alpha_s="auto"``.
         """
         # One seed for every level, so that their sets are nested.
-        self._seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
         if self.alpha_s == "auto":
             train, splits = self._splits(X, y, X_val, y_val)
             chosen = [
                 [split.cost(self._coefs(split.train, S)[int(self.refit)]) for S in sets]
                 for split in splits
-                for sets in [self._sets(split.train, LEVELS)]
+                for sets in [self._sets(split.train, LEVELS, seed)]
             ]
             self.levels_, self.validation_costs_ = LEVELS, np.sum(chosen, axis=0)
             self.alpha_s_ = float(LEVELS[np.argmin(self.validation_costs_)])
@@ -139,14 +139,13 @@ class PlausibleLeastSquares(Validated):
             self.alpha_s_ = float(self.alpha_s)
             X, y, _ = self._data(X, y, least=2)
             train = centre(X, y, self.fit_intercept)
-        (self.plausible_set_,) = self._sets(train, np.array([self.alpha_s_]))
+        (self.plausible_set_,) = self._sets(train, np.array([self.alpha_s_]), seed)
         self.sparse_coef_, self.refit_coef_ = self._coefs(train, self.plausible_set_)
         self.support_ = self.sparse_coef_ != 0
         self._keep(train, self.refit_coef_ if self.refit else self.sparse_coef_)
-        del self._seed
         return self
 
-    def _sets(self, train: Centred, levels: Array) -> list[PlausibleSet]:
+    def _sets(self, train: Centred, levels: Array, seed: int) -> list[PlausibleSet]:
         return plausible_sets(
             train.X,
             train.y,
@@ -156,7 +155,7 @@ class PlausibleLeastSquares(Validated):
             noise_variance=self.noise_variance,
             n_draws=self.n_draws,
             n_constants=int(self.fit_intercept),
-            random_state=self._seed,
+            random_state=seed,
         )
 
     def _coefs(self, train: Centred, plausible: PlausibleSet) -> tuple[Array, Array]:

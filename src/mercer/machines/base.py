@@ -29,6 +29,7 @@ from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
+from mercer.machines import risk_terms
 from mercer.machines.approximated import admit_blocks, fit_reduced, solve_reduced
 from mercer.machines.automatic import choose_kernel, guess, stretched
 from mercer.machines.callbacks import watched
@@ -44,7 +45,6 @@ from mercer.machines.posing import (
     declare,
     plain,
 )
-from mercer.machines.risk_terms import Measured
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census
@@ -95,7 +95,7 @@ def unfitted(estimator: Any, C: float | None = None) -> Any:
 
 
 @settings
-class KernelMachine(CallbackSupportMixin, Measured, Expansion):  # type: ignore[misc]
+class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     """What every machine has: a kernel, a Gram, a solver, and the expansion they lead to."""
 
     _squared_weight: ClassVar[float | None] = None
@@ -138,6 +138,21 @@ class KernelMachine(CallbackSupportMixin, Measured, Expansion):  # type: ignore[
         "approximation": [Approximation, StrOptions({"auto"}), None],
         "verbose": ["verbose"],
     }
+
+    # Values of the functional at the fitted machine, read off its solution -----------------------
+
+    norm_ = property(risk_terms.norm)
+    penalty_ = property(risk_terms.penalty)
+    empirical_risk_ = property(risk_terms.empirical_risk)
+    regularized_risk_ = property(risk_terms.regularized_risk)
+    intercept_interval_ = property(risk_terms.intercept_interval)
+
+    _direct: ClassVar[bool] = True
+    """Whether the problem that is solved is the machine's own, and not one that it is read from."""
+
+    def _multiples(self) -> Any:
+        """Return by what the machine's functions are multiples of those of the problems."""
+        return 1.0
 
     # What a kind of machine declares --------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 )
 
 from mercer import gram as grams
-from mercer._fitting import AllOrNothing
+from mercer._fitting import guard_fits
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear
@@ -102,11 +102,18 @@ OVERFLOW = (
 )
 
 
-class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
+class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
     """A function ``sum_i a_i k(x, x_i)`` of new points, whichever way the kernel was given."""
 
     _several: ClassVar[bool] = False
     """Whether there may be several targets a sample."""
+
+    _whole_clock: ClassVar[bool] = True
+    """Whether ``max_time`` is a limit for all of a fit, and not for a search before it."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        guard_fits(cls)
 
     _functions: Any = None
     """The functions of a machine that is no expansion of its kernel."""

@@ -14,9 +14,10 @@ import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from mercer import gram as grams
 from mercer.gram.factor import MAX_BYTES
@@ -26,7 +27,7 @@ from mercer.machines.expansion import Array, Function, dense
 from mercer.regularizers.errors import ErrorModel
 from mercer.smoothing.spectral import Spectral
 
-__all__ = ["Discreet", "Report", "UnavailableError", "kept"]
+__all__ = ["Report", "UnavailableError", "kept", "quick_listing", "report_of"]
 
 # Matrices of the size of K that are alive at once: K, V, its factor, Q and a copy.
 MATRICES = 5
@@ -308,14 +309,25 @@ def kept(X: Any, vectors: Any) -> Any:
     return copy.copy(X)
 
 
-class Discreet:
-    """A machine whose listing leaves out what is not known yet and takes long to find out."""
+def report_of(machine: Any) -> Report:
+    """Return the report of a fitted machine; refuse a machine that has none."""
+    check_is_fitted(machine)
+    if machine._report is None:
+        raise UnavailableError(
+            "a mean of machines, a compressed machine and one among few functions have no "
+            "factorization of their own; fit with std=0, ask the machine before compression, "
+            "or fit without approximation."
+        )
+    report: Report = machine._report
+    return report
 
-    _lazy: ClassVar[frozenset[str]]
 
-    def __dir__(self) -> Iterable[str]:
-        # scikit-learn's listing, and the page that shows an estimator, read every attribute.
-        report = vars(self).get("_report")
-        quick = report is None or report.n <= LISTED or report.known
-        names = [name for name in object.__dir__(self) if quick or name not in self._lazy]
-        return [name for name in names if hasattr(self, name)]
+def quick_listing(machine: Any) -> Iterable[str]:
+    """List the attributes of a machine without those that are not known yet and take long.
+
+    scikit-learn's listing, and the page that shows an estimator, read every attribute.
+    """
+    report = vars(machine).get("_report")
+    quick = report is None or report.n <= LISTED or report.known
+    names = [name for name in object.__dir__(machine) if quick or name not in machine._lazy]
+    return [name for name in names if hasattr(machine, name)]

@@ -2,114 +2,103 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.machines.expansion import Array
-from mercer.solvers import Solution, Terms
+from mercer.solvers import Terms
 
-__all__ = ["Measured"]
+__all__ = ["empirical_risk", "intercept_interval", "norm", "penalty", "regularized_risk"]
 
 
-class Measured:
-    """Values of the functional at a fitted machine, read off its solution."""
+def norm(self: Any) -> Any:
+    r"""Return the norm :math:`\|f\| = \sqrt{a'Ka}` of the expansion in the space of the kernel.
 
-    solution_: Solution
-    intercept_: Array
-    null_space_names_: list[str]
-    _one: int | None
+    A float, or one number a problem (class, pair of classes or output). What is unpenalized
+    does not count. With an approximation it is the norm among its functions, and under another
+    penalty than the kernel's own (:class:`RegularizationNetwork`) the root of that.
+    """
+    squares = 2.0 * np.maximum(_terms(self).penalties, 0.0)
+    return _plain(np.sqrt(squares) * self._multiples())
 
-    _direct: ClassVar[bool] = True
-    """Whether the problem that is solved is the machine's own, and not one that it is read from."""
 
-    @property
-    def norm_(self) -> Any:
-        r"""The norm :math:`\|f\| = \sqrt{a'Ka}` of the expansion in the space of the kernel.
+def penalty(self: Any) -> Any:
+    r"""Return the regularizer :math:`Q[f] = \tfrac12 \|f\|^2`, as it was minimized.
 
-        A float, or one number a problem (class, pair of classes or output). What is unpenalized
-        does not count. With an approximation it is the norm among its functions, and under another
-        penalty than the kernel's own (:class:`RegularizationNetwork`) the root of that.
-        """
-        squares = 2.0 * np.maximum(self._terms().penalties, 0.0)
-        return _plain(np.sqrt(squares) * self._multiples())
+    A float, or one number a problem.
+    """
+    return _plain(_terms(self).penalties * self._multiples() ** 2)
 
-    @property
-    def penalty_(self) -> Any:
-        r"""The regularizer :math:`Q[f] = \tfrac12 \|f\|^2`, as it was minimized.
 
-        A float, or one number a problem.
-        """
-        return _plain(self._terms().penalties * self._multiples() ** 2)
+def empirical_risk(self: Any) -> Any:
+    r"""Return the mean loss of the sample, the empirical risk.
 
-    @property
-    def empirical_risk_(self) -> Any:
-        r"""The mean loss of the sample, :math:`R_{emp}[f] = \sum_i s_i l(y_i, f_i) / \sum_i s_i`.
+    .. math:: R_{emp}[f] = \sum_i s_i l(y_i, f_i) / \sum_i s_i
 
-        A float, or one number a problem; by the loss of the machine, with its weights. For other
-        losses and other samples see :func:`mercer.inspect.empirical_risk`.
-        """
-        terms = self._own_terms("empirical_risk_")
-        return _plain(terms.losses / terms.weights)
+    A float, or one number a problem; by the loss of the machine, with its weights. For other
+    losses and other samples see :func:`mercer.inspect.empirical_risk`.
+    """
+    terms = _own_terms(self, "empirical_risk_")
+    return _plain(terms.losses / terms.weights)
 
-    @property
-    def regularized_risk_(self) -> Any:
-        r"""The regularized risk :math:`R_{reg}[f] = R_{emp}[f] + \lambda Q[f]`.
 
-        A float, or one number a problem: the objective that was minimized, divided by the sum of
-        the weights :math:`c_i = C s_i`, so that :math:`\lambda = 1 / \sum_i c_i`.
-        """
-        terms = self._own_terms("regularized_risk_")
-        if len(terms.weights) == 1:
-            return self.solution_.objective / float(terms.weights[0])
-        return (terms.losses + terms.penalties) / terms.weights
+def regularized_risk(self: Any) -> Any:
+    r"""Return the regularized risk :math:`R_{reg}[f] = R_{emp}[f] + \lambda Q[f]`.
 
-    @property
-    def intercept_interval_(self) -> Array:
-        """Smallest and largest optimal intercept of each problem, shape (n_problems, 2).
+    A float, or one number a problem: the objective that was minimized, divided by the sum of
+    the weights :math:`c_i = C s_i`, so that :math:`\lambda = 1 / \sum_i c_i`.
+    """
+    terms = _own_terms(self, "regularized_risk_")
+    if len(terms.weights) == 1:
+        return self.solution_.objective / float(terms.weights[0])
+    return (terms.losses + terms.penalties) / terms.weights
 
-        Without a coefficient strictly inside its bounds every intercept in between is optimal, and
-        ``intercept_`` is the middle (the finite end if the other is infinite); otherwise both ends
-        are the intercept. With further unpenalized functions, while their coefficients stay.
-        """
-        check_is_fitted(self)
-        interval, q, one = self.solution_.b_interval, len(self.null_space_names_), self._one
-        if one is None or interval is None or interval.size != 2 * q * len(self.intercept_):
-            raise AttributeError(
-                "intercept_interval_ is available if the intercept is a variable of the problem "
-                "that was solved: not without an intercept, with an approximation, or with a width "
-                "that nu or a program chooses beside it."
-            )
-        return interval.reshape(-1, q, 2)[:, one]
 
-    def _terms(self) -> Terms:
-        check_is_fitted(self)
-        if getattr(self, "output_covariance", None) is not None:
-            raise AttributeError(
-                "output_covariance makes one penalty of all outputs, and problems of combinations "
-                "of them: there are no norms and risks of single outputs; see solution_."
-            )
-        if self.solution_.terms is None:
-            raise AttributeError(
-                f"the program that {type(self).__name__} solves has no norm of a kernel's space as "
-                "its penalty; see solution_."
-            )
-        return self.solution_.terms
+def intercept_interval(self: Any) -> Array:
+    """Smallest and largest optimal intercept of each problem, shape (n_problems, 2).
 
-    def _own_terms(self, name: str) -> Terms:
-        terms = self._terms()
-        if not self._direct or not np.isfinite(terms.weights).all():
-            raise AttributeError(
-                f"{name} is available where the problem that was solved is the machine's own: not "
-                "with an approximation, or with a width that is chosen beside the function. Use "
-                "mercer.inspect.empirical_risk(machine, X, y, loss)."
-            )
-        return terms
+    Without a coefficient strictly inside its bounds every intercept in between is optimal, and
+    ``intercept_`` is the middle (the finite end if the other is infinite); otherwise both ends
+    are the intercept. With further unpenalized functions, while their coefficients stay.
+    """
+    check_is_fitted(self)
+    interval, q, one = self.solution_.b_interval, len(self.null_space_names_), self._one
+    if one is None or interval is None or interval.size != 2 * q * len(self.intercept_):
+        raise AttributeError(
+            "intercept_interval_ is available if the intercept is a variable of the problem "
+            "that was solved: not without an intercept, with an approximation, or with a width "
+            "that nu or a program chooses beside it."
+        )
+    return np.asarray(interval.reshape(-1, q, 2)[:, one])
 
-    def _multiples(self) -> Any:
-        """Return by what the machine's functions are multiples of those of the problems."""
-        return 1.0
+
+def _terms(self: Any) -> Terms:
+    check_is_fitted(self)
+    if getattr(self, "output_covariance", None) is not None:
+        raise AttributeError(
+            "output_covariance makes one penalty of all outputs, and problems of combinations "
+            "of them: there are no norms and risks of single outputs; see solution_."
+        )
+    if self.solution_.terms is None:
+        raise AttributeError(
+            f"the program that {type(self).__name__} solves has no norm of a kernel's space as "
+            "its penalty; see solution_."
+        )
+    terms: Terms = self.solution_.terms
+    return terms
+
+
+def _own_terms(self: Any, name: str) -> Terms:
+    terms = _terms(self)
+    if not self._direct or not np.isfinite(terms.weights).all():
+        raise AttributeError(
+            f"{name} is available where the problem that was solved is the machine's own: not "
+            "with an approximation, or with a width that is chosen beside the function. Use "
+            "mercer.inspect.empirical_risk(machine, X, y, loss)."
+        )
+    return terms
 
 
 def _plain(values: Array) -> Any:

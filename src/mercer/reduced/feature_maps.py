@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from math import comb
 from typing import Any
@@ -44,9 +45,9 @@ class RandomMap(FeatureMap):
         X = as_points(X)
         return self.at(X.astype(np.float32 if single else np.float64, copy=False))
 
+    @abstractmethod
     def at(self, X: Any) -> Array:
         """Return the values at points of one precision, (n, m), in the same."""
-        raise NotImplementedError
 
 
 class Waves(RandomMap):

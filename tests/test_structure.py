@@ -1,0 +1,91 @@
+"""How machines are built: few classes above each other, no state that lives only during a fit."""
+
+import ast
+import importlib
+import inspect
+from pathlib import Path
+
+import mercer
+
+PACKAGE = Path(mercer.__file__).parent
+ROOMS = ("estimators", "selection", "fusion", "linear", "density", "preprocessing", "machines")
+DEEPEST = 6
+"""Classes of this library in the inheritance of any estimator, the estimator itself included."""
+
+
+def exported():
+    """Yield every class that a room exports."""
+    for room in ROOMS:
+        module = importlib.import_module(f"mercer.{room}")
+        for name in getattr(module, "__all__", ()):
+            if inspect.isclass(found := getattr(module, name)):
+                yield found
+
+
+def test_inheritance_is_flat():
+    deep = {
+        found.__name__: [base.__name__ for base in ours]
+        for found in exported()
+        if len(ours := [b for b in found.__mro__ if b.__module__.startswith("mercer.")]) > DEEPEST
+    }
+    assert not deep
+
+
+def raises_not_implemented(function: ast.FunctionDef) -> bool:
+    """Return whether all that a method does is to raise NotImplementedError."""
+    body = [s for s in function.body if not isinstance(s, ast.Expr)]
+    return len(body) == 1 and isinstance(body[0], ast.Raise) and _names(body[0].exc)
+
+
+def _names(error) -> bool:
+    return getattr(error, "id", None) == "NotImplementedError"
+
+
+def test_abstract_methods_are_abstract():
+    """A method without an answer is declared abstract, so that its class cannot be made."""
+    found = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and raises_not_implemented(node)
+    ]
+    assert not found
+
+
+def deleted(tree: ast.AST) -> list[str]:
+    """Return the private attributes that methods of a module take off an instance again."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Delete):
+            found += [t.attr for t in node.targets if isinstance(t, ast.Attribute)]
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "pop" and node.args:
+            named = node.args[0]
+            found += [named.value] if isinstance(named, ast.Constant) else []
+    private = (name for name in found if isinstance(name, str) and name.startswith("_"))
+    return [name for name in private if not name.endswith("_")]
+
+
+KEPT = {
+    "_residual_coef": "of the last fit with correlated errors, which the next may not have",
+    "_residual_X": "of the last fit with correlated errors, which the next may not have",
+    "_squared_weight": "a weight that tuning found, in place of the guess of a fit",
+    "_last": "solutions that a compressed machine must not start from",
+}
+"""Private attributes that are part of a fitted machine and may be taken off it, with the reason."""
+
+
+def test_no_attribute_lives_only_during_a_fit():
+    """Steps of a fit hand values to the next: state on the instance has hidden wrong answers."""
+    found = {
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for room in ROOMS
+        for path in (PACKAGE / room).glob("*.py")
+        for name in deleted(ast.parse(path.read_text(encoding="utf-8")))
+        if name not in KEPT
+    }
+    assert not found
+
+
+def test_the_search_for_such_attributes_finds_them():
+    source = "class A:\n    def f(self):\n        del self._walls\n        self.__dict__.pop('_x')"
+    assert deleted(ast.parse(source)) == ["_walls", "_x"]
