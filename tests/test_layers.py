@@ -45,7 +45,7 @@ HOMES = {
 
 # Private modules of a room that another room imports all the same, each with its reason.
 BORROWED = {
-    ("gram.rows", "kernels._tiles_numba"): "compiled loops live in modules named for numba",
+    ("gram.row_store", "kernels._tiles_numba"): "compiled loops live in modules named for numba",
 }
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mercer.gram import Dense, Indexed, Remembered, RowStore, Sparse, Tiled, make, rows
-from mercer.gram.band import narrowed
+from mercer.gram import Dense, Indexed, Remembered, RowStore, Sparse, Tiled, make, row_store
+from mercer.gram.banded import narrowed
 from mercer.gram.base import positions
 from mercer.gram.factor import Indefinite
 from mercer.kernels import BSpline, Gaussian, Linear, RadialBSpline, Wendland
@@ -235,7 +235,7 @@ def test_make_chooses_by_neighbours():
 
 
 def test_stored_rows_are_not_copied(rng, monkeypatch):
-    monkeypatch.setattr(rows, "WHOLE", 0)
+    monkeypatch.setattr(row_store, "WHOLE", 0)
     X = points()
     gram, K = Sparse.from_kernel(BSpline(0.05), X), BSpline(0.05)(X)
     store, F, a = RowStore(gram, 1e9), np.zeros(N), np.zeros(N)

@@ -33,7 +33,7 @@ from mercer.losses import (
     within,
 )
 from mercer.losses.smoothed import smoothed
-from mercer.problems.shaped import Between
+from mercer.problems.constrained import Between
 from oracles.conic import expression
 
 QUADRATIC = [loss for loss in LOSSES if isinstance(loss, QuadraticDualLoss)]

@@ -150,7 +150,7 @@ def test_a_start_that_holds_needs_no_rows_of_its_support(monkeypatch):
         "add_rows",
         lambda K, F, index, *rest: added.append(index) or plain(K, F, index, *rest),
     )
-    monkeypatch.setattr("mercer.gram.rows.WHOLE", 0)
+    monkeypatch.setattr("mercer.gram.row_store.WHOLE", 0)
     again = minimize(risk, SMO(), start)
     assert again.converged
     # A step or two, because coefficients were settled; not the several hundred rows of the support.

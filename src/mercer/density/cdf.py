@@ -20,10 +20,10 @@ from mercer.losses.regression import EpsilonInsensitive, Squared
 from mercer.machines.expansion import Array
 from mercer.machines.posing import Rows, Sample, Solved
 from mercer.machines.shaping import ShapedMachine
+from mercer.problems.constrained import Said, chebychev
 from mercer.problems.proof import Curve
-from mercer.problems.shaped import Said, chebychev
+from mercer.regularizers.constraints import Constraint
 from mercer.regularizers.knowledge import At, AtLeast, AtMost, Order, coordinate_order
-from mercer.regularizers.rows import Constraint
 from mercer.regularizers.shape import Bounded, Increasing
 
 __all__ = ["KernelCDF"]

@@ -30,7 +30,7 @@ from mercer.reduced.passes import Passes
 from mercer.reduced.solve import Reduced, Task
 from mercer.reduced.targets import Targets, Values
 from mercer.solvers import Auto, Solver
-from mercer.solvers.joint import order
+from mercer.solvers.non_crossing_search import order
 
 __all__ = ["QuantileBand"]
 

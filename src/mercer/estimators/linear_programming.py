@@ -24,7 +24,7 @@ from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.posing import Declared, Posed, Read, Rows, Sample, Solved
 from mercer.machines.regression import Regression
 from mercer.machines.sparse_machine import SparseMachine
-from mercer.problems.sparse import SparseRisk
+from mercer.problems.sparse_risk import SparseRisk
 from mercer.solvers import Solution
 
 __all__ = ["NuSparseClassifier", "NuSparseRegressor", "SparseClassifier", "SparseRegressor"]

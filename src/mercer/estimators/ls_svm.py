@@ -24,8 +24,8 @@ from mercer.machines.posing import Posed, Read, Rows, Sample, Solved
 from mercer.machines.prediction_intervals import predict_interval
 from mercer.reduced.solve import Reduced
 from mercer.regularizers.errors import ErrorModel
+from mercer.smoothing.eigendecomposition import Spectral
 from mercer.smoothing.secular import Morozov, WeightRule
-from mercer.smoothing.spectral import Spectral
 from mercer.solvers import Solution
 
 __all__ = ["LSSVR"]

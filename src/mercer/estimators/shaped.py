@@ -18,7 +18,7 @@ from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.posing import Rows, Sample
 from mercer.machines.regression import Regression
 from mercer.machines.shaping import ShapedMachine
-from mercer.problems.shaped import Said, chebychev
+from mercer.problems.constrained import Said, chebychev
 
 __all__ = ["ShapedClassifier", "ShapedRegressor"]
 

@@ -17,7 +17,7 @@ from mercer.machines.base import EarlyStop
 from mercer.machines.expansion import Function
 from mercer.machines.outputs import Outputs
 from mercer.machines.posing import Posed, Rows, Sample, Solved
-from mercer.programs.vector import VectorTube
+from mercer.programs.vector_tube import VectorTube
 from mercer.solvers import Solution
 
 __all__ = ["VectorSVR"]

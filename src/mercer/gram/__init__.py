@@ -12,7 +12,7 @@ from mercer.gram.make import make
 from mercer.gram.precomputed import Precomputed
 from mercer.gram.projected import Projected
 from mercer.gram.remembered import Remembered
-from mercer.gram.rows import RowStore
+from mercer.gram.row_store import RowStore
 from mercer.gram.sparse import Sparse
 from mercer.gram.tiled import Tiled
 from mercer.gram.whitened import Whitened, whiten

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.gram.band import Band, by_band, narrowed
+from mercer.gram.banded import Band, by_band, narrowed
 from mercer.gram.base import EVERYTHING, Gram, Index, positions
 from mercer.gram.factor import MAX_BYTES, Solve
 from mercer.kernels.base import Kernel

@@ -19,7 +19,7 @@ from mercer.kernels.stretched import stretch
 from mercer.machines.expansion import Array
 from mercer.machines.posing import Rows, Sample
 from mercer.smoothing.pairs import feature_scales, some_rows
-from mercer.smoothing.tube import fit_noise, optimal_epsilon
+from mercer.smoothing.tube_width import fit_noise, optimal_epsilon
 from mercer.smoothing.widths import ROWS, Guess, guess_C, search_width
 
 __all__ = ["choose_epsilon", "choose_kernel", "choose_nu", "guess", "stretched"]

@@ -25,7 +25,7 @@ from mercer.kernels.base import Kernel
 from mercer.machines.best_linear import BestLinear
 from mercer.machines.expansion import Array, Function, dense
 from mercer.regularizers.errors import ErrorModel
-from mercer.smoothing.spectral import Spectral
+from mercer.smoothing.eigendecomposition import Spectral
 
 __all__ = ["Report", "UnavailableError", "kept", "quick_listing", "report_of"]
 

@@ -22,7 +22,7 @@ from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.gram.class_blocks import ClassBlocks
 from mercer.gram.indexed import Indexed
-from mercer.gram.rows import WHOLE
+from mercer.gram.row_store import WHOLE
 from mercer.kernels.bounded_products import Bounded, bounded_products
 from mercer.machines.approximated import by_blocks
 from mercer.machines.classifier import Classifier

@@ -25,16 +25,16 @@ from mercer.kernels.taylor import separate
 from mercer.machines.base import EarlyStop, KernelMachine
 from mercer.machines.expansion import Array
 from mercer.machines.posing import Declared, Posed, Rows, Sample, Solved
+from mercer.problems.constrained import Said, Shaped
 from mercer.problems.proof import Curve, bounds_on_lines
 from mercer.problems.risk import RegularizedRisk
-from mercer.problems.shaped import Said, Shaped
 from mercer.reduced.nystrom import Nystrom
+from mercer.regularizers.constraints import Constraint, Domain, compile_rows
+from mercer.regularizers.constraints import Rows as Inequalities
 from mercer.regularizers.knowledge import Periodic, as_constraints
-from mercer.regularizers.rows import Constraint, Domain, compile_rows
-from mercer.regularizers.rows import Rows as Inequalities
 from mercer.regularizers.shape import Shape
 from mercer.solvers import SMO, InteriorPoint, Solver
-from mercer.solvers.shaped import Satisfied, satisfy
+from mercer.solvers.constraint_generation import Satisfied, satisfy
 
 __all__ = ["Knowledge", "ShapeCertificate", "ShapedMachine"]
 

@@ -21,7 +21,7 @@ from mercer.machines.base import EarlyStop, KernelMachine
 from mercer.machines.callbacks import watched
 from mercer.machines.expansion import Array, as_objects
 from mercer.machines.posing import Declared, Rows, Sample, Solved
-from mercer.problems.sparse import SparseRisk
+from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs.columns import SparseSolution, generate_columns, threshold
 from mercer.solvers import Solution, Status
 

@@ -1,9 +1,11 @@
 """The functional, written down."""
 
 from mercer.problems.box_qp import BoxQP
+from mercer.problems.constrained import Between, Said, Shaped, chebychev
+from mercer.problems.copied_samples import fold, unfold
 from mercer.problems.hulls import HullCertificate, NotSeparable
-from mercer.problems.joint import ordered, ordered_back
 from mercer.problems.mixed import mixed, mixed_back
+from mercer.problems.non_crossing import ordered, ordered_back
 from mercer.problems.nu import (
     Machine,
     nu_classification,
@@ -14,9 +16,7 @@ from mercer.problems.nu import (
 )
 from mercer.problems.parametric_tube import ParametricTube, parametric_tube, parametric_tube_back
 from mercer.problems.risk import Certificate, RegularizedRisk
-from mercer.problems.several import fold, unfold
-from mercer.problems.shaped import Between, Said, Shaped, chebychev
-from mercer.problems.sparse import SparseRisk
+from mercer.problems.sparse_risk import SparseRisk
 from mercer.problems.support_vector_tube import Walls, tube, tube_back
 
 __all__ = [

@@ -6,9 +6,9 @@ from mercer.programs.columns import SparseSolution, generate_columns, threshold
 from mercer.programs.lifting import Lifted, QuadraticConstraint, lift
 from mercer.programs.positive_or import PositiveOr, PositiveOrSolution
 from mercer.programs.program import Block, Infeasible, Optimum, Program, Rows, Unbounded
-from mercer.programs.risk import ProgramLosses, add_losses
+from mercer.programs.program_losses import ProgramLosses, add_losses
 from mercer.programs.variation import Constrained, Part, Variation, VariationProblem
-from mercer.programs.vector import VectorTube
+from mercer.programs.vector_tube import VectorTube
 from mercer.programs.worst import worst_case
 
 __all__ = [

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.losses.base import Array
-from mercer.problems.sparse import SparseRisk
+from mercer.problems.sparse_risk import SparseRisk
 from mercer.solvers import ConvergenceWarning, InteriorPoint, minimize
 
 __all__ = ["curved_master"]

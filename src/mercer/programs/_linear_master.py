@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mercer._linear_program import linear_program
 from mercer.losses.base import Array, DualTerms
-from mercer.problems.sparse import SparseRisk
+from mercer.problems.sparse_risk import SparseRisk
 
 __all__ = ["LinearMaster", "Master", "methods_for", "restricted_program"]
 

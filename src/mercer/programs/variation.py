@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from mercer.losses.base import Array, Loss, QuadraticDualLoss
 from mercer.programs.program import Block, Infeasible, Program
-from mercer.programs.risk import add_losses
+from mercer.programs.program_losses import add_losses
 from mercer.solvers.solution import Solution
 from mercer.solvers.status import Status
 

@@ -1,6 +1,7 @@
 """Penalties, which say what "smooth" means, and the null spaces that they leave free."""
 
 from mercer.regularizers.basis import BasisNotInRKHS, penalized
+from mercer.regularizers.constraints import Constraint, Domain, Rows, compile_rows
 from mercer.regularizers.errors import (
     ARMA,
     AutoRegressive,
@@ -35,7 +36,6 @@ from mercer.regularizers.null_space import (
     Sum,
     complete,
 )
-from mercer.regularizers.rows import Constraint, Domain, Rows, compile_rows
 from mercer.regularizers.shape import (
     Bounded,
     Concave,

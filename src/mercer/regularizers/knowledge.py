@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.regularizers.rows import (
+from mercer.regularizers.constraints import (
     Array,
     Constraint,
     Domain,

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.regularizers.rows import (
+from mercer.regularizers.constraints import (
     Array,
     Constraint,
     Domain,

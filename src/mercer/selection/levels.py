@@ -31,7 +31,7 @@ from mercer.losses.base import Array
 from mercer.machines.base import unfitted
 from mercer.machines.posing import Declared, Solved, declare
 from mercer.problems.risk import RegularizedRisk
-from mercer.problems.sparse import SparseRisk
+from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs.columns import generate_columns
 from mercer.selection.l_curve import corner
 from mercer.solvers import Solution, join, minimize

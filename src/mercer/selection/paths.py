@@ -20,7 +20,7 @@ from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
 from mercer.machines.base import unfitted
 from mercer.machines.posing import declare
 from mercer.problems.risk import Certificate, RegularizedRisk
-from mercer.smoothing.spectral import Spectral
+from mercer.smoothing.eigendecomposition import Spectral
 from mercer.solvers import Auto, Solution, Solver, Status, minimize
 from mercer.solvers.base import snap_to_box
 from mercer.solvers.parametric_qp import Affine, ParametricQP, Piece

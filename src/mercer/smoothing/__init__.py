@@ -25,6 +25,7 @@ from mercer.smoothing.criteria import (
     MallowsCp,
 )
 from mercer.smoothing.differogram import DifferogramBins, DifferogramCloud, DifferogramFit
+from mercer.smoothing.eigendecomposition import Spectral
 from mercer.smoothing.factored import Factored
 from mercer.smoothing.fit import Fit
 from mercer.smoothing.guesses import (
@@ -47,9 +48,8 @@ from mercer.smoothing.secular import (
     morozov,
     squared_norm,
 )
-from mercer.smoothing.spectral import Spectral
 from mercer.smoothing.survival import SurvivalCurve, kaplan_meier, turnbull
-from mercer.smoothing.tube import (
+from mercer.smoothing.tube_width import (
     PolynomialNoise,
     fit_noise,
     optimal_epsilon,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
-from mercer.smoothing.spectral import Spectral
+from mercer.smoothing.eigendecomposition import Spectral
 
 __all__ = ["BiasVariance", "bias_variance", "plug_in"]
 

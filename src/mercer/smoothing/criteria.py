@@ -25,9 +25,9 @@ from mercer._params import Params
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.smoothing._off import Array
+from mercer.smoothing.eigendecomposition import Spectral
 from mercer.smoothing.factored import Factored
 from mercer.smoothing.fit import Fit
-from mercer.smoothing.spectral import Spectral
 
 __all__ = [
     "AIC",

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from mercer.smoothing.noise import NoiseVariance
 from mercer.smoothing.pairs import as_sample
-from mercer.smoothing.tube import optimal_epsilon
+from mercer.smoothing.tube_width import optimal_epsilon
 
 __all__ = ["cherkassky_C", "guess_epsilon", "plug_in_bandwidth", "ridge_C", "signal_to_noise"]
 

@@ -15,8 +15,8 @@ from scipy.spatial import cKDTree
 from mercer.kernels import Gaussian
 from mercer.smoothing._off import Array
 from mercer.smoothing.differogram import DifferogramCloud, jackknife
+from mercer.smoothing.eigendecomposition import Spectral
 from mercer.smoothing.pairs import as_sample, in_units, neighbours, some_rows
-from mercer.smoothing.spectral import Spectral
 from mercer.smoothing.widths import search_width
 
 __all__ = ["NoiseVariance", "noise_variance", "smoother_noise"]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer._params import Params, is_integer
-from mercer.smoothing.spectral import Spectral
+from mercer.smoothing.eigendecomposition import Spectral
 
 __all__ = [
     "Averaged",

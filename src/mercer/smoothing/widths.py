@@ -14,8 +14,8 @@ from mercer.kernels import Gaussian
 from mercer.kernels.named import median_distance
 from mercer.losses.base import Loss
 from mercer.smoothing._off import Array
+from mercer.smoothing.eigendecomposition import Spectral
 from mercer.smoothing.pairs import neighbours, some_rows
-from mercer.smoothing.spectral import Spectral
 
 __all__ = ["Guess", "guess_C", "guess_width", "search_width"]
 

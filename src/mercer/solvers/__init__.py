@@ -3,13 +3,13 @@
 from mercer.solvers.auto import SOLVERS, Auto
 from mercer.solvers.base import Solver, alike, minimize, minimize_together
 from mercer.solvers.conjugate_gradient import ConjugateGradient
+from mercer.solvers.constraint_generation import Conflict, Satisfied, satisfy
 from mercer.solvers.direct import Direct
 from mercer.solvers.interior_point import InteriorPoint
-from mercer.solvers.joint import Ordered, order
 from mercer.solvers.monitor import Monitor, Progress
 from mercer.solvers.newton import Newton
+from mercer.solvers.non_crossing_search import Ordered, order
 from mercer.solvers.reweighting import Reweighting
-from mercer.solvers.shaped import Conflict, Satisfied, satisfy
 from mercer.solvers.smo import SMO
 from mercer.solvers.solution import Solution, Terms, join
 from mercer.solvers.status import ConvergenceWarning, Status

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from mercer._params import Params
 from mercer.losses.base import Array
+from mercer.problems.copied_samples import fold, unfold
 from mercer.problems.fallback import pull_back
 from mercer.problems.intercept import centre_intercepts
 from mercer.problems.risk import Certificate, RegularizedRisk
-from mercer.problems.several import fold, unfold
 from mercer.solvers.monitor import Monitor, Progress
 from mercer.solvers.solution import Solution, Terms
 from mercer.solvers.status import LOOSE, ConvergenceWarning, Status, check

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mercer._threads import team
 from mercer.gram.base import Gram
-from mercer.gram.rows import WHOLE, RowStore
+from mercer.gram.row_store import WHOLE, RowStore
 from mercer.kernels.roundoff import Roundoff
 from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
 from mercer.problems.reductions import infeasible

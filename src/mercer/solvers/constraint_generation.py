@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from mercer._patience import time_left
 from mercer.losses.base import Array
-from mercer.problems.shaped import Shaped
-from mercer.regularizers.rows import Rows
+from mercer.problems.constrained import Shaped
+from mercer.regularizers.constraints import Rows
 from mercer.solvers.base import Solver, minimize
 from mercer.solvers.interior_point import InteriorPoint
 from mercer.solvers.solution import Solution

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._threads import map_blocks
-from mercer.gram._rows_numba import assemble
+from mercer.gram._row_store_numba import assemble
 from mercer.gram.base import Gram
 from mercer.kernels._tiles_numba import add_rows
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices

@@ -36,7 +36,7 @@ from mercer.kernels.points import row_slices
 from mercer.losses.base import Array, Conjugate, Loss, ResidualLoss
 from mercer.losses.stacked import stack
 from mercer.problems.risk import RegularizedRisk
-from mercer.regularizers.rows import Rows, join_rows
+from mercer.regularizers.constraints import Rows, join_rows
 
 __all__ = ["Between", "Said", "Shaped", "chebychev"]
 

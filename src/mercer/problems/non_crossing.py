@@ -66,7 +66,7 @@ def ordered(
     >>> import numpy as np
     >>> from mercer.gram import Dense
     >>> from mercer.losses import Squared
-    >>> from mercer.problems.joint import ordered
+    >>> from mercer.problems.non_crossing import ordered
     >>> from mercer.solvers import SMO, minimize
     >>> none = np.empty((1, 0))
     >>> at = np.array([0]), np.array([0])

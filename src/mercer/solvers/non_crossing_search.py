@@ -10,7 +10,7 @@ import numpy as np
 from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
 from mercer.losses.base import Array, Loss
-from mercer.problems.joint import Crossings, ordered, ordered_back
+from mercer.problems.non_crossing import Crossings, ordered, ordered_back
 from mercer.solvers.base import Solver, minimize
 from mercer.solvers.solution import Solution, join
 from mercer.solvers.status import ConvergenceWarning
@@ -75,7 +75,7 @@ def order(
     y, c : ndarray of shape (n,)
     losses : sequence of m Loss
     B : ndarray of shape (N, q)
-        As in :func:`mercer.problems.joint.ordered`.
+        As in :func:`mercer.problems.non_crossing.ordered`.
     apart : sequence of m Solution
         The functions one by one.
     solver : Solver
@@ -91,7 +91,7 @@ def order(
     >>> from mercer.losses import Pinball
     >>> from mercer.problems import RegularizedRisk
     >>> from mercer.solvers import SMO, minimize
-    >>> from mercer.solvers.joint import order
+    >>> from mercer.solvers.non_crossing_search import order
     >>> K, y, c, B = Dense(np.eye(4)), np.array([0.0, 1.0, 2.0, 3.0]), np.ones(4), np.ones((4, 1))
     >>> losses = [Pinball(0.4), Pinball(0.6)]
     >>> apart = [minimize(RegularizedRisk(loss, K, y, c, B), SMO()) for loss in losses]
