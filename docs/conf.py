@@ -128,6 +128,11 @@ def write_kernels(app, config):
         target.write_text(text, encoding="utf-8")
 
 
+def write_rooms(app, config):
+    """Draw the rooms of the library, which a decision shows."""
+    importlib.import_module("rooms").draw(HERE / "reference" / "generated" / "rooms.svg")
+
+
 def skip_member(app, what, name, obj, skip, options):
     """Leave out what scikit-learn and the standard library document themselves."""
     origin = getattr(inspect.unwrap(obj) if callable(obj) else obj, "__module__", None)
@@ -139,4 +144,5 @@ def skip_member(app, what, name, obj, skip, options):
 def setup(app):
     app.connect("config-inited", write_reference)
     app.connect("config-inited", write_kernels)
+    app.connect("config-inited", write_rooms)
     app.connect("autodoc-skip-member", skip_member)
