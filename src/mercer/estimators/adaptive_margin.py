@@ -432,7 +432,7 @@ class AdaptiveMarginPath:
 
     @property
     def D(self) -> Array:
-        """Lengths of what is missing of a margin of one, (k,)."""
+        """Lengths of the vectors of margin shortfalls, (k,)."""
         return np.array([m.D for m in self.margins])
 
     @property

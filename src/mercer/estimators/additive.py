@@ -177,7 +177,7 @@ class AdditiveRegressor(Additive, Outputs):
 
     @property
     def noise_variance_(self) -> float:
-        """What the squared loss leaves over, per degree of freedom that is left."""
+        """Residual variance: the squared loss over the remaining degrees of freedom."""
         best, c = self._best_linear()
         a = np.ravel(self._dual_coef_)
         # Residuals are a / c, and 1 - S has the diagonal Q / c.

@@ -39,7 +39,7 @@ __all__ = ["CensoredRegressor"]
 
 
 class Censored(NamedTuple):
-    """What is known of targets: intervals, and how far they reach around a number in each."""
+    """Censored targets: intervals, and how far they reach around a number in each."""
 
     intervals: Intervals
     below: Array
@@ -380,7 +380,7 @@ class CensoredRegressor(Regression):
 
 
 def centred(risk: RegularizedRisk, solution: Solution) -> Solution:
-    """Return the constant in the middle of what all intervals have in common, if one costs nothing.
+    """Return the constant in the middle of the intersection of all intervals, if it is not empty.
 
     Every constant of that kind is a minimum; a solver stops at the first one that it meets.
     """
@@ -399,7 +399,7 @@ def centred(risk: RegularizedRisk, solution: Solution) -> Solution:
 def neighbours(
     known: Intervals, live: NDArray[np.bool_]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return, for each sample that has one, the last value seen before it for certain."""
+    """Return for each sample the last observed value that certainly precedes it, if any."""
     seen = np.flatnonzero(np.isfinite(known.upper) & live)
     seen = seen[np.argsort(known.upper[seen], kind="stable")]
     before = np.searchsorted(known.upper[seen], known.lower, side="left")

@@ -148,7 +148,7 @@ class LeftOut:
 
 
 def has_left_out(machine: Any) -> bool:
-    """Return whether a fitted machine knows what it would be without some samples."""
+    """Return whether a fitted machine has closed-form leave-one-out residuals."""
     if not isinstance(machine, LSSVR) or getattr(machine, "_report", None) is None:
         return False
     report = report_of(machine)

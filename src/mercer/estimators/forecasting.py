@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Backtest:
-    """Forecasts from several origins in the past, beside what came.
+    """Forecasts from several origins in the past, beside the observations.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Backtest:
 
     @property
     def errors(self) -> Array:
-        """What came less what was forecast."""
+        """Observations minus forecasts."""
         return self.actual - self.forecasts
 
     @property
@@ -48,7 +48,7 @@ class Backtest:
 
     @property
     def mape(self) -> float:
-        """Mean absolute error in percent of what came."""
+        """Mean absolute error in percent of the observations."""
         return float(100.0 * np.mean(np.abs(self.errors / self.actual)))
 
     def halfwidths(self, coverage: float) -> Array:
@@ -195,7 +195,7 @@ class Forecaster(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     def backtest(
         self, y: Any, X: Any = None, *, start: int, steps: int, every: int = 1, refit: bool = False
     ) -> Backtest:
-        """Forecast from origins in the past and keep what came beside it.
+        """Forecast from origins in the past and keep the observations beside the forecasts.
 
         Parameters
         ----------

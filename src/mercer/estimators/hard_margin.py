@@ -1,4 +1,4 @@
-"""The widest margin between two classes, or the proof that there is none."""
+"""The hard margin between two classes, or the proof that the classes are not separable."""
 
 from __future__ import annotations
 

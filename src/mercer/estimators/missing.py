@@ -294,7 +294,7 @@ class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc
         return y[:, None], np.ones(len(y))
 
     def predict(self, X: Any) -> Array:
-        """Predict targets; what is missing contributes its mean, or nothing in the worst case.
+        """Predict targets; missing cells contribute their mean, or nothing in the worst case.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a sample with gaps costs: on average over what may stand there, or at its worst."""
+"""Losses of rows with missing cells: expected over a law of the cells, or in the worst case."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class GapStrategy(Params, ABC):
 
 @dataclass(eq=False)
 class Completing(GapStrategy):
-    """A strategy that needs a law of what is missing."""
+    """A strategy that needs a law of the missing cells."""
 
     draws: int = 10
     law: str = "marginal"
@@ -178,7 +178,7 @@ class Completing(GapStrategy):
 
 @dataclass(eq=False)
 class ExpectedRisk(Completing):
-    r"""The mean of the loss over what may stand in the gaps: the integrated empirical risk.
+    r"""The expected loss over the law of the missing cells: the integrated empirical risk.
 
     .. math:: \sum_i c_i\, E\, l(y_i, f(X_i)), \qquad X_i = x_i \text{ where it is observed}
 
@@ -239,7 +239,7 @@ class ExpectedRisk(Completing):
 
 @dataclass(eq=False)
 class MeanEmbedding(Completing):
-    r"""The loss of the mean of the function over what may stand in the gaps.
+    r"""The loss of the mean of the function over the law of the missing cells.
 
     .. math:: \sum_i c_i\, l(y_i, E f(X_i)), \qquad
               k(i, j) = E\, k(X_i, X_j), \quad X_i, X_j \text{ independent}

@@ -36,7 +36,7 @@ DECADES = np.linspace(-14.0, 4.0, 91)
 
 
 class DerivativePenalty(Outputs):
-    """What splines share: the order of the derivatives, and their weight against the errors."""
+    """Base of the splines: the order of the derivatives, and their weight against the errors."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "order": [Interval(Integral, 1, None, closed="left")],

@@ -47,7 +47,7 @@ CONSTRAINTS: dict[str, Any] = {
 
 @settings
 class Additive(KernelMachine):
-    """What additive machines share: components, and their parts of a prediction."""
+    """Base of additive machines: components, and their parts of a prediction."""
 
     _: KW_ONLY
     categorical: Any = None

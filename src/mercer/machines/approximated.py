@@ -124,7 +124,7 @@ def admit_blocks(machine: Any, X: Any, y: Any, s: Any) -> tuple[Source, Rows]:
 def declare_reduced(
     machine: Any, rows: Rows, census: Census, warning: type[Warning]
 ) -> tuple[Task, Any]:
-    """Settle what the rows decide, and return the problems, and the labels of classes if any.
+    """Settle the data-dependent parameters, and return the problems and the labels of the classes.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ def made(machine: Any, gamma: float) -> Kernel:
 
 
 def stretched(kernel: Kernel, scales: Array | None) -> Kernel:
-    """Return the kernel of features as they come, from that of features in units of scales."""
+    """Return the kernel of unscaled features, from the kernel of features in units of scales."""
     return kernel if scales is None else stretch(kernel, scales)
 
 

@@ -96,7 +96,7 @@ def unfitted(estimator: Any, C: float | None = None) -> Any:
 
 @settings
 class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
-    """What every machine has: a kernel, a Gram, a solver, and the expansion they lead to."""
+    """Base of all kernel machines: a kernel, a Gram, a solver, and the expansion they lead to."""
 
     _squared_weight: ClassVar[float | None] = None
     """The weight of the squared loss that others follow, if it is known and not to be guessed."""

@@ -91,7 +91,7 @@ class BestLinear:
         return np.asarray((a.T / np.where(alone, 1.0, q) + np.where(alone, np.inf, 0.0)).T)
 
     def weights(self, K: Array, B: Array) -> Array:
-        """Return what observations weigh in predictions, (m, n), whose trend they reproduce.
+        """Return the weights of observations in predictions, (m, n), whose trend they reproduce.
 
         Parameters
         ----------

@@ -78,7 +78,7 @@ def sigmoid(
 
 
 def coupled(M: Array, R: Array, weight: Array) -> Array:
-    r"""Return probabilities of classes from those of the columns of a code book.
+    r"""Return class probabilities from the probabilities of the columns of a code book.
 
     .. math:: \max_p \sum_l n_l \Bigl( r_l \log \frac{p_l^+}{p_l} + (1 - r_l) \log
               \frac{p_l^-}{p_l} \Bigr), \qquad p_l^\pm = \sum_{M_{kl} = \pm 1} p_k, \quad

@@ -1,4 +1,4 @@
-"""What a person sees of a fit: scikit-learn's callbacks and a line that shows the gap falling."""
+"""Progress of a fit: scikit-learn's callbacks and a line that shows the gap falling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What classifiers share: labels, and weights by class."""
+"""Base of classifiers: labels, and weights by class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the machines of a code book tell of samples that they have not seen."""
+"""Left-out decision values and probabilities of the machines of a code book."""
 
 from __future__ import annotations
 

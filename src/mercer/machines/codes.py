@@ -161,7 +161,7 @@ def column_separation(M: Array) -> float:
 
 
 def check_decoding(M: Array, decoding: str) -> None:
-    """Refuse to read back what cannot be read.
+    """Refuse a decoding that the code book does not allow.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What may stand in the cells that are missing: laws, and rows completed from them."""
+"""Completion of missing cells: laws, and rows completed from them."""
 
 from __future__ import annotations
 

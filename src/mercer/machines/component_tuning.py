@@ -40,7 +40,7 @@ STEPS = 60
 def tune_terms(
     terms: Sequence[Term], X: Any, Y: Array, B: Array, s: Array, widths: bool
 ) -> list[Term]:
-    """Return the components with weights that are most likely for a loss of weight one.
+    """Return the components with their maximum-likelihood weights, for a loss with C = 1.
 
     Parameters
     ----------

@@ -85,14 +85,14 @@ def condition(B: Array) -> float:
 
 
 def as_objects(X: Any) -> NDArray[np.object_]:
-    """Return objects as a one-dimensional array, whatever they are."""
+    """Return arbitrary objects as an array of shape (n,)."""
     objects = np.empty(_num_samples(X), dtype=object)
     objects[:] = list(X)
     return objects
 
 
 def dense(values: Any) -> Any:
-    """Return an array of what may be sparse."""
+    """Return a dense array of a dense or sparse one."""
     return values.toarray() if hasattr(values, "toarray") else values
 
 

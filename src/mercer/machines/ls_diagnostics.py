@@ -1,4 +1,4 @@
-"""What users ask a least-squares machine after the fit, without fitting again."""
+"""Diagnostics of a fitted least-squares machine: leverages, influence, left-out errors, paths."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def influence(self: Any, X: Any) -> Array:
 
 
 def contributions(self: Any, X: Any) -> Array:
-    """Return what each sample adds to predictions, ``a_i k(x_i, x)``.
+    """Return the contribution of each sample to predictions, ``a_i k(x_i, x)``.
 
     Their sum and the unpenalized functions make the prediction.
 

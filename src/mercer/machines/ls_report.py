@@ -1,4 +1,4 @@
-r"""What a least-squares machine tells of itself, computed when it is first asked for.
+r"""The factorization of a least-squares machine and its diagnostics, computed on first use.
 
 With the covariance :math:`V = K + E` of the observations in units of the kernel, E that of their
 errors (:math:`\operatorname{diag}(1/c)` if they are independent), and the block Q of the inverse of
@@ -41,7 +41,7 @@ class UnavailableError(ValueError, AttributeError):
 
 @dataclass(eq=False)
 class Report:
-    """The sample that a machine was fitted to, and what one factorization says about it.
+    """The sample that a machine was fitted to, with the diagnostics of one factorization.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Report:
         return np.flatnonzero(self.c == 0)
 
     def check_size(self) -> None:
-        """Refuse what memory does not hold."""
+        """Refuse a sample whose matrices exceed the memory."""
         need = 8.0 * MATRICES * self.n**2
         if need > MAX_BYTES:
             raise UnavailableError(
@@ -242,7 +242,7 @@ class Report:
         return np.asarray(self.y - self.fitted + np.column_stack(own) @ self.turn.T)
 
     def weights(self, k: int, K: Array, B: Array) -> Array:
-        """Return what targets weigh in the function of direction k at new points, (m, n)."""
+        """Return the weights of targets in the function of direction k at new points, (m, n)."""
         out = np.zeros((len(K), self.n))
         out[:, self.live] = self.factors[k].weights(K[:, self.live], B)
         return out
@@ -258,7 +258,7 @@ class Report:
 
     @property
     def contrasts(self) -> int:
-        """Observations beyond those that the unpenalized functions take."""
+        """Degrees of freedom left beside the unpenalized functions."""
         return int(len(self.live) - self.factors[0].U.shape[1])
 
     @cached_property
@@ -310,7 +310,7 @@ def kept(X: Any, vectors: Any) -> Any:
 
 
 def report_of(machine: Any) -> Report:
-    """Return the report of a fitted machine; refuse a machine that has none."""
+    """Return the report of a fitted machine; refuse a machine without a factorization."""
     check_is_fitted(machine)
     if machine._report is None:
         raise UnavailableError(
@@ -323,7 +323,7 @@ def report_of(machine: Any) -> Report:
 
 
 def quick_listing(machine: Any) -> Iterable[str]:
-    """List the attributes of a machine without those that are not known yet and take long.
+    """List the attributes of a machine without diagnostics that are not computed yet and slow.
 
     scikit-learn's listing, and the page that shows an estimator, read every attribute.
     """

@@ -154,7 +154,7 @@ class Components:
 
     @property
     def separate(self) -> bool:
-        """Whether no two components share a column and none has two."""
+        """Whether every component sees a single column, and every column has one component."""
         used = [j for part in self.parts for j in part.columns]
         return len(used) == len(self.parts) == len(set(used))
 

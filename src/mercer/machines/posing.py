@@ -67,16 +67,16 @@ class Sample(Rows):
         return cls(**given, K=laid.K, B=B, whitening=laid.whitening, basis=laid.basis)
 
     def white(self, values: Array) -> Array:
-        """Return what the loss sees of values of the sample: whitened, if errors are correlated."""
+        """Return values of the sample, whitened if its errors are correlated."""
         return values if self.whitening is None else np.asarray(self.whitening @ values)
 
     def unwhitened(self, a: Array) -> Array:
-        """Return coefficients of the sample from those of whitened errors."""
+        """Return coefficients of the sample from coefficients of whitened errors."""
         return a if self.whitening is None else np.asarray(self.whitening.T @ a)
 
 
 class Read(NamedTuple):
-    """What a solution says of the machine."""
+    """Coefficients of the machine, read off a solution."""
 
     a: Array
     """Coefficients of the expansion."""
@@ -101,7 +101,7 @@ class Posed(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """A solution and what was read off it."""
+    """A solution with the coefficients that were read off it."""
 
     solution: Solution
     a: Array

@@ -1,4 +1,4 @@
-"""What a fitted machine minimized, term by term: norm, empirical risk, interval of intercepts."""
+"""Terms of the regularized risk of a fitted machine: norm, empirical risk, intercepts."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ MOVES = 12
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What became of a piece of knowledge in a fit.
+    """The price and the proof of a constraint in a fit.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class ShapeCertificate:
 
     @property
     def words(self) -> str:
-        """What is proved of all pieces of knowledge, one to a line."""
+        """The proofs of all constraints in words, a line each."""
         return "\n".join(f"{piece.constraint!r}: {piece.words}" for piece in self.knowledge)
 
     @property
@@ -133,7 +133,7 @@ class ShapeCertificate:
 
 
 class Known(NamedTuple):
-    """The problem of a sample with what is known of the function."""
+    """The problem of a sample under constraints on its function."""
 
     problem: Shaped
     known: list[Constraint]
@@ -201,7 +201,7 @@ class ShapedMachine(KernelMachine):
         return validate_data(self, X, y, reset=reset, dtype=np.float64, order="C")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the machine to a sample and to what is known.
+        """Fit the machine to a sample under the constraints.
 
         Parameters
         ----------
@@ -454,7 +454,7 @@ class ShapedMachine(KernelMachine):
         return np.asarray(phi.Z), np.asarray(phi.lift(w[:, None]))[:, 0]
 
     def verify(self, *, lines: int = 500, grid: int = 100, random_state: int = 1) -> Array:
-        """Look for violations at other places than those of the fit.
+        """Look for violations of the constraints at places that the fit did not use.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What machines under the 1-norm of their coefficients share: a dictionary and its columns."""
+"""Base of machines with a 1-norm penalty: a dictionary and its columns."""
 
 from __future__ import annotations
 

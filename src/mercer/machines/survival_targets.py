@@ -22,7 +22,7 @@ FORMS = (
 
 
 class Intervals(NamedTuple):
-    """Lower and upper ends of what is known of each value, infinite where there are none."""
+    """Lower and upper ends of the interval of each value, infinite where it is open."""
 
     lower: Array
     upper: Array

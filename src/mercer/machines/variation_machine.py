@@ -1,4 +1,4 @@
-"""What machines under maximal variation share: programs along mu, folds, and the choice."""
+"""Base of machines with a maximal-variation penalty: programs along mu, folds, and the choice."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class VariationPath:
 
 @settings
 class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
-    """What both machines share: components, a path, a choice and a refit."""
+    """Base of both machines: components, a path, a choice and a refit."""
 
     _: KW_ONLY
     mu: float | str = "1se"
@@ -406,7 +406,7 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
 
     def predict_components(self, X: Any) -> Array:
-        """Evaluate the centred components; those that were dropped are zero.
+        """Evaluate the centred components; dropped components are zero.
 
         Parameters
         ----------
