@@ -212,7 +212,7 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
             ends = [AtLeast(low, 0.0), AtMost(low, steps.upper[0]), At(high, 1.0)]
         return [Increasing(0, over={0: (low, high)}), *ends]
 
-    def _said(self, sample: Sample) -> Said:
+    def _data_term(self, sample: Sample) -> Said:
         steps: Steps = sample.known
         if self.loss == "largest":
             return chebychev(steps.lower, steps.upper, self._weight(), sample.B)

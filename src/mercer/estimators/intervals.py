@@ -229,9 +229,9 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
         rows = rng.permutation(live) if aside and self.shuffle else live
         held = (self._aside if aside else self._left_out)(machine, X, y, weight, rows)
         self._held, self._y = held, y[held.index]
-        self._weight: Array | None = None
+        self._calibration_weight: Array | None = None
         if weight is not None and np.any(weight[held.index] != 1.0):
-            self._weight = weight[held.index]
+            self._calibration_weight = weight[held.index]
         self._calibrate(X, y, rng)
         return self
 
@@ -432,7 +432,7 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
             self._above,
             coverage,
             spread,
-            weight=self._weight,
+            weight=self._calibration_weight,
             minmax=self.method_ == "jackknife-minmax",
         )
 

@@ -118,7 +118,7 @@ class ShapedRegressor(ShapedMachine, Regression):
             raise ValueError('C="auto" needs a loss of single errors; give a number for C.')
         return resolve(self.loss, REGRESSION)
 
-    def _said(self, sample: Sample) -> Said:
+    def _data_term(self, sample: Sample) -> Said:
         y, B, c = sample.y, sample.B, self._weight() * sample.weights
         if self._largest:
             # The largest error does not count samples: weights only leave some out.
@@ -213,7 +213,7 @@ class ShapedClassifier(ShapedMachine, OneVsRest):
     def _loss(self, rows: Rows | None = None) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
 
-    def _said(self, sample: Sample) -> Said:
+    def _data_term(self, sample: Sample) -> Said:
         y, B, c = sample.y, sample.B, self._weight() * sample.weights
         loss = self._check_loss(self._loss(), len(y))
         return Said(loss, np.where(y == 1, 1.0, -1.0), c, B, np.zeros(B.shape[1]))

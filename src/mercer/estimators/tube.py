@@ -150,10 +150,10 @@ class SupportVectorTube(Regression):
     def _automatic(self) -> bool:
         return isinstance(self.mu, str)
 
-    def _choose(self, sample: Sample) -> None:
+    def _choose_parameters(self, sample: Sample) -> None:
         if isinstance(self.mu, str) and np.sum(sample.weights > 0) < 2:
             raise ValueError("mu='auto' leaves one sample out, and n_samples=1; give a number.")
-        super()._choose(sample)
+        super()._choose_parameters(sample)
 
     def _settle(self, found: Guess | None, rows: Rows | None = None) -> None:
         if not isinstance(self.mu, str):

@@ -178,7 +178,7 @@ class SparseSubstrate(Found):
                 self.cv, X, targets, groups, self.random_state, classifier=known
             ).labels
             folds = Folds(np.unique(labels[live], return_inverse=True)[1])
-            found = self._choose(K, B, Y_live, s, loss, cost, folds)
+            found = self._choose_penalty(K, B, Y_live, s, loss, cost, folds)
         else:
             self.zeta_ = float(self.zeta)
             found = [sparse_fit(K, B, t, s, loss, self.zeta_) for t in Y_live.T]
@@ -193,7 +193,7 @@ class SparseSubstrate(Found):
         self.sparsity_ = len(self.support_) / len(live)
         return self
 
-    def _choose(
+    def _choose_penalty(
         self, K: Array, B: Array, Y: Array, s: Array, loss: Loss, cost: Cost, folds: Folds
     ) -> list[Sparse]:
         """Follow the paths of all folds and of the sample, and take the penalty they prefer."""

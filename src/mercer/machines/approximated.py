@@ -192,7 +192,7 @@ def _settle_on(machine: Any, rows: Rows, census: Census, labels: Any) -> None:
         machine._settle(None)
         return
     K = Dense(np.asarray(machine.kernel_(some.X), dtype=np.float64))
-    machine._choose(Sample(some.X, y, s, K=K, B=B))
+    machine._choose_parameters(Sample(some.X, y, s, K=K, B=B))
 
 
 def solve_reduced(machine: Any, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:

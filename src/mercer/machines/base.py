@@ -382,7 +382,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Settle the kernel, and return its matrix as the problem has it."""
         return Laid(self._make_gram(rows))
 
-    def _choose(self, sample: Sample) -> None:
+    def _choose_parameters(self, sample: Sample) -> None:
         """Settle the parameters that are left to the sample."""
         self._settle(guess(self, sample) if self._automatic() else None, sample)
 

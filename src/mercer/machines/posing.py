@@ -141,5 +141,5 @@ def declare(machine: Any, X: Any, y: Any = None, sample_weight: Any = None) -> D
     """
     rows = machine._admit(X, y, sample_weight)
     sample = machine._lay_out(rows)
-    machine._choose(sample)
+    machine._choose_parameters(sample)
     return Declared(machine, sample, machine._pose(sample))

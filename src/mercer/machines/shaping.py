@@ -181,7 +181,7 @@ class ShapedMachine(KernelMachine):
         return tags
 
     @abstractmethod
-    def _said(self, sample: Sample) -> Said:
+    def _data_term(self, sample: Sample) -> Said:
         """Return what the sample says."""
 
     @abstractmethod
@@ -237,7 +237,7 @@ class ShapedMachine(KernelMachine):
         phi = self._few_functions(X, sample.weights)
         features = None if phi is None else (lambda Z: np.asarray(phi.features(phi.raw(Z))))
         problem = Shaped(
-            self._said(sample),
+            self._data_term(sample),
             sample.K if features is None else LowRank(features(X)),
             X,
             self.kernel_,

@@ -170,7 +170,7 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         problems = [self._problem(t, self.C_ * sl, B) for t in Yl.T]
         self.path_: VariationPath | None = None
         if isinstance(self.mu, str):
-            self._choose(problems, self._folds(X, Y, live, groups), Yl, B, sl)
+            self._choose_mu(problems, self._folds(X, Y, live, groups), Yl, B, sl)
         else:
             self.mu_ = float(self.mu)
         found = [problem.solve(self.mu_, tol=self.tol) for problem in problems]
@@ -264,7 +264,7 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
 
     # The path -------------------------------------------------------------------------------------
 
-    def _choose(
+    def _choose_mu(
         self,
         problems: list[VariationProblem],
         folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]],

@@ -131,7 +131,7 @@ def generate_columns(
             # The dearest of the last round are asked first: all of them cost a product with G.
             dear = risk.excess(risk.G.price(u, pool), pool)
             pool, chosen = pool[dear > limit * (1.0 + 1e-9)], dear[dear > limit * (1.0 + 1e-9)]
-            fresh = pool[_choose(chosen - limit, len(J), rng)]
+            fresh = pool[_choose_columns(chosen - limit, len(J), rng)]
             if len(fresh):
                 pool = pool[~np.isin(pool, fresh)]
                 keep = (a != 0) | (risk.excess(GJ.T @ u, J) >= FAR * limit)
@@ -162,7 +162,7 @@ def generate_columns(
             # No function is worth taking in, so what is left of the gap is rounding in the master.
             status = monitor.status or Status.STALLED
             break
-        fresh = pool[_choose(excess[pool] - limit, len(J), rng)]
+        fresh = pool[_choose_columns(excess[pool] - limit, len(J), rng)]
         pool = pool[~np.isin(pool, fresh)][: POOL if m > LARGE else 0]
         keep = (a != 0) | (excess[J] >= FAR * limit)
         J, GJ = _exchange(risk, J, GJ, keep, fresh)
@@ -195,7 +195,7 @@ def _exchange(
     return np.append(J[keep], fresh), np.column_stack([GJ[:, keep], risk.G.columns(fresh)])
 
 
-def _choose(excess: Array, held: int, rng: np.random.Generator) -> Indices:
+def _choose_columns(excess: Array, held: int, rng: np.random.Generator) -> Indices:
     """Return which of the functions that are too dear to take in: half of them the worst.
 
     The worst alone would be neighbours of each other, of which one is enough.
