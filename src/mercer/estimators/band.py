@@ -222,7 +222,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         self._intercept_ = self.intercept_
         self.n_iter_ = max(int(one.solution.n_iter) for one in solved)
 
-    # Among few functions --------------------------------------------------------------------------
+    # Low-rank approximation -----------------------------------------------------------------------
 
     def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
         m = len(self.quantiles_)

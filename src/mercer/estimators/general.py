@@ -53,7 +53,7 @@ class KernelRegressor(Outputs):
     max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
     approximation : Approximation, "auto" or None
-        As in :class:`SVR`: among how few functions the machine is looked for.
+        As in :class:`SVR`: the low-rank approximation of the machine.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class KernelClassifier(OneVsRest):
     max_time, gram, solver, warm_start, standardize :
         As in :class:`SVC`.
     approximation : Approximation, "auto" or None
-        As in :class:`SVR`: among how few functions the machine is looked for.
+        As in :class:`SVR`: the low-rank approximation of the machine.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class KernelLogisticRegression(OneVsRest):
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVC`.
     approximation : Approximation, "auto" or None
-        As in :class:`SVR`: among how few functions the machine is looked for.
+        As in :class:`SVR`: the low-rank approximation of the machine.
 
     Attributes
     ----------

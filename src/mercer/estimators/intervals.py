@@ -70,7 +70,7 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
     estimator : regressor, optional
         What predicts, any of scikit-learn's or this library's. By default ``LSSVR("matern",
         gamma="tuned", C="auto", standardize=True)``, whose functions may be rougher than those of
-        "rbf", among few functions for more than 4000 samples; for ``"cqr"`` a
+        "rbf", a low-rank approximation beyond 4000 samples; for ``"cqr"`` a
         :class:`QuantileBand`, for ``"tube"`` a :class:`SupportVectorTube`, which have intervals
         themselves.
     coverage : float, default=0.9

@@ -82,7 +82,7 @@ class LSSVC(Classifier):
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVC`.
     approximation : Approximation, "auto" or None
-        As in :class:`SVR`: among how few functions the machine is looked for.
+        As in :class:`SVR`: the low-rank approximation of the machine.
 
     Attributes
     ----------

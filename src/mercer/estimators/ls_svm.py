@@ -69,7 +69,7 @@ class LSSVR(Outputs):
     max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
     approximation : Approximation, "auto" or None
-        As in :class:`SVR`: among how few functions the machine is looked for.
+        As in :class:`SVR`: the low-rank approximation of the machine.
 
     Attributes
     ----------

@@ -83,7 +83,7 @@ class RobustLSSVR(Outputs):
     degree, gamma, coef0, cache_size, verbose, max_time, gram, warm_start, standardize :
         As in :class:`SVR`.
     approximation : Approximation, "auto" or None
-        As in :class:`SVR`: among how few functions the machine is looked for. Steps with new
+        As in :class:`SVR`: the low-rank approximation of the machine. Steps with new
         weights are then passes over the rows, and the robust scale is that of some thousand rows.
 
     Attributes
@@ -218,7 +218,7 @@ class RobustLSSVR(Outputs):
             tol=self.tol,
         )
 
-    # Among few functions --------------------------------------------------------------------------
+    # Low-rank approximation -----------------------------------------------------------------------
 
     def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
         phi = choose_map(task, census, passes, how)

@@ -61,7 +61,7 @@ class ShapedRegressor(ShapedMachine, Regression):
         and sums and products of them). The proof is of the function: `predict` computes it up to
         1e-12 of the sum of its terms, so that steps smaller than that may be off by rounding.
     approximation : Nystrom, optional
-        Look for the machine among few functions: ``Nystrom(500)``.
+        A low-rank approximation of the machine: ``Nystrom(500)``.
     degree, gamma, coef0, tol, cache_size, max_iter, max_time, gram, solver, standardize :
         As in :class:`SVR`; `tol` is the largest violation of knowledge too, in units of y (a slope
         counts per range of its feature).

@@ -59,7 +59,7 @@ class VariationRegressor(RegressorMixin, VariationMachine):  # type: ignore[misc
         Coefficients of each component of its own; or components that share one expansion, with the
         variation as the only penalty.
     refit : bool or "tuned", default=True
-        Fit the components that are left again, among few functions if there are more than 5,000
+        Fit the components that are left again, by a low-rank approximation beyond 5,000
         rows; with weights by the evidence if "tuned".
     threshold : float, default=0.01
         Share of the largest variation below which a component is dropped.

@@ -89,11 +89,11 @@ class SVC(PairwiseClassifier):
         with length scales take these as ``kernel_.length_scale``. Lengths and gammas that are given
         are then in standard deviations.
     approximation : Approximation, "auto" or None
-        Look for the machine among few functions, by passes over blocks of rows, and not among as
-        many as there are rows: ``Nystrom(2000)``, ``RandomFeatures(2000)``, or "auto" for as many
-        centres as rows held out ask for. Rows that come in blocks (:mod:`mercer.data`, Dask) are
-        always approximated, by "auto" unless it is said how. `cache_size`, `gram`, `solver` and
-        `warm_start` are of fits without one.
+        Fit a low-rank approximation of the machine, by passes over blocks of rows, instead of a
+        function for every row: ``Nystrom(2000)``, ``RandomFeatures(2000)``, or "auto" for as many
+        landmarks as held-out rows ask for. Rows that come in blocks (:mod:`mercer.data`, Dask) are
+        always approximated, by "auto" unless told otherwise. `cache_size`, `gram`, `solver` and
+        `warm_start` apply to fits without an approximation.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class NuSVC(PairwiseClassifier):
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVC`.
     approximation : Approximation, "auto" or None
-        As in :class:`SVC`: among how few functions the machine is looked for.
+        As in :class:`SVC`: the low-rank approximation of the machine.
 
     Attributes
     ----------

@@ -198,7 +198,7 @@ class SupportVectorTube(Regression):
         coverage = float(np.sum(c[r <= halfwidth]) / np.sum(c))
         return Read(found.a, found.b, _facts(halfwidth, found.widest + rounding, coverage))
 
-    # Among few functions --------------------------------------------------------------------------
+    # Low-rank approximation -----------------------------------------------------------------------
 
     def _reduced_loss(self, rows: Rows) -> Loss:
         if self._hard or self._pair is not None:

@@ -1,4 +1,4 @@
-"""Fit a machine by a low-rank approximation with few functions, over rows that come in blocks."""
+"""Low-rank approximation of a machine, fitted over rows that come in blocks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def by_blocks(method: Function) -> Function:
 def fit_reduced(
     machine: Any, X: Any, y: Any, sample_weight: Any, context: Any, warning: type[Warning]
 ) -> None:
-    """Fit a machine among few functions, by passes over the rows.
+    """Fit a low-rank approximation of a machine, by passes over the rows.
 
     Parameters
     ----------

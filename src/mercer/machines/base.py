@@ -194,7 +194,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Return the weight of the summed loss, ``C``; a high wall stands for infinity."""
         return float(min(self.C_ if isinstance(self.C, str) else self.C, HARD))
 
-    # Among few functions --------------------------------------------------------------------------
+    # Low-rank approximation -----------------------------------------------------------------------
 
     def _reduces(self, X: Any) -> bool:
         """Return whether the machine is approximated, by choice or because rows come in blocks."""
@@ -322,7 +322,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or Source
             Inputs; the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``. Rows may
             also come in blocks, from files by :func:`mercer.data.open` or from Dask; the machine is
-            then looked for among few functions.
+            then a low-rank approximation.
         y : array-like of shape (n_samples,), optional
             Targets, or class labels, unless a source brings them.
         sample_weight : array-like of shape (n_samples,), optional

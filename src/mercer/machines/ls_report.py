@@ -314,7 +314,7 @@ def report_of(machine: Any) -> Report:
     check_is_fitted(machine)
     if machine._report is None:
         raise UnavailableError(
-            "a mean of machines, a compressed machine and one among few functions have no "
+            "a mean of machines, a compressed machine and a low-rank approximation have no "
             "factorization of their own; fit with std=0, ask the machine before compression, "
             "or fit without approximation."
         )

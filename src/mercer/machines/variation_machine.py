@@ -40,7 +40,7 @@ STIFF = 1e5
 # Of fewer samples than this every kernel is rough.
 FEW = 20
 
-# Rows up to which a refit is exact; beyond it is looked for among few functions.
+# Rows up to which a refit is exact; beyond it is a low-rank approximation.
 EXACT = 5000
 
 # Functions of a component whose share of its variance is less are left out.

@@ -1,4 +1,4 @@
-"""Machines among few functions: maps to them, sums over blocks of rows, and Newton's method."""
+"""Low-rank approximations: feature maps, sums over blocks of rows, and Newton's method."""
 
 from mercer.reduced.base import Approximation, FeatureMap
 from mercer.reduced.centres import Centres, choose, grow

@@ -126,7 +126,7 @@ class FeatureMap(ABC):
 
 @dataclass(eq=False)
 class Approximation(Params, ABC):
-    """How a machine is looked for among few functions, and with which means.
+    """The low-rank approximation of a machine: its functions, its passes and its memory.
 
     Parameters
     ----------

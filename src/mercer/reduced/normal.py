@@ -1,4 +1,4 @@
-r"""The squared loss among few functions: one pass over the rows, then every weight of the loss.
+r"""The squared loss of a low-rank approximation: every weight of the loss from one pass.
 
 .. math:: \min_{w, b} \tfrac12 |w|^2 + \tfrac{C}{2} \sum_i s_i (y_i - u_i'\theta)^2, \qquad
           u = (\phi, p), \quad \theta = (w, b)

@@ -65,7 +65,7 @@ NOTHING = 1e-6
 
 @dataclass(frozen=True)
 class ReducedSolution(Solution):
-    """A minimizer among few functions with its certificate.
+    """A minimizer of the low-rank problem with its certificate.
 
     ``gap`` and ``dual`` are of the reduced problem: they say how far the objective is above the
     minimum *among these functions*. ``total_gap`` is what can be said of the whole problem.
