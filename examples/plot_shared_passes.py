@@ -2,10 +2,10 @@ r"""
 Sixty settings, three passes
 ============================
 
-A low-rank approximation of a machine is fitted by passes over the rows. With the squared loss one pass sums
-all that any C needs, and machines with other kernels read each block of rows together. So a grid
-of four widths and fifteen weights of the loss takes three passes: one to draw centres, one to
-sum, one to examine all settings on rows that none of them has seen.
+A low-rank approximation of a machine is fitted by passes over the rows. With the squared loss one
+pass sums all that any C needs, and machines with other kernels read each block of rows together. So
+a grid of four widths and fifteen weights of the loss takes three passes: one to draw centres, one
+to sum, one to examine all settings on rows that none of them has seen.
 """
 
 import matplotlib.pyplot as plt
