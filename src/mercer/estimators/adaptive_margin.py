@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.base import EarlyStop
 from mercer.machines.expansion import Array, Function
+from mercer.machines.fitted import FittedExpansion
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.posing import Declared, Posed, Rows, Sample, Solved, declare
 from mercer.problems.risk import RegularizedRisk
@@ -195,12 +196,21 @@ class _AdaptiveMargin(PairwiseClassifier):
         )
         return Solved(solution, a, answer.b, {"margins": margins, "constant": constant})
 
+    def _add_constants(self, constants: Array) -> None:
+        """Add the constants of collapsed pairs to the intercepts."""
+        self.intercept_ = self.intercept_ + constants
+        self._intercept_ = self._intercept_ + (-constants if len(self.classes_) == 2 else constants)
+
+    def _with_expansion(self, expansion: FittedExpansion) -> Self:
+        new = super()._with_expansion(expansion)
+        new._add_constants(self.intercept_ - self._intercept(self.null_space_coef_))
+        return new
+
     def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
         super()._assemble(sample, solved)
         y, constants = sample.y, np.array([one.facts["constant"] for one in solved])
         self.pairs_: list[AdaptiveMargins] = [one.facts["margins"] for one in solved]
-        self.intercept_ = self.intercept_ + constants
-        self._intercept_ = self._intercept_ + (-constants if len(self.classes_) == 2 else constants)
+        self._add_constants(constants)
         if len(self.pairs_) > 1:
             members = self._members(y)
             places = [np.concatenate([members[i], members[j]]) for i, j in self._class_pairs()]

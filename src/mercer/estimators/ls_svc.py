@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from mercer.machines.codes import (
     decode,
 )
 from mercer.machines.expansion import Array, Function
+from mercer.machines.fitted import FittedExpansion
 from mercer.machines.ls_report import kept, quick_listing
 from mercer.machines.posing import Posed, Rows, Sample, Solved
 from mercer.problems.risk import RegularizedRisk
@@ -184,6 +186,7 @@ class LSSVC(Classifier):
         index = np.flatnonzero(coef.any(axis=1))
         self._keep(X, index, coef[index], np.array([one.b for one in solved]), y[index])
         self._labels = y
+        self._support_labels: NDArray[np.intp] | None = y[index]
         self._report: Any = CodeReport(
             kernel=self._kernel_fit if self._function else self.kernel_,
             X=X if self._function or self._precomputed else kept(X, self.support_vectors_),
@@ -205,7 +208,27 @@ class LSSVC(Classifier):
 
     def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
         self._keep(found.points, np.arange(found.map.m), found.A, found.b.T, sample.y)
-        self._report = None
+        self._report = self._support_labels = None
+
+    # The fitted functions as a value, and back ---------------------------------------------------
+
+    def _expansion(self) -> FittedExpansion:
+        """Return the functions of the columns, with the class of every support vector.
+
+        A landmark of an approximation has the class that is predicted there.
+        """
+        plain, classes = super()._expansion(), self._support_labels
+        if classes is None:
+            classes = self._chosen(self.decision_function(self.support_vectors_))
+        allowed = np.ones((len(self.classes_), plain.coef.shape[1]), dtype=bool)
+        return replace(plain, groups=np.asarray(classes, dtype=np.intp), allowed=allowed)
+
+    def _with_expansion(self, expansion: FittedExpansion) -> Self:
+        new = super()._with_expansion(expansion)
+        new._support_labels = expansion.groups
+        if self._report is not None:
+            new._report = self._report.without_sample()
+        return new
 
     # Prediction ----------------------------------------------------------------------------------
 

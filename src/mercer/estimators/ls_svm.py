@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -18,6 +18,7 @@ from mercer.losses.regression import Squared
 from mercer.machines import ls_diagnostics
 from mercer.machines.base import HARD
 from mercer.machines.expansion import Array, Function
+from mercer.machines.fitted import FittedExpansion
 from mercer.machines.ls_report import Report, kept, quick_listing
 from mercer.machines.outputs import Outputs
 from mercer.machines.posing import Posed, Read, Rows, Sample, Solved
@@ -226,3 +227,8 @@ class LSSVR(Outputs):
             shares=shares,
             kind=self.gram,
         )
+
+    def _with_expansion(self, expansion: FittedExpansion) -> Self:
+        new = super()._with_expansion(expansion)
+        new._report = None
+        return new

@@ -19,6 +19,7 @@ from mercer.losses.classification import Hinge
 from mercer.machines.approximated import by_blocks
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array, Function
+from mercer.machines.fitted import FittedExpansion
 from mercer.machines.posing import Posed, Rows, Sample, Solved
 from mercer.machines.regression import predict_parts
 from mercer.problems.nu import one_class
@@ -107,6 +108,11 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
         super()._assemble(sample, solved)
         self.offset_ = -self.intercept_
+
+    def _with_expansion(self, expansion: FittedExpansion) -> Self:
+        new = super()._with_expansion(expansion)
+        new.offset_ = -new.intercept_
+        return new
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the region to a sample.

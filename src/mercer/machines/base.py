@@ -7,6 +7,7 @@ solution a function of new points. Nothing here depends on which loss it is.
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -15,12 +16,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import _fit_context, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer.data.base import Source
@@ -28,12 +30,14 @@ from mercer.data.opening import is_source
 from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
+from mercer.kernels.points import take
 from mercer.losses.base import Loss
 from mercer.machines import risk_terms
 from mercer.machines.approximated import admit_blocks, fit_reduced, solve_reduced
 from mercer.machines.automatic import choose_kernel, guess, stretched
 from mercer.machines.callbacks import watched
-from mercer.machines.expansion import Array, Expansion, Function
+from mercer.machines.expansion import Array, Expansion, Function, dense
+from mercer.machines.fitted import FittedExpansion
 from mercer.machines.posing import (
     Declared,
     Laid,
@@ -92,6 +96,12 @@ def unfitted(estimator: Any, C: float | None = None) -> Any:
             raise ValueError(f"{type(machine).__name__} has no parameter C to follow.")
         machine.set_params(C=C)
     return machine
+
+
+def _like(old: Any, values: Any) -> Any:
+    """Return numbers in the type that a machine keeps them in."""
+    kind: Any = type(old)
+    return kind(values) if sp.issparse(old) else values
 
 
 @settings
@@ -269,6 +279,69 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     def _flat(self, F: Array) -> Array:
         """Return values of all outputs, (n, d), as a machine of one output predicts them."""
         return F[:, 0]
+
+    # The fitted functions as a value, and back ---------------------------------------------------
+
+    def _expansion(self) -> FittedExpansion:
+        """Return the fitted functions; refuse random features, which are no expansion."""
+        check_is_fitted(self)
+        if self._functions is not None:
+            raise ValueError(
+                "a machine of random features is no expansion of its kernel; fit it with fewer "
+                "features, or with approximation=Nystrom(...), whose centres can be compressed."
+            )
+        coef = np.asarray(dense(self.dual_coef_), dtype=np.float64).T
+        kernel: Kernel | None = None
+        matrix, index = None, np.asarray(self.support_, dtype=np.intp)
+        points: Any = index
+        if self._function:
+            matrix = self._kernel_matrix(self._X_fit, self._X_fit)
+        elif not self._precomputed:
+            kernel, points = self.kernel_, self.support_vectors_
+            if hasattr(points, "tocsr"):
+                points = sp.csr_array(points)
+        return FittedExpansion(
+            kernel=kernel,
+            points=points,
+            index=index,
+            coef=coef,
+            null_space=self.null_space_,
+            null_space_coef=np.atleast_2d(np.asarray(self.null_space_coef_, dtype=np.float64)),
+            groups=np.zeros(len(coef), dtype=np.intp),
+            allowed=np.ones((1, coef.shape[1]), dtype=bool),
+            by_group=False,
+            tol=self._tol_fit,
+            check=self._check_new,
+            matrix=matrix,
+        )
+
+    def _with_expansion(self, expansion: FittedExpansion) -> Self:
+        """Return a copy that is made of other points and coefficients.
+
+        What the fit says of its whole sample does not go with it, unless predictions need it.
+        """
+        new = copy.copy(self)
+        new.__dict__.pop("_last", None)
+        new.support_ = expansion.index.astype(np.int32)
+        coef = np.ascontiguousarray(expansion.coef.T)
+        new.dual_coef_ = _like(self.dual_coef_, coef)
+        new._dual_coef_ = new.dual_coef_
+        new._n_support = np.bincount(expansion.groups, minlength=len(expansion.allowed)).astype(
+            np.int32
+        )
+        if self._function:
+            # Of the sample, only what has a coefficient is compared with new points.
+            X, rows = self._X_fit, expansion.index
+            new._X_fit = take(X, rows) if hasattr(X, "shape") else [X[i] for i in rows]
+            new.support_ = np.arange(len(rows), dtype=np.int32)
+            new.shape_fit_ = (len(rows), *self.shape_fit_[1:])
+        elif not self._precomputed:
+            new.support_vectors_ = _like(self.support_vectors_, expansion.points)
+        b = np.reshape(expansion.null_space_coef, np.shape(self.null_space_coef_))
+        new.null_space_coef_, new.intercept_ = b, np.atleast_1d(self._intercept(b))
+        if hasattr(self, "_intercept_"):
+            new._intercept_ = new.intercept_
+        return new
 
     # What the sample decides ----------------------------------------------------------------------
 

@@ -11,9 +11,31 @@ import numpy as np
 from mercer.kernels.base import Kernel
 from mercer.machines.calibration import sigmoid
 from mercer.machines.expansion import Array, Function
-from mercer.machines.ls_report import Report
+from mercer.machines.ls_report import Report, UnavailableError
 
 __all__ = ["CodeReport"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sigmoids:
+    """The part of a report that probabilities need, without its sample."""
+
+    sigmoids: Array
+    sizes: Array
+    n: int
+    known: bool = True
+
+    @property
+    def values(self) -> Array:
+        """Values of samples left out, which went with the sample."""
+        raise UnavailableError(
+            "a compressed machine knows nothing of samples left out; ask the machine before "
+            "compression."
+        )
+
+    def without_sample(self) -> Sigmoids:
+        """Return the sigmoids themselves."""
+        return self
 
 
 @dataclass(eq=False)
@@ -91,3 +113,7 @@ class CodeReport:
     def sizes(self) -> Array:
         """Weight of the samples that each column sees, (n_columns,)."""
         return np.asarray(self.s @ (self.targets != 0))
+
+    def without_sample(self) -> CodeReport | Sigmoids:
+        """Return the sigmoids if they are known, and else the sample that they come from."""
+        return Sigmoids(self.sigmoids, self.sizes, self.n) if self.known else self

@@ -41,6 +41,7 @@ __all__ = [
     "Function",
     "IndefiniteKernel",
     "dense",
+    "in_precision",
 ]
 
 Array: TypeAlias = NDArray[np.float64]
@@ -392,3 +393,11 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
     def _gamma(self) -> Any:
         """The number that ``gamma`` was resolved to, under the name of scikit-learn's."""
         return getattr(getattr(self, "kernel_", None), "gamma", 0.0)
+
+
+def in_precision(machine: Any, single: bool) -> Any:
+    """Return a copy of a fitted expansion that computes kernel values in float32, or float64."""
+    check_is_fitted(machine)
+    new = copy.copy(machine)
+    new._single = single
+    return new

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +28,7 @@ from mercer.kernels.bounded_products import Bounded, bounded_products
 from mercer.machines.approximated import by_blocks
 from mercer.machines.classifier import Classifier
 from mercer.machines.expansion import Array, dense
+from mercer.machines.fitted import FittedExpansion
 from mercer.machines.posing import Posed, Sample, Solved
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.solve import Reduced
@@ -196,6 +198,41 @@ class PairwiseClassifier(Classifier):
                 cv=folds if folds > 1 else [(everything, everything)],
                 ensemble=False,
             ).fit(X, y, sample_weight=weights)
+
+    # The fitted functions as a value, and back ---------------------------------------------------
+
+    @property
+    def _by_class(self) -> bool:
+        """Whether coefficients are those of a class, facing each other class, and not of pairs."""
+        return len(self.classes_) > 2 and not self._voting
+
+    def _expansion(self) -> FittedExpansion:
+        """Return the functions of the pairs, each with terms at points of its two classes."""
+        plain, k = super()._expansion(), len(self.classes_)
+        groups, coef = np.repeat(np.arange(k), self._n_support), plain.coef
+        allowed = np.ones((k, coef.shape[1]), dtype=bool)
+        if self._by_class:
+            pairs = self._class_pairs()
+            allowed, A = np.zeros((k, len(pairs)), dtype=bool), np.zeros((len(coef), len(pairs)))
+            for d, (i, j) in enumerate(pairs):
+                first, second = groups == i, groups == j
+                allowed[[i, j], d] = True
+                A[first, d], A[second, d] = coef[first, j - 1], coef[second, i]
+            coef = A
+        return replace(plain, coef=coef, groups=groups, allowed=allowed, by_group=True)
+
+    def _with_expansion(self, expansion: FittedExpansion) -> Self:
+        if self._by_class:
+            A, groups = expansion.coef, expansion.groups
+            coef = np.zeros((len(A), len(self.classes_) - 1))
+            for d, (i, j) in enumerate(self._class_pairs()):
+                first, second = groups == i, groups == j
+                coef[first, j - 1], coef[second, i] = A[first, d], A[second, d]
+            expansion = replace(expansion, coef=coef)
+        new = super()._with_expansion(expansion)
+        if len(self.classes_) == 2:
+            new._dual_coef_, new._intercept_ = -new.dual_coef_, -new.intercept_
+        return new
 
     # Prediction ----------------------------------------------------------------------------------
 
