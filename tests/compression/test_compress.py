@@ -1,98 +1,33 @@
 """Compressed machines: every kind predicts what its certificate says, and is a machine again."""
 
 import pickle
-from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from compressible import MACHINES, fitted, iris, points, surface, values
 from mercer import (
     LSSVC,
     LSSVR,
     LSSVRCV,
     SVC,
     SVR,
-    KernelClassifier,
-    KernelLogisticRegression,
-    KernelRegressor,
-    NuSVC,
-    OneClassSVM,
-    QuantileSVR,
-    RobustLSSVR,
+    AdaptiveMarginSVC,
     SmoothingSpline,
-    ThinPlateSpline,
     UniversalKriging,
 )
 from mercer.compression import compress
 from mercer.data import Arrays
-from mercer.kernels import Gaussian, Matern, Polyharmonic, Polynomial, StringSpectrum
+from mercer.estimators import CollapsedMachine
+from mercer.kernels import Gaussian, Matern, StringSpectrum
 from mercer.regularizers import Columns, Constant
-from mercer.regularizers import Polynomial as Trend
 
 METHODS = ["greedy", "projection", "preimage", "stratified", "sup"]
-
-
-@cache
-def surface():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, (120, 2))
-    return X, np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=120)
-
-
-@cache
-def iris():
-    return load_iris(return_X_y=True)
-
-
-MACHINES = {
-    "LSSVR": lambda: LSSVR(C=10.0).fit(*surface()),
-    "SVR": lambda: SVR(C=10.0).fit(*surface()),
-    "quantile": lambda: QuantileSVR(C=10.0).fit(*surface()),
-    "robust": lambda: RobustLSSVR(C=10.0).fit(*surface()),
-    "standardized": lambda: LSSVR(C=10.0, standardize=True).fit(*surface()),
-    "matern": lambda: KernelRegressor("huber", kernel=Matern(1.0), C=10.0).fit(*surface()),
-    "polynomial": lambda: LSSVR(Polynomial(4, coef0=1.0), C=1.0).fit(*surface()),
-    "trend": lambda: LSSVR(C=10.0, null_space=Trend(1)).fit(*surface()),
-    "outputs": lambda: LSSVR(C=10.0).fit(
-        surface()[0], np.column_stack([surface()[1]] * 2) ** [1, 2]
-    ),
-    "one-class": lambda: OneClassSVM(nu=0.5).fit(surface()[0]),
-    "thin plate": lambda: ThinPlateSpline().fit(*surface()),
-    "two classes": lambda: SVC(C=10.0).fit(iris()[0][50:], iris()[1][50:]),
-    "SVC": lambda: SVC(C=1.0, decision_function_shape="ovo").fit(*iris()),
-    "NuSVC": lambda: NuSVC(nu=0.3, decision_function_shape="ovo").fit(*iris()),
-    "wild SVC": lambda: SVC(kernel=Polyharmonic(1), C=10.0, decision_function_shape="ovo").fit(
-        *iris()
-    ),
-    "LSSVC": lambda: LSSVC(C=10.0).fit(*iris()),
-    "codes": lambda: LSSVC(C=10.0, codes="one-vs-one").fit(*iris()),
-    "logistic": lambda: KernelLogisticRegression(C=10.0).fit(*iris()),
-    "squared hinge": lambda: KernelClassifier("squared_hinge").fit(*iris()),
-}
-
-
-@cache
-def fitted(name):
-    return MACHINES[name]()
-
-
-def points(machine):
-    return iris()[0] if hasattr(machine, "classes_") else surface()[0]
-
-
-def values(machine, X):
-    """Values of the functions themselves, before classes are told."""
-    if isinstance(machine, LSSVC):
-        return machine.column_decision(X)
-    if hasattr(machine, "decision_function"):
-        return machine.decision_function(X)
-    return machine.predict(X)
 
 
 SETTINGS = {
@@ -311,6 +246,30 @@ def test_what_is_unpenalized_may_be_fitted_anew():
     assert again.intercept_ == again.null_space_coef_[0]
     with pytest.raises(ValueError, match="rows in memory"):
         compress(machine, Arrays(X), n_centres=8, refit_null_space=True)
+
+
+@pytest.mark.parametrize(
+    "name", ["LSSVR", "one-class", "thin plate", "two classes", "SVC", "wild SVC", "LSSVC"]
+)
+def test_the_certificate_of_a_null_space_fitted_anew(name):
+    machine = fitted(name)
+    X = points(machine)
+    small = compress(machine, X, n_centres=21, refit_null_space=True)
+    told = small.compression_
+    change = np.abs(values(machine, X) - values(small, X)).max()
+    assert change == pytest.approx(told.sup_error, rel=1e-6, abs=told.radius * told.rounding)
+    if name == "one-class":
+        np.testing.assert_array_equal(small.offset_, -small.intercept_)
+
+
+def test_constants_of_collapsed_pairs_stay():
+    X, y = iris()
+    with pytest.warns(CollapsedMachine):
+        machine = AdaptiveMarginSVC(20.0, decision_function_shape="ovo").fit(X, y)
+    assert machine.intercept_.any()  # of a pair without coefficients, and it has no null space
+    small = compress(machine, X, error=1e-3)
+    np.testing.assert_array_equal(small.intercept_, machine.intercept_)
+    assert np.abs(values(machine, X) - values(small, X)).max() <= 1e-3 * (1 + 1e-8)
 
 
 def test_new_weights_for_the_rule_of_the_error():

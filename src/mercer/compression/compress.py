@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from mercer.compression._functions import Functions, Terms
-from mercer.compression._machines import View, rebuilt, set_free, view
+from mercer.compression._machines import View, expanded, view
 from mercer.compression.certificate import Compression
 from mercer.compression.preimage import search
 from mercer.compression.pursuit import Pursuit, projected
@@ -30,11 +33,8 @@ from mercer.data.base import Source
 from mercer.data.opening import as_source
 from mercer.data.sampling import draw
 from mercer.kernels.points import Array, count, take
-from mercer.machines.classifier import Classifier
 
 __all__ = ["compress"]
-
-METHODS = ("greedy", "preimage", "projection", "stratified", "sup")
 
 WATCHED = 1000
 """Points at which a pursuit follows the difference; the others are looked at when it is done."""
@@ -201,38 +201,33 @@ class _Compressor:
         if (how["centres"] is None) == (self.method == "projection"):
             raise ValueError("method='projection', and no other, takes `centres`.")
         if self.n_centres is None and self.error is None:
-            self.error = float(seen.machine._tol_fit)
+            self.error = seen.fitted.tol
         self.X, self.given = X, X is not None
         self.points: Any = None
         self.source: Source | None = None
         if seen.known:
-            if seen.machine._function and self.given:
-                raise ValueError("the points of a plain function are its sample: leave X out.")
             self.points = np.arange(seen.machine.shape_fit_[0])
         elif not self.given:
             self.points = self.f.points
         elif isinstance(X, Source) or hasattr(X, "__dask_graph__"):
             self.source = as_source(X).checked()
         else:
-            self.points = seen.machine._check_new(X)
+            self.points = seen.fitted.check(X)
         self.slack = SLACK * (self.error or 0.0)
         self.shared = Shared(self.f, slack=self.slack)
         self.how_to_read = {"n_jobs": how["n_jobs"]}
 
     def run(self) -> Any:
         """Return the compressed machine."""
-        methods = {
-            "greedy": self._greedy,
-            "preimage": self._preimage,
-            "projection": self._projection,
-            "stratified": self._stratified,
-            "sup": self._sup,
-        }
-        found = methods[self.method]()
-        machine, kept = rebuilt(self.view, found.terms)
+        found = METHODS[self.method](self)
+        expansion, kept = expanded(self.view, found.terms)
+        change = None
         if self.how["refit_null_space"]:
-            self._fit_null_space(machine, found.terms)
-        machine.compression_ = self._certified(machine, found, kept)
+            change = self._null_space_change(found.terms)
+            b = expansion.null_space_coef + change
+            expansion = replace(expansion, null_space_coef=b)
+        machine = self.view.machine._with_expansion(expansion)
+        machine.compression_ = self._certified(machine, found, kept, change)
         return machine
 
     # Methods -------------------------------------------------------------------------------------
@@ -265,7 +260,7 @@ class _Compressor:
         """The error less what is kept back of it for rounding."""
         return float(self.error) - 2.0 * self.slack
 
-    def _greedy(self) -> _Found:
+    def greedy(self) -> _Found:
         pursuit, limit = Pursuit(self.f), self._limit
         passes = 0
         # A bound on every function by that of all together is safe, and nothing else is followed.
@@ -302,10 +297,10 @@ class _Compressor:
         some = np.unique(np.linspace(0, n - 1, min(n, WATCHED)).astype(np.intp))
         return take(self.points, some)
 
-    def _projection(self) -> _Found:
+    def projection(self) -> _Found:
         if self.view.known:
             raise ValueError("a known matrix has no other points; use method='greedy'.")
-        Z = self.view.machine._check_new(self.how["centres"])
+        Z = self.view.fitted.check(self.how["centres"])
         m = count(Z)
         groups = np.zeros(m, dtype=np.intp)
         if len(self.f.allowed) > 1:
@@ -314,11 +309,11 @@ class _Compressor:
             ).astype(np.intp)
         return _Found(projected(self.f, Z, groups, np.full(m, -1, dtype=np.intp)))
 
-    def _preimage(self) -> _Found:
+    def preimage(self) -> _Found:
         terms, history = search(self.f, self._limit, 0.0, self.error or 0.0, self.how["polish"])
         return _Found(terms, history=history)
 
-    def _stratified(self) -> _Found:
+    def stratified(self) -> _Found:
         limit, refit = self._limit, self.how["refit"] is not False
         n = max(limit // 2, 1) if self.n_centres is not None else 1
         while True:
@@ -332,7 +327,7 @@ class _Compressor:
                 return _Found(terms, term_bound=bound, strata=strata)
             n = min(2 * n, self.f.n)
 
-    def _sup(self) -> _Found:
+    def sup(self) -> _Found:
         if self.error is None:
             raise ValueError("method='sup' has terms for an error: give `error`.")
         step = self.how["step"]
@@ -377,24 +372,24 @@ class _Compressor:
             return worst_of(self.f, terms, self.points, shared.size)
         return worst_points(shared, terms, self.source, **self.how_to_read)
 
-    def _fit_null_space(self, machine: Any, terms: Terms) -> None:
+    def _null_space_change(self, terms: Terms) -> Array:
+        """Return the coefficients, (D, q), that explain most of what terms leave of the values."""
         if self.view.known or self.source is not None:
             raise ValueError("what is unpenalized is fitted to rows in memory; leave it as it is.")
-        B, rest = machine.null_space_(self.points), self.f.minus(terms)(self.points)
-        change = np.linalg.lstsq(B, rest)[0].T
-        b = np.asarray(machine.null_space_coef_, dtype=np.float64)
-        set_free(machine, b + change.reshape(b.shape))
+        B, rest = self.view.fitted.null_space(self.points), self.f.minus(terms)(self.points)
+        return np.asarray(np.linalg.lstsq(B, rest)[0].T)
 
-    def _certified(self, machine: Any, found: _Found, kept: Terms) -> Compression:
+    def _certified(
+        self, machine: Any, found: _Found, kept: Terms, change: Array | None
+    ) -> Compression:
         f, rest = self.f, self.f.minus(found.terms)
         worst = self._worst(found.terms, Shared(self.f, 1))
         sup, radius = float(np.max(worst.values, initial=0.0)), float(np.sqrt(worst.diag))
-        if self.how["refit_null_space"]:
-            old, new = (np.atleast_2d(m.null_space_coef_) for m in (self.view.machine, machine))
-            change = rest(self.points) + machine.null_space_(self.points) @ (old - new).T
-            sup = float(np.max(np.abs(change), initial=0.0))
+        if change is not None:
+            left = rest(self.points) - self.view.fitted.null_space(self.points) @ change.T
+            sup = float(np.max(np.abs(left), initial=0.0))
         agreement = None
-        if isinstance(machine, Classifier) and self.given and self.source is None:
+        if is_classifier(machine) and self.given and self.source is None:
             same = self.view.machine.predict(self.X) == machine.predict(self.X)
             agreement = float(np.mean(same))
         if f.kernel.stationary:
@@ -410,7 +405,7 @@ class _Compressor:
             radius=radius,
             sup_error=sup,
             n_points=worst.n,
-            everywhere=f.kernel.stationary and not self.how["refit_null_space"],
+            everywhere=f.kernel.stationary and change is None,
             index=kept.index,
             term_bound=found.term_bound,
             distance_bound=None if strata is None else strata.bound,
@@ -419,6 +414,15 @@ class _Compressor:
             history=found.history,
             passes=found.passes + int(self.source is not None),
         )
+
+
+METHODS: dict[str, Callable[[_Compressor], _Found]] = {
+    "greedy": _Compressor.greedy,
+    "preimage": _Compressor.preimage,
+    "projection": _Compressor.projection,
+    "stratified": _Compressor.stratified,
+    "sup": _Compressor.sup,
+}
 
 
 def _rounding(rest: Functions) -> float:

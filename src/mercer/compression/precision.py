@@ -6,9 +6,8 @@ import copy
 from typing import Any, TypeVar
 
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from mercer.machines.expansion import Expansion
+from mercer.machines.expansion import Expansion, in_precision
 
 __all__ = ["with_precision"]
 
@@ -70,6 +69,4 @@ def with_precision(machine: Machine, precision: str = "single") -> Machine:
             f"{type(machine).__name__} is no expansion in a kernel; pass a machine of "
             "mercer.estimators, such as SVR or LSSVR, or a pipeline that ends in one."
         )
-    check_is_fitted(machine)
-    changed._single = precision == "single"
-    return changed  # type: ignore[no-any-return]
+    return in_precision(machine, precision == "single")  # type: ignore[no-any-return]

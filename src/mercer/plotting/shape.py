@@ -131,5 +131,5 @@ class ShapeDisplay:
             for piece in machine.shape_certificate_.knowledge
         ]
         label = names[j] if names else f"x{j}"
-        display = cls(t=t, f=machine._values(Z), active=active, feature=label)
+        display = cls(t=t, f=machine._expansion()(Z)[:, 0], active=active, feature=label)
         return display.plot(ax, **kwargs)
