@@ -337,7 +337,7 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
         check_is_fitted(self)
         q = np.asarray(q, dtype=float)
         if self.n_features_in_ > 1:
-            raise ValueError("Quantiles are those of a distribution of numbers.")
+            raise ValueError("Quantiles are defined for the distribution of a single feature.")
         if not np.all((q >= 0) & (q <= 1)):
             raise ValueError("levels must lie between 0 and 1.")
         level = q.ravel()

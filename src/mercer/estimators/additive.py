@@ -190,7 +190,7 @@ class AdditiveRegressor(Additive, Outputs):
         c: Array | None = getattr(self, "_bayes", None)
         if c is None:
             raise ValueError(
-                "standard errors and degrees of freedom of components are those of the squared "
+                "standard errors and degrees of freedom of components exist for the squared "
                 "loss with one output, all of its functions, and independent errors."
             )
         points = self.support_vectors_

@@ -1,4 +1,4 @@
-"""Estimate how errors hang together, beside the function that they hide."""
+"""Estimate the covariance of errors by the restricted likelihood."""
 
 from __future__ import annotations
 
@@ -98,7 +98,9 @@ def _prepared(machine: Any, X: Any, y: Any) -> tuple[Array, Array, Any]:
         X, _ = validate_data(machine, X, y, accept_sparse="csr", dtype=np.float64)
         return np.zeros((X.shape[0],) * 2), machine._settled()[1](X), X
     if not machine._loss().quadratic:
-        raise ValueError("likelihoods are those of the squared loss; set another loss afterwards.")
+        raise ValueError(
+            "the likelihood is defined for the squared loss; set another loss afterwards."
+        )
     rows = machine._admit(X, y, None)
     K = machine._make_gram(rows).dense().astype(np.float64)
     return K, machine._free_columns(rows.X, machine._null_space()), rows.X

@@ -40,7 +40,7 @@ class KernelRegressor(Outputs):
     null_space : NullSpace, optional
         Unpenalized functions :math:`p`; an intercept by default.
     errors : ErrorModel, optional
-        How the errors hang together, :mod:`mercer.regularizers.errors`: the loss, its parameters
+        Covariance of the errors, :mod:`mercer.regularizers.errors`: the loss, its parameters
         and the weights of samples act on whitened errors, :math:`W(y - f)` with
         :math:`W C W' = 1`, so that every loss of residuals combines with every model. Without it
         errors are as they come.

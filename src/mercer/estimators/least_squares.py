@@ -36,7 +36,7 @@ class Wald(NamedTuple):
 
 @settings
 class GeneralizedLeastSquares(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
-    r"""Fit a trend under errors that hang together, with standard errors and tests.
+    r"""Fit a trend under correlated errors, with standard errors and tests.
 
     .. math:: \min_b (y - Bb)' C^{-1} (y - Bb), \qquad
               \hat b = (B'C^{-1}B)^{-1} B'C^{-1}y, \quad

@@ -62,7 +62,7 @@ class LSSVR(Outputs):
     null_space : NullSpace, optional
         Unpenalized functions :math:`p`; an intercept by default.
     errors : ErrorModel, optional
-        How the errors hang together, as in :class:`KernelRegressor`.
+        Covariance of the errors, as in :class:`KernelRegressor`.
     output_covariance : array-like of shape (n_outputs, n_outputs), optional
         The covariance of the outputs, as in :class:`KernelRegressor`.
     degree, gamma, coef0, tol, cache_size, verbose, max_iter :

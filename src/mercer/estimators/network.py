@@ -52,7 +52,7 @@ class RegularizationNetwork(Outputs):
         Unpenalized functions p, an intercept by default; polynomials that the operator does not see
         are added.
     errors : ErrorModel, optional
-        How the errors hang together.
+        Covariance of the errors.
     C : float, default=1.0
         Weight of the summed loss against the penalty.
     tol, max_iter, solver :

@@ -206,7 +206,7 @@ class ShapedClassifier(ShapedMachine, OneVsRest):
         if len(self.classes_) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
-                "fit one machine a class (OneVsRestClassifier) if the shape is that of each."
+                "fit one machine a class (OneVsRestClassifier) if every class has the shape."
             )
         return codes, weights
 

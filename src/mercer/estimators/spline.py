@@ -126,7 +126,7 @@ class SmoothingSpline(DerivativePenalty):
         it: by generalized cross-validation, or by restricted maximum likelihood of a Gaussian
         process.
     errors : ErrorModel, optional
-        How the errors hang together; then the sum is that of squared whitened errors.
+        Covariance of the errors; the sum is then over squared whitened errors.
     approximation : Nystrom, "auto" or None
         Knots at some of the samples only, as in :class:`SVR`; the penalty is then chosen in one
         pass over the rows.
@@ -189,7 +189,7 @@ class ThinPlateSpline(DerivativePenalty):
         The penalty :math:`\lambda`, whose unit is that of x to the power 2m - d, or how to choose
         it.
     errors : ErrorModel, optional
-        How the errors hang together.
+        Covariance of the errors.
     approximation : Nystrom, "auto" or None
         As in :class:`SmoothingSpline`.
 

@@ -102,7 +102,7 @@ class LocalTubeSVR(Regression):
         lower = upper if self.lower is None else self._width(self.lower, "lower", X)
         if not np.all(np.asarray(lower) + upper >= 0):
             raise ValueError(
-                "upper + lower must not be negative anywhere: a tube of negative width is none. "
+                "upper + lower is the width of the tube and must not be negative anywhere. "
                 "One of the two may be negative if the other is at least as large."
             )
         return lower, upper

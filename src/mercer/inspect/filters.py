@@ -305,7 +305,7 @@ def _negative(kernel: Kernel, dim: int, omega: Array, attenuation: Array, scale:
 
 def _discrete(kernel: Kernel, n: Array | None, dim: int, convention: str) -> FilterCurve:
     if dim != 1:
-        raise ValueError("Fourier coefficients are those of a periodic kernel of one feature.")
+        raise ValueError("Fourier coefficients exist for a periodic kernel of one feature.")
     if n is None:
         n = np.arange(PERIODIC)
         c = kernel.coefficients(n)

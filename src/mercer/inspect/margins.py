@@ -92,7 +92,7 @@ def empirical_risk(
 def _signs(machine: Any, y: Any) -> Array:
     """Return labels plus and minus one of a machine of two classes."""
     if len(machine.classes_) != 2:
-        raise ValueError(f"Margins are those of two classes; got {len(machine.classes_)}.")
+        raise ValueError(f"Margins are defined for two classes; got {len(machine.classes_)}.")
     return np.where(np.asarray(y) == machine.classes_[1], 1.0, -1.0)
 
 

@@ -272,7 +272,7 @@ def path(self: Any, C: ArrayLike) -> Path:
     """
     report = report_of(self)
     if report.errors is not None:
-        raise UnavailableError("a path is that of independent errors; fit with errors=None.")
+        raise UnavailableError("a path needs independent errors; fit with errors=None.")
     C = np.asarray(C, dtype=np.float64).reshape(-1)
     spectral, n, d = report.spectral, report.n, len(report.shares)
     q = report.B.shape[1]

@@ -56,7 +56,7 @@ class Report:
     c : (n,) array
         Weights of the losses.
     errors : ErrorModel, optional
-        How errors hang together.
+        Covariance of the errors.
     turn, shares : (d, d) and (d,) arrays
         Directions among outputs that do not know of each other, and the factors of their weights.
     kind : str or callable
@@ -117,13 +117,13 @@ class Report:
 
     @cached_property
     def E(self) -> Array | None:
-        """The covariance of errors that hang together."""
+        """The covariance of correlated errors; None for independent errors."""
         if self.errors is None:
             return None
         if np.any(self.c != self.c[0]):
             raise UnavailableError(
-                "weights act on whitened errors, of which none belongs to one sample; with errors "
-                "that hang together diagnostics need samples that weigh alike."
+                "weights act on whitened errors, which mix samples; with correlated errors "
+                "diagnostics need equal weights."
             )
         return np.asarray(self.errors.matrix(self.X))
 

@@ -28,7 +28,7 @@ ALIKE = 0.99
 
 
 class Outputs(Regression):
-    """A machine that predicts a number or several, and may know how its errors hang together."""
+    """A machine that predicts a number or several, and may know the covariance of its errors."""
 
     _several: ClassVar[bool] = True
     output_covariance: Any = None
@@ -81,7 +81,7 @@ class Outputs(Regression):
     def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
         if self.errors is not None:
             raise ValueError(
-                "errors that hang together need all rows at once; fit them without approximation, "
+                "correlated errors need all rows at once; fit them without an approximation, "
                 "on a part of the rows."
             )
         turn, shares = self._coupling(self._loss())

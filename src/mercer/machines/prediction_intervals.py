@@ -147,8 +147,7 @@ def _method(self: Any, method: str, of: str, plain: bool) -> str:
         )
     if not plain and method != "bayes":
         raise ValueError(
-            "with errors or outputs that hang together samples are not exchangeable; use "
-            "method='bayes'."
+            "with correlated errors or outputs samples are not exchangeable; use method='bayes'."
         )
     if not plain and of == "observation" and report_of(self).errors is not None:
         raise ValueError(
@@ -180,7 +179,7 @@ def _predictive(self: Any, report: Report, X: Any, method: str) -> list[Predicti
 
 
 def _posterior(self: Any, report: Report, X: Any, coverage: float, of: str) -> Array:
-    """Return intervals of a Gaussian process whose outputs or errors hang together."""
+    """Return intervals of a Gaussian process whose outputs or errors are correlated."""
     diagonal = self.kernel_.diag(X).astype(np.float64)
     variance = report.variances(report.cross(X), self.null_space_(X), diagonal)
     variance += 1.0 / float(self.C_) if of == "observation" else 0.0

@@ -195,7 +195,7 @@ class ShapedMachine(KernelMachine):
     def _check_X(self, X: Any, y: Any = "no_validation", reset: bool = True) -> Any:
         if self._objects or self._precomputed:
             raise ValueError(
-                "Shapes are those of functions of features; use a kernel of numbers, not a "
+                "Shape constraints need features; use a kernel of numbers, not a "
                 "precomputed one or one of objects."
             )
         return validate_data(self, X, y, reset=reset, dtype=np.float64, order="C")

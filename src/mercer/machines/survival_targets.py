@@ -37,7 +37,7 @@ class Intervals(NamedTuple):
         if np.any(self.upper <= 0):
             i = int(np.flatnonzero(self.upper <= 0)[0])
             raise ValueError(
-                f"log=True needs positive targets, but that of row {i} is at most "
+                f"log=True needs positive targets, but the target of row {i} is at most "
                 f"{self.upper[i]:g}; shift the targets, or fit them with log=False"
             )
         with np.errstate(divide="ignore"):

@@ -1,4 +1,4 @@
-r"""How errors hang together: the covariance C of a sample's errors, through a whitening of it.
+r"""Models of correlated errors: the covariance C of a sample's errors, through its whitening.
 
 With :math:`W C W' = 1` the functional
 

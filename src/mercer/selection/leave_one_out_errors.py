@@ -201,7 +201,7 @@ class _Removed:
 
     def __init__(self, machine: Any, declared: Declared, tol: float | None) -> None:
         if getattr(machine, "errors", None) is not None:
-            raise ValueError("samples whose errors hang together cannot be left out one by one.")
+            raise ValueError("samples with correlated errors cannot be left out one by one.")
         (risk,) = declared.risks
         solution: Solution = machine.solution_
         if solution.a.shape != (risk.n,) or abs(
