@@ -325,7 +325,7 @@ def svm_program(
     K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, eq. (7.26)-(7.28), for the hinge.
     """
     if not isinstance(risk.loss, Hinge) or np.any(risk.d):
-        raise ValueError("the program is that of the hinge")
+        raise ValueError("the program is written for the hinge loss only")
     n, q, labels = risk.n, risk.q, risk.y
     m = 4 * n + q + 1
     B_v = np.ones((len(y), q)) if B is None else np.asarray(B, dtype=np.float64)

@@ -209,7 +209,7 @@ def fuse_svm(
     if hasattr(machine, "classes_"):
         if len(risks) > 1 and not hasattr(machine, "_positives"):
             raise ValueError(
-                "pairs of classes vote, so that none of them can be validated alone: use "
+                "pairs of classes vote, so that no pair can be validated alone: use "
                 "KernelClassifier(loss='hinge'), one class against the rest."
             )
         positives = machine._positives() if len(risks) > 1 else [1]

@@ -230,7 +230,9 @@ def shadow_prices(machine: Any, X: Any, y: Any, sample_weight: Any = None) -> Sh
         raise ValueError("targets have prices in a regression of one output only.")
     risk, solution = risks[0], machine.solution_
     if np.any(risk.d):
-        raise ValueError("a width that is part of the problem has no price; give one without nu.")
+        raise ValueError(
+            "a width that is part of the problem has no price; give a machine without nu."
+        )
     C = machine._weight()
     losses = risk.loss.value(risk.y, solution.f)
     return ShadowPrices(solution.a, C * losses, float(risk.c @ losses) / C)

@@ -192,8 +192,8 @@ def _norm(machine: Any) -> tuple[float, Array]:
     kernel = getattr(machine, "kernel_", None)
     if kernel is None or kernel.precomputed or machine.dual_coef_.shape[0] != 1:
         raise ValueError(
-            "Only a machine of one expansion in a kernel of points has a function to look at: not "
-            "one of several classes, nor one fitted on a precomputed matrix or a plain function."
+            "Only a machine with a single expansion in a kernel of points has a norm: give no "
+            "machine of several classes, of a precomputed matrix or of a plain function."
         )
     coef = np.ravel(_numbers(machine.dual_coef_))
     return float(coef @ kernel(machine.support_vectors_) @ coef), coef

@@ -154,7 +154,7 @@ def penalty(
     if max(values[0], values[-1]) > 1e-6 * values.max():
         raise ValueError(
             f"The function is not zero at the ends of {interval}: choose a wider interval, or "
-            "subtract what the kernel leaves free."
+            "subtract the functions that the kernel leaves unpenalized."
         )
     return _converge(lambda n: _line(kernel, f, lower, upper, n), rtol, "Fourier integral")
 

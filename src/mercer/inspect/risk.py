@@ -94,7 +94,7 @@ def risk_bound(machine: Any, X: Any, y: Any, *, delta: float = 0.05) -> RiskBoun
         )
     y = np.asarray(y, dtype=np.float64)
     if y.ndim != 1:
-        raise ValueError("the bound is for one output; ask for each of several.")
+        raise ValueError("the bound is defined for one output; take the columns of y in turn.")
     n, f = len(y), machine.predict(X)
     a = np.ravel(machine.dual_coef_)
     # The values at the support are K a there, so that a'Ka needs no matrix.

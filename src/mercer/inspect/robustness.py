@@ -112,9 +112,9 @@ def outlier_curve(
     y = np.asarray(y, dtype=np.float64)
     sizes = np.asarray(magnitudes, dtype=np.float64)
     if sizes.ndim != 1 or not sizes.size:
-        raise ValueError("magnitudes must be one or more numbers in one dimension.")
+        raise ValueError("magnitudes must be a one-dimensional array of at least one number.")
     if not -len(y) <= i < len(y):
-        raise ValueError(f"i = {i} is none of {len(y)} samples.")
+        raise ValueError(f"i = {i} is not the index of a sample; there are {len(y)}.")
     i %= len(y)
     at = X if X_test is None else X_test
     functions, coefficients = [], []

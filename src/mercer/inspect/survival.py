@@ -98,7 +98,9 @@ def concordance(
         total += float(w[i] @ np.sum(before, axis=1))
         right += float(w[i] @ right_i)
     if total == 0.0:
-        raise ValueError("no two targets are known to differ in a known order, so none is right.")
+        raise ValueError(
+            "no two targets have a known order, so that the concordance is not defined."
+        )
     return right / total
 
 
@@ -175,7 +177,7 @@ def brier_score(train: Any, y: Any, survival: ArrayLike, times: ArrayLike) -> Ar
     at = unseen(t)
     if np.any(at <= 0):
         raise ValueError(
-            f"nobody was followed beyond {float(np.min(t[at <= 0])):g}; give earlier times."
+            f"no sample was followed beyond {float(np.min(t[at <= 0])):g}; give earlier times."
         )
     gone = (time[:, None] <= t) & event[:, None]
     before = np.where(event, unseen.before(time), 1.0)
@@ -393,7 +395,7 @@ def _inverse(train: Any, known: Intervals, tau: float | None) -> Array:
     G = np.where(counted, unseen.before(time), 1.0)
     if np.any(G <= 0):
         raise ValueError(
-            "nobody in train was followed as long as some of y; give a smaller tau, such as "
+            "no sample of train was followed as long as some of y; give a smaller tau, such as "
             "the largest time in train."
         )
     return np.where(counted, 1.0 / G, 0.0)

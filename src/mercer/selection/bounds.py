@@ -379,8 +379,8 @@ def radius_margin(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) ->
     squared = isinstance(risk.loss, SquaredHinge)
     if np.any(risk.c <= 0) or (not squared and np.ptp(risk.c) > 0):
         raise ValueError(
-            "the radius-margin bound needs positive weights, for the hinge equal ones; leave out "
-            "samples without weight, or use the squared hinge."
+            "the radius-margin bound needs positive weights, which are equal for the hinge loss; "
+            "leave out samples without weight, or use the squared hinge."
         )
     K, a, n = risk.K.dense().astype(np.float64, copy=False), solution.a, risk.n
     shift = 1.0 / risk.c

@@ -100,7 +100,9 @@ class Hypergradient:
         declared = declare(unfitted(estimator), self.X, self.y)
         machine, risks, checked = declared.machine, declared.risks, declared.sample.X
         if len(risks) != 1:
-            raise ValueError("several classes or outputs have a gradient each: take one at a time")
+            raise ValueError(
+                "several classes or outputs have a gradient each: pass a single class or output"
+            )
         new = machine._check_X(self.X_val, reset=False)
         target = np.asarray(self.y_val)
         if hasattr(machine, "classes_"):
