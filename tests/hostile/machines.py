@@ -16,6 +16,7 @@ ROOMS = (
     "mercer.estimators",
     "mercer.linear",
     "mercer.density",
+    "mercer.fusion",
     "mercer.selection",
     "mercer.preprocessing",
 )
