@@ -99,6 +99,7 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
         with _lock(self):
             return guarded(self, *args, **kwargs)
 
+    alone.all_or_nothing = True  # type: ignore[attr-defined]
     return alone
 
 
