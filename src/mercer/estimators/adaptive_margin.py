@@ -20,6 +20,7 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.base import EarlyStop
+from mercer.machines.classifier import refuse_one_class
 from mercer.machines.expansion import Array, Function
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.one_vs_one import PairwiseClassifier
@@ -129,10 +130,7 @@ class _AdaptiveMargin(PairwiseClassifier):
         return Hinge()
 
     def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Posed:
-        if len(np.unique(y[c > 0])) < 2:
-            raise ValueError(
-                "Invalid input - all samples with positive weights belong to the same class."
-            )
+        refuse_one_class(y[c > 0])
         return super()._problem(K, y, c, B)
 
     def _program(self, risk: RegularizedRisk) -> tuple[MarginProgram, NDArray[np.intp]]:

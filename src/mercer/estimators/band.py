@@ -214,12 +214,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
     def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
         A, b = (np.column_stack([getattr(one, part) for one in solved]) for part in "ab")
-        index = np.flatnonzero(A.any(axis=1))
-        self._store(solved[0].facts.get("points", sample.X), index, A[index])
-        self._n_support = np.array([len(index)], dtype=np.int32)
-        self.null_space_coef_ = b.T
-        self.intercept_ = np.atleast_1d(self._intercept(self.null_space_coef_))
-        self._intercept_ = self.intercept_
+        self._store_nonzero(solved[0].facts.get("points", sample.X), A, b.T)
         self.n_iter_ = max(int(one.solution.n_iter) for one in solved)
 
     # Low-rank approximation -----------------------------------------------------------------------

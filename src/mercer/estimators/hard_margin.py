@@ -15,6 +15,7 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.base import EarlyStop
+from mercer.machines.classifier import refuse_one_class
 from mercer.machines.expansion import Array, Function
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.posing import Posed, Rows
@@ -123,10 +124,7 @@ class HardMarginSVC(PairwiseClassifier):
 
     def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Posed:
         live = np.where(c > 0, 1.0, 0.0)
-        if len(np.unique(y[c > 0])) < 2:
-            raise ValueError(
-                "Invalid input - all samples with positive weights belong to the same class."
-            )
+        refuse_one_class(y[c > 0])
         # The box [0, 1] is implied by weights that add up to one.
         return Posed("", nu_classification(K, y, live, 2.0 / float(live.sum()), B, self._one))
 

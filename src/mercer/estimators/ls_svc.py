@@ -21,7 +21,7 @@ from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.machines.approximated import by_blocks
 from mercer.machines.calibration import agreeing, coupled
-from mercer.machines.classifier import Classifier
+from mercer.machines.classifier import Classifier, chosen
 from mercer.machines.code_report import CodeReport
 from mercer.machines.codes import (
     CODES,
@@ -262,10 +262,6 @@ class LSSVC(Classifier):
             return F  # in the order of the losses, and what users of one against the rest expect
         return decode(M, F, self._decoding_fit)
 
-    def _chosen(self, scores: Array) -> NDArray[np.intp]:
-        """Return the positions of the classes that decision values speak for."""
-        return np.asarray(scores > 0 if scores.ndim == 1 else np.argmax(scores, axis=1), np.intp)
-
     @by_blocks
     def decision_function(self, X: Any) -> Array:
         """Evaluate the decision function.
@@ -283,23 +279,6 @@ class LSSVC(Classifier):
             what `decoding` makes of the columns for other codes.
         """
         return self._scores(self.column_decision(X))
-
-    @by_blocks
-    def predict(self, X: Any) -> Any:
-        """Predict the class of new points.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels.
-        """
-        check_is_fitted(self)
-        return self.classes_[self._chosen(self.decision_function(X))]
 
     @available_if(_has_probabilities)
     @by_blocks
@@ -335,7 +314,7 @@ class LSSVC(Classifier):
             p = R[:, 0] if self.code_book_[1, 0] > 0 else 1.0 - R[:, 0]
             return np.column_stack([1.0 - p, p])
         P = coupled(self.code_book_, R, report.sizes)
-        return agreeing(P, self._chosen(self._scores(F)))
+        return agreeing(P, chosen(self._scores(F)))
 
     # Samples left out ----------------------------------------------------------------------------
 
@@ -353,7 +332,7 @@ class LSSVC(Classifier):
     @property
     def loo_predictions_(self) -> Any:
         """Classes predicted by the machines that lack one sample each, for that sample."""
-        return self.classes_[self._chosen(self.loo_decision_)]
+        return self.classes_[chosen(self.loo_decision_)]
 
     @property
     def loo_error_(self) -> float:

@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_co
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
@@ -28,8 +27,10 @@ from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.machines.base import HARD, EarlyStop
 from mercer.machines.blocks import refuse_blocks
+from mercer.machines.classifier import chosen, encode_classes, signs
 from mercer.machines.expansion import Array
 from mercer.machines.missing_cells import WHOLE, Components, groups
+from mercer.machines.one_vs_rest import has_probabilities, probabilities
 from mercer.solvers import Solution, join
 
 __all__ = ["BreakdownWarning", "MissingInputClassifier", "MissingInputRegressor"]
@@ -320,14 +321,6 @@ class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc
         return low[:, 0], high[:, 0]
 
 
-def _has_probabilities(machine: Any) -> bool:
-    if not hasattr(machine._loss(), "probability"):
-        raise AttributeError(
-            "this loss has no probabilities; use the logistic loss, or CalibratedClassifierCV"
-        )
-    return True
-
-
 @settings
 class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[misc]
     r"""Classification of rows with gaps, by the expected or by the worst loss of each.
@@ -391,16 +384,9 @@ class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[mi
         return resolve(self.loss, CLASSIFICATION)
 
     def _encode(self, y: Any) -> tuple[Array, Array]:
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        n_classes = len(self.classes_)
-        if n_classes < 2:
-            raise ValueError(
-                f"The number of classes has to be greater than one; got {n_classes} class"
-            )
+        self.classes_, codes = encode_classes(y)
         factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        classes = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
-        return np.where(codes[:, None] == classes, 1.0, -1.0), factors[codes]
+        return signs(codes, len(self.classes_)), factors[codes]
 
     def decision_function(self, X: Any) -> Array:
         """Evaluate the decision function.
@@ -442,13 +428,13 @@ class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[mi
             New inputs, nan where a cell is missing.
         """
         f, low, high = self._between(X)
-        best = (f[:, 0] > 0).astype(np.intp) if f.shape[1] == 1 else np.argmax(f, axis=1)
+        best = chosen(_flat(f))
         labels = self.classes_[best]
         if self.abstain is None:
             return labels
         return np.where(_open(low, high, best), np.asarray(self.abstain, dtype=object), labels)
 
-    @available_if(_has_probabilities)
+    @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> Array:
         """Predict class probabilities, for losses that have them, normalized over the classes.
 
@@ -457,11 +443,7 @@ class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[mi
         X : array-like of shape (n_samples, n_features)
             New inputs, nan where a cell is missing.
         """
-        f = self._between(X)[0]
-        loss: Any = self.loss_
-        p = loss.probability(np.column_stack([-f, f]) if f.shape[1] == 1 else f)
-        total = p.sum(axis=1, keepdims=True)
-        return np.asarray(np.divide(p, total, out=np.full_like(p, 1 / p.shape[1]), where=total > 0))
+        return probabilities(self.loss_, self.decision_function(X))
 
 
 def _flat(f: Array) -> Array:

@@ -136,7 +136,6 @@ class ShapedRegressor(ShapedMachine, Regression):
             self.width_, b = float(b[-1]), b[:-1]
         self.null_space_coef_ = b
         self.intercept_ = np.atleast_1d(self._intercept(b))
-        self._intercept_ = self.intercept_
 
     def _values(self, Z: Array) -> Array:
         return self._evaluate(Z)

@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from mercer._settings import KW_ONLY, settings
 from mercer.estimators.additive import AdditiveClassifier, AdditiveRegressor
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
+from mercer.machines.classifier import chosen, encode_classes, refuse_one_class, signs
 from mercer.machines.components import Term
 from mercer.machines.expansion import Array
 from mercer.machines.variation_machine import StructureWarning, VariationMachine, VariationPath
@@ -263,19 +263,11 @@ class VariationClassifier(ClassifierMixin, VariationMachine):  # type: ignore[mi
             What a splitter of groups asks for.
         """
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        check_classification_targets(y)
         s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError("The number of classes has to be greater than one; got 1 class")
-        if len(np.unique(codes[s > 0])) < 2:
-            raise ValueError(
-                "Invalid input - all samples with positive weights belong to the same class."
-            )
+        self.classes_, codes = encode_classes(y)
+        refuse_one_class(codes[s > 0])
         weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        n_classes = len(self.classes_)
-        positives = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
-        Y = np.where(codes[:, None] == positives, 1.0, -1.0)
+        Y = signs(codes, len(self.classes_))
         self._fit(X, Y, s * weights[codes], y, None if groups is None else np.asarray(groups))
         return self
 
@@ -311,5 +303,4 @@ class VariationClassifier(ClassifierMixin, VariationMachine):  # type: ignore[mi
         ndarray of shape (n_samples,)
             Class labels.
         """
-        f = self.decision_function(X)
-        return self.classes_[(f > 0).astype(np.intp) if f.ndim == 1 else np.argmax(f, axis=1)]
+        return self.classes_[chosen(self.decision_function(X))]

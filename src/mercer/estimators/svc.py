@@ -14,6 +14,7 @@ from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
+from mercer.machines.classifier import refuse_one_class
 from mercer.machines.expansion import Array, Function
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.posing import Posed, Read, Rows, Sample, Solved
@@ -129,11 +130,7 @@ class SVC(PairwiseClassifier):
         return HINGE
 
     def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Posed:
-        live = y[c > 0]
-        if np.all(live == live[:1]):
-            raise ValueError(
-                "Invalid input - all samples with positive weights belong to the same class."
-            )
+        refuse_one_class(y[c > 0])
         return super()._problem(K, y, c, B)
 
 

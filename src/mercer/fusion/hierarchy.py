@@ -23,6 +23,7 @@ from scipy.optimize import minimize_scalar
 from mercer.fusion.complementarity import ComplementarityProgram
 from mercer.losses.base import Array
 from mercer.machines.base import unfitted
+from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.posing import declare
 from mercer.selection.paths import SolutionPath, solution_path
 from mercer.selection.validation import Validation
@@ -207,12 +208,12 @@ def fuse_svm(
     K, columns = np.asarray(machine.kernel_(new, declared.sample.X)), machine.null_space_(new)
     targets = [np.asarray(y_val)]
     if hasattr(machine, "classes_"):
-        if len(risks) > 1 and not hasattr(machine, "_positives"):
+        if len(risks) > 1 and not isinstance(machine, OneVsRest):
             raise ValueError(
                 "pairs of classes vote, so that no pair can be validated alone: use "
                 "KernelClassifier(loss='hinge'), one class against the rest."
             )
-        positives = machine._positives() if len(risks) > 1 else [1]
+        positives = range(len(machine.classes_)) if len(risks) > 1 else [1]
         targets = [np.where(targets[0] == machine.classes_[p], 1.0, -1.0) for p in positives]
     return [
         _over_path(

@@ -82,11 +82,7 @@ class Found(RegressorMixin, Expansion):  # type: ignore[misc]
 
     def _expand_to(self, X: Any, a: Array, b: Array) -> None:
         """Make the machine of coefficients a (n, d) and b (q, d)."""
-        index = np.flatnonzero(a.any(axis=1))
-        self._store(X, index, a[index])
-        self._n_support = np.array([len(index)], dtype=np.int32)
-        self.null_space_coef_ = b.T if self._n_outputs else b[:, 0]
-        self.intercept_ = np.atleast_1d(self._intercept(self.null_space_coef_))
+        self._store_nonzero(X, a, b.T if self._n_outputs else b[:, 0])
 
     def _flat(self, F: Array) -> Array:
         return F if self._n_outputs else F[..., 0]

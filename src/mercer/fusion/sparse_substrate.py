@@ -21,6 +21,7 @@ from mercer.fusion.machine import Found
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
+from mercer.machines.classifier import chosen, signs
 from mercer.machines.expansion import Array, Function
 from mercer.machines.posing import Rows
 from mercer.regularizers.null_space import Constant, NullSpace
@@ -378,11 +379,10 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
             sample_weight, np.empty((len(y), 0)), dtype=np.float64, ensure_non_negative=True
         )
         s = s * compute_class_weight(self.class_weight, classes=classes, y=y)[codes]
-        positive = np.arange(1, 2) if len(classes) == 2 else np.arange(len(classes))
-        signs = np.where(codes[:, None] == positive, 1.0, -1.0)
-        machine._targets(signs[:, 0] if len(classes) == 2 else signs)
+        labels = signs(codes, len(classes))
+        machine._targets(labels[:, 0] if len(classes) == 2 else labels)
         loss = resolve(self.loss, CLASSIFICATION)
-        machine._fit_targets(X, signs, s, groups, loss, _mistakes, codes)
+        machine._fit_targets(X, labels, s, groups, loss, _mistakes, codes)
         self.machine_, self.classes_ = machine, classes
         self.n_features_in_ = getattr(machine, "n_features_in_", None)
         if hasattr(machine, "feature_names_in_"):
@@ -414,9 +414,7 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             New inputs.
         """
-        f = self.decision_function(X)
-        index = (f > 0).astype(np.intp) if f.ndim == 1 else np.argmax(f, axis=1)
-        return np.asarray(self.classes_[index])
+        return np.asarray(self.classes_[chosen(self.decision_function(X))])
 
 
 def _mistakes(y: Array, f: Array) -> Array:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from mercer._fitting import AllOrNothing
 from mercer.linear._model import Array
+from mercer.machines.classifier import chosen
 
 __all__ = ["Hyperplanes"]
 
@@ -57,5 +58,4 @@ class Hyperplanes(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore
         X : array-like of shape (n_samples, n_features)
             New inputs.
         """
-        F = self.decision_function(X)
-        return self.classes_[(F > 0).astype(np.intp) if F.ndim == 1 else np.argmax(F, axis=1)]
+        return self.classes_[chosen(self.decision_function(X))]

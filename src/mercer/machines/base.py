@@ -183,12 +183,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
         """Make the machine of the solved problems; by default of the only one."""
         (one,) = solved
-        index = np.flatnonzero(one.a)
-        self._store(sample.X, index, one.a[index, None])
-        self._n_support = np.array([len(index)], dtype=np.int32)
-        self.null_space_coef_ = one.b
-        self.intercept_ = np.atleast_1d(self._intercept(one.b))
-        self._intercept_ = self.intercept_
+        self._store_nonzero(sample.X, one.a[:, None], one.b)
         self.n_iter_: Any = int(one.solution.n_iter)
         self.__dict__.update(one.facts)
 

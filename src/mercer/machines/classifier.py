@@ -11,7 +11,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer.machines.approximated import by_blocks
@@ -20,7 +20,46 @@ from mercer.machines.expansion import Array
 from mercer.reduced.targets import Codes, Targets
 from mercer.smoothing.widths import margin_error
 
-__all__ = ["Classifier"]
+__all__ = ["Classifier", "chosen", "encode_classes", "refuse_one_class", "signs"]
+
+
+def encode_classes(y: Any) -> tuple[Any, NDArray[np.intp]]:
+    """Return the classes, and the position of each sample's among them; refuse a single class."""
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    _refuse_too_few(len(classes))
+    return classes, codes
+
+
+def _refuse_too_few(n_classes: int) -> None:
+    if n_classes < 2:
+        raise ValueError(f"The number of classes has to be greater than one; got {n_classes} class")
+
+
+def refuse_one_class(live: Any) -> None:
+    """Refuse labels of the samples with weight if all of them are the same."""
+    if np.all(live == live[:1]):
+        raise ValueError(
+            "Invalid input - all samples with positive weights belong to the same class."
+        )
+
+
+def signs(codes: Any, n_classes: int) -> Array:
+    """Return labels plus and minus one, of every class against the rest, (n, d).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> signs(np.array([0, 1, 2]), 3)[:, 0], signs(np.array([0, 1]), 2)[:, 0]
+    (array([ 1., -1., -1.]), array([-1.,  1.]))
+    """
+    classes = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
+    return np.where(codes[:, None] == classes, 1.0, -1.0)
+
+
+def chosen(f: Array) -> NDArray[np.intp]:
+    """Return the positions of the classes that decision values, (n,) or (n, d), speak for."""
+    return np.asarray(f > 0 if f.ndim == 1 else np.argmax(f, axis=1), dtype=np.intp)
 
 
 def _has_probabilities(machine: Any) -> bool:
@@ -40,13 +79,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     def _encode(self, y: Any) -> tuple[NDArray[np.intp], Array]:
         labels = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        n_classes = len(self.classes_)
-        if n_classes < 2:
-            raise ValueError(
-                f"The number of classes has to be greater than one; got {n_classes} class"
-            )
+        self.classes_, codes = encode_classes(labels)
         self.class_weight_ = compute_class_weight(
             self.class_weight, classes=self.classes_, y=labels
         )
@@ -56,10 +89,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         return True
 
     def _count_classes(self, classes: Any, counts: Any) -> None:
-        if len(classes) < 2:
-            raise ValueError(
-                f"The number of classes has to be greater than one; got {len(classes)} class"
-            )
+        _refuse_too_few(len(classes))
         check_classification_targets(classes)
         self.classes_ = classes
         if self.class_weight == "balanced":
@@ -67,14 +97,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             self.class_weight_ = sizes.sum() / (len(classes) * sizes)
         else:
             self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=classes)
-        self._check_live(counts[:, 1])
-
-    def _check_live(self, live: Any) -> None:
-        """Refuse classes without a row that has weight."""
-        if np.count_nonzero(live) < 2:
-            raise ValueError(
-                "Invalid input - all samples with positive weights belong to the same class."
-            )
+        refuse_one_class(np.flatnonzero(counts[:, 1]))
 
     def _book(self) -> Array:
         """Return the codes of the classes in the problems: plus and minus one, 0 for neither."""
@@ -85,13 +108,27 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         return Codes(labels, book, np.asarray(self.class_weight_)), np.ones(book.shape[1])
 
     def _targets(self, y: Any) -> Array:
-        """Return labels plus and minus one, of every class against the rest, (n, d)."""
-        n_classes = len(self.classes_)
-        classes = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
-        return np.where(y[:, None] == classes, 1.0, -1.0)
+        return signs(y, len(self.classes_))
 
     def _cost(self, y: Array, f: Array) -> Array:
         return margin_error(y, f)
+
+    @by_blocks
+    def predict(self, X: Any) -> Any:
+        """Predict the class of new points.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels.
+        """
+        check_is_fitted(self)
+        return self.classes_[chosen(self.decision_function(X))]
 
     @available_if(_has_probabilities)
     @by_blocks

@@ -260,6 +260,14 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         else:
             self.support_vectors_ = _align_api_if_sparse(self.kernel_.points(X, index))
 
+    def _store_nonzero(self, X: Any, coef: Array, free: Array) -> None:
+        """Keep the samples with a coefficient (n, m), and free coefficients, (q,) or (m, q)."""
+        index = np.flatnonzero(coef.any(axis=1))
+        self._store(X, index, coef[index])
+        self._n_support = np.array([len(index)], dtype=np.int32)
+        self.null_space_coef_ = free
+        self.intercept_ = np.atleast_1d(self._intercept(free))
+
     def _check_new(self, X: Any) -> Any:
         """Validate new points against what the machine was fitted on."""
         check_is_fitted(self)

@@ -128,12 +128,7 @@ class Outputs(Regression):
 
     def _keep(self, X: Any, A: Array, b: Array, solutions: list[Solution]) -> None:
         """Make the machine of coefficients (n, outputs) and of free ones (outputs, q)."""
-        index = np.flatnonzero(A.any(axis=1))
-        self._store(X, index, A[index])
-        self._n_support = np.array([len(index)], dtype=np.int32)
-        self.null_space_coef_ = b if self._n_outputs else b[0]
-        self.intercept_ = np.atleast_1d(self._intercept(self.null_space_coef_))
-        self._intercept_ = self.intercept_
+        self._store_nonzero(X, A, b if self._n_outputs else b[0])
         self.n_iter_ = max(int(solution.n_iter) for solution in solutions)
 
     def _flat(self, F: Array) -> Array:
