@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from mercer._settings import KW_ONLY, settings
 from mercer.estimators.additive import AdditiveClassifier, AdditiveRegressor
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.machines.classifier import chosen, encode_classes, refuse_one_class, signs
-from mercer.machines.components import Term
 from mercer.machines.expansion import Array
 from mercer.machines.variation_machine import StructureWarning, VariationMachine, VariationPath
 
@@ -125,35 +123,11 @@ class VariationRegressor(RegressorMixin, VariationMachine):  # type: ignore[misc
     def _loss(self) -> Loss:
         return resolve(self.loss, REGRESSION)
 
-    def _refitted(self, terms: list[Term]) -> AdditiveRegressor:
-        return AdditiveRegressor(
-            components=terms,
-            loss=self._loss(),
-            null_space=self.null_space,
-            C="auto" if self.refit == "tuned" else self.C,
-            tune="weights" if self.refit == "tuned" else None,
-        )
+    _additive = AdditiveRegressor
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Find the components and fit them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the losses.
-        groups : array-like of shape (n_samples,), optional
-            What a splitter of groups asks for.
-        """
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    def _encode(self, y: Any, s: Array) -> tuple[Any, Array, Array]:
         y = np.asarray(y, dtype=np.float64)
-        self._fit(X, y[:, None], s, y, None if groups is None else np.asarray(groups))
-        return self
+        return y, y[:, None], s
 
     def predict(self, X: Any) -> Array:
         """Evaluate the fitted function.
@@ -235,41 +209,16 @@ class VariationClassifier(ClassifierMixin, VariationMachine):  # type: ignore[mi
     def _loss(self) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
 
-    def _refitted(self, terms: list[Term]) -> AdditiveClassifier:
-        return AdditiveClassifier(
-            components=terms,
-            loss=self._loss(),
-            null_space=self.null_space,
-            C="auto" if self.refit == "tuned" else self.C,
-            tune="weights" if self.refit == "tuned" else None,
-        )
+    _additive = AdditiveClassifier
 
     def _stratified(self, Y: Array) -> Any:
         return np.argmax(Y, axis=1) if Y.shape[1] > 1 else (Y[:, 0] > 0).astype(int)
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Find the components and fit them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Labels of the classes.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the losses.
-        groups : array-like of shape (n_samples,), optional
-            What a splitter of groups asks for.
-        """
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    def _encode(self, y: Any, s: Array) -> tuple[Any, Array, Array]:
         self.classes_, codes = encode_classes(y)
         refuse_one_class(codes[s > 0])
         weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        Y = signs(codes, len(self.classes_))
-        self._fit(X, Y, s * weights[codes], y, None if groups is None else np.asarray(groups))
-        return self
+        return y, signs(codes, len(self.classes_)), s * weights[codes]
 
     def decision_function(self, X: Any) -> Array:
         """Evaluate the decision function.
@@ -303,4 +252,5 @@ class VariationClassifier(ClassifierMixin, VariationMachine):  # type: ignore[mi
         ndarray of shape (n_samples,)
             Class labels.
         """
-        return self.classes_[chosen(self.decision_function(X))]
+        best = chosen(self.decision_function(X))
+        return self.classes_[best]

@@ -414,7 +414,8 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             New inputs.
         """
-        return np.asarray(self.classes_[chosen(self.decision_function(X))])
+        best = chosen(self.decision_function(X))
+        return np.asarray(self.classes_[best])
 
 
 def _mistakes(y: Array, f: Array) -> Array:

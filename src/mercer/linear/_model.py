@@ -161,6 +161,16 @@ class LinearModel(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[
             raise ValueError("sample_weight is zero for every sample; give some a positive weight.")
         return X[live], y[live], s[live]
 
+    def _centred(self, X: Any, y: Any, sample_weight: Any = None, least: int = 1) -> Centred:
+        """Return checked data without their free constant and their weights."""
+        X, y, s = self._data(X, y, sample_weight, least)
+        return centre(X, y, self.fit_intercept, s)
+
+    def _keep(self, data: Centred, coef: Array) -> None:
+        """Store coefficients (p,) or (p, k) as scikit-learn does."""
+        self.coef_ = coef.T
+        self.intercept_ = data.intercept(coef)
+
     def predict(self, X: Any) -> Array:
         """Evaluate the hyperplane.
 

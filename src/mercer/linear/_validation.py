@@ -73,8 +73,3 @@ class Validated(LinearModel):
             for fit, rest in as_splitter(self.cv, y).split(X, y)
         ]
         return centre(X, y, self.fit_intercept), splits
-
-    def _keep(self, train: Centred, coef: Array) -> None:
-        """Store coefficients (p,) or (p, k) as scikit-learn does."""
-        self.coef_ = coef.T
-        self.intercept_ = train.intercept(coef)

@@ -16,7 +16,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from mercer._settings import KW_ONLY, settings
-from mercer.linear._model import Array, LinearModel, Optimum, centre
+from mercer.linear._model import Array, LinearModel, Optimum
 
 __all__ = ["AlternativesRelaxation", "LeastSquaresAmongstAlternatives", "relax_alternatives"]
 
@@ -179,9 +179,8 @@ class LeastSquaresAmongstAlternatives(LinearModel):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the squared errors.
         """
-        X, y, s = self._data(X, y, sample_weight)
-        data = centre(X, y, self.fit_intercept, s)
-        labels = self._labels(X.shape[1])
+        data = self._centred(X, y, sample_weight)
+        labels = self._labels(data.X.shape[1])
         names = np.unique(labels[labels >= 0])
         groups = [np.flatnonzero(labels == name) for name in names]
         search = _Search(data.X, data.y, np.flatnonzero(labels < 0), groups, int(self.max_nodes))
@@ -190,14 +189,14 @@ class LeastSquaresAmongstAlternatives(LinearModel):
         self.n_nodes_ = search.seen
         self.selected_ = np.array(chosen, dtype=np.intp)
         kept = np.concatenate([np.flatnonzero(labels < 0), self.selected_]).astype(np.intp)
-        w = np.zeros(X.shape[1])
+        w = np.zeros(data.X.shape[1])
         w[kept] = np.linalg.lstsq(data.X[:, kept], data.y, rcond=None)[0]
         r = data.y - data.X @ w
         value = 0.5 * float(r @ r)
         bound = min(bound, value)
         self.exact_ = bool(value - bound <= search.slack)
         self.solution_ = Optimum(value, bound, r)
-        self.coef_, self.intercept_ = w, data.intercept(w)
+        self._keep(data, w)
         return self
 
     def _labels(self, p: int) -> NDArray[np.intp]:

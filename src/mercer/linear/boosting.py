@@ -7,15 +7,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
+from sklearn.base import _fit_context, clone
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
+from mercer.linear._hyperplanes import TwoClasses
 from mercer.linear._model import Array
 
 __all__ = ["MarginBoost", "boosting_bound"]
@@ -55,7 +55,7 @@ def boosting_bound(errors: ArrayLike, rho: ArrayLike) -> Any:
 
 
 @settings
-class MarginBoost(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
+class MarginBoost(TwoClasses):
     r"""AdaBoost for two classes, with the margins of its combination.
 
     .. math:: f(x) = \frac{\sum_t a_t g_t(x)}{\sum_t a_t} \in [-1, 1], \qquad
@@ -118,11 +118,6 @@ class MarginBoost(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore
         "random_state": ["random_state"],
     }
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add weak learners, each for the mistakes of its predecessors.
@@ -138,14 +133,9 @@ class MarginBoost(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
-        self.classes_, index = np.unique(y, return_inverse=True)
-        if len(self.classes_) != 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(y)} with {len(self.classes_)} class."
-            )
+        labels = self._signs(y)
         s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        labels, D = np.where(index == 1, 1.0, -1.0), s / s.sum()
+        D = s / s.sum()
         rng = check_random_state(self.random_state)
         learners: list[Any] = []
         errors, total = [], np.zeros(len(y))
@@ -220,14 +210,3 @@ class MarginBoost(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore
             New inputs.
         """
         return np.asarray(self.staged_decision(X)[-1])
-
-    def predict(self, X: Any) -> Any:
-        """Return the labels of new inputs.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New inputs.
-        """
-        f = self.decision_function(X)
-        return self.classes_[(f > 0).astype(np.intp)]

@@ -12,7 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from mercer._settings import KW_ONLY, settings
-from mercer.linear._model import Array, LinearModel, Optimum, centre
+from mercer.linear._model import Array, LinearModel, Optimum
 
 __all__ = ["Bridge"]
 
@@ -102,11 +102,10 @@ class Bridge(LinearModel):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the squared errors.
         """
-        X, y, s = self._data(X, y, sample_weight)
-        data = centre(X, y, self.fit_intercept, s)
+        data = self._centred(X, y, sample_weight)
         problem = _Problem(data.X, data.y, float(self.p), float(self.psi))
         w = problem.solve()
-        self.coef_, self.intercept_ = w, data.intercept(w)
+        self._keep(data, w)
         self.convex_ = self.p >= 1
         self.stationarity_ = problem.stationarity(w)
         self.solution_ = problem.certificate(w)

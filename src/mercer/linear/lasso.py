@@ -13,7 +13,7 @@ from sklearn.linear_model import lars_path
 from sklearn.utils._param_validation import Interval
 
 from mercer._settings import KW_ONLY, settings
-from mercer.linear._model import Array, LinearModel, Optimum, centre
+from mercer.linear._model import Array, LinearModel, Optimum
 from mercer.linear._validation import Split, Validated
 
 __all__ = [
@@ -201,7 +201,7 @@ class LassoConstrained(LinearModel):
         """
         if self.tau is not None and self.lam is not None:
             raise ValueError("Give the bound tau or its multiplier lam, not both.")
-        data = centre(*_pair(self._data(X, y, sample_weight), self.fit_intercept))
+        data = self._centred(X, y, sample_weight)
         self.path_ = lasso_homotopy(data.X, data.y)
         lam = float(self.path_.parameters[-1]) if self.lam is None else float(self.lam)
         if self.tau is not None:
@@ -214,15 +214,8 @@ class LassoConstrained(LinearModel):
         value = float(r @ r)
         gap = float(g @ w) + self.tau_ * float(np.max(np.abs(g)))
         self.solution_ = Optimum(value, value - gap, 2.0 * r)
-        self.coef_, self.intercept_ = w, data.intercept(w)
+        self._keep(data, w)
         return self
-
-
-def _pair(
-    data: tuple[Array, Array, Array], fit_intercept: bool
-) -> tuple[Array, Array, bool, Array]:
-    X, y, s = data
-    return X, y, fit_intercept, s
 
 
 @settings

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
@@ -117,14 +117,10 @@ class LpMarginSVC(Hyperplanes):
     p: float = 2.0
     _: KW_ONLY
     C: float = 1.0
-    class_weight: Any = None
-    fit_intercept: bool = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "p": [Interval(Real, 1.0, None, closed="both")],
         "C": [Interval(Real, 0.0, None, closed="right")],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "fit_intercept": ["boolean"],
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -153,9 +149,7 @@ class LpMarginSVC(Hyperplanes):
                 fits.append(self._hard(X, labels, str(self.classes_[k])))
             else:
                 fits.append(self._soft(X, labels, float(self.C) * s))
-        self.coef_ = np.stack([w for w, _, _ in fits])
-        self.intercept_ = np.array([b for _, b, _ in fits])
-        self.solutions_ = [optimum for _, _, optimum in fits]
+        self._keep(fits)
         # Of the samples that count; those of weight zero pull nothing.
         self._pulls = np.abs(self.solutions_[0].multipliers @ X)
         norms = np.array([np.linalg.norm(w, self.p) for w in self.coef_])

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from mercer._linear_program import linear_program
 from mercer._settings import KW_ONLY, settings
@@ -74,13 +74,9 @@ class OneNormSVC(Hyperplanes):
 
     C: float = 1.0
     _: KW_ONLY
-    class_weight: Any = None
-    fit_intercept: bool = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "fit_intercept": ["boolean"],
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -100,9 +96,7 @@ class OneNormSVC(Hyperplanes):
         fits = [
             self._program(X, np.where(index == k, 1.0, -1.0), float(self.C) * s) for k in positive
         ]
-        self.coef_ = np.stack([w for w, _, _ in fits])
-        self.intercept_ = np.array([b for _, b, _ in fits])
-        self.solutions_ = [optimum for _, _, optimum in fits]
+        self._keep(fits)
         self.dual_coef_ = np.stack([optimum.multipliers for optimum in self.solutions_])
         return self
 

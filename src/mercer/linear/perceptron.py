@@ -9,17 +9,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import resolve
+from mercer.linear._hyperplanes import TwoClasses
 from mercer.linear._model import Array, require_squares
 
 __all__ = ["KernelPerceptron", "mistake_bound"]
@@ -56,7 +56,7 @@ def mistake_bound(margin: float, offset: float, radius: float) -> float:
 
 
 @settings
-class KernelPerceptron(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
+class KernelPerceptron(TwoClasses):
     r"""Correct a sum of kernels at every mistake, until no mistake is left.
 
     .. math:: f(x) = \eta \sum_i n_i y_i \bigl(k(x_i, x) + 1\bigr), \qquad
@@ -144,11 +144,6 @@ class KernelPerceptron(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: i
         "random_state": ["random_state"],
     }
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
         """Show the sample until a pass has no mistake, or often enough.
@@ -165,15 +160,9 @@ class KernelPerceptron(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: i
         check_classification_targets(y)
         if self.budget is not None and self.output != "last":
             raise ValueError("A budget is one of the last function; set output='last'.")
-        self.classes_, index = np.unique(y, return_inverse=True)
-        if len(self.classes_) != 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(y)} with {len(self.classes_)} class."
-            )
+        labels = self._signs(y)
         kernel = copy.deepcopy(self.kernel)
         self.kernel_ = resolve(kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-        labels = np.where(index == 1, 1.0, -1.0)
         run = _Run(self.kernel_(X) + 1.0, labels, self.budget)
         rng, order = check_random_state(self.random_state), np.arange(len(y))
         self.mistakes_ = []
@@ -218,17 +207,6 @@ class KernelPerceptron(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: i
         # Before the first mistake everything is zero, and says nothing.
         votes = np.sign(np.cumsum(steps, axis=1)) @ self._survival[1:]
         return np.asarray(votes / max(float(self._survival[1:].sum()), 1.0))
-
-    def predict(self, X: Any) -> Any:
-        """Return the labels of new inputs.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New inputs.
-        """
-        f = self.decision_function(X)
-        return self.classes_[(f > 0).astype(np.intp)]
 
 
 class _Run:

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._settings import KW_ONLY, settings
-from mercer.linear._model import Array, Centred, centre
+from mercer.linear._model import Array, Centred
 from mercer.linear._validation import Validated
 from mercer.linear.plausible import METHODS, PlausibleSet, plausible_sets
 
@@ -137,8 +137,7 @@ class PlausibleLeastSquares(Validated):
             self.alpha_s_ = float(LEVELS[np.argmin(self.validation_costs_)])
         else:
             self.alpha_s_ = float(self.alpha_s)
-            X, y, _ = self._data(X, y, least=2)
-            train = centre(X, y, self.fit_intercept)
+            train = self._centred(X, y, least=2)
         (self.plausible_set_,) = self._sets(train, np.array([self.alpha_s_]), seed)
         self.sparse_coef_, self.refit_coef_ = self._coefs(train, self.plausible_set_)
         self.support_ = self.sparse_coef_ != 0

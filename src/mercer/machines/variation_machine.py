@@ -6,20 +6,20 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer.losses.base import Loss
 from mercer.machines.additive import CONSTRAINTS
 from mercer.machines.base import EarlyStop
-from mercer.machines.components import Term, functions_of, named_kernel, read_components
+from mercer.machines.components import functions_of, named_kernel, read_components
 from mercer.machines.expansion import Array
 from mercer.machines.folds import as_splitter
 from mercer.programs.variation import Variation, VariationProblem
@@ -138,11 +138,38 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     def _loss(self) -> Loss:
         """Return the loss that defines the machine."""
 
+    _additive: ClassVar[Any]
+    """The class of additive machines that are refitted."""
+
+    _classifies: ClassVar[bool] = False
+
     @abstractmethod
-    def _refitted(self, terms: list[Term]) -> Any:
-        """Return the machine of some components, to be fitted."""
+    def _encode(self, y: Any, s: Array) -> tuple[Any, Array, Array]:
+        """Return targets for a refit, targets of the problems (n, d), and weights."""
 
     # Fitting --------------------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Find the components and fit them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,)
+            Targets, or labels of the classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the losses.
+        groups : array-like of shape (n_samples,), optional
+            What a splitter of groups asks for.
+        """
+        numeric = not self._classifies
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=numeric, ensure_min_samples=2)
+        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        y, Y, s = self._encode(y, s)
+        self._fit(X, Y, s, y, None if groups is None else np.asarray(groups))
+        return self
 
     def _fit(self, X: Array, Y: Array, s: Array, y: Any, groups: Any) -> None:
         """Find the structure of targets (n, d), and fit what is left of it to y."""
@@ -193,7 +220,13 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         self.machine_ = None
         kept = [term for term, keep in zip(self.terms_, self.selected_, strict=True) if keep]
         if self.refit and kept:
-            machine = self._refitted(kept)
+            machine = self._additive(
+                components=kept,
+                loss=self._loss(),
+                null_space=self.null_space,
+                C="auto" if self.refit == "tuned" else self.C,
+                tune="weights" if self.refit == "tuned" else None,
+            )
             if len(X) > EXACT:
                 machine.set_params(approximation="auto")
             self.machine_ = machine.fit(X, y, sample_weight=s)
@@ -324,8 +357,6 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         pairs = [(place[T], place[V]) for T, V in folds.split(X, targets, groups)]
         pairs = [(T[T >= 0], V[V >= 0]) for T, V in pairs]
         return [(T, V) for T, V in pairs if len(T) and len(V)]
-
-    _classifies: ClassVar[bool] = False
 
     def _stratified(self, Y: Array) -> Any:
         return Y[:, 0]
