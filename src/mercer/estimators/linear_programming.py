@@ -125,14 +125,14 @@ class SparseRegressor(SparseMachine, Regression):
         return resolve(self.loss, REGRESSION)
 
     def _pose(self, sample: Sample) -> Sequence[Posed]:
+        if self.null_space_penalty is None:
+            return super()._pose(sample)
         K, y, B, c = sample.K, sample.y, sample.B, self._weight() * sample.weights
         loss = self._check_loss(self._loss(), len(y))
-        if self.null_space_penalty is None:
-            return [Posed("", self._sparse_risk(loss, K, y, c, B))]
         # Half of b'Mb is the squared loss of more samples, which see nothing of the dictionary.
         R = _root(self.null_space_penalty, self.null_space_names_)
         n, r = len(y), len(R)
-        risk = self._sparse_risk(
+        risk = self._risk(
             stack([loss, Squared()], [n, r]),
             Arranged(K, sp.eye_array(n + r, n, format="csr")),
             np.append(y, np.zeros(r)),
@@ -345,13 +345,6 @@ class SparseClassifier(SparseMachine, OneVsRest):
 
     def _loss(self, rows: Rows | None = None) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
-
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
-        loss, c = self._check_loss(self._loss(), len(sample.y)), self._weight() * sample.weights
-        return [
-            Posed(title, self._sparse_risk(loss, sample.K, t, c, sample.B))
-            for title, t in self._labels(sample.y)
-        ]
 
 
 @settings

@@ -174,11 +174,15 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     def _loss(self, rows: Rows | None = None) -> Loss:
         """Return the loss of the problems; of a sample where its targets are part of the loss."""
 
+    def _risk(self, loss: Loss, K: Any, y: Array, c: Array, B: Array) -> Any:
+        """Return the problem of a loss, for targets on a sample."""
+        return RegularizedRisk(loss, K, y, c, B)
+
     def _pose(self, sample: Sample) -> Sequence[Posed]:
         """Return the problems, each with its name and the way back; by default one of the loss."""
         loss = self._check_loss(self._loss(sample), len(sample.y))
         c = self._weight() * sample.weights
-        return [Posed("", RegularizedRisk(loss, sample.K, sample.y, c, sample.B))]
+        return [Posed("", self._risk(loss, sample.K, sample.y, c, sample.B))]
 
     def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
         """Make the machine of the solved problems; by default of the only one."""

@@ -13,7 +13,6 @@ from mercer.machines.approximated import by_blocks
 from mercer.machines.classifier import Classifier, signs
 from mercer.machines.expansion import Array
 from mercer.machines.posing import Posed, Sample, Solved
-from mercer.problems.risk import RegularizedRisk
 
 __all__ = ["OneVsRest", "has_probabilities", "probabilities"]
 
@@ -47,7 +46,7 @@ class OneVsRest(Classifier):
         loss = self._check_loss(self._loss(sample), len(sample.y))
         c = self._weight() * sample.weights
         return [
-            Posed(title, RegularizedRisk(loss, sample.K, labels, c, sample.B))
+            Posed(title, self._risk(loss, sample.K, labels, c, sample.B))
             for title, labels in self._labels(sample.y)
         ]
 

@@ -119,7 +119,7 @@ class SparseMachine(KernelMachine):
 
     # Solving --------------------------------------------------------------------------------------
 
-    def _sparse_risk(self, loss: Loss, G: Dictionary, y: Array, c: Array, B: Array) -> SparseRisk:
+    def _risk(self, loss: Loss, G: Dictionary, y: Array, c: Array, B: Array) -> SparseRisk:
         """Return the problem of targets, with coefficients of the signs that are asked for."""
         return SparseRisk(loss, G, y, c, B, None, None, self._signs(G, y))
 

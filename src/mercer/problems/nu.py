@@ -82,7 +82,7 @@ def nu_classification(
             f"specified nu is infeasible: nu={nu} asks for more margin errors than the smaller "
             "class has weight; choose nu at most twice its share"
         )
-    return RegularizedRisk(Hinge(margin=0.0), K, y, c, *_sides(y > 0, half, B, one))
+    return RegularizedRisk(Hinge(margin=0.0), K, y, c, *sides(y > 0, half, half, B, one))
 
 
 def nu_classification_back(a: Array, b: Array, one: int | None = 0) -> Machine:
@@ -140,7 +140,7 @@ def nu_regression(
         Indexed(K, np.tile(np.arange(n), 2)),
         np.tile(y, 2),
         np.tile(c, 2),
-        *_sides(upper > 0, half, np.tile(_columns(B, n), (2, 1)), one),
+        *sides(upper > 0, half, half, np.tile(_columns(B, n), (2, 1)), one),
     )
 
 
@@ -196,13 +196,15 @@ def _columns(B: Array | None, n: int) -> Array:
     return np.ones((n, 1)) if B is None else B
 
 
-def _sides(upper: NDArray[np.bool_], half: float, B: Array, one: int | None) -> tuple[Array, Array]:
+def sides(
+    upper: NDArray[np.bool_], up: float, down: float, B: Array, one: int | None
+) -> tuple[Array, Array]:
     """Return columns and costs of two walls at a variable distance, and of shared columns."""
     if one is None:
         sign = np.where(upper, 1.0, -1.0)
-        return np.column_stack([sign, B]), np.append(2.0 * half, np.zeros(B.shape[1]))
+        return np.column_stack([sign, B]), np.append(down + up, np.zeros(B.shape[1]))
     shared = np.delete(B, one, axis=1)
-    d = np.concatenate([[half, -half], np.zeros(shared.shape[1])])
+    d = np.concatenate([[up, -down], np.zeros(shared.shape[1])])
     return np.column_stack([upper, ~upper, shared]).astype(float), d
 
 

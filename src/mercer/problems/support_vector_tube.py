@@ -15,7 +15,7 @@ from mercer.gram.base import Gram
 from mercer.gram.indexed import Indexed
 from mercer.losses.base import Array
 from mercer.losses.regression import Pinball
-from mercer.problems.nu import nu_regression_back
+from mercer.problems.nu import nu_regression_back, sides
 from mercer.problems.risk import RegularizedRisk
 
 __all__ = ["Walls", "tube", "tube_back"]
@@ -105,19 +105,13 @@ def tube(
             "one price."
         )
     B = np.ones((n, 1)) if B is None else B
-    upper, twice = np.repeat([1.0, 0.0], n), np.tile(B, (2, 1))
-    if one is None:
-        columns, d = np.column_stack([2.0 * upper - 1.0, twice]), [down + up]
-    else:
-        shared = np.delete(twice, one, axis=1)
-        columns, d = np.column_stack([upper, 1.0 - upper, shared]), [up, -down]
+    upper = np.repeat([1.0, 0.0], n)
     return RegularizedRisk(
         Pinball(upper),
         Indexed(K, np.tile(np.arange(n), 2)),
         np.concatenate([low, high]),
         np.concatenate([np.broadcast_to(above, n), np.broadcast_to(below, n)]),
-        columns,
-        np.append(d, np.zeros(columns.shape[1] - len(d))),
+        *sides(upper > 0, up, down, np.tile(B, (2, 1)), one),
     )
 
 
