@@ -18,6 +18,7 @@ from mercer.machines.base import HARD
 from mercer.machines.expansion import Array, Function
 from mercer.machines.posing import Posed, Read, Rows, Sample, declare
 from mercer.machines.regression import Regression
+from mercer.problems.nu import from_sides
 from mercer.problems.support_vector_tube import tube, tube_back
 from mercer.reduced.variable_width import VariableTube, VariableWidth
 from mercer.smoothing.intervals import order_statistics
@@ -189,7 +190,7 @@ class SupportVectorTube(Regression):
         n = len(solution.a) // 2
         found = tube_back(solution.a, solution.b, y, solution.f, c, price, self._one)
         # What the middle predicts, with walls moved to targets.
-        moved = found.b - _middle(solution.b, self._one)
+        moved = found.b - from_sides(solution.b, self._one)[0]
         shift = 0.0 if self._one is None else float(moved[self._one])
         r = np.abs(y - 0.5 * (solution.f[:n] + solution.f[n:]) - shift)
         # What is on a wall is inside it, however predictions round.
@@ -212,10 +213,9 @@ class SupportVectorTube(Regression):
         return VariableTube(min(self._budget / self.shape_fit_[0], 1.0), self._one)
 
     def _read_reduced(self, solution: Solution) -> Read:
-        b = solution.b
-        width = max(float(b[0] if self._one is None else 0.5 * (b[0] - b[1])), 0.0)
-        coverage = 1.0 - self._budget / self.shape_fit_[0]
-        return Read(solution.a, _middle(b, self._one), _facts(width, width, coverage))
+        b, distance = from_sides(solution.b, self._one)
+        width, coverage = max(distance, 0.0), 1.0 - self._budget / self.shape_fit_[0]
+        return Read(solution.a, b, _facts(width, width, coverage))
 
     # What it says ---------------------------------------------------------------------------------
 
@@ -300,8 +300,3 @@ def _facts(halfwidth: float, widest: float, coverage: float) -> dict[str, Any]:
         "coverage_": coverage,
         "calibration_": None,
     }
-
-
-def _middle(b: Array, one: int | None) -> Array:
-    """Return coefficients of the unpenalized columns from those of two walls."""
-    return b[1:] if one is None else np.insert(b[2:], one, 0.5 * (b[0] + b[1]))

@@ -22,11 +22,13 @@ from mercer.problems.risk import RegularizedRisk
 
 __all__ = [
     "Machine",
+    "from_sides",
     "nu_classification",
     "nu_classification_back",
     "nu_regression",
     "nu_regression_back",
     "one_class",
+    "sides",
 ]
 
 
@@ -91,7 +93,7 @@ def nu_classification_back(a: Array, b: Array, one: int | None = 0) -> Machine:
     Dividing by :math:`\rho` turns it into the soft-margin machine with ``C = 1 / rho``, the
     convention of LIBSVM and scikit-learn.
     """
-    columns, minus_rho = _from_sides(b, one)
+    columns, minus_rho = from_sides(b, one)
     scale = -1.0 / minus_rho if minus_rho < 0 else 1.0
     return Machine(a * scale, columns * scale, -minus_rho)
 
@@ -147,7 +149,7 @@ def nu_regression(
 def nu_regression_back(a: Array, b: Array, one: int | None = 0) -> Machine:
     """Return the machine of a nu-regression; ``width`` is the half-width of the tube."""
     n = len(a) // 2
-    return Machine(a[:n] + a[n:], *_from_sides(b, one))
+    return Machine(a[:n] + a[n:], *from_sides(b, one))
 
 
 def one_class(
@@ -208,7 +210,7 @@ def sides(
     return np.column_stack([upper, ~upper, shared]).astype(float), d
 
 
-def _from_sides(b: Array, one: int | None) -> tuple[Array, float]:
+def from_sides(b: Array, one: int | None) -> tuple[Array, float]:
     """Return the coefficients on the columns of B, and half the distance of the upper wall."""
     if one is None:
         return b[1:], float(b[0])

@@ -397,10 +397,7 @@ class VariationProblem:
         # The optimal value moves with the length of residuals by nu, with half its square by nu/s.
         mu = float(-found.multiplier(total)[0])
         C = float(abs(found.multiplier(near)[0])) / max(radius, 1e-300)
-        u, b = found[z][:k], found[z][k:]
-        w = u if self.span is None else self.span @ u
-        parts = [w[s] for s in self.slices]
-        f = self.design @ w + self.B @ b
+        parts, b, f = self._read(found[z])
         solution = found.solution(C * (self.y - f), b, f)
         return Constrained(Variation(parts, b, self.sizes(parts), solution, every), mu, C)
 
@@ -455,18 +452,20 @@ class VariationProblem:
             losses = add_losses(program, self._terms, [(f, z)], widths)
             constant = 0.0
         found = program.solve(0.1 * tol, max_time=max_time)
-        u, b = found[z][:k], found[z][k:]
-        w = u if self.span is None else self.span @ u
-        parts = [w[s] for s in self.slices]
-        size = self.sizes(parts)
-        f_all = self.design @ w + self.B @ b
-        a = self.c * (self.y - f_all) if losses is None else losses.coefficients(found)
+        parts, b, values = self._read(found[z])
+        a = self.c * (self.y - values) if losses is None else losses.coefficients(found)
         objective = self.objective(mu, parts, b)
         dual = min(found.dual + constant, objective)
         solution = replace(
-            found.solution(a, b, f_all), objective=objective, dual=dual, gap=objective - dual
+            found.solution(a, b, values), objective=objective, dual=dual, gap=objective - dual
         )
-        return Variation(parts, b, size, solution, working)
+        return Variation(parts, b, self.sizes(parts), solution, working)
+
+    def _read(self, z: Array) -> tuple[list[Array], Array, Array]:
+        """Return coefficients of the components and of free columns, and values of the sample."""
+        k = len(z) - self.B.shape[1]
+        w, b = z[:k] if self.span is None else self.span @ z[:k], z[k:]
+        return [w[s] for s in self.slices], b, self.design @ w + self.B @ b
 
     def _system(self, working: list[Index]) -> Variation:
         """Solve the equations that are left of squares alone."""
@@ -476,9 +475,7 @@ class VariationProblem:
         H = R.T @ R
         H[:k, :k] += self.ridge * (np.eye(k) if self.span is None else self.span.T @ self.span)
         z = la.lstsq(H, R.T @ target, lapack_driver="gelsd", check_finite=False)[0]
-        w = z[:k] if self.span is None else self.span @ z[:k]
-        parts, b = [w[s] for s in self.slices], z[k:]
-        f = self.design @ w + self.B @ b
+        parts, b, f = self._read(z)
         objective = self.objective(0.0, parts, b)
         # Where Hz = g the least value of z'Hz/2 - g'z is -z'Hz/2.
         dual = constant + 0.5 * float(target @ target) - 0.5 * float(z @ H @ z)
