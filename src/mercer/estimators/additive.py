@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer.losses.base import Loss
-from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.losses.regression import Squared
 from mercer.machines.additive import Additive
 from mercer.machines.best_linear import BestLinear
@@ -18,8 +16,6 @@ from mercer.machines.components import Component
 from mercer.machines.expansion import Array
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.outputs import Outputs
-from mercer.machines.posing import Rows
-from mercer.regularizers.errors import ErrorModel
 
 __all__ = ["AdditiveClassifier", "AdditiveRegressor", "Component"]
 
@@ -109,15 +105,6 @@ class AdditiveRegressor(Additive, Outputs):
     errors: Any = None
     output_covariance: Any = None
     C: float | str = 1.0
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "loss": [Loss, StrOptions(set(REGRESSION))],
-        "errors": [ErrorModel, None],
-        "output_covariance": ["array-like", None],
-    }
-
-    def _loss(self, rows: Rows | None = None) -> Loss:
-        return resolve(self.loss, REGRESSION)
 
     def _single_output(self) -> bool:
         return self._n_outputs is None
@@ -266,13 +253,6 @@ class AdditiveClassifier(Additive, OneVsRest):
     _: KW_ONLY
     loss: Loss | str = "logistic"
     C: float | str = 1.0
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "loss": [Loss, StrOptions(set(CLASSIFICATION))],
-    }
-
-    def _loss(self, rows: Rows | None = None) -> Loss:
-        return resolve(self.loss, CLASSIFICATION)
 
     def _single_output(self) -> bool:
         return len(self.classes_) == 2

@@ -132,7 +132,6 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         "quantiles": ["array-like"],
         "kind": [StrOptions(set(LOSSES))],
         "points": [Interval(Integral, 0, None, closed="left"), "array-like", None],
-        "random_state": ["random_state"],
     }
 
     # What is declared -----------------------------------------------------------------------------

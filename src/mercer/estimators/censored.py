@@ -134,11 +134,9 @@ class CensoredRegressor(Regression):
     C: float | str = 1.0
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "loss": [Loss, StrOptions(set(REGRESSION))],
         "log": ["boolean"],
         "weighting": [StrOptions({"ipcw"}), None],
         "ranking": [Range(Real, 0.0, None, closed="left")],
-        "cv": ["cv_object"],
     }
 
     # The problem ---------------------------------------------------------------------------------

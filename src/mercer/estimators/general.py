@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-from sklearn.utils._param_validation import StrOptions
+from typing import Any
 
 from mercer._settings import KW_ONLY, settings
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Logistic
-from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.machines.expansion import Function
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.outputs import Outputs
@@ -93,15 +90,6 @@ class KernelRegressor(Outputs):
     output_covariance: Any = None
     C: float | str = 1.0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "loss": [Loss, StrOptions(set(REGRESSION))],
-        "errors": [ErrorModel, None],
-        "output_covariance": ["array-like", None],
-    }
-
-    def _loss(self, rows: Rows | None = None) -> Loss:
-        return resolve(self.loss, REGRESSION)
-
 
 @settings
 class KernelClassifier(OneVsRest):
@@ -154,13 +142,6 @@ class KernelClassifier(OneVsRest):
     kernel: Kernel | str | Function = "rbf"
     _: KW_ONLY
     C: float | str = 1.0
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "loss": [Loss, StrOptions(set(CLASSIFICATION))],
-    }
-
-    def _loss(self, rows: Rows | None = None) -> Loss:
-        return resolve(self.loss, CLASSIFICATION)
 
 
 @settings

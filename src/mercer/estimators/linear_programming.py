@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from mercer._settings import KW_ONLY, settings
 from mercer.gram.dictionary import Arranged, Dictionary
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
-from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.losses.regression import Pinball, Squared
 from mercer.losses.stacked import stack
 from mercer.machines.expansion import Array, Function
@@ -117,12 +116,8 @@ class SparseRegressor(SparseMachine, Regression):
     null_space_penalty: Any = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "loss": [Loss, StrOptions(set(REGRESSION))],
         "null_space_penalty": [Interval(Real, 0.0, None, closed="left"), "array-like", None],
     }
-
-    def _loss(self, rows: Rows | None = None) -> Loss:
-        return resolve(self.loss, REGRESSION)
 
     def _pose(self, sample: Sample) -> Sequence[Posed]:
         if self.null_space_penalty is None:
@@ -212,10 +207,6 @@ class NuSparseRegressor(SparseMachine, Regression):
     kernel: Kernel | str | Function = "rbf"
     _: KW_ONLY
     C: float = 1.0
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
-    }
 
     def _loss(self, rows: Rows | None = None) -> Loss:
         return Pinball()  # above one wall of the tube and below the other
@@ -337,14 +328,7 @@ class SparseClassifier(SparseMachine, OneVsRest):
     _: KW_ONLY
     C: float = 1.0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "loss": [Loss, StrOptions(set(CLASSIFICATION))],
-    }
-
     _signs = _label_signs
-
-    def _loss(self, rows: Rows | None = None) -> Loss:
-        return resolve(self.loss, CLASSIFICATION)
 
 
 @settings

@@ -134,7 +134,6 @@ class LSSVC(Classifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "codes": [StrOptions(set(CODES)), "array-like"],
         "decoding": [StrOptions(set(DECODINGS))],
-        "random_state": ["random_state"],
     }
     __dir__ = quick_listing
     _lazy: ClassVar[frozenset[str]] = frozenset({"loo_decision_", "loo_error_", "loo_predictions_"})

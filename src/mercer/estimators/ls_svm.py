@@ -118,8 +118,6 @@ class LSSVR(Outputs):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": [Interval(Real, 0.0, None, closed="right"), StrOptions({"auto"}), WeightRule],
-        "errors": [ErrorModel, None],
-        "output_covariance": ["array-like", None],
     }
 
     # What the sample that is kept tells after the fit, without fitting again ---------------------

@@ -7,12 +7,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
-from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.expansion import Array, Function
 from mercer.machines.posing import Posed, Read, Rows, Sample
 from mercer.machines.regression import Regression
@@ -90,12 +89,8 @@ class MixedRegressor(Regression):
     _direct = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "loss": [Loss, StrOptions(set(REGRESSION))],
         "null_space_penalty": [Interval(Real, 0.0, None, closed="left"), "array-like", dict],
     }
-
-    def _loss(self, rows: Rows | None = None) -> Loss:
-        return resolve(self.loss, REGRESSION)
 
     def _null_space(self) -> NullSpace:
         if self.null_space is not None:

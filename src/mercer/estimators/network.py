@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._patience import eigh
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
-from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.expansion import Array
 from mercer.machines.outputs import Outputs
 from mercer.machines.posing import Laid, Rows, Sample, Solved
@@ -21,11 +21,12 @@ from mercer.reduced.penalized import PenalizedBasis
 from mercer.regularizers.basis import penalized
 from mercer.regularizers.errors import ErrorModel
 from mercer.regularizers.null_space import NullSpace, complete
-from mercer.solvers import SOLVERS, Solver
+from mercer.solvers import Solver
 
 __all__ = ["RegularizationNetwork"]
 
 
+@settings
 class RegularizationNetwork(Outputs):
     r"""Fit an expansion in one kernel under a penalty that is not its own.
 
@@ -86,47 +87,35 @@ class RegularizationNetwork(Outputs):
     True
     """
 
+    basis: Kernel | str = "rbf"
+    operator: Any = "ridge"
+    _: KW_ONLY
+    loss: Loss | str = "squared"
+    null_space: NullSpace | None = None
+    errors: ErrorModel | None = None
+    C: float = 1.0
+    tol: float = 1e-3
+    max_iter: int = -1
+    solver: Solver | str = "auto"
+    approximation: Nystrom | str | None = None
+
+    # Factorizing D takes the whole matrix anyway.
+    degree: int = fixed(3)
+    gamma: str = fixed("scale")
+    coef0: float = fixed(0.0)
+    gram: str = fixed("dense")
+    cache_size: float = fixed(200.0)
+    verbose: bool = fixed(False)
+    max_time: None = fixed(None)
+    warm_start: bool = fixed(False)
+    standardize: bool = fixed(False)
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "basis": [str, Kernel],
         "operator": [StrOptions({"ridge"}), Kernel, "array-like"],
-        "loss": [Loss, StrOptions(set(REGRESSION))],
-        "null_space": [NullSpace, None],
-        "errors": [ErrorModel, None],
         "C": [Interval(Real, 0.0, None, closed="right")],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, -1, None, closed="left")],
-        "solver": [StrOptions({*SOLVERS}), Solver],
         "approximation": [Nystrom, StrOptions({"auto"}), None],
     }
-
-    # Factorizing D takes the whole matrix anyway.
-    degree, gamma, coef0, gram, cache_size = 3, "scale", 0.0, "dense", 200.0
-    verbose, max_time, warm_start = False, None, False
-
-    def __init__(
-        self,
-        basis: Kernel | str = "rbf",
-        operator: Any = "ridge",
-        *,
-        loss: Loss | str = "squared",
-        null_space: NullSpace | None = None,
-        errors: ErrorModel | None = None,
-        C: float = 1.0,
-        tol: float = 1e-3,
-        max_iter: int = -1,
-        solver: Solver | str = "auto",
-        approximation: Nystrom | str | None = None,
-    ) -> None:
-        self.basis = basis
-        self.operator = operator
-        self.loss = loss
-        self.null_space = null_space
-        self.errors = errors
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.approximation = approximation
 
     @property
     def kernel(self) -> Kernel | str:
@@ -139,9 +128,6 @@ class RegularizationNetwork(Outputs):
 
     def _warn_if_indefinite(self, X: Any) -> None:
         """Take a basis as it is: it may be any symmetric function."""
-
-    def _loss(self, rows: Rows | None = None) -> Loss:
-        return resolve(self.loss, REGRESSION)
 
     def _null_space(self) -> NullSpace:
         space = super()._null_space()

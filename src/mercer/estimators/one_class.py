@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples
 
 from mercer._settings import KW_ONLY, settings
@@ -72,11 +70,6 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     shrinking: bool = True
 
     predict_parts = predict_parts
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
-        "shrinking": ["boolean"],
-    }
 
     def _weight(self) -> float:
         return 1.0

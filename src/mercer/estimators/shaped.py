@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 from mercer._settings import KW_ONLY, settings
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
-from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
+from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.expansion import Array
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.posing import Rows, Sample
@@ -191,10 +191,6 @@ class ShapedClassifier(ShapedMachine, OneVsRest):
     _: KW_ONLY
     C: float | str = 1.0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "loss": [Loss, StrOptions(set(CLASSIFICATION))],
-    }
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -208,9 +204,6 @@ class ShapedClassifier(ShapedMachine, OneVsRest):
                 "fit one machine a class (OneVsRestClassifier) if every class has the shape."
             )
         return codes, weights
-
-    def _loss(self, rows: Rows | None = None) -> Loss:
-        return resolve(self.loss, CLASSIFICATION)
 
     def _data_term(self, sample: Sample) -> Said:
         y, B, c = sample.y, sample.B, self._weight() * sample.weights

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from mercer._settings import KW_ONLY, settings
 from mercer.gram.base import Gram
@@ -186,10 +184,6 @@ class NuSVC(PairwiseClassifier):
     random_state: Any = None
 
     _direct = False
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
-    }
 
     def _weight(self) -> float:
         return 1.0

@@ -123,7 +123,6 @@ class SVR(Regression):
             StrOptions({"auto"}),
             "array-like",
         ],
-        "shrinking": ["boolean"],
     }
 
     def _automatic(self) -> bool:
@@ -198,7 +197,6 @@ class NuSVR(Regression):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "nu": [Interval(Real, 0.0, 1.0, closed="right"), StrOptions({"auto"})],
-        "shrinking": ["boolean"],
     }
 
     def _loss(self, rows: Rows | None = None) -> Loss:

@@ -70,11 +70,9 @@ class PairwiseClassifier(Classifier):
     break_ties: bool = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "shrinking": ["boolean"],
         "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
-        "random_state": ["random_state"],
     }
 
     _calibrated: Any = fixed(None)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from mercer._settings import settings
+from mercer.losses.base import Loss
+from mercer.losses.named import CLASSIFICATION, resolve
 from mercer.machines.approximated import by_blocks
 from mercer.machines.classifier import Classifier, signs
 from mercer.machines.expansion import Array
-from mercer.machines.posing import Posed, Sample, Solved
+from mercer.machines.posing import Posed, Rows, Sample, Solved
 
 __all__ = ["OneVsRest", "has_probabilities", "probabilities"]
 
@@ -33,8 +37,16 @@ def has_probabilities(machine: Any) -> bool:
     return True
 
 
+@settings
 class OneVsRest(Classifier):
-    """A classifier for a declared loss, one problem a class, only one for two classes."""
+    """A classifier of any loss, one problem a class, only one for two classes."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "loss": [Loss, StrOptions(set(CLASSIFICATION))],
+    }
+
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        return resolve(self.loss, CLASSIFICATION)
 
     def _labels(self, y: Any) -> list[tuple[str, Array]]:
         """Return the name of each problem, and its labels plus and minus one."""

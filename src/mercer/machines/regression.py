@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import StrOptions
 
+from mercer._settings import settings
 from mercer.kernels.algebra import terms
 from mercer.kernels.base import Kernel
+from mercer.losses.base import Loss
+from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.approximated import by_blocks
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array
+from mercer.machines.posing import Rows
 from mercer.reduced.targets import Targets, Values
+from mercer.regularizers.errors import ErrorModel
 
 __all__ = ["Regression", "predict_parts"]
 
@@ -58,8 +64,18 @@ def predict_parts(self: Any, X: Any) -> dict[str, Array]:
     return parts | dict(zip(self.null_space_names_, shares, strict=True))
 
 
+@settings
 class Regression(RegressorMixin, KernelMachine):  # type: ignore[misc]
-    """A machine that predicts a number: declare its loss, or the problem itself."""
+    """A machine that predicts a number: by its parameter `loss`, or a loss that it declares."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "loss": [Loss, StrOptions(set(REGRESSION))],
+        "errors": [ErrorModel, None],
+        "output_covariance": ["array-like", None],
+    }
+
+    def _loss(self, rows: Rows | None = None) -> Loss:
+        return resolve(self.loss, REGRESSION)
 
     predict_parts = predict_parts
 
