@@ -121,11 +121,8 @@ class AdditiveRegularization(Found):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "mode": [StrOptions({"full", "fast"})],
-        "C0": [Interval(Real, 0.0, None, closed="neither")],
-        "cv": ["cv_object"],
         "final": [StrOptions({"auto", "refit", "average", "sum"})],
         "penalty": [Interval(Real, 0.0, None, closed="left")],
-        "loss": [Loss, StrOptions(set(REGRESSION))],
     }
 
     @_fit_context(prefer_skip_nested_validation=True)

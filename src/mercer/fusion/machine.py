@@ -15,6 +15,8 @@ from mercer._settings import KW_ONLY, settings
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.explicit import Explicit
 from mercer.kernels.named import FREE, NAMES
+from mercer.losses.base import Loss
+from mercer.losses.named import REGRESSION
 from mercer.machines.expansion import Array, Expansion, dense
 from mercer.regularizers.null_space import NullSpace
 
@@ -35,6 +37,9 @@ class Found(RegressorMixin, Expansion):  # type: ignore[misc]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({*FREE, *NAMES}), callable],
         "null_space": [NullSpace, None],
+        "loss": [Loss, StrOptions(set(REGRESSION))],
+        "C0": [Interval(Real, 0.0, None, closed="neither")],
+        "cv": ["cv_object"],
         "random_state": ["random_state"],
         "degree": [Interval(Real, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],

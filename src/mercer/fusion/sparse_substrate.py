@@ -126,10 +126,8 @@ class SparseSubstrate(Found):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "zeta": [StrOptions({"1se", "min"}), Interval(Real, 0.0, None, closed="neither")],
-        "loss": [Loss, StrOptions({*REGRESSION})],
         "n_zetas": [Interval(Integral, 2, None, closed="left")],
         "smallest": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "cv": ["cv_object"],
         "refit": [StrOptions({"ols", "tikhonov"}), None],
     }
 

@@ -129,9 +129,7 @@ class StableLSSVR(Found):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha_s": [StrOptions({"corner", "residuals"}), Interval(Real, 0.0, None, closed="left")],
         "mode": [StrOptions({*FINAL})],
-        "cv": ["cv_object"],
         "final": [StrOptions({"auto", "refit", "average", "sum"})],
-        "C0": [Interval(Real, 0.0, None, closed="neither")],
         "training": [Interval(Real, 0.0, None, closed="left")],
     }
 

@@ -126,7 +126,11 @@ class LinearModel(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[
     _: KW_ONLY
     fit_intercept: bool = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"fit_intercept": ["boolean"]}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "fit_intercept": ["boolean"],
+        "cv": ["cv_object"],
+        "random_state": ["random_state"],
+    }
 
     _several: ClassVar[bool] = False
     """Whether targets with several columns are understood."""

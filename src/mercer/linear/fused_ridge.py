@@ -300,7 +300,6 @@ class FusedRidge(Validated):
     _several: ClassVar[bool] = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "cv": ["cv_object"],
         "certify": ["boolean"],
     }
 

@@ -267,10 +267,6 @@ class ValidatedLasso(Validated):
     _: KW_ONLY
     cv: Any = 5
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "cv": ["cv_object"],
-    }
-
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
         """Follow the paths and take the best point.

@@ -106,9 +106,7 @@ class PlausibleLeastSquares(Validated):
         "simultaneous": [StrOptions({"bonferroni", "max"}), None],
         "refit": ["boolean"],
         "noise_variance": [Interval(Real, 0.0, None, closed="neither"), None],
-        "cv": ["cv_object"],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
     }
 
     @_fit_context(prefer_skip_nested_validation=True)

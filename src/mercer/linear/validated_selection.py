@@ -145,7 +145,6 @@ class ValidatedSelection(Validated):
         "method": [StrOptions({"auto", "exact", "local", "penalty"})],
         "max_nodes": [Interval(Integral, 1, None, closed="left")],
         "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "random_state": ["random_state"],
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
