@@ -218,7 +218,7 @@ class LSSVC(Classifier):
         """
         plain, classes = super()._expansion(), self._support_labels
         if classes is None:
-            classes = self._chosen(self.decision_function(self.support_vectors_))
+            classes = chosen(self.decision_function(self.support_vectors_))
         allowed = np.ones((len(self.classes_), plain.coef.shape[1]), dtype=bool)
         return replace(plain, groups=np.asarray(classes, dtype=np.intp), allowed=allowed)
 
