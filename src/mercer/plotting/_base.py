@@ -15,7 +15,7 @@ try:
 except ImportError as error:
     raise ImportError("Plots need matplotlib: python -m pip install 'mercer[plot]'.") from error
 
-__all__ = ["Axes", "BoundaryNorm", "Figure", "axes_of", "figure_of", "plt"]
+__all__ = ["Axes", "BoundaryNorm", "Display", "Figure", "axes_of", "figure_of", "plt"]
 
 
 def axes_of(ax: Any, count: int = 1) -> list[Axes]:
@@ -35,3 +35,16 @@ def figure_of(ax: Axes) -> Figure:
     if figure is None:
         raise ValueError("The axes belong to no figure.")
     return figure
+
+
+class Display:
+    """A display on one pair of axes, which it keeps with their figure."""
+
+    ax_: Axes
+    figure_: Figure
+
+    def _draw_on(self, ax: Axes | None) -> Axes:
+        """Return the axes that are given, or new ones, and keep them."""
+        (self.ax_,) = axes_of(ax)
+        self.figure_ = figure_of(self.ax_)
+        return self.ax_

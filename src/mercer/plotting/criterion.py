@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.plotting._base import Axes, BoundaryNorm, axes_of, figure_of
+from mercer.plotting._base import Axes, BoundaryNorm, Display
 from mercer.selection.search import Surface, criterion_surface
 from mercer.selection.tuning import Tuning
 
 
-class CriterionDisplay:
+class CriterionDisplay(Display):
     """A criterion as a map over the width of the kernel and the weight of the loss.
 
     Levels are factors above the least value, so that maps of different data compare.
@@ -63,7 +63,7 @@ class CriterionDisplay:
         -------
         CriterionDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         surface, values = self.surface, self.surface.values
         above = values / np.nanmin(values) if surface.criterion.positive else values
         if not surface.criterion.positive:
@@ -91,7 +91,6 @@ class CriterionDisplay:
         ax.set(xscale="log", yscale="log", xlabel="C", ylabel=label)
         ax.set_xlim(surface.Cs[0], surface.Cs[-1])
         ax.set_ylim(widths[0], widths[-1])
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod

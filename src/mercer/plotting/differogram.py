@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer.plotting._base import Axes, axes_of, figure_of
+from mercer.plotting._base import Axes, Display
 from mercer.smoothing import DifferogramCloud, DifferogramFit
 
 
-class DifferogramDisplay:
+class DifferogramDisplay(Display):
     r"""The cloud of pairs, boxes of pairs at nearly the same distance, and the fitted curve.
 
     Where the curve meets the axis is the variance of the noise: all ordinates are half the squared
@@ -87,7 +87,7 @@ class DifferogramDisplay:
         -------
         DifferogramDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         cloud = self.cloud
         self.points_ = self.boxes_ = self.medians_ = self.line_ = self.weights_ = None
         if points:
@@ -117,7 +117,6 @@ class DifferogramDisplay:
             xlabel=r"squared distance $\Delta_x^2$",
             ylabel=r"half the squared difference $\frac{1}{2}\Delta_y^2$",
         )
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod

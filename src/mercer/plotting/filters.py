@@ -11,7 +11,7 @@ from mercer.inspect.comparison import Comparison, compare
 from mercer.inspect.filters import FilterCurve, filter_curve
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
-from mercer.plotting._base import Axes, axes_of, figure_of
+from mercer.plotting._base import Axes, Display
 
 LABELS = {
     "attenuation": r"attenuation $P(\omega) / P(0)$",
@@ -21,7 +21,7 @@ LABELS = {
 }
 
 
-class FilterDisplay:
+class FilterDisplay(Display):
     r"""The spectrum of a kernel against frequency.
 
     A periodic kernel is drawn as stems at its frequencies. Negative parts, which no kernel may
@@ -81,7 +81,7 @@ class FilterDisplay:
         """
         if what not in LABELS:
             raise ValueError(f"what must be one of {sorted(LABELS)}, got {what!r}.")
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         omega, values = self.curve.omega, getattr(self.curve, what)
         shown = np.where(self.curve.attenuation > floor, values, np.nan)
         self.line_: Any
@@ -102,7 +102,6 @@ class FilterDisplay:
         if what != "decibels":
             ax.set_yscale("log")
         ax.set(xlabel=r"frequency $\omega$", ylabel=LABELS[what])
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod
@@ -134,7 +133,7 @@ class FilterDisplay:
         return display.plot(ax, **kwargs)
 
 
-class PenaltyDisplay:
+class PenaltyDisplay(Display):
     r"""What each frequency costs under several kernels, as a multiple of the cheapest.
 
     Parameters
@@ -174,7 +173,7 @@ class PenaltyDisplay:
         -------
         PenaltyDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         self.lines_ = []
         for name, curve in self.curves.items():
             cost = np.where(np.isfinite(curve.penalty), curve.penalty, np.nan)
@@ -182,7 +181,6 @@ class PenaltyDisplay:
             self.lines_.append(line)
         ax.set(xlabel=r"frequency $\omega$", ylabel="cost of a unit of it", yscale="log")
         ax.legend(frameon=False)
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod
@@ -215,7 +213,7 @@ class PenaltyDisplay:
         return cls(curves=curves).plot(ax, **kwargs)
 
 
-class ComparisonDisplay:
+class ComparisonDisplay(Display):
     r"""Two kernels as filters, with the band on which they are compared.
 
     Parameters
@@ -263,7 +261,7 @@ class ComparisonDisplay:
         -------
         ComparisonDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         c = self.comparison
         names = (repr(c.kernel), repr(c.other)) if names is None else names
         self.lines_ = []
@@ -274,7 +272,6 @@ class ComparisonDisplay:
         ax.axvline(c.at, color="0.6", lw=0.8, ls=":")
         ax.set(xlabel=r"frequency $\omega$", ylabel=LABELS["attenuation"], yscale="log")
         ax.legend(frameon=False)
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod

@@ -6,14 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.plotting._base import Axes, axes_of, figure_of
+from mercer.plotting._base import Axes, Display
 from mercer.selection.leave_one_out_errors import Influence, influence
 from mercer.selection.protocols import SelectionStatistics
 
 __all__ = ["InfluenceDisplay", "StatisticsDisplay"]
 
 
-class InfluenceDisplay:
+class InfluenceDisplay(Display):
     """The size of every sample's sensitivity curve, as stems; who has none carries nothing.
 
     Parameters
@@ -58,7 +58,7 @@ class InfluenceDisplay:
         -------
         InfluenceDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         size = self.influence.size
         places = np.arange(len(size)) if x is None else np.ravel(np.asarray(x, dtype=float))
         if places.shape != size.shape:
@@ -66,7 +66,6 @@ class InfluenceDisplay:
         (self.points_,) = ax.plot(places, size, **{"ls": "", "marker": "o", "ms": 4, **kwargs})
         self.stems_ = ax.vlines(places, 0.0, size, color=self.points_.get_color(), lw=1)
         ax.set(xlabel="sample" if x is None else "", ylabel="influence")
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod
@@ -90,7 +89,7 @@ class InfluenceDisplay:
         return cls(influence=influence(machine, X, y, points)).plot(ax, **kw)
 
 
-class StatisticsDisplay:
+class StatisticsDisplay(Display):
     """Support vectors, errors, slacks and estimates along a grid, with the smallest of each.
 
     Parameters
@@ -122,7 +121,7 @@ class StatisticsDisplay:
         -------
         StatisticsDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         s = self.statistics
         curves = {
             "support vectors": s.support,
@@ -140,5 +139,4 @@ class StatisticsDisplay:
             self.lines_[name] = line
         ax.set(xscale="log", xlabel=s.parameter, ylabel="share of the sample")
         ax.legend()
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self

@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer.plotting._base import Axes, axes_of, figure_of
+from mercer.plotting._base import Axes, Display
 from mercer.smoothing.coverage import CoverageReport, coverage_of
 
 __all__ = ["IntervalDisplay"]
 
 
-class IntervalDisplay:
+class IntervalDisplay(Display):
     """Intervals along one quantity, observations inside and outside, and coverage by groups.
 
     Parameters
@@ -85,7 +85,7 @@ class IntervalDisplay:
         -------
         IntervalDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         style = {"alpha": 0.25, "lw": 0.0, "label": name, **kwargs}
         self.band_ = ax.fill_between(self.x, self.low, self.high, **style)
         self.line_: Any = None
@@ -102,7 +102,6 @@ class IntervalDisplay:
             )
         if name is not None or self.y is not None:
             ax.legend()
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     def plot_groups(self, report: CoverageReport, ax: Axes | None = None, **kwargs: Any) -> Self:
@@ -122,13 +121,12 @@ class IntervalDisplay:
         """
         if not report.groups:
             raise ValueError("the report has no groups; ask for one with groups.")
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         names = [str(group.group) for group in report.groups]
         shares = [group.coverage for group in report.groups]
         self.bars_ = ax.bar(names, shares, **kwargs)
         self.promise_ = ax.axhline(report.test.level, color="k", ls="--", lw=1.0)
         ax.set(ylabel="coverage", ylim=(min(0.5, *shares), 1.0))
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod

@@ -9,10 +9,10 @@ import numpy as np
 from mercer.inspect.prior import sample_paths
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
-from mercer.plotting._base import Axes, axes_of, figure_of
+from mercer.plotting._base import Axes, Display
 
 
-class KernelDisplay:
+class KernelDisplay(Display):
     r"""The values of a kernel of one feature against the second argument.
 
     Parameters
@@ -57,10 +57,9 @@ class KernelDisplay:
         -------
         KernelDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         (self.line_,) = ax.plot(self.x, self.values, label=name, **kwargs)
         ax.set(xlabel="$x$", ylabel=f"$k({self.at:g}, x)$")
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod
@@ -99,7 +98,7 @@ class KernelDisplay:
         return cls(x=x, values=values, at=at).plot(ax, **kwargs)
 
 
-class PriorDisplay:
+class PriorDisplay(Display):
     r"""Functions that the penalty of a kernel considers typical.
 
     Parameters
@@ -139,10 +138,9 @@ class PriorDisplay:
         -------
         PriorDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         self.lines_ = ax.plot(self.x, self.paths, **kwargs)
         ax.set(xlabel="$x$", ylabel="typical functions")
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod

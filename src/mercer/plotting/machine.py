@@ -6,10 +6,10 @@ from typing import Any, Self
 
 from mercer.inspect.machine import MachineReport, machine_report
 from mercer.kernels.points import Array, Data
-from mercer.plotting._base import Axes, axes_of, figure_of
+from mercer.plotting._base import Axes, Display
 
 
-class MachineFilterDisplay:
+class MachineFilterDisplay(Display):
     r"""What a fitted machine keeps of each frequency: 1 keeps it, 0 removes it.
 
     The response to waves is drawn as a line where it is known, the share of the data that is left
@@ -61,7 +61,7 @@ class MachineFilterDisplay:
         -------
         MachineFilterDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         report = self.report
         self.line_ = None
         if report.response is not None:
@@ -72,7 +72,6 @@ class MachineFilterDisplay:
         (self.points_,) = ax.plot(report.bands, report.transfer, "o", label=label, **kwargs)
         ax.axhline(0.5, color="0.6", lw=0.8, ls="--")
         ax.set(xlabel=r"frequency $\omega$", ylabel="kept", ylim=(-0.1, 1.1))
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod

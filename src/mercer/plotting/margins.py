@@ -8,12 +8,12 @@ import numpy as np
 
 from mercer.estimators.adaptive_margin import AdaptiveMargins
 from mercer.inspect.margins import MarginReport, margin_report
-from mercer.plotting._base import Axes, axes_of, figure_of
+from mercer.plotting._base import Axes, Display
 
 __all__ = ["AdaptiveMarginDisplay", "MarginDisplay"]
 
 
-class MarginDisplay:
+class MarginDisplay(Display):
     r"""The share of samples up to each margin, as steps; those left of zero are mistakes.
 
     Parameters
@@ -56,13 +56,12 @@ class MarginDisplay:
         -------
         MarginDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         sizes, shares = self.report.distribution()
         sizes = sizes / self.report.norm if geometric else sizes
         (self.line_,) = ax.step(sizes, shares, **{"where": "post", **kwargs})
         ax.axvline(0.0, color="0.7", lw=0.8, zorder=0)
         ax.set(xlabel="distance" if geometric else "margin", ylabel="share of the sample")
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod
@@ -86,7 +85,7 @@ class MarginDisplay:
         return cls(report=margin_report(machine, X, y)).plot(ax, **kwargs)
 
 
-class AdaptiveMarginDisplay:
+class AdaptiveMarginDisplay(Display):
     """What each pattern reaches without itself against the margin that is asked of it.
 
     Patterns that carry the function are asked for more than one; those far on the left are
@@ -132,7 +131,7 @@ class AdaptiveMarginDisplay:
         -------
         AdaptiveMarginDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         m, carries = self.margins, self.margins.alpha > 0
         style = {"s": 22, **kwargs}
         self.points_ = ax.scatter(m.left_out[~carries], m.required[~carries], **style)
@@ -141,7 +140,6 @@ class AdaptiveMarginDisplay:
         ax.set(xlabel="margin without itself", ylabel="required margin")
         if np.any(carries):
             ax.set_yscale("log")
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod

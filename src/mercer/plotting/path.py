@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mercer.kernels.points import Array
-from mercer.plotting._base import Axes, axes_of, figure_of
+from mercer.plotting._base import Axes, Display
 
 __all__ = ["PathDisplay"]
 
@@ -17,7 +17,7 @@ __all__ = ["PathDisplay"]
 NAMED = 12
 
 
-class PathDisplay:
+class PathDisplay(Display):
     """How coefficients evolve with a parameter of regularization.
 
     Parameters
@@ -101,7 +101,7 @@ class PathDisplay:
         """
         if against not in ("parameter", "norm"):
             raise ValueError(f"against must be 'parameter' or 'norm', got {against!r}.")
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         norms = np.abs(self.coefs).sum(axis=1)
         x = self.parameters if against == "parameter" else norms
         self.lines_ = ax.plot(x, self.coefs, **kwargs)
@@ -120,7 +120,6 @@ class PathDisplay:
         ax.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
         words = {"parameter": "regularization parameter", "norm": r"$\|w\|_1$"}
         ax.set(xlabel=words[against] if xlabel is None else xlabel, ylabel="coefficient")
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.kernels.points import Array
-from mercer.plotting._base import Axes, axes_of, figure_of
+from mercer.plotting._base import Axes, Display
 
 
-class ShapeDisplay:
+class ShapeDisplay(Display):
     """A shaped machine along a feature, with marks where what is known changes it.
 
     Marks stand at the points of knowledge that is active, in a row at the foot for every piece of
@@ -67,7 +67,7 @@ class ShapeDisplay:
         -------
         ShapeDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         (self.line_,) = ax.plot(self.t, self.f, label=name, **kwargs)
         self.marks_ = []
         for k, (words, price, places) in enumerate(self.active):
@@ -82,7 +82,6 @@ class ShapeDisplay:
             )
             self.marks_.append(marks)
         ax.set(xlabel=self.feature, ylabel="function")
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod

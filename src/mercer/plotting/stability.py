@@ -8,14 +8,14 @@ import numpy as np
 
 from mercer.fusion.stable import StableLSSVR, stability_curve
 from mercer.fusion.stable_folds import StabilityCurve
-from mercer.plotting._base import Axes, axes_of, figure_of
+from mercer.plotting._base import Axes, Display
 from mercer.selection.l_curve import LCurve
 from mercer.selection.stability_report import Stability, stability
 
 __all__ = ["LCurveDisplay", "StabilityDisplay", "StabilityProfileDisplay"]
 
 
-class StabilityDisplay:
+class StabilityDisplay(Display):
     r"""Residuals of samples trained on and left out against the bound on their difference.
 
     Parameters
@@ -65,7 +65,7 @@ class StabilityDisplay:
         -------
         StabilityDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         curve = self.curve
         self.lines_ = [
             *ax.loglog(curve.alpha_s, curve.residuals, label="trained on", **kwargs),
@@ -74,7 +74,6 @@ class StabilityDisplay:
         (self.corner_,) = ax.plot(curve.best, curve.left_out[curve.corner], "o", color="0.2")
         ax.set(xlabel=r"bound $\alpha_S$", ylabel="mean squared residual")
         ax.legend(frameon=False)
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod
@@ -105,7 +104,7 @@ class StabilityDisplay:
         return cls(curve=stability_curve(estimator, X, y, alphas)).plot(ax, **kwargs)
 
 
-class LCurveDisplay:
+class LCurveDisplay(Display):
     """Norms of functions against norms of residuals, over all weights of the loss.
 
     Parameters
@@ -149,16 +148,15 @@ class LCurveDisplay:
         -------
         LCurveDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         curve, k = self.curve, self.curve.corner
         (self.line_,) = ax.loglog(curve.residuals, curve.norms, **kwargs)
         (self.corner_,) = ax.plot(curve.residuals[k], curve.norms[k], "o", color="0.2")
         ax.set(xlabel="norm of the residuals", ylabel="norm of the function")
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
 
-class StabilityProfileDisplay:
+class StabilityProfileDisplay(Display):
     """Residuals of samples left out against those of the same samples trained on.
 
     On the diagonal nothing changes; the samples farthest from it are numbered.
@@ -208,7 +206,7 @@ class StabilityProfileDisplay:
         -------
         StabilityProfileDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         e, left_out = self.stability.residuals, self.stability.left_out
         ends = np.array([min(e.min(), left_out.min()), max(e.max(), left_out.max())])
         alpha = self.stability.alpha
@@ -223,7 +221,6 @@ class StabilityProfileDisplay:
             for k in self.stability.worst[:worst].tolist()
         ]
         ax.set(xlabel="residual", ylabel="residual when left out")
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod

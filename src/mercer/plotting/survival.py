@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 
 from mercer.inspect.survival import SurvivalCalibration, survival_calibration
 from mercer.machines.survival_targets import as_intervals
-from mercer.plotting._base import Axes, axes_of, figure_of
+from mercer.plotting._base import Axes, Display
 from mercer.smoothing.survival import SurvivalCurve, turnbull
 
 
-class SurvivalDisplay:
+class SurvivalDisplay(Display):
     """Predicted curves, one a sample, beside the curve of everyone.
 
     Parameters
@@ -70,7 +70,7 @@ class SurvivalDisplay:
         -------
         SurvivalDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         names = [None] * len(self.survival) if self.names is None else self.names
         start = min(0.0, float(self.times[0]))
         t = np.append(start, self.times)
@@ -84,7 +84,6 @@ class SurvivalDisplay:
                 t, self.whole(t), where="post", color="0.5", ls=":", label="everyone"
             )
         ax.set(xlabel="time", ylabel="probability to exceed it", ylim=(-0.02, 1.02))
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod
@@ -126,7 +125,7 @@ class SurvivalDisplay:
         return cls(times=times, survival=survival, whole=whole, names=names).plot(ax, **kwargs)
 
 
-class SurvivalCalibrationDisplay:
+class SurvivalCalibrationDisplay(Display):
     """Observed against predicted probabilities to exceed a time, in groups of like predictions.
 
     Parameters
@@ -171,7 +170,7 @@ class SurvivalCalibrationDisplay:
         -------
         SurvivalCalibrationDisplay
         """
-        (ax,) = axes_of(ax)
+        ax = self._draw_on(ax)
         found = self.calibration
         reach = np.stack([found.observed - found.lower, found.upper - found.observed])
         (self.line_,) = ax.plot([0, 1], [0, 1], color="0.7", lw=0.8, zorder=0)
@@ -183,7 +182,6 @@ class SurvivalCalibrationDisplay:
             xlim=(-0.02, 1.02),
             ylim=(-0.02, 1.02),
         )
-        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     @classmethod
