@@ -204,6 +204,25 @@ class Constraint(Params, ABC):
         return type(self)(**{**params, **changes})
 
 
+class TwoSided(Constraint):
+    """Knowledge of a lower and an upper bound, of which at least one is finite."""
+
+    at_least: float
+    at_most: float
+
+    def __post_init__(self) -> None:
+        who, low, high = type(self).__name__, self.at_least, self.at_most
+        if not low <= high or low == np.inf or high == -np.inf:
+            raise ValueError(f"{who} needs at_least <= at_most, got {low} and {high}.")
+        if low == -np.inf and high == np.inf:
+            raise ValueError(f"{who} says nothing; give at_least, at_most or both.")
+
+    @property
+    def walls(self) -> tuple[float, float]:
+        """The bounds."""
+        return float(self.at_least), float(self.at_most)
+
+
 def position(feature: Feature, names: Sequence[str] | None, p: int, who: Constraint) -> int:
     if isinstance(feature, str):
         if names is None:
@@ -242,13 +261,6 @@ def values_at(Z: Array, lower: Any, upper: Any, first: Any = None) -> Rows:
     walls = [np.array(np.broadcast_to(np.asarray(wall, float), m)) for wall in (lower, upper)]
     mask = np.ones(m, dtype=bool) if first is None else first
     return Rows(Z, sp.csr_array(sp.eye_array(m)), walls[0], walls[1], first=mask)
-
-
-def check_walls(low: float, high: float, who: Any) -> None:
-    if not low <= high or low == np.inf or high == -np.inf:
-        raise ValueError(f"{type(who).__name__} needs at_least <= at_most, got {low} and {high}.")
-    if low == -np.inf and high == np.inf:
-        raise ValueError(f"{type(who).__name__} says nothing; give at_least, at_most or both.")
 
 
 def compile_rows(constraints: Sequence[Constraint], domain: Domain) -> Rows:

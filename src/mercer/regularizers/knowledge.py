@@ -18,8 +18,8 @@ from mercer.regularizers.constraints import (
     Feature,
     Region,
     Rows,
+    TwoSided,
     along,
-    check_walls,
     few,
     spread_points,
     values_at,
@@ -248,7 +248,7 @@ class Periodic(Constraint):
 
 
 @dataclass(eq=False)
-class Mean(Constraint):
+class Mean(TwoSided):
     r"""Bounds on the mean of the values at some points, :math:`l \le \frac1m \sum_k f(z_k) \le u`.
 
     Parameters
@@ -263,17 +263,14 @@ class Mean(Constraint):
     at_most: float = np.inf
     points: Any = None
 
-    def __post_init__(self) -> None:
-        check_walls(self.at_least, self.at_most, self)
-
     def rows(self, domain: Domain) -> Rows:
         Z = domain.X if self.points is None else _points(self.points, domain.p, self)
         G = sp.csr_array(np.full((1, len(Z)), 1.0 / len(Z)))
-        return Rows(Z, G, np.array([float(self.at_least)]), np.array([float(self.at_most)]))
+        return Rows(Z, G, *np.reshape(self.walls, (2, 1)))
 
 
 @dataclass(eq=False)
-class Integral(Constraint):
+class Integral(TwoSided):
     r"""Bounds on the integral over a region, :math:`l \le \int f(x) \, dx \le u`.
 
     By Gauss and Legendre's nodes on a line, by the mean over points spread over a box otherwise.
@@ -296,9 +293,6 @@ class Integral(Constraint):
     at_most: float = np.inf
     over: Region = None
 
-    def __post_init__(self) -> None:
-        check_walls(self.at_least, self.at_most, self)
-
     def rows(self, domain: Domain) -> Rows:
         over: Any = self.over or {}
         free = [j for j in range(domain.p) if not isinstance(over.get(j), Real)]
@@ -314,7 +308,7 @@ class Integral(Constraint):
             Z[:, j] = place if isinstance(place, Real) else 0.0
         Z[:, free] = spans[:, 0] + unit * np.ptp(spans, axis=1)
         G = sp.csr_array((weights * np.prod(np.ptp(spans, axis=1)))[None, :])
-        return Rows(Z, G, np.array([float(self.at_least)]), np.array([float(self.at_most)]))
+        return Rows(Z, G, *np.reshape(self.walls, (2, 1)))
 
 
 def as_constraints(given: Any, names: Sequence[str] | None, p: int) -> list[Constraint]:

@@ -22,8 +22,8 @@ from mercer.regularizers.constraints import (
     Feature,
     Region,
     Rows,
+    TwoSided,
     along,
-    check_walls,
     few,
     join_rows,
     values_at,
@@ -44,6 +44,9 @@ __all__ = [
 
 # Steps of a range that are narrow enough for differences to stand for derivatives.
 FINE = 200
+
+# The bounds of a derivative that is not negative, and of a derivative that is not positive.
+ABOVE, BELOW = (0.0, np.inf), (-np.inf, 0.0)
 
 
 class Shape(Constraint):
@@ -126,7 +129,7 @@ def _differences(order: int, grid: int) -> tuple[Array, Any]:
 
 
 @dataclass(eq=False)
-class Slope(Shape):
+class Slope(TwoSided, Shape):
     r"""Bounds on the slope along a feature, :math:`l \le \partial_j f \le u`.
 
     Parameters
@@ -151,16 +154,17 @@ class Slope(Shape):
     over: Region = None
     order: ClassVar[int] = 1
 
-    def __post_init__(self) -> None:
-        check_walls(self.at_least, self.at_most, self)
 
-    @property
-    def walls(self) -> tuple[float, float]:
-        return float(self.at_least), float(self.at_most)
+@dataclass(eq=False)
+class Signed(Shape):
+    """A derivative of one sign along a feature."""
+
+    feature: Feature = 0
+    over: Region = None
 
 
 @dataclass(eq=False)
-class Increasing(Shape):
+class Increasing(Signed):
     r"""The function does not fall along a feature, :math:`\partial_j f \ge 0`.
 
     Parameters
@@ -177,17 +181,12 @@ class Increasing(Shape):
     (array([0.  , 0.01, 1.99, 2.  ]), array([0., 0.]))
     """
 
-    feature: Feature = 0
-    over: Region = None
     order: ClassVar[int] = 1
-
-    @property
-    def walls(self) -> tuple[float, float]:
-        return 0.0, np.inf
+    walls = ABOVE
 
 
 @dataclass(eq=False)
-class Decreasing(Shape):
+class Decreasing(Signed):
     r"""The function does not rise along a feature, :math:`\partial_j f \le 0`.
 
     Parameters
@@ -196,17 +195,12 @@ class Decreasing(Shape):
         As in :class:`Increasing`.
     """
 
-    feature: Feature = 0
-    over: Region = None
     order: ClassVar[int] = 1
-
-    @property
-    def walls(self) -> tuple[float, float]:
-        return -np.inf, 0.0
+    walls = BELOW
 
 
 @dataclass(eq=False)
-class Convex(Shape):
+class Convex(Signed):
     r"""The function bends upwards along a feature, :math:`\partial_j^2 f \ge 0`.
 
     Parameters
@@ -215,17 +209,12 @@ class Convex(Shape):
         As in :class:`Increasing`.
     """
 
-    feature: Feature = 0
-    over: Region = None
     order: ClassVar[int] = 2
-
-    @property
-    def walls(self) -> tuple[float, float]:
-        return 0.0, np.inf
+    walls = ABOVE
 
 
 @dataclass(eq=False)
-class Concave(Shape):
+class Concave(Signed):
     r"""The function bends downwards along a feature, :math:`\partial_j^2 f \le 0`.
 
     Parameters
@@ -234,13 +223,8 @@ class Concave(Shape):
         As in :class:`Increasing`.
     """
 
-    feature: Feature = 0
-    over: Region = None
     order: ClassVar[int] = 2
-
-    @property
-    def walls(self) -> tuple[float, float]:
-        return -np.inf, 0.0
+    walls = BELOW
 
 
 @dataclass(eq=False)
@@ -272,7 +256,7 @@ class Lipschitz(Shape):
 
 
 @dataclass(eq=False)
-class Bounded(Shape):
+class Bounded(TwoSided, Shape):
     r"""Values between two bounds, :math:`l \le f \le u`.
 
     Parameters
@@ -291,14 +275,6 @@ class Bounded(Shape):
     at_least: float = -np.inf
     at_most: float = np.inf
     over: Region = None
-    order: ClassVar[int] = 0
-
-    def __post_init__(self) -> None:
-        check_walls(self.at_least, self.at_most, self)
-
-    @property
-    def walls(self) -> tuple[float, float]:
-        return float(self.at_least), float(self.at_most)
 
 
 @dataclass(eq=False)
@@ -312,8 +288,4 @@ class Positive(Shape):
     """
 
     over: Region = None
-    order: ClassVar[int] = 0
-
-    @property
-    def walls(self) -> tuple[float, float]:
-        return 0.0, np.inf
+    walls = ABOVE
