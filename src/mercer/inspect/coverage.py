@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.inspect.risk import Terms, check_bounded, norm_of
 from mercer.smoothing.coverage import CoverageReport, coverage_of
 
 __all__ = ["TubeRisk", "coverage_report", "tube_risk_bound"]
@@ -53,17 +54,11 @@ def coverage_report(
 
 
 @dataclass(frozen=True)
-class TubeRisk:
-    r"""The terms of a bound on :math:`P(|y - f(x)| > \tau)`."""
+class TubeRisk(Terms):
+    r"""The terms of a bound on :math:`P(|y - f(x)| > \tau)`.
 
-    empirical: float
-    """What lies outside the tube of the sample."""
-
-    complexity: float
-    """What the richness of the class of functions adds."""
-
-    confidence: float
-    """What the chance of an unlucky sample adds."""
+    The empirical term is what lies outside the tube of the sample.
+    """
 
     halfwidth: float
     """Half-width t of the tube."""
@@ -73,11 +68,6 @@ class TubeRisk:
 
     delta: float
     """The probability with which the bound may fail."""
-
-    @property
-    def value(self) -> float:
-        """The bound."""
-        return self.empirical + self.complexity + self.confidence
 
     @property
     def vacuous(self) -> bool:
@@ -128,21 +118,13 @@ def tube_risk_bound(
     >>> bound.vacuous, bound.empirical < 1e-6
     (False, True)
     """
-    check_is_fitted(machine)
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must lie between 0 and 1, got {delta!r}.")
-    if machine.null_space_names_:
-        raise ValueError(
-            "the bound is for functions of the kernel alone; fit with null_space=Empty()."
-        )
+    check_bounded(machine, delta)
     t = float(machine.tube_halfwidth_ if hasattr(machine, "tube_halfwidth_") else machine.epsilon_)
     if not tau > t:
         raise ValueError(f"tau={tau!r} must exceed the half-width of the tube, {t:.6g}.")
     y = np.asarray(y, dtype=np.float64)
     n, f = len(y), machine.predict(X)
-    a = np.ravel(machine.dual_coef_)
-    # The values at the support are K a there, so that a'Ka needs no matrix.
-    norm = float(np.sqrt(max(a @ f[machine.support_], 0.0)))
+    norm = norm_of(machine, f)
     outside = np.maximum(np.abs(y - f) - t, 0.0)
     trace = float(np.sum(machine.kernel_.diag(X)))
     return TubeRisk(

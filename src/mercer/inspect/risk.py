@@ -8,21 +8,33 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.kernels.points import Array
+
 __all__ = ["RiskBound", "risk_bound"]
 
 
 @dataclass(frozen=True)
-class RiskBound:
-    """The terms of a bound on the mean squared error."""
+class Terms:
+    """The terms of a bound on an expectation."""
 
     empirical: float
-    """The mean squared error on the sample."""
+    """The mean over the sample."""
 
     complexity: float
     """What the richness of the class of functions adds."""
 
     confidence: float
     """What the chance of an unlucky sample adds."""
+
+    @property
+    def value(self) -> float:
+        """The bound."""
+        return self.empirical + self.complexity + self.confidence
+
+
+@dataclass(frozen=True)
+class RiskBound(Terms):
+    """The terms of a bound on the mean squared error; the empirical term is the sample's."""
 
     norm: float
     """The norm B of the function."""
@@ -38,11 +50,6 @@ class RiskBound:
 
     vacuous: bool
     """Whether the bound says no more than that targets and functions are bounded."""
-
-    @property
-    def value(self) -> float:
-        """The bound."""
-        return self.empirical + self.complexity + self.confidence
 
 
 def risk_bound(machine: Any, X: Any, y: Any, *, delta: float = 0.05) -> RiskBound:
@@ -85,20 +92,12 @@ def risk_bound(machine: Any, X: Any, y: Any, *, delta: float = 0.05) -> RiskBoun
     >>> bound.vacuous
     True
     """
-    check_is_fitted(machine)
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must lie between 0 and 1, got {delta!r}.")
-    if machine.null_space_names_:
-        raise ValueError(
-            "the bound is for functions of the kernel alone; fit with null_space=Empty()."
-        )
+    check_bounded(machine, delta)
     y = np.asarray(y, dtype=np.float64)
     if y.ndim != 1:
         raise ValueError("the bound is defined for one output; take the columns of y in turn.")
     n, f = len(y), machine.predict(X)
-    a = np.ravel(machine.dual_coef_)
-    # The values at the support are K a there, so that a'Ka needs no matrix.
-    norm = float(np.sqrt(max(a @ f[machine.support_], 0.0)))
+    norm = norm_of(machine, f)
     diagonal = machine.kernel_.diag(X)
     radius = float(np.sqrt(np.max(diagonal)))
     reach = radius * norm
@@ -114,3 +113,21 @@ def risk_bound(machine: Any, X: Any, y: Any, *, delta: float = 0.05) -> RiskBoun
         vacuous=False,
     )
     return replace(bound, vacuous=bound.value >= 4.0 * reach**2)
+
+
+def check_bounded(machine: Any, delta: float) -> None:
+    """Refuse a machine, or a probability of failure, that a bound does not speak of."""
+    check_is_fitted(machine)
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must lie between 0 and 1, got {delta!r}.")
+    if machine.null_space_names_:
+        raise ValueError(
+            "the bound is for functions of the kernel alone; fit with null_space=Empty()."
+        )
+
+
+def norm_of(machine: Any, f: Array) -> float:
+    """Return the norm of a machine whose values on its sample are `f`."""
+    a = np.ravel(machine.dual_coef_)
+    # The values at the support are K a there, so that a'Ka needs no matrix.
+    return float(np.sqrt(max(a @ f[machine.support_], 0.0)))
