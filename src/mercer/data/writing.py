@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -61,9 +61,6 @@ class Columns(Pending):
     def _finish(self) -> None:
         if self._writer is not None:
             self._writer.close()
-
-    def __enter__(self) -> Self:
-        return self
 
 
 def _array(values: Any, kind: Any = None) -> Any:
