@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mercer.gram.base import Gram, Index, positions
@@ -36,6 +34,8 @@ class Extended(Gram):
     array([2., 1., 4.])
     """
 
+    dtype = np.dtype(np.float64)
+
     def __init__(self, K: Gram, V: Array, H: Array) -> None:
         n, r = K.shape[0], len(H)
         if V.shape != (n, r) or H.shape != (r, r):
@@ -49,10 +49,6 @@ class Extended(Gram):
     def shape(self) -> tuple[int, int]:
         total = self.K.shape[0] + len(self.H)
         return total, total
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(np.float64)
 
     def block(self, rows: Index, columns: Index) -> Array:
         n, total = self.K.shape[0], self.shape[0]

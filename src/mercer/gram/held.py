@@ -37,6 +37,8 @@ class Held(Tiled):
     (False, True)
     """
 
+    held = True
+
     @cached_property
     def _dense(self) -> Dense:
         return Dense(super().dense())
@@ -44,10 +46,6 @@ class Held(Tiled):
     @property
     def in_memory(self) -> bool:
         return "_dense" in self.__dict__
-
-    @property
-    def held(self) -> bool:
-        return True
 
     @property
     def resident(self) -> bool:

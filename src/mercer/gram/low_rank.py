@@ -28,6 +28,8 @@ class LowRank(Gram):
     array([[1.5, 2. ]])
     """
 
+    resident = True
+
     def __init__(self, G: Array, diagonal: Array | None = None) -> None:
         G = np.asanyarray(G)
         self.G = G if G.dtype in (np.float32, np.float64) else G.astype(np.float64)
@@ -49,10 +51,6 @@ class LowRank(Gram):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.G.dtype
-
-    @property
-    def resident(self) -> bool:
-        return True
 
     @property
     def factor_bytes(self) -> float:

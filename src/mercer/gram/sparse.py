@@ -47,6 +47,9 @@ class Sparse(Gram):
     (array([1.5, 1.5, 1. ]), 5)
     """
 
+    sparse = True
+    resident = True
+
     def __init__(self, K: Any) -> None:
         matrix = sparse.csr_array(K)
         if matrix.shape[0] != matrix.shape[1]:
@@ -103,14 +106,6 @@ class Sparse(Gram):
     def nnz(self) -> int:
         """The number of entries that are held."""
         return int(self.K.nnz)
-
-    @property
-    def sparse(self) -> bool:
-        return True
-
-    @property
-    def resident(self) -> bool:
-        return True
 
     @property
     def factor_bytes(self) -> float:

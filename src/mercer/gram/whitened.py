@@ -38,6 +38,8 @@ class Whitened(Gram):
            [-1.,  2.]])
     """
 
+    dtype = np.dtype(np.float64)
+
     def __init__(self, K: Gram, W: Map) -> None:
         if len(W.shape) != 2 or W.shape[1] != K.shape[0]:
             raise ValueError(
@@ -50,10 +52,6 @@ class Whitened(Gram):
     @property
     def shape(self) -> tuple[int, int]:
         return self.W.shape[0], self.W.shape[0]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(np.float64)
 
     @property
     def in_memory(self) -> bool:

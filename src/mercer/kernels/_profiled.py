@@ -78,6 +78,7 @@ class Profiled(Radial):
     """A radial kernel in up to `dim` dimensions whose values come from a table."""
 
     dim: int
+    _smooth = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,10 +101,6 @@ class Profiled(Radial):
     def error(self) -> float:
         """Estimated error of kernel values so far, relative to the value at zero."""
         return self._function.error / self._function.top
-
-    @property
-    def _smooth(self) -> bool:
-        return False
 
     def _profile(self, s: Array) -> None:
         s[...] = self._function(np.sqrt(s, dtype=np.float64))

@@ -364,6 +364,7 @@ class Power(Modified):
 
     kernel: Kernel
     exponent: int = 1
+    order = 0
 
     def __post_init__(self) -> None:
         _refuse_precomputed("A power", self.kernel)
@@ -371,10 +372,6 @@ class Power(Modified):
             raise ValueError(
                 f"The exponent of a kernel must be an integer, at least 1, got {self.exponent!r}."
             )
-
-    @property
-    def order(self) -> int:
-        return 0
 
     @property
     def positive_definite(self) -> bool:
@@ -439,6 +436,7 @@ class ActiveDims(Modified):
 
     kernel: Kernel
     dims: Sequence[int] | Sequence[str] | slice
+    radial = False
 
     def __post_init__(self) -> None:
         _refuse_precomputed("A restriction", self.kernel)
@@ -450,10 +448,6 @@ class ActiveDims(Modified):
                 "dims must be a slice or a list of integers or names, not empty, "
                 f"got {self.dims!r}."
             )
-
-    @property
-    def radial(self) -> bool:
-        return False
 
     @property
     def support(self) -> Support | None:

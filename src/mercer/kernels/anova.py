@@ -40,6 +40,8 @@ def subsets(p: int, order: int) -> list[tuple[int, ...]]:
 class EachFeature(Modified):
     """A kernel of all features made of the values of one kernel in each of them."""
 
+    radial = False
+
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel) or self.kernel.precomputed:
             raise ValueError(f"kernel must be a Kernel of one feature, got {self.kernel!r}.")
@@ -69,10 +71,6 @@ class EachFeature(Modified):
             more = [value, *(total * value for total in sums[: largest - 1])]
             sums = [old + new for old, new in zip(sums, more, strict=False)] + more[len(sums) :]
         return sums
-
-    @property
-    def radial(self) -> bool:
-        return False
 
     @property
     def support(self) -> Support | None:

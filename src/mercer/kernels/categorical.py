@@ -27,9 +27,7 @@ class Categorical(Featurewise):
            [1., 0., 1.]])
     """
 
-    @property
-    def domain(self) -> str:
-        return "categories"
+    domain = "categories"
 
     def _factors(self) -> Factor:
         def factor(x: Array, z: Array, j: int) -> Array:

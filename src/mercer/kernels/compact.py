@@ -378,15 +378,12 @@ class Wendland(Ball):
     length_scale: LengthScale = 1.0
     smoothness: int = 1
     dim: int = 3
+    _reach = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not is_integer(self.smoothness) or not 0 <= self.smoothness <= 3:
             raise ValueError(f"smoothness must be an integer from 0 to 3, got {self.smoothness!r}.")
-
-    @property
-    def _reach(self) -> float:
-        return 1.0
 
     @property
     def _smooth(self) -> bool:

@@ -164,13 +164,10 @@ class Sigmoid(DotProduct):
 
     gamma: float = 1.0
     coef0: float = 0.0
+    positive_definite = False
 
     def __post_init__(self) -> None:
         _check_affine(self.gamma, self.coef0)
-
-    @property
-    def positive_definite(self) -> bool:
-        return False
 
     def _profile(self, t: Array) -> None:
         _affine(t, self.gamma, self.coef0)

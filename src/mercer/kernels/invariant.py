@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer._params import is_integer
 from mercer.kernels.algebra import Modified, power
-from mercer.kernels.base import Evaluator, Kernel, Support, put
+from mercer.kernels.base import Evaluator, Kernel, put
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.explicit import Explicit
 from mercer.kernels.points import (
@@ -31,6 +31,11 @@ Map: TypeAlias = Callable[[Any], Any]
 class Rearranged(Modified):
     """A kernel of images of points: only definiteness is kept of the one it is made of."""
 
+    stationary = False
+    radial = False
+    period = None
+    support = None
+
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel) or self.kernel.precomputed:
             raise ValueError(f"kernel must be a Kernel of points, got {self.kernel!r}.")
@@ -39,22 +44,6 @@ class Rearranged(Modified):
                 f"{self.kernel!r} is only conditionally positive definite: its null space is not "
                 "known in the new coordinates."
             )
-
-    @property
-    def stationary(self) -> bool:
-        return False
-
-    @property
-    def radial(self) -> bool:
-        return False
-
-    @property
-    def period(self) -> float | None:
-        return None
-
-    @property
-    def support(self) -> Support | None:
-        return None
 
     def unpenalized(self, p: int) -> list[tuple[int, ...]]:
         return []
@@ -275,15 +264,12 @@ class Transformed(Rearranged):
 
     kernel: Kernel
     map: Map
+    numeric = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not callable(self.map):
             raise ValueError(f"map must be a function of points, got {self.map!r}.")
-
-    @property
-    def numeric(self) -> bool:
-        return True
 
     def against(self, Z: Data) -> Evaluator:
         kernel = self.kernel.against(self.map(Z))

@@ -173,10 +173,7 @@ class DampedOscillator(PowerLaw):
     """
 
     length_scale: LengthScale = 1.0
-
-    @property
-    def _power(self) -> float:
-        return -1.0
+    _power = -1.0
 
 
 @dataclass(eq=False)

@@ -33,14 +33,8 @@ class Circular(Featurewise):
     """A product over the features of periodic functions of the difference."""
 
     period: float
-
-    @property
-    def stationary(self) -> bool:
-        return True
-
-    @property
-    def domain(self) -> str:
-        return "circle"
+    stationary = True
+    domain = "circle"
 
     def _check_period(self) -> None:
         if not 0.0 < self.period < np.inf:

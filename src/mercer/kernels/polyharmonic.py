@@ -167,14 +167,11 @@ class ThinPlate(Dimensional):
     """
 
     order: int = 2
+    radial = True
 
     def __post_init__(self) -> None:
         if not is_integer(self.order) or self.order < 1:
             raise ValueError(f"order must be an integer, at least 1, got {self.order!r}.")
-
-    @property
-    def radial(self) -> bool:
-        return True
 
     def _in(self, p: int) -> Plate:
         m = int(self.order)

@@ -90,6 +90,7 @@ class PowerSeries(Modified):
 
     series: str | Sequence[float] | Array = "exp"
     kernel: Kernel = field(default_factory=Linear)
+    order = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel) or self.kernel.precomputed:
@@ -109,10 +110,6 @@ class PowerSeries(Modified):
             raise ValueError(
                 f"The coefficients of a series must be finite numbers, got {self.series!r}."
             )
-
-    @property
-    def order(self) -> int:
-        return 0
 
     @property
     def positive_definite(self) -> bool:

@@ -246,6 +246,7 @@ class SpectralMixture(Kernel):
     weights: Sequence[float] | Array
     means: Sequence[float] | Array
     scales: Sequence[float] | Array
+    stationary = True
 
     def __post_init__(self) -> None:
         w, m, s = self._mixture
@@ -263,10 +264,6 @@ class SpectralMixture(Kernel):
         m, s = (np.asarray(part, dtype=float) for part in (self.means, self.scales))
         m, s = (part[:, None] if part.ndim == 1 else part for part in (m, s))
         return np.asarray(self.weights, dtype=float), m, s
-
-    @property
-    def stationary(self) -> bool:
-        return True
 
     def diag(self, X: Data) -> Array:
         X = as_points(X)

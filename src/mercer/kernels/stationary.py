@@ -33,6 +33,7 @@ class Stationary(Kernel):
     """A stationary kernel: a function of the difference in units of a length scale, 1 at zero."""
 
     length_scale: LengthScale
+    stationary = True
 
     def __post_init__(self) -> None:
         scale = np.asarray(self.length_scale, dtype=float)
@@ -41,10 +42,6 @@ class Stationary(Kernel):
                 "length_scale must be a positive number or one positive number per feature, "
                 f"got {self.length_scale!r}."
             )
-
-    @property
-    def stationary(self) -> bool:
-        return True
 
     @property
     def _scale(self) -> Array:
@@ -194,13 +191,11 @@ class Radial(Profile):
 class Dimensional(Kernel):
     """A stationary kernel whose profile depends on the number of features."""
 
+    stationary = True
+
     @abstractmethod
     def _in(self, p: int) -> Profile:
         """Return the kernel of points with `p` features."""
-
-    @property
-    def stationary(self) -> bool:
-        return True
 
     def against(self, Z: Data) -> Evaluator:
         Z = as_points(Z)

@@ -47,10 +47,7 @@ class ObjectKernel(Kernel):
     """
 
     normalize: bool = False
-
-    @property
-    def numeric(self) -> bool:
-        return False
+    numeric = False
 
     @property
     def domain(self) -> str:
@@ -127,9 +124,7 @@ def _reciprocal_roots(squares: Array) -> Array:
 class StringKernel(ObjectKernel):
     """A kernel of strings, or of other sequences of symbols."""
 
-    @property
-    def domain(self) -> str:
-        return "strings"
+    domain = "strings"
 
 
 def _check_length(length: object) -> None:

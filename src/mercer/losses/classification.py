@@ -106,9 +106,7 @@ class Logistic(Loss):
     array([0.693147])
     """
 
-    @property
-    def smooth(self) -> bool:
-        return True
+    smooth = True
 
     def value(self, y: Array, f: Array) -> Array:
         return np.asarray(np.logaddexp(0.0, -y * f))

@@ -36,13 +36,10 @@ class LogCosh(Loss):
     """
 
     delta: float | Array = 1.0
+    smooth = True
 
     def __post_init__(self) -> None:
         check_positive(self.delta, "delta", "; use Absolute for 0, Squared for infinity")
-
-    @property
-    def smooth(self) -> bool:
-        return True
 
     def value(self, y: Array, f: Array) -> Array:
         u = np.abs(y - f) / self.delta

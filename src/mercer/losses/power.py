@@ -135,17 +135,11 @@ class Polynomial(PowerLoss):
 
     power: float = 2.0
     epsilon: float | Array = 0.0
+    _scale = 1.0
+    _bound = np.inf
 
     def __post_init__(self) -> None:
         self._check()
-
-    @property
-    def _scale(self) -> float | Array:
-        return 1.0
-
-    @property
-    def _bound(self) -> float:
-        return np.inf
 
 
 @dataclass(eq=False)
@@ -177,6 +171,7 @@ class PiecewisePolynomial(PowerLoss):
     power: float = 2.0
     sigma: float | Array = 1.0
     epsilon: float | Array = 0.0
+    _bound = 1.0
 
     def __post_init__(self) -> None:
         self._check()
@@ -185,7 +180,3 @@ class PiecewisePolynomial(PowerLoss):
     @property
     def _scale(self) -> float | Array:
         return self.sigma
-
-    @property
-    def _bound(self) -> float:
-        return 1.0

@@ -37,9 +37,7 @@ class Squared(ResidualLoss):
     array([2.])
     """
 
-    @property
-    def quadratic(self) -> bool:
-        return True
+    quadratic = True
 
     def terms(self) -> Conjugate:
         """Return the conjugate :math:`u^2 / 2`."""

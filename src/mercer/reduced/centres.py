@@ -89,6 +89,8 @@ class Anchored(Gram):
            [0., 2., 6.]])
     """
 
+    dtype = np.dtype(np.float64)
+
     def __init__(self, K: Gram, P: Array, anchors: Indices) -> None:
         self.K = K
         self.L = np.linalg.solve(P[anchors].T, P.T).T
@@ -98,10 +100,6 @@ class Anchored(Gram):
     @property
     def shape(self) -> tuple[int, int]:
         return self.K.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(np.float64)
 
     def block(self, rows: Index, columns: Index) -> Array:
         i, j = (positions(index, self.shape[0]) for index in (rows, columns))

@@ -282,16 +282,13 @@ class RandomFeatures(Approximation):
     checkpoint: Any = None
     device: str | None = None
     n_jobs: int | None = None
+    pool_size = 256
 
     def __post_init__(self) -> None:
         if not is_integer(self.m) or self.m < 2:
             raise ValueError(f"m must be an integer, at least 2, got {self.m!r}.")
         if self.kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {self.kind!r}.")
-
-    @property
-    def pool_size(self) -> int:
-        return 256
 
     def settle(self, kernel: Kernel, pool: Sample, C: float) -> RandomMap:
         X = as_points(pool.X)

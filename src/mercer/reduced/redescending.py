@@ -43,10 +43,7 @@ class Redescending(Loss):
     kind: WeightFunction
     c: float | Array
     squares: bool = False
-
-    @property
-    def smooth(self) -> bool:
-        return True
+    smooth = True
 
     @property
     def weights(self) -> WeightFunction:

@@ -106,6 +106,7 @@ class ConjugateGradient(Solver):
     rank: int | None = None
     max_bytes: float = 5e8
     random_state: int = 0
+    joint = True
 
     def __post_init__(self) -> None:
         if self.preconditioner not in PRECONDITIONERS:
@@ -115,10 +116,6 @@ class ConjugateGradient(Solver):
             )
         if self.rank is not None and not self.rank >= 1:
             raise ValueError(f"rank must be at least 1, or None, got {self.rank!r}")
-
-    @property
-    def joint(self) -> bool:
-        return True
 
     def refuses(self, risk: RegularizedRisk) -> str:
         if linear_system(risk) is None:

@@ -55,15 +55,12 @@ class Direct(Solver):
     """
 
     max_bytes: float = MAX_BYTES
+    joint = True
 
     def refuses(self, risk: RegularizedRisk) -> str:
         if linear_system(risk) is None:
             return "its loss is not squared, so its solution is not a linear system"
         return lacking(risk.K.origin()[0], self.max_bytes) or infeasible(risk)
-
-    @property
-    def joint(self) -> bool:
-        return True
 
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
         return self.solve_together([risk], [start], [monitor])[0]
