@@ -15,7 +15,24 @@ from mercer.kernels.points import Array, Data
 WORTH, FEW = 256, 4
 
 
-class Dense(Gram):
+class Matrix(Gram):
+    """A Gram matrix that is given as a square array K."""
+
+    K: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.K.shape[0], self.K.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.K.dtype
+
+    def dense(self) -> Array:
+        return np.ascontiguousarray(self.K)
+
+
+class Dense(Matrix):
     """A Gram matrix held in memory.
 
     Parameters
@@ -31,6 +48,9 @@ class Dense(Gram):
     array([3., 6.])
     """
 
+    in_memory = True
+    resident = True
+
     def __init__(self, K: Array) -> None:
         self.K = as_square(K)
 
@@ -39,27 +59,8 @@ class Dense(Gram):
         """Return the Gram matrix of a kernel on the points `X`."""
         return cls(kernel(X))
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.K.shape[0], self.K.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.K.dtype
-
-    @property
-    def in_memory(self) -> bool:
-        return True
-
-    @property
-    def resident(self) -> bool:
-        return True
-
     def block(self, rows: Index, columns: Index) -> Array:
         return submatrix(self.K, rows, columns)
-
-    def dense(self) -> Array:
-        return np.ascontiguousarray(self.K)
 
     def diag(self) -> Array:
         return self.K.diagonal().copy()

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram.base import Gram, Index, submatrix
-from mercer.gram.dense import as_square
+from mercer.gram.base import Index, submatrix
+from mercer.gram.dense import Matrix, as_square
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
 
 
-class Precomputed(Gram):
+class Precomputed(Matrix):
     """A kernel matrix computed elsewhere, read a few rows at a time (it may be a memory map).
 
     Parameters
@@ -39,22 +39,11 @@ class Precomputed(Gram):
         return row_slices(self.shape[0], self.shape[0] * self.dtype.itemsize, BLOCK_BYTES)
 
     @property
-    def shape(self) -> tuple[int, int]:
-        return self.K.shape[0], self.K.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.K.dtype
-
-    @property
     def in_memory(self) -> bool:
         return not isinstance(self.K, np.memmap)
 
     def block(self, rows: Index, columns: Index) -> Array:
         return np.asarray(submatrix(self.K, rows, columns))
-
-    def dense(self) -> Array:
-        return np.ascontiguousarray(self.K)
 
     def diag(self) -> Array:
         return np.array(self.K.diagonal())

@@ -14,7 +14,6 @@ from mercer.kernels.points import (
     Data,
     as_pair,
     as_points,
-    float_dtype,
     is_sparse,
 )
 
@@ -57,6 +56,7 @@ class Observed(Kernel):
 
     kernel: Kernel
     places: Array
+    domain = "functionals"
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel) or self.kernel.order or self.kernel.precomputed:
@@ -71,10 +71,6 @@ class Observed(Kernel):
     @property
     def positive_definite(self) -> bool:
         return self.kernel.positive_definite
-
-    @property
-    def domain(self) -> str:
-        return "functionals"
 
     def bind(self, names: Sequence[str]) -> Self:
         return self  # features are weights here, and the places below have no names
@@ -91,10 +87,7 @@ class Observed(Kernel):
         return evaluate
 
     def diag(self, X: Data) -> Array:
-        X = self._weights(X)
-        left = _double(X, self.kernel(self._places))
-        squares = X.multiply(left).sum(axis=1) if is_sparse(X) else np.sum(X * left, axis=1)
-        return np.asarray(squares).ravel().astype(float_dtype(X), copy=False)
+        return self.paired(X, X)
 
     def paired(self, X: Data, Z: Data) -> Array:
         X, Z = as_pair(self._weights(X), self._weights(Z))

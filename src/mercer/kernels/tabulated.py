@@ -12,12 +12,9 @@ from mercer.kernels._line import project
 from mercer.kernels._piecewise import Piecewise, approximate
 from mercer.kernels.base import Evaluator, Support
 from mercer.kernels.points import (
-    BLOCK_BYTES,
     Array,
     Data,
-    as_pair,
     as_points,
-    row_slices,
     squared_norms,
 )
 from mercer.kernels.stationary import LengthScale, Radial
@@ -72,6 +69,7 @@ class Tabulated(Radial):
     values: Sequence[float] | Array
     length_scale: LengthScale = 1.0
     dim: int = 1
+    _smooth = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -134,10 +132,6 @@ class Tabulated(Radial):
         transform = self._line(omega.shape[1]).cosine(np.sqrt(squared_norms(omega)))
         return np.asarray(np.sqrt(2.0 / np.pi) * transform)
 
-    @property
-    def _smooth(self) -> bool:
-        return False
-
     def _profile(self, s: Array) -> None:
         lags, values = self._table
         s[...] = np.interp(np.sqrt(s, dtype=np.float64), lags, values)
@@ -154,15 +148,6 @@ class Tabulated(Radial):
     def diag(self, X: Data) -> Array:
         X = as_points(X)
         return np.full(X.shape[0], self._table[1][0], dtype=X.dtype)
-
-    def paired(self, X: Data, Z: Data) -> Array:
-        X, Z = as_pair(X, Z)
-        result = np.empty(X.shape[0], dtype=X.dtype)
-        for rows in row_slices(X.shape[0], 8 * X.shape[1], BLOCK_BYTES):
-            s = squared_norms(self._in_units(X[rows] - Z[rows]))
-            self._profile(s)
-            result[rows] = s
-        return result
 
     def against(self, Z: Data) -> Evaluator:
         Z = as_points(Z)

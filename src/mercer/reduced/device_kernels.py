@@ -196,7 +196,7 @@ def _(kernel: Profile, Z: Any, at: Any) -> Values:
 def _squared(xp: Any, P: Any, Q: Any, smooth: bool) -> Any:
     """Return squared distances by one product, of near points from differences where that matters.
 
-    The rules are those of :func:`mercer.kernels._pairwise.squared_distances`.
+    The rules are those of :func:`mercer.kernels.distances.squared_distances`.
     """
     if P.shape[0] == 0:
         return P @ Q.T
