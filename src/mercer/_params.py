@@ -144,5 +144,11 @@ def is_integer(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def check_integer(name: str, value: Any, least: int) -> None:
+    """Refuse a parameter that is not an integer, or is below the least value."""
+    if not is_integer(value) or value < least:
+        raise ValueError(f"{name} must be an integer, at least {least}, got {value!r}.")
+
+
 def _is_component(value: Any) -> bool:
     return hasattr(value, "get_params") and not isinstance(value, type)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._params import is_integer
+from mercer._params import check_integer
 from mercer.kernels._line import Density, Line, Spread, checked, on_a_line, project, spread
 from mercer.kernels._piecewise import approximate
 from mercer.kernels.base import Evaluator
@@ -82,8 +82,7 @@ class Profiled(Radial):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not is_integer(self.dim) or self.dim < 1:
-            raise ValueError(f"dim must be an integer, at least 1, got {self.dim!r}.")
+        check_integer("dim", self.dim, 1)
         self.__dict__ = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     def __getstate__(self) -> dict[str, Any]:

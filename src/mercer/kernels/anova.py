@@ -11,7 +11,7 @@ from operator import mul
 
 import numpy as np
 
-from mercer._params import is_integer
+from mercer._params import check_integer
 from mercer.kernels.algebra import ActiveDims, Modified, Scaled, Sum, terms
 from mercer.kernels.base import Evaluator, Kernel, Support
 from mercer.kernels.points import (
@@ -269,10 +269,7 @@ class ANOVA(EachFeature):
     interactions: int = 2
 
     def __post_init__(self) -> None:
-        if not is_integer(self.interactions) or self.interactions < 1:
-            raise ValueError(
-                f"interactions must be an integer, at least 1, got {self.interactions!r}."
-            )
+        check_integer("interactions", self.interactions, 1)
         super().__post_init__()
 
     def _largest(self, p: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import special
 
-from mercer._params import is_integer
+from mercer._params import check_integer, is_integer
 from mercer.kernels._balls import convolved_balls, evaluate
 from mercer.kernels._transform import oscillation, polynomial_transform, radial_transform
 from mercer.kernels.base import Evaluator, Kernel, Support, put
@@ -188,8 +188,7 @@ class Ball(Radial):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not is_integer(self.dim) or self.dim < 1:
-            raise ValueError(f"dim must be an integer, at least 1, got {self.dim!r}.")
+        check_integer("dim", self.dim, 1)
 
     @property
     @abstractmethod

@@ -10,7 +10,7 @@ from math import comb
 import numpy as np
 from scipy import special
 
-from mercer._params import is_integer
+from mercer._params import check_integer
 from mercer.kernels.algebra import power
 from mercer.kernels.base import Evaluator, Kernel
 from mercer.kernels.points import (
@@ -94,8 +94,7 @@ class Polynomial(DotProduct):
     coef0: float = 0.0
 
     def __post_init__(self) -> None:
-        if not is_integer(self.degree) or self.degree < 0:
-            raise ValueError(f"degree must be an integer, at least 0, got {self.degree!r}.")
+        check_integer("degree", self.degree, 0)
         _check_affine(self.gamma, self.coef0)
 
     @property

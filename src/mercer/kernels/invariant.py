@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer._params import is_integer
+from mercer._params import check_integer, is_integer
 from mercer.kernels.algebra import Modified, power
 from mercer.kernels.base import Evaluator, Kernel, put
 from mercer.kernels.dot_product import Linear
@@ -355,9 +355,7 @@ class LocalityImproved(Rearranged):
         if not is_integer(self.window) or self.window < 1 or self.window % 2 == 0:
             raise ValueError(f"window must be an odd positive integer, got {self.window!r}.")
         for name in ("inner", "outer"):
-            exponent = getattr(self, name)
-            if not is_integer(exponent) or exponent < 1:
-                raise ValueError(f"{name} must be an integer, at least 1, got {exponent!r}.")
+            check_integer(name, getattr(self, name), 1)
 
     def _windows(self, p: int) -> list[tuple[Array, Array]]:
         """Return the features of every window and the square roots of their weights."""
@@ -468,8 +466,7 @@ class Breaks(Explicit):
         knots = np.asarray(self.knots, dtype=float)
         if knots.ndim != 1 or not knots.size or not np.isfinite(knots).all():
             raise ValueError(f"knots must be a list of finite numbers, got {self.knots!r}.")
-        if not is_integer(self.degree) or self.degree < 0:
-            raise ValueError(f"degree must be an integer, at least 0, got {self.degree!r}.")
+        check_integer("degree", self.degree, 0)
 
     def features(self, X: Data) -> Array:
         points = dense_double(X)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from mercer._params import is_integer
+from mercer._params import check_integer
 from mercer.kernels.base import Kernel
 from mercer.kernels.featurewise import (
     Factor,
@@ -275,8 +275,7 @@ class Dirichlet(Circular):
     period: float = 2.0 * np.pi
 
     def __post_init__(self) -> None:
-        if not is_integer(self.degree) or self.degree < 0:
-            raise ValueError(f"degree must be an integer, at least 0, got {self.degree!r}.")
+        check_integer("degree", self.degree, 0)
         self._check_period()
 
     def _factors(self) -> Factor:

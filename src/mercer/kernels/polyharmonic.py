@@ -9,7 +9,7 @@ from math import factorial, gamma, pi
 import numpy as np
 from scipy import special
 
-from mercer._params import is_integer
+from mercer._params import check_integer
 from mercer.kernels.points import Array, Data, as_points, squared_norms
 from mercer.kernels.stationary import Dimensional, Profile
 
@@ -170,8 +170,7 @@ class ThinPlate(Dimensional):
     radial = True
 
     def __post_init__(self) -> None:
-        if not is_integer(self.order) or self.order < 1:
-            raise ValueError(f"order must be an integer, at least 1, got {self.order!r}.")
+        check_integer("order", self.order, 1)
 
     def _in(self, p: int) -> Plate:
         m = int(self.order)

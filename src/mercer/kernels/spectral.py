@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import special
 
-from mercer._params import is_integer
+from mercer._params import check_integer
 from mercer.kernels._line import Density
 from mercer.kernels._profiled import Spectral, within_dimension
 from mercer.kernels.base import Evaluator, Kernel
@@ -185,8 +185,7 @@ class BandLimited(Radial):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not is_integer(self.dim) or self.dim < 1:
-            raise ValueError(f"dim must be an integer, at least 1, got {self.dim!r}.")
+        check_integer("dim", self.dim, 1)
 
     def against(self, Z: Data) -> Evaluator:
         return super().against(within_dimension(Z, self.dim))

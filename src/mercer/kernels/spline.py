@@ -7,7 +7,7 @@ from math import comb, factorial
 
 import numpy as np
 
-from mercer._params import is_integer
+from mercer._params import check_integer, is_integer
 from mercer.kernels.featurewise import Factor, OneFeature
 from mercer.kernels.points import Array
 
@@ -50,8 +50,7 @@ class Spline(OneFeature):
     lower: float = 0.0
 
     def __post_init__(self) -> None:
-        if not is_integer(self.order) or self.order < 1:
-            raise ValueError(f"order must be an integer, at least 1, got {self.order!r}.")
+        check_integer("order", self.order, 1)
         if not np.isfinite(self.lower):
             raise ValueError(f"lower must be a finite number, got {self.lower}.")
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import signal, sparse
 
-from mercer._params import is_integer
+from mercer._params import check_integer
 from mercer.kernels.base import Evaluator, Kernel, put
 from mercer.kernels.points import Array, Data
 
@@ -127,11 +127,6 @@ class StringKernel(ObjectKernel):
     domain = "strings"
 
 
-def _check_length(length: object) -> None:
-    if not is_integer(length) or length < 1:  # type: ignore[operator]
-        raise ValueError(f"length must be an integer, at least 1, got {length!r}.")
-
-
 @dataclass(eq=False)
 class StringSpectrum(StringKernel):
     r"""The spectrum kernel: how many pieces of some length two strings have in common.
@@ -164,7 +159,7 @@ class StringSpectrum(StringKernel):
     normalize: bool = True
 
     def __post_init__(self) -> None:
-        _check_length(self.length)
+        check_integer("length", self.length, 1)
 
     def represent(self, x: Sequence[Any]) -> Counter[Any]:
         n = int(self.length)
@@ -231,7 +226,7 @@ class Subsequence(StringKernel):
     normalize: bool = True
 
     def __post_init__(self) -> None:
-        _check_length(self.length)
+        check_integer("length", self.length, 1)
         if not 0.0 < self.decay <= 1.0:
             raise ValueError(f"decay must be positive and at most 1, got {self.decay}.")
 

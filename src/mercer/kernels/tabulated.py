@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer._params import is_integer
+from mercer._params import check_integer
 from mercer.kernels._line import project
 from mercer.kernels._piecewise import Piecewise, approximate
 from mercer.kernels.base import Evaluator, Support
@@ -83,8 +83,7 @@ class Tabulated(Radial):
             raise ValueError("lags must increase from 0.")
         if not np.isfinite(values).all() or not values[0] > 0.0:
             raise ValueError("values must be finite and the first of them positive.")
-        if not is_integer(self.dim) or self.dim < 1:
-            raise ValueError(f"dim must be an integer, at least 1, got {self.dim!r}.")
+        check_integer("dim", self.dim, 1)
 
     @property
     def _table(self) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._params import is_integer
+from mercer._params import check_integer, is_integer
 from mercer.data.sampling import Sample
 from mercer.kernels.algebra import ActiveDims, Power, Product, Scaled, Sum, factors, terms
 from mercer.kernels.anova import ANOVA, Additive, EachFeature, Tensor, components
@@ -285,8 +285,7 @@ class RandomFeatures(Approximation):
     pool_size = 256
 
     def __post_init__(self) -> None:
-        if not is_integer(self.m) or self.m < 2:
-            raise ValueError(f"m must be an integer, at least 2, got {self.m!r}.")
+        check_integer("m", self.m, 2)
         if self.kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {self.kind!r}.")
 

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from mercer._params import Params, is_integer, same
+from mercer._params import Params, check_integer, same
 from mercer.kernels.points import Array, Data, count, is_sparse, named_positions
 
 Features: TypeAlias = Sequence[str] | None
@@ -132,8 +132,7 @@ class Polynomial(NullSpace):
     degree: int = 1
 
     def __post_init__(self) -> None:
-        if not is_integer(self.degree) or self.degree < 0:
-            raise ValueError(f"degree must be an integer, at least 0, got {self.degree!r}.")
+        check_integer("degree", self.degree, 0)
 
     def _monomials(self, p: int) -> Iterator[tuple[int, ...]]:
         """List the features of each monomial, by degree, then in the order of the features."""
@@ -272,8 +271,7 @@ class Breaks(NullSpace):
         knots = np.asarray(self.knots, dtype=float)
         if knots.ndim != 1 or not knots.size or not np.all(np.isfinite(knots)):
             raise ValueError(f"knots must be a list of finite numbers, got {self.knots!r}.")
-        if not is_integer(self.order) or self.order < 0:
-            raise ValueError(f"order must be an integer, at least 0, got {self.order!r}.")
+        check_integer("order", self.order, 0)
 
     def bind(self, features: Sequence[str]) -> Self:
         return replace(self, column=_bound([self.column], features)[0])
