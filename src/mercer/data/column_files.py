@@ -270,16 +270,12 @@ def arrow_source(X: Any, y: Any = None, s: Any = None) -> Source:
         isinstance(X, ds.FileSystemDataset)
         and isinstance(X.format, ds.ParquetFileFormat)
         and not getattr(X, "_scan_options", None)
-        and {*X.schema.names} <= _parquet_names(X)
+        and {*X.schema.names} <= {*next(X.get_fragments()).physical_schema.names}
     ):
         system = None if isinstance(X.filesystem, fs.LocalFileSystem) else X.filesystem
         files = [File.found(path, system) for path in X.files]
         return Files(Parquet(), files, y, None, s)
     return as_source(X, y, s)
-
-
-def _parquet_names(dataset: Any) -> set[str]:
-    return {*next(dataset.get_fragments()).physical_schema.names}
 
 
 def _from_folders(paths: Sequence[str]) -> list[dict[str, Any]]:

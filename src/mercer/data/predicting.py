@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -203,7 +203,8 @@ def _to_folder(
     done = writing.parts(folder)
     stack, file = ExitStack(), None
     with stack:
-        for number, block in enumerate(_whole(source, rows)):
+        # Blocks of exactly as many rows as a part is counted in.
+        for number, block in enumerate(rechunked(source.blocks(rows), rows)):
             part, first = divmod(number, blocks_of_part)
             if first == 0:
                 stack.close()
@@ -225,8 +226,3 @@ def _to_folder(
             f"{folder} holds parts of other sizes, or more of them; write to another folder"
         )
     return n
-
-
-def _whole(source: Source, rows: int) -> Iterator[Block]:
-    """Yield blocks of exactly as many rows as a part is counted in."""
-    return rechunked(source.blocks(rows), rows)

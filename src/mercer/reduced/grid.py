@@ -85,7 +85,8 @@ def examine_settings(
     phi, folds, k = place(phi, how.device), split.folds, task.targets.k
     size = phi.r + task.null_space.size(passes.source.n_features)
     # What each thread sums, and what they add up to.
-    at_once = max(1, int(SHARE * parse(how.memory_limit) / (8.0 * size**2 * _copies(how))))
+    copies = (how.n_jobs or usable_cores()) + 2
+    at_once = max(1, int(SHARE * parse(how.memory_limit) / (8.0 * size**2 * copies)))
     base = Problem(
         map=phi,
         null_space=task.null_space,
@@ -111,10 +112,6 @@ def examine_settings(
     flat = W.reshape(len(W), -1), b.reshape(len(b), -1)
     scores = score(passes, phi, task.null_space, task.targets, scorer, split, *flat)
     return Examined(scores, W, b, statuses)
-
-
-def _copies(how: Approximation) -> int:
-    return (how.n_jobs or usable_cores()) + 2
 
 
 def _systems(task: Task, pool: Sample) -> int:

@@ -221,8 +221,5 @@ class Nystrom(Approximation):
 
     def choose(self, kernel: Kernel, pool: Sample, C: float) -> Centres:
         """Return the centres alone; parameters as in :meth:`settle`."""
-        m, limit = int(self.number), self._bytes()
+        m, limit = int(self.number), 0.5 * parse(self.memory_limit)
         return choose(self.centres, kernel, pool, m, C=C, seed=self.random_state, max_bytes=limit)
-
-    def _bytes(self) -> float:
-        return 0.5 * parse(self.memory_limit)

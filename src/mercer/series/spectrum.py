@@ -83,7 +83,7 @@ def power_spectrum(
         length = min(n, max(16, n // 8)) if segment is None else int(segment)
         if not 2 <= length <= n:
             raise ValueError(f"segment must be between 2 and {n}, got {segment}.")
-        f, density = signal.welch(y, fs=1.0 / spacing, nperseg=length, detrend=_without_trend)
+        f, density = signal.welch(y, fs=1.0 / spacing, nperseg=length, detrend=signal.detrend)
         # One-sided and per cycle: half of it per side, and 2 pi radians a cycle.
         power = np.asarray(density) / (2.0 * UNITARY)
         power[0] *= 2.0
@@ -100,10 +100,6 @@ def power_spectrum(
     if average > 1:
         periodogram = _averages(periodogram, average)
     return PowerSpectrum(omega, periodogram * mean / UNITARY, mean)
-
-
-def _without_trend(segments: Array) -> Array:
-    return np.asarray(signal.detrend(segments))
 
 
 def _averages(values: Array, width: int) -> Array:

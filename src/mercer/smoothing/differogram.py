@@ -265,7 +265,7 @@ class DifferogramCloud:
             if n_iter > 3 and np.abs(coef - before).max() <= CHANGE * np.abs(coef).max():
                 break
         functional = _functional(columns, w, coef)
-        std = _jackknife(self, functional)
+        std = jackknife(self.first, self.second, self.halves, functional, self.n)
         return DifferogramFit(model, coef, width, w / w.sum(), functional, n_iter, std)
 
 
@@ -290,11 +290,6 @@ def _functional(columns: Array, w: Array, coef: Array) -> Array:
     D = columns[:, live]
     normal = D.T @ (w[:, None] * D)
     return np.asarray(w * (D @ np.linalg.lstsq(normal, np.eye(len(live))[0], rcond=None)[0]))
-
-
-def _jackknife(cloud: DifferogramCloud, weights: Array) -> float:
-    """Return the standard deviation of a weighted sum over pairs, leaving out one sample each."""
-    return jackknife(cloud.first, cloud.second, cloud.halves, weights, cloud.n)
 
 
 def jackknife(first: Index, second: Index, halves: Array, weights: Array, n: int) -> float:

@@ -202,7 +202,8 @@ class Predictive:
         """
         spread = self.variance + (self.new if of == "observation" else 0.0)
         quantile = float(student.ppf(0.5 + 0.5 * coverage, self.degrees))
-        return _around(self.mean, quantile * np.sqrt(self.scale * spread))
+        half = quantile * np.sqrt(self.scale * spread)
+        return np.column_stack([self.mean - half, self.mean + half])
 
     # Errors that are exchangeable ----------------------------------------------------------------
 
@@ -324,10 +325,6 @@ class Predictive:
         unit = self.studentized - np.mean(self.studentized)
         square = float(np.mean(unit**2))
         return np.asarray(unit * np.sqrt(self.scale / square)) if square > 0 else unit
-
-
-def _around(mean: Array, half: Array) -> Array:
-    return np.column_stack([mean - half, mean + half])
 
 
 def _ends(above: Array, below: Array, coverage: float) -> Array:
