@@ -7,28 +7,24 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from mercer._settings import KW_ONLY, settings
 from mercer.fusion.additive_cv import FoldedSubstrate, fast_fusion
-from mercer.fusion.machine import Found
+from mercer.fusion.machine import Folded
 from mercer.fusion.substrate import System
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.regression import Squared
 from mercer.machines.expansion import Array, Function
-from mercer.machines.posing import Rows
-from mercer.regularizers.null_space import Constant
 from mercer.selection.folds import Folds
 
 __all__ = ["AdditiveRegularization"]
 
-FINAL = {"full": ("refit", "average"), "fast": ("average", "sum")}
-
 
 @settings
-class AdditiveRegularization(Found):
+class AdditiveRegularization(Folded):
     r"""Fit a least-squares machine with an additive constant for every sample.
 
     .. math:: (K + \tfrac{1}{C_0}) a + Bb = y - c, \quad B'a = 0
@@ -120,8 +116,6 @@ class AdditiveRegularization(Found):
     loss: Loss | str = "squared"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "mode": [StrOptions({"full", "fast"})],
-        "final": [StrOptions({"auto", "refit", "average", "sum"})],
         "penalty": [Interval(Real, 0.0, None, closed="left")],
     }
 
@@ -140,28 +134,16 @@ class AdditiveRegularization(Found):
         groups : array-like of shape (n_samples,), optional
             What a splitter of groups asks for.
         """
-        final = FINAL[self.mode][0] if self.final == "auto" else self.final
-        if final not in FINAL[self.mode]:
-            raise ValueError(
-                f"final={final!r} is not defined for mode={self.mode!r}; use one of "
-                f"{', '.join(map(repr, FINAL[self.mode]))}."
-            )
+        final = self._final()
         loss = resolve(self.loss, REGRESSION)
         if self.mode == "full" and loss != Squared():
             raise ValueError("mode='full' has squared residuals only; use mode='fast'.")
-        X, y = self._check_X(X, y)
-        Y = self._targets(y)
-        weights, live = self._weights(sample_weight, len(Y))
-        K = np.asarray(self._make_gram(Rows(X)).dense(), dtype=np.float64)
-        B = self._free_columns(X, Constant() if self.null_space is None else self.null_space)
-        labels = Folds.split(self.cv, X, Y, groups, self.random_state).labels
-        folds = Folds(np.unique(labels[live], return_inverse=True)[1])
-        K, B, Y, s = K[np.ix_(live, live)], B[live], Y[live], weights[live]
-        system = System(K, Y, B, self.C0, s)
+        X, Y, live, system, folds = self._folded(X, y, sample_weight, groups)
         if self.mode == "full":
             a, b, left_out, mean = self._full(system, folds, final)
         else:
-            found = fast_fusion(K, Y, folds, B, s, loss, self.penalty)
+            K, B, s = system.K, system.B, system.weights
+            found = fast_fusion(K, system.y, folds, B, s, loss, self.penalty)
             a, b, left_out, mean = found.a, found.b, found.left_out, found.residuals
             if final == "average":
                 a = (folds.n_folds - 1) / folds.n_folds * a
@@ -169,15 +151,13 @@ class AdditiveRegularization(Found):
         self.effective_C_, self.distance_ = system.effective_C(a, shifts)
 
         def back(values: Array, fill: float = np.nan) -> Array:
-            whole = np.full((len(weights), values.shape[1]), fill)
+            whole = np.full_like(Y, fill)
             whole[live] = values
             return whole
 
         self.shifts_, self.left_out_residuals_, self.mean_residuals_ = (
             self._flat(back(values)) for values in (shifts, left_out, mean)
         )
-        self.folds_ = np.full(len(weights), -1)
-        self.folds_[live] = folds.labels
         self._expand_to(X, back(a, 0.0), b)
         return self
 

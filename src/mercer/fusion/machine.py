@@ -12,15 +12,22 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
+from mercer.fusion.substrate import System
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.explicit import Explicit
 from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION
 from mercer.machines.expansion import Array, Expansion, dense
-from mercer.regularizers.null_space import NullSpace
+from mercer.machines.posing import Rows
+from mercer.regularizers.null_space import Constant, NullSpace
+from mercer.selection.folds import Folds
 
-__all__ = ["Found"]
+__all__ = ["Folded", "Found"]
+
+# The machines that may predict, the first by default: where folds share their coefficients, and
+# where they share additive constants.
+FINAL = {"fast": ("average", "sum"), "full": ("refit", "average")}
 
 
 @settings
@@ -38,7 +45,6 @@ class Found(RegressorMixin, Expansion):  # type: ignore[misc]
         "kernel": [StrOptions({*FREE, *NAMES}), callable],
         "null_space": [NullSpace, None],
         "loss": [Loss, StrOptions(set(REGRESSION))],
-        "C0": [Interval(Real, 0.0, None, closed="neither")],
         "cv": ["cv_object"],
         "random_state": ["random_state"],
         "degree": [Interval(Real, 0, None, closed="left")],
@@ -107,3 +113,41 @@ class Found(RegressorMixin, Expansion):  # type: ignore[misc]
         X = self._check_new(X)
         f = self._flat(self._expand(X, self.dual_coef_.T))
         return np.asarray(f + self.null_space_(X) @ self.null_space_coef_.T)
+
+
+@settings
+class Folded(Found):
+    """A least-squares machine whose folds share coefficients or additive constants."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "mode": [StrOptions({*FINAL})],
+        "C0": [Interval(Real, 0.0, None, closed="neither")],
+        "final": [StrOptions({"auto", "refit", "average", "sum"})],
+    }
+
+    def _final(self) -> str:
+        """Return the machine that predicts; refuse a machine that the mode does not have."""
+        defined = FINAL[self.mode]
+        final = defined[0] if self.final == "auto" else str(self.final)
+        if final not in defined:
+            raise ValueError(
+                f"final={final!r} is not defined for mode={self.mode!r}; use one of "
+                f"{', '.join(map(repr, defined))}."
+            )
+        return final
+
+    def _folded(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any
+    ) -> tuple[Any, Array, NDArray[np.intp], System, Folds]:
+        """Return points, targets, and the system and folds of the samples with weight."""
+        X, y = self._check_X(X, y)
+        Y = self._targets(y)
+        weights, live = self._weights(sample_weight, len(Y))
+        K = np.asarray(self._make_gram(Rows(X)).dense(), dtype=np.float64)
+        B = self._free_columns(X, Constant() if self.null_space is None else self.null_space)
+        labels = Folds.split(self.cv, X, Y, groups, self.random_state).labels
+        folds = Folds(np.unique(labels[live], return_inverse=True)[1])
+        self.folds_ = np.full(len(weights), -1)
+        self.folds_[live] = folds.labels
+        system = System(K[np.ix_(live, live)], Y[live], B[live], self.C0, weights[live])
+        return X, Y, live, system, folds

@@ -11,19 +11,13 @@ from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._settings import KW_ONLY, settings
-from mercer.fusion.machine import Found
+from mercer.fusion.machine import Folded
 from mercer.fusion.stable_folds import FastStable, FullStable, StabilityCurve, StableFolds
-from mercer.fusion.substrate import System
 from mercer.kernels.base import Kernel
 from mercer.machines.expansion import Array, Function
-from mercer.machines.posing import Rows
-from mercer.regularizers.null_space import Constant
-from mercer.selection.folds import Folds
 from mercer.selection.stability_report import Stability
 
 __all__ = ["StableLSSVR", "stability_curve"]
-
-FINAL = {"fast": ("average", "sum"), "full": ("refit", "average")}
 
 # Bounds of a curve, in units of the standard deviation of the targets: below the first nothing can
 # be fitted, beyond the last residuals of samples trained on are those of no function.
@@ -31,7 +25,7 @@ SHARES = np.geomspace(1e-4, 1.0, 25)
 
 
 @settings
-class StableLSSVR(Found):
+class StableLSSVR(Folded):
     r"""Fit the left-out residuals as well as a bound on their stability allows.
 
     .. math:: \min_{a, b} \tfrac12 \sum_k s_k (e^v_k)^2 \quad\text{subject to}\quad
@@ -128,8 +122,6 @@ class StableLSSVR(Found):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha_s": [StrOptions({"corner", "residuals"}), Interval(Real, 0.0, None, closed="left")],
-        "mode": [StrOptions({*FINAL})],
-        "final": [StrOptions({"auto", "refit", "average", "sum"})],
         "training": [Interval(Real, 0.0, None, closed="left")],
     }
 
@@ -148,12 +140,7 @@ class StableLSSVR(Found):
         groups : array-like of shape (n_samples,), optional
             What a splitter of groups asks for.
         """
-        final = FINAL[self.mode][0] if self.final == "auto" else self.final
-        if final not in FINAL[self.mode]:
-            raise ValueError(
-                f"final={final!r} is not defined for mode={self.mode!r}; use one of "
-                f"{', '.join(map(repr, FINAL[self.mode]))}."
-            )
+        final = self._final()
         X, Y, live, stable = self._program(X, y, sample_weight, groups)
         curves = None
         if isinstance(self.alpha_s, str):
@@ -180,16 +167,7 @@ class StableLSSVR(Found):
         self, X: Any, y: Any, sample_weight: Any, groups: Any
     ) -> tuple[Any, Array, Any, StableFolds]:
         """Return checked data, which samples have weight, and the program of all bounds."""
-        X, y = self._check_X(X, y)
-        Y = self._targets(y)
-        weights, live = self._weights(sample_weight, len(Y))
-        K = np.asarray(self._make_gram(Rows(X)).dense(), dtype=np.float64)
-        B = self._free_columns(X, Constant() if self.null_space is None else self.null_space)
-        labels = Folds.split(self.cv, X, Y, groups, self.random_state).labels
-        folds = Folds(np.unique(labels[live], return_inverse=True)[1])
-        self.folds_ = np.full(len(weights), -1)
-        self.folds_[live] = folds.labels
-        system = System(K[np.ix_(live, live)], Y[live], B[live], self.C0, weights[live])
+        X, Y, live, system, folds = self._folded(X, y, sample_weight, groups)
         if self.mode == "fast":
             return X, Y, live, FastStable(system, folds)
         return X, Y, live, FullStable(system, folds, self.training)

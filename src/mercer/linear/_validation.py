@@ -44,11 +44,9 @@ class Split:
 class Validated(LinearModel):
     """A model with a hyperparameter that minimizes an error of validation."""
 
-    def _splits(
-        self, X: Any, y: Any, X_val: Any, y_val: Any, least: int = 2
-    ) -> tuple[Centred, list[Split]]:
+    def _splits(self, X: Any, y: Any, X_val: Any, y_val: Any) -> tuple[Centred, list[Split]]:
         """Return the data of the final fit, and the splits that judge hyperparameters."""
-        X, y, _ = self._data(X, y, least=least)
+        X, y, _ = self._data(X, y, least=2)
         if (X_val is None) != (y_val is None):
             raise ValueError("Give both of X_val and y_val, or neither to use cv.")
         if X_val is not None:

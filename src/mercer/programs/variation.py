@@ -235,8 +235,8 @@ class VariationProblem:
         """Whether the losses are the squares of residuals that were all observed."""
         return bool(self.loss.quadratic and not self._missing.any())
 
-    def _spanned(self, M: Array, where: slice = slice(None)) -> Array:
-        return M if self.span is None else np.asarray(M @ self.span[where])
+    def _spanned(self, M: Array) -> Array:
+        return M if self.span is None else np.asarray(M @ self.span)
 
     @cached_property
     def _normal(self) -> tuple[Array, Array, float]:
