@@ -10,13 +10,14 @@ import h5py
 import numpy as np
 
 from mercer.data.memory import machine_bytes, show
+from mercer.data.npy import FileArray
 from mercer.data.stamps import Stamp
 from mercer.data.table import DataError
 
 __all__ = ["Hdf5Array", "names", "opened"]
 
 
-class Hdf5Array:
+class Hdf5Array(FileArray):
     """An array in a file.
 
     Parameters
@@ -44,7 +45,7 @@ class Hdf5Array:
             raise DataError(f"{path} has no array {name!r}; it has: {', '.join(listed) or 'none'}")
         self._array = found
         try:
-            self.shape: tuple[int, ...] = tuple(found.shape or ())
+            self.shape = tuple(found.shape or ())
             self.dtype: np.dtype[Any] = found.dtype
             self._refuse()
         except DataError:
@@ -83,14 +84,6 @@ class Hdf5Array:
                 "which read as the fill value. If that is what they are, open the file with "
                 "missing_chunks='fill'"
             )
-
-    @property
-    def ndim(self) -> int:
-        """Number of its dimensions."""
-        return len(self.shape)
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Any:
         with self.stamp.watched():

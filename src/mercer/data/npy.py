@@ -13,7 +13,7 @@ import numpy as np
 from mercer.data.stamps import Stamp
 from mercer.data.table import DataError
 
-__all__ = ["Npy", "NpyArray", "Pending", "opened"]
+__all__ = ["FileArray", "Npy", "NpyArray", "Pending", "opened"]
 
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 """What archives of arrays begin with."""
@@ -46,7 +46,21 @@ def opened(path: str) -> Any:
     return NpyArray(stamp, found.shape, found.dtype, found.offset, not found.flags.c_contiguous)
 
 
-class NpyArray:
+class FileArray:
+    """An array in a file, which has a shape and is read by rows."""
+
+    shape: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+
+class NpyArray(FileArray):
     """An array in a file whose rows are read as they are asked for.
 
     They are not mapped into memory: of a mapped file that is cut short by somebody else, the next
@@ -74,14 +88,6 @@ class NpyArray:
     ) -> None:
         self.stamp, self.shape, self.dtype = stamp, shape, dtype
         self.offset, self.columns = offset, columns
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return len(self.shape)
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def __getitem__(self, rows: slice) -> Any:
         first, last, _ = rows.indices(len(self))

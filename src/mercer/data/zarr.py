@@ -12,13 +12,14 @@ import zarr
 from zarr.core.sync import sync
 
 from mercer.data.memory import machine_bytes, show
+from mercer.data.npy import FileArray
 from mercer.data.stamps import Stamp
 from mercer.data.table import DataError
 
 __all__ = ["ZarrArray", "opened"]
 
 
-class ZarrArray:
+class ZarrArray(FileArray):
     """An array in a store, read by rows.
 
     Parameters
@@ -33,7 +34,7 @@ class ZarrArray:
 
     def __init__(self, array: Any, where: str, fill: bool) -> None:
         self.array, self.where, self.fill = array, where, fill
-        self.shape: tuple[int, ...] = tuple(int(n) for n in array.shape)
+        self.shape = tuple(int(n) for n in array.shape)
         self.dtype: np.dtype[Any] = np.dtype(array.dtype)
         self._stamps: dict[str, Stamp | None] = {}
         _refuse_code(array, where)
@@ -47,14 +48,6 @@ class ZarrArray:
         # One at a time: of an array that claims more chunks than anybody has, the first is missing.
         for place in self._places(0, self.shape[0] if self.shape else 0):
             self._stamps[self._key(place)] = self._look(place)
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return len(self.shape)
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Any:
         wanted = rows if isinstance(rows, slice) else slice(None)
