@@ -182,7 +182,7 @@ def test_probabilities_rise_with_a_feature():
 
 def test_refusals(sample):
     X, y = sample
-    with pytest.raises(ValueError, match="functions of features"):
+    with pytest.raises(ValueError, match="need features"):
         ShapedRegressor(kernel=Precomputed()).fit(X @ X.T, y)
     with pytest.raises(ValueError, match="needs a loss of single errors"):
         machine(None, loss="chebychev", C="auto").fit(X, y)

@@ -66,7 +66,7 @@ def test_a_wide_tube_leaves_a_sample_out():
 @pytest.mark.parametrize(
     ("widths", "message"),
     [
-        ((0.1, -0.2), "negative width"),
+        ((0.1, -0.2), "must not be negative"),
         ((np.ones(3),), "one per sample"),
         ((np.full(80, np.nan),), "must be finite"),
         ((lambda X: X,), "one per sample"),
