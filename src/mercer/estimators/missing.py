@@ -443,7 +443,8 @@ class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[mi
         X : array-like of shape (n_samples, n_features)
             New inputs, nan where a cell is missing.
         """
-        return probabilities(self.loss_, self.decision_function(X))
+        f = self.decision_function(X)
+        return probabilities(self.loss_, f)
 
 
 def _flat(f: Array) -> Array:

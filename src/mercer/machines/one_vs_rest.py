@@ -105,4 +105,5 @@ class OneVsRest(Classifier):
         ndarray of shape (n_samples, n_classes)
             Probabilities, columns in the order of ``classes_``.
         """
-        return probabilities(self.loss_, self.decision_function(X))
+        f = self.decision_function(X)
+        return probabilities(self.loss_, f)
