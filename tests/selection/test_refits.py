@@ -190,7 +190,7 @@ def test_parameters_that_are_fixed_stay():
 
 
 def test_scales_of_features_may_part():
-    found = tune(RobustLSSVR(), X, y, ard=True, budget=3, parameters=["length_scale"])
+    found = tune(MixedRegressor(), X, y, ard=True, budget=3, parameters=["length_scale"])
     assert found.best_params_["kernel"].length_scale.shape == (2,)
 
 
