@@ -1,7 +1,12 @@
-"""The picture of the rooms, from the rows that the tests hold the imports to."""
+"""Draw the rooms of the library, from the rows that the tests hold the imports to, and count them.
 
+``make rooms`` prints the figures of decision 14 that are counted in the source.
+"""
+
+import ast
 import runpy
 from pathlib import Path
+from statistics import median
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -59,5 +64,30 @@ def draw(target: Path) -> None:
         figure.savefig(target, metadata={"Date": None})
 
 
+def storing(tree: ast.AST) -> list[int]:
+    """Return the lines of every constructor that only stores its arguments."""
+    found = []
+    for made in ast.walk(tree):
+        if isinstance(made, ast.FunctionDef) and made.name == "__init__":
+            body = [s for s in made.body if not isinstance(s, ast.Expr)]
+            stores = [isinstance(s, ast.Assign) and isinstance(s.value, ast.Name) for s in body]
+            attributes = [isinstance(getattr(s, "targets", [0])[0], ast.Attribute) for s in body]
+            if body and all(stores) and all(attributes):
+                found.append((made.end_lineno or 0) - made.lineno + 1)
+    return found
+
+
+def count() -> str:
+    """Count modules, lines and constructors of the library."""
+    texts = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")]
+    sizes = sorted(len(text.splitlines()) for text in texts)
+    stored = [n for text in texts for n in storing(ast.parse(text))]
+    return (
+        f"{sum(sizes):,} lines in {len(sizes)} modules: median {median(sizes):.0f}, 90 % "
+        f"{sizes[int(0.9 * len(sizes))]}, largest {sizes[-1]}; {len(stored)} constructors that "
+        f"only store, {sum(stored)} lines"
+    )
+
+
 if __name__ == "__main__":
-    draw(ROOT / "docs" / "reference" / "generated" / "rooms.svg")
+    print(count())

@@ -42,7 +42,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 @settings
 class RobustLSSVR(Outputs):
-    r"""Least-squares support vector regression whose samples weigh what their errors deserve.
+    r"""Robust least-squares support vector regression, by weights that fall with the errors.
 
     .. math:: \min_{f, b} \tfrac12 \|f\|^2 + C \sum_i s_i\, \rho(y_i - f(x_i) - b' p(x_i)), \qquad
               \rho(r) = \int_0^r t\, w(t)\, dt

@@ -165,7 +165,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     """Whether the problem that is solved is the machine's own, and not one that it is read from."""
 
     def _multiples(self) -> Any:
-        """Return by what the machine's functions are multiples of those of the problems."""
+        """Return the factors between the functions of the machine and of its problems."""
         return 1.0
 
     # What a kind of machine declares --------------------------------------------------------------
@@ -200,7 +200,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         return None
 
     def _null_space(self) -> NullSpace:
-        """Return what stays unpenalized; an intercept unless declared otherwise."""
+        """Return the unpenalized functions; an intercept unless declared otherwise."""
         return Constant() if self.null_space is None else self.null_space
 
     def _weight(self) -> float:

@@ -93,7 +93,7 @@ def as_objects(X: Any) -> NDArray[np.object_]:
 
 
 def dense(values: Any) -> Any:
-    """Return a dense array of a dense or sparse one."""
+    """Return a dense array from a dense or sparse array."""
     return values.toarray() if hasattr(values, "toarray") else values
 
 

@@ -1,4 +1,4 @@
-"""What tuning asks of a machine before it is fitted: points, targets, weights and kernel."""
+"""State the least-squares problem of a machine for tuning: points, targets, weights, kernel."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Statement:
 
 
 def state(estimator: KernelMachine, X: Any, y: Any, sample_weight: Any = None) -> Statement:
-    """Return what a machine would fit, with its kernel settled on the sample.
+    """Return the least-squares problem of a machine, with its kernel settled on the sample.
 
     Parameters
     ----------
