@@ -261,11 +261,10 @@ class Tiles(ABC):
                         out[part] += K @ weights[columns]
                         out[columns] += K.T @ weights[part]
                 for columns in pieces(part.start, part.stop, width):
-                    K = self._fresh(rows, columns)
                     if q == 1:
-                        weigh(K, weights[columns, 0], out[part, 0])
+                        self._weigh(rows, columns, weights[columns, 0], out[part, 0])
                     else:
-                        out[part] += K @ weights[columns]
+                        out[part] += self._fresh(rows, columns) @ weights[columns]
             return out
 
         return np.asarray(sum(map_blocks(group, range(min(groups, len(parts))))))
