@@ -63,6 +63,7 @@ ROOMS = (
     "estimators",
     "linear",
     "fusion",
+    "manifold",
     "selection",
     "compression",
     "smoothing",

@@ -371,7 +371,16 @@ def test_no_more_failures_than_scikit_learn_expects(machine):
 
 
 ROOMS = (
-    *("estimators", "reduced", "selection", "fusion", "linear", "density", "preprocessing"),
+    *(
+        "estimators",
+        "reduced",
+        "selection",
+        "fusion",
+        "manifold",
+        "linear",
+        "density",
+        "preprocessing",
+    ),
     *("compression", "inspect", "distributed", "plotting"),
 )
 

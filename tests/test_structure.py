@@ -8,7 +8,10 @@ from pathlib import Path
 import mercer
 
 PACKAGE = Path(mercer.__file__).parent
-ROOMS = ("estimators", "selection", "fusion", "linear", "density", "preprocessing", "machines")
+ROOMS = (
+    *("estimators", "selection", "fusion", "manifold", "linear", "density", "preprocessing"),
+    "machines",
+)
 DEEPEST = 6
 """Classes of this library in the inheritance of any estimator, the estimator itself included."""
 

@@ -1,0 +1,3 @@
+"""Features, maps and curves without labels: kernel PCA, quantizers, principal manifolds."""
+
+__all__: list[str] = []
