@@ -82,6 +82,7 @@ TESTS = Path(__file__).parent
 ELSEWHERE = {
     "AdditiveRegularization": "fusion/test_additive.py",
     "FusedLSSVR": "fusion/test_fused_least_squares.py",
+    "KernelPCA": "manifold/test_kernel_pca.py",
     "GeneralizedLeastSquares": "estimators/test_least_squares.py",
     "RBFNetwork": "linear/test_rbf_network.py",
     "RegularizationNetwork": "estimators/test_network.py",

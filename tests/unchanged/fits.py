@@ -341,6 +341,10 @@ CODES = np.column_stack([np.round(2 * X[:, 0]), X[:, 1]])
 CATEGORIES = {"X": CODES, "at": CODES[:POINTS]}
 CASES["preprocessing.Scaler"] = {"plain": Case(mercer.preprocessing.Scaler, y=Y)}
 extra("preprocessing.Scaler", "robust", Y, scale="robust", outputs=("transform",))
+CASES["manifold.KernelPCA"] = {}
+SCORES = {"n_components": 3, "outputs": ("transform",)}
+extra("manifold.KernelPCA", "plain", None, **SCORES)
+extra("manifold.KernelPCA", "thin plate", None, kernel="thin_plate", **SCORES)
 CASES["preprocessing.Imputer"] = {"plain": Case(mercer.preprocessing.Imputer, **GAPS)}
 extra("preprocessing.Imputer", "median", None, fill="median", outputs=("transform",), **GAPS)
 CASES["preprocessing.Encoder"] = {}

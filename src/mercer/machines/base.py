@@ -36,7 +36,7 @@ from mercer.machines import risk_terms
 from mercer.machines.approximated import admit_blocks, fit_reduced, solve_reduced
 from mercer.machines.automatic import choose_kernel, guess, stretched
 from mercer.machines.callbacks import watched
-from mercer.machines.expansion import Array, Expansion, Function, dense
+from mercer.machines.expansion import Array, Expansion, Function, check_weights, dense
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.posing import (
     Declared,
@@ -472,21 +472,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
 
     def _check_weights(self, sample_weight: Any, n: int) -> Array:
         """Return the weights, one by default; refuse a sample without any."""
-        if sample_weight is None:
-            return np.ones(n)
-        try:
-            weights = np.asarray(sample_weight, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"sample_weight must be numbers, one a sample: {error}") from error
-        if weights.shape != (n,):
-            raise ValueError(
-                f"sample_weight and X have incompatible shapes: {weights.shape} against {n} samples"
-            )
-        if not np.all(np.isfinite(weights)):
-            raise ValueError("sample_weight contains NaN or infinity")
-        if not np.any(weights > 0):
-            raise ValueError("Invalid input - all samples have zero or negative weights.")
-        return np.maximum(weights, 0.0)
+        return check_weights(sample_weight, n)
 
     def _check_loss(self, loss: Loss, n: int) -> Loss:
         """Refuse parameters given per sample for another number of samples."""

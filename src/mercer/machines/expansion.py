@@ -40,6 +40,7 @@ __all__ = [
     "Expansion",
     "Function",
     "IndefiniteKernel",
+    "check_weights",
     "dense",
     "in_precision",
 ]
@@ -95,6 +96,25 @@ def as_objects(X: Any) -> NDArray[np.object_]:
 def dense(values: Any) -> Any:
     """Return a dense array from a dense or sparse array."""
     return values.toarray() if hasattr(values, "toarray") else values
+
+
+def check_weights(sample_weight: Any, n: int) -> Array:
+    """Return the weights, one by default; refuse a sample without any."""
+    if sample_weight is None:
+        return np.ones(n)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be numbers, one a sample: {error}") from error
+    if weights.shape != (n,):
+        raise ValueError(
+            f"sample_weight and X have incompatible shapes: {weights.shape} against {n} samples"
+        )
+    if not np.all(np.isfinite(weights)):
+        raise ValueError("sample_weight contains NaN or infinity")
+    if not np.any(weights > 0):
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
+    return np.maximum(weights, 0.0)
 
 
 OVERFLOW = (

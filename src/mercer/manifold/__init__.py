@@ -1,3 +1,5 @@
 """Features, maps and curves without labels: kernel PCA, quantizers, principal manifolds."""
 
-__all__: list[str] = []
+from mercer.manifold.kernel_pca import KernelPCA
+
+__all__ = ["KernelPCA"]
