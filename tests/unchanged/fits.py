@@ -22,6 +22,7 @@ import mercer.density
 import mercer.kernels
 import mercer.linear
 import mercer.losses
+import mercer.manifold
 import mercer.preprocessing
 import mercer.reduced
 import mercer.regularizers
@@ -360,6 +361,13 @@ for _kind in ("onehot", "ordinal", "target"):
     )
 
 
+# Features and maps without labels.
+density("manifold.SparseKernelFeatures", columns=2)
+density(
+    "manifold.KernelProjectionPursuit", columns=2, contrast="variance", n_init=1, random_state=0
+)
+
+
 # Values with a `fit` of their own.
 SERIES = np.round(np.sin(0.7 * np.arange(N)) + 0.3 * NOISE[:, 0], 6)
 
@@ -429,6 +437,7 @@ LOOSER = {
     "LSSVRCV": (1e-7, "settings follow a slope of the criterion, as in tune"),
     "LSSVCCV": (1e-7, "settings follow a slope of the criterion, as in tune"),
     "SVR auto": (1e-9, "C and epsilon are read from a fit to the sample before this fit"),
+    "manifold.KernelProjectionPursuit": (1e-6, "a direction has half the digits of its contrast"),
     "density.KernelCDF": (1e-9, "scores are logarithms of small slopes of a program's answer"),
     "tune": (1e-7, "settings follow a slope of the criterion, which has half the digits of a fit"),
 }
