@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -47,9 +48,23 @@ def by_blocks(method: Function) -> Function:
             return method(self, X)
         if not isinstance(X, Source):
             return plugin("dask").lazy(self, method.__name__, X)
-        return np.concatenate([method(self, block.X) for block in X.checked().blocks(BLOCK)])
+        _compare_names(self, X)
+        with warnings.catch_warnings():
+            # Blocks are arrays; the source has the names, and they were compared.
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            return np.concatenate([method(self, block.X) for block in X.checked().blocks(BLOCK)])
 
     return streamed
+
+
+def _compare_names(machine: Any, source: Source) -> None:
+    """Refuse a source whose features have other names than those of the fit."""
+    fitted, given = getattr(machine, "feature_names_in_", None), source.given_names
+    if fitted is not None and given is not None and list(fitted) != list(given):
+        raise ValueError(
+            f"The feature names should match those that were passed during fit: "
+            f"{', '.join(map(str, fitted))}; the source has {', '.join(map(str, given))}."
+        )
 
 
 def fit_reduced(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,19 @@ class Eigenpairs:
     remainder: float
     n_iter: int = 0
     converged: bool = True
+
+    def first(self, k: int) -> Eigenpairs:
+        """Return the first k pairs; the others of these are then among the rest."""
+        rest = self.remainder
+        if k < len(self.values):
+            rest = max(rest, float(np.max(np.abs(self.values[k:]) + self.errors[k:])))
+        return replace(
+            self,
+            values=self.values[:k],
+            vectors=self.vectors[:, :k],
+            errors=self.errors[:k],
+            remainder=rest,
+        )
 
 
 def frobenius(gram: Gram) -> float:
@@ -201,7 +214,7 @@ def _iterative(
             return _randomized(spectrum, k, tol, max_iter, rng)
     V = la.qr(V, mode="economic")[0]
     pairs = _ritz(spectrum, V, spectrum.gram.matvec(V), V.shape[1], tol, calls + 1)
-    return pairs if found else _unconverged(pairs)
+    return pairs if found else replace(pairs, converged=False)
 
 
 def _randomized(
@@ -254,13 +267,6 @@ def _ritz(spectrum: Spectrum, B: Array, MB: Array, k: int, tol: float, calls: in
     errors = _errors(values, MB @ S - V * values, spectrum.noise)
     good = bool(np.all(errors <= tol * abs(values[0]) + 2.0 * spectrum.noise))
     return Eigenpairs(values, V, errors, spectrum.remainder(values), calls, good)
-
-
-def _unconverged(pairs: Eigenpairs) -> Eigenpairs:
-    """Return pairs that are fewer than were asked for."""
-    return Eigenpairs(
-        pairs.values, pairs.vectors, pairs.errors, pairs.remainder, pairs.n_iter, False
-    )
 
 
 def _order(values: Array, definite: bool) -> Any:

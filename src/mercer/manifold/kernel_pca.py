@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
 
 from mercer._params import is_integer
 from mercer._settings import KW_ONLY, settings
+from mercer.data.arrays import Arrays
+from mercer.data.base import Block, Source
+from mercer.data.opening import as_source, is_source
 from mercer.gram.base import Gram
 from mercer.gram.indexed import Indexed
 from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
-from mercer.kernels.points import is_sparse
+from mercer.kernels.points import is_sparse, take
+from mercer.machines.approximated import by_blocks
 from mercer.machines.base import EarlyStop
 from mercer.machines.expansion import (
     Array,
@@ -28,30 +32,27 @@ from mercer.machines.expansion import (
     check_weights,
 )
 from mercer.machines.posing import Rows
+from mercer.manifold.block_moments import vary
 from mercer.manifold.centring import Centred, centre
-from mercer.manifold.components import CRITERIA, All, BrokenStick, Fixed, Rule, Share
+from mercer.manifold.component_count import CRITERIA, All, BrokenStick, Fixed, Rule, Share
 from mercer.manifold.eigen import EPS, Eigenpairs, leading
+from mercer.manifold.principal import NOTHING, ZERO, Principal, signs_of
+from mercer.manifold.streamed_components import (
+    LOOKED_AT,
+    components,
+    settle,
+    survey,
+    weighted_variance,
+)
+from mercer.reduced.base import Approximation
+from mercer.reduced.census import Census
+from mercer.reduced.nystrom import Nystrom
+from mercer.reduced.passes import Passes
 from mercer.regularizers.null_space import Constant, Empty, NullSpace, Polynomial, complete
 
 __all__ = ["KernelPCA"]
 
 SPACES = {"constant": Constant, "linear": Polynomial}
-
-ZERO = 1e-12
-"""Part of the largest eigenvalue below which rounding of kernel values decides, at least."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """Components of a sample: eigenvalues, and the functions whose values are scores."""
-
-    pairs: Eigenpairs
-    A: Array
-    b: Array
-    trace: float
-    total: float
-    H: Array
-    Q: Array
 
 
 @settings
@@ -97,6 +98,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         Largest error of an eigenvalue by the two iterations, relative to the largest eigenvalue.
     max_iter : int, default=200
         Most restarts or passes of the two iterations.
+    approximation : Nystrom, RandomFeatures or None, default=None
+        Components among the functions of a low-rank approximation, by two passes over the rows.
+        Rows in blocks, from files or Dask, are always approximated; ``Nystrom()`` by default, with
+        as many centres as leave a hundredth of the diagonal. Eigenvalues of Nystrom are at most
+        those of the kernel matrix, and their bound is the trace that the centres leave.
     gram : {"auto", "dense", "sparse", "tiled"} or callable, default="auto"
         How the kernel matrix is held. "auto" holds it while it takes at most `cache_size`, and
         computes it anew, tile by tile, in every product otherwise.
@@ -109,10 +115,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
     ----------
     eigenvalues_ : ndarray of shape (n_components_,)
         Eigenvalues of the matrix, descending; by size for an indefinite kernel.
-    eigenvectors_ : ndarray of shape (n_samples, n_components_)
-        Orthonormal eigenvectors u. The largest score of the sample is positive.
+    eigenvectors_ : ndarray of shape (n_support, n_components_)
+        Orthonormal eigenvectors u, unless the kernel is approximated. The largest score of the
+        sample is positive.
     eigenvalue_errors_ : ndarray of shape (n_components_,)
-        Bounds on the errors of the eigenvalues, rounding included.
+        Bounds on the errors of the eigenvalues, rounding included; NaN for random features, whose
+        kernel is another.
     remainder_ : float
         A bound on the size of all eigenvalues that are not among ``eigenvalues_``, in a matrix
         of which not all were computed.
@@ -131,7 +139,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
     kernel_ : Kernel
         The kernel with its parameters.
     support_ : ndarray of shape (n_support,)
-        Samples with a weight.
+        Samples with a weight, or rows that are centres of an approximation.
     X_fit_ : ndarray of shape (n_support, n_features)
         These samples.
     n_iter_ : int
@@ -178,6 +186,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
     eigen_solver: str = "auto"
     tol: float = 1e-8
     max_iter: int = 200
+    approximation: Approximation | None = None
     gram: str | Function = "auto"
     cache_size: float = 200
     random_state: int = 0
@@ -201,6 +210,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         "eigen_solver": [StrOptions({"auto", "dense", "iterative", "randomized"})],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "approximation": [Approximation, None],
         "gram": [StrOptions({*KINDS}), callable],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
@@ -214,8 +224,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Inputs; the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or Source
+            Inputs; the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``. Rows may
+            also come in blocks, from files by :func:`mercer.data.open` or from Dask.
         y : ignored
             Present for scikit-learn's interface.
         sample_weight : array-like of shape (n_samples,), optional
@@ -226,6 +237,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         -------
         self
         """
+        if self.approximation is not None or is_source(X):
+            self._fit_blocks(X, sample_weight)
+        else:
+            self._fit_sample(X, sample_weight)
+        return self
+
+    def _fit_sample(self, X: Any, sample_weight: Any) -> None:
+        """Find the components of the kernel matrix of a sample."""
         admitted = self._check_X(X, None)
         X = admitted[0] if isinstance(admitted, tuple) else admitted
         n = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -241,12 +260,81 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         if len(kept) < n:
             K, B, weights = Indexed(K, kept), B[kept], weights[kept]
         found = self._decompose(K, B, weights)
-        signs = _signs(found.pairs.vectors / np.sqrt(weights)[:, None])
-        signs *= np.sign(found.pairs.values)
-        self._keep(found, signs)
-        self._store(X, kept, found.A * signs)
-        self.eigenvectors_ = found.pairs.vectors * signs
-        return self
+        pairs = found.pairs
+        found = found.turned(
+            signs_of(pairs.vectors * np.sign(pairs.values) / np.sqrt(weights)[:, None])
+        )
+        self._functions = None
+        self._keep(found)
+        self._store(X, kept, found.A)
+        self.eigenvectors_ = found.pairs.vectors
+
+    def _fit_blocks(self, X: Any, sample_weight: Any) -> None:
+        """Find the components of a low-rank approximation, by passes over the rows."""
+        if self._function or self._precomputed or self._objects:
+            raise ValueError(
+                "an approximation evaluates the kernel at new pairs of points; give a Kernel of "
+                "numbers or its name, not a function, a matrix or objects."
+            )
+        how = Nystrom() if self.approximation is None else self.approximation
+        passes, census = survey(self._source(X, sample_weight), how)
+        pool = census.pool
+        self.shape_fit_ = (census.n, pool.X.shape[1])
+        self._sparse, self._X_fit, self._kernel_fit = is_sparse(pool.X), None, None
+        self.kernel_ = self._kernel_of(passes, census)
+        if not self.kernel_.positive_definite:
+            raise ValueError(
+                f"{self.kernel_!r} is not positive definite, so there are no features to "
+                "approximate it by; use approximation=None."
+            )
+        some = take(pool.X, slice(0, LOOKED_AT))
+        self._free_columns(some, self._space())
+        phi = settle(how, self.kernel_, census)
+        found = components(passes, phi, self.kernel_, self.null_space_, self._one)
+        values = found.pairs.values
+        nonzero = int(np.sum(values > max(ZERO, phi.r * EPS) * max(values[0], 0.0)))
+        if not nonzero:
+            raise ValueError(NOTHING)
+        kept = self._rule().keep(values[:nonzero], found.trace, nonzero)
+        found = found.first(nonzero if kept is None else min(kept, nonzero))
+        scores = phi.raw(some) @ found.A + self.null_space_(some) @ found.b.T
+        heavy = slice(None) if pool.s is None else np.asarray(pool.s)[: len(scores)] > 0.0
+        found = found.turned(signs_of(np.asarray(scores)[heavy]))
+        self._keep(found)
+        self._functions, self._kept = (phi if phi.Z is None else None), np.arange(phi.m)
+        self._store(np.empty((phi.m, 0)) if phi.Z is None else phi.Z, self._kept, found.A)
+        if phi.index is not None:
+            self.support_ = np.asarray(pool.rows[phi.index], dtype=np.int64)
+        self.__dict__.pop("eigenvectors_", None)
+
+    def _source(self, X: Any, sample_weight: Any) -> Source:
+        """Return checked rows as a source, and remember their features."""
+        if not (is_source(X) or isinstance(X, np.memmap)):
+            X = validate_data(
+                self, X, dtype=np.float64, order="C", accept_sparse="csr", accept_large_sparse=False
+            )
+            weights = None if sample_weight is None else check_weights(sample_weight, X.shape[0])
+            return Arrays(X, None, weights)
+        source = as_source(X, None, sample_weight).checked()
+        self.n_features_in_ = source.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if source.given_names is not None:
+            self.feature_names_in_ = np.asarray(source.given_names, dtype=object)
+        return source
+
+    def _kernel_of(self, passes: Passes, census: Census) -> Kernel:
+        """Return the kernel, with the width that all rows have and not those that were drawn."""
+        pool = census.pool
+        if self.gamma != "scale" or not isinstance(self.kernel, str) or self.kernel in FREE:
+            return super()._resolved(Rows(pool.X, None, np.ones(len(pool.keys))))
+        variance = census.variance if pool.s is None else weighted_variance(passes)
+        return self._of_width(variance)
+
+    def _of_width(self, variance: float) -> Kernel:
+        """Return the kernel of a name with the width that a variance of the inputs has."""
+        spread = variance * self.shape_fit_[-1]
+        gamma = 1.0 / spread if spread > 0.0 else 1.0
+        return self._bound(NAMES[str(self.kernel)](gamma, self.degree, self.coef0))
 
     def _space(self) -> NullSpace:
         """Return the functions that are projected out, without those that the kernel needs."""
@@ -255,16 +343,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         given = Empty() if given is None else given
         return complete(given, [()], self.shape_fit_[-1]) if self.center else given
 
-    def _resolved(self, rows: Rows, gamma: Any = None) -> Kernel:
+    def _resolved(self, rows: Rows) -> Kernel:
         """Return the kernel; its width follows the weighted variance, so a row twice counts two."""
         s = np.asarray(rows.weights)
         named = isinstance(self.kernel, str) and self.kernel in NAMES
-        if gamma is None and named and self.gamma == "scale" and np.ptp(s):
-            gamma = _weighted_scale(rows.X, s)
-        if gamma is None:
-            return super()._resolved(rows)
-        made = NAMES[str(self.kernel)](gamma, self.degree, self.coef0)
-        return self._bound(made)
+        if named and self.gamma == "scale" and np.ptp(s):
+            return self._of_width(vary(Block(rows.X, None, s), None, None).variance)
+        return super()._resolved(rows)
 
     def _warn_if_indefinite(self, X: Any) -> None:
         """Say nothing before the eigenvalues are known."""
@@ -278,7 +363,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
             return BrokenStick()
         return Fixed(int(number)) if is_integer(number) else Share(float(number))
 
-    def _decompose(self, K: Gram, B: Array, weights: Array) -> Found:
+    def _decompose(self, K: Gram, B: Array, weights: Array) -> Principal:
         """Return the components of a matrix off some columns."""
         definite = self._definite and not self._precomputed
         strictly = definite and self.kernel_.order == 0
@@ -303,7 +388,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
             )
         A, b = centred.coefficients(pairs.values, pairs.vectors)
         spectrum = centred.spectrum
-        return Found(pairs, A, b, spectrum.trace, float(weights.sum()), centred.H, centred.Q)
+        return Principal(pairs, A, b, spectrum.trace, float(weights.sum()), centred.H, centred.Q)
 
     def _pairs(self, centred: Centred) -> Eigenpairs:
         """Return as many leading eigenpairs as the rule keeps."""
@@ -317,38 +402,36 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
             size = pairs.values if spectrum.definite else np.abs(pairs.values)
             nonzero = int(np.sum(size > max(floor, spectrum.noise)))
             if not nonzero:
-                raise ValueError(
-                    "All samples are the same point in feature space, or combinations of what is "
-                    "projected out: there is no component. Is n_samples = 1 or the kernel constant?"
-                )
+                raise ValueError(NOTHING)
             every = k is None or nonzero < len(pairs.values)
             kept = rule.keep(pairs.values[:nonzero], spectrum.trace, nonzero if every else rank)
             if kept is None and k is not None:
                 k = None if 4 * k > spectrum.n else 2 * k
                 continue
-            return _first(pairs, nonzero if kept is None else min(kept, nonzero))
+            return pairs.first(nonzero if kept is None else min(kept, nonzero))
 
-    def _keep(self, found: Found, signs: Array) -> None:
-        """Store eigenvalues and the coefficients of scores."""
+    def _keep(self, found: Principal) -> None:
+        """Store eigenvalues and what they explain."""
         pairs = found.pairs
         self.eigenvalues_, self.eigenvalue_errors_ = pairs.values, pairs.errors
         self.remainder_, self.n_iter_ = pairs.remainder, pairs.n_iter
         self.n_components_ = len(pairs.values)
-        self.explained_variance_ = pairs.values / found.total
+        self.explained_variance_ = pairs.values / found.weight
         self.explained_variance_ratio_ = pairs.values / found.trace
         self.signature_ = np.sign(pairs.values).astype(int)
-        self.null_space_coef_ = found.b * signs[:, None]
+        self.null_space_coef_ = found.b
 
     # New points ----------------------------------------------------------------------------------
 
+    @by_blocks
     def transform(self, X: Any) -> Array:
         """Return the scores of points, their coordinates along the components.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Inputs; kernel values between them and the training samples, ``(n_samples, n_train)``,
-            for ``kernel="precomputed"``.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or Source
+            Inputs, also in blocks; for ``kernel="precomputed"`` kernel values between them and the
+            training samples, ``(n_samples, n_train)``.
 
         Returns
         -------
@@ -371,40 +454,3 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
-
-
-def _first(pairs: Eigenpairs, k: int) -> Eigenpairs:
-    """Return the first of some pairs; the next of them bounds the others."""
-    rest = pairs.remainder
-    if k < len(pairs.values):
-        rest = max(rest, float(np.max(np.abs(pairs.values[k:]) + pairs.errors[k:])))
-    return replace(
-        pairs,
-        values=pairs.values[:k],
-        vectors=pairs.vectors[:, :k],
-        errors=pairs.errors[:k],
-        remainder=rest,
-    )
-
-
-def _signs(scores: Array) -> Array:
-    """Return signs that make the largest score of every component positive.
-
-    Of scores that are equally large up to rounding the first decides.
-    """
-    sizes = np.abs(scores)
-    first = np.argmax(sizes > (1.0 - 1e-6) * np.max(sizes, axis=0), axis=0)
-    return np.where(scores[first, np.arange(scores.shape[1])] < 0.0, -1.0, 1.0)
-
-
-def _weighted_scale(X: Any, s: Array) -> float:
-    """Return one over the number of features times the weighted variance of all entries."""
-    if is_sparse(X):
-        X = X.multiply(s[:, None]).tocsr(), X.multiply(X).multiply(s[:, None]).tocsr()
-        total = s.sum() * X[0].shape[1]
-        variance = float(X[1].sum() / total - (X[0].sum() / total) ** 2)
-        return 1.0 / (X[0].shape[1] * variance) if variance > 0.0 else 1.0
-    total = s.sum() * X.shape[1]
-    mean = float(np.sum(s @ X)) / total
-    variance = float(np.sum(s @ (X - mean) ** 2)) / total
-    return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
