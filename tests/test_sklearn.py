@@ -84,6 +84,7 @@ ELSEWHERE = {
     "FusedLSSVR": "fusion/test_fused_least_squares.py",
     "KernelPCA": "manifold/test_kernel_pca.py",
     "GeneralizedLeastSquares": "estimators/test_least_squares.py",
+    "PrincipalManifold": "manifold/test_principal_manifold.py",
     "KernelProjectionPursuit": "manifold/test_projection_pursuit.py",
     "RBFNetwork": "linear/test_rbf_network.py",
     "RegularizationNetwork": "estimators/test_network.py",

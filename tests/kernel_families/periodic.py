@@ -7,6 +7,7 @@ from mercer.kernels import (
     Matern,
     Periodic,
     PeriodicGaussian,
+    PeriodicSpline,
     Periodized,
     RationalQuadratic,
 )
@@ -21,6 +22,8 @@ KERNELS: list[Kernel] = [
     Periodic(0.9, period=3.0),
     Periodic([0.5, 1.0, 2.0], period=3.0),
     Dirichlet(4),
+    PeriodicSpline(1).on([2]),
+    PeriodicSpline(3, period=4.0).on([0]),
     Periodized(Gaussian(0.6), period=2.5).on([1]),
     Periodized(Gaussian(2.6), period=2.5).on([1]),
     Periodized(RationalQuadratic(0.8, alpha=2.0), period=5.0).on([0]),

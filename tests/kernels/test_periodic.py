@@ -14,6 +14,7 @@ from mercer.kernels import (
     Matern,
     Periodic,
     PeriodicGaussian,
+    PeriodicSpline,
     Periodized,
     RationalQuadratic,
 )
@@ -49,6 +50,8 @@ CIRCULAR = [
     Periodic(3.0),
     Dirichlet(7, period=3.0),
     Dirichlet(0),
+    PeriodicSpline(4, period=2.0),
+    PeriodicSpline(6),
     Periodized(Gaussian(0.2)),
     Periodized(Gaussian(4.0)),
     Periodized(RationalQuadratic(0.7), period=2.0),

@@ -363,6 +363,7 @@ for _kind in ("onehot", "ordinal", "target"):
 
 # Features and maps without labels.
 density("manifold.SparseKernelFeatures", columns=2)
+density("manifold.PrincipalManifold", columns=2, max_iter=2, tol=1.0)
 density(
     "manifold.KernelProjectionPursuit", columns=2, contrast="variance", n_init=1, random_state=0
 )

@@ -27,7 +27,13 @@ from mercer.kernels.multiquadric import Cauchy, DampedOscillator, InverseMultiqu
 from mercer.kernels.named import resolve, resolve_gamma
 from mercer.kernels.observed import Observed
 from mercer.kernels.operator import Green, from_penalty_matrix
-from mercer.kernels.periodic import Dirichlet, Periodic, PeriodicGaussian, Periodized
+from mercer.kernels.periodic import (
+    Dirichlet,
+    Periodic,
+    PeriodicGaussian,
+    PeriodicSpline,
+    Periodized,
+)
 from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
 from mercer.kernels.power_series import PowerSeries, operator_penalty
 from mercer.kernels.precomputed import Precomputed
@@ -70,6 +76,7 @@ __all__ = [
     "Pairwise",
     "Periodic",
     "PeriodicGaussian",
+    "PeriodicSpline",
     "Periodized",
     "Polyharmonic",
     "Polynomial",

@@ -21,7 +21,13 @@ from mercer.kernels.multiquadric import Cauchy, DampedOscillator, InverseMultiqu
 from mercer.kernels.named import FREE, NAMES
 from mercer.kernels.observed import Observed
 from mercer.kernels.operator import Green
-from mercer.kernels.periodic import Dirichlet, Periodic, PeriodicGaussian, Periodized
+from mercer.kernels.periodic import (
+    Dirichlet,
+    Periodic,
+    PeriodicGaussian,
+    PeriodicSpline,
+    Periodized,
+)
 from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
 from mercer.kernels.power_series import PowerSeries
 from mercer.kernels.precomputed import Precomputed
@@ -87,6 +93,11 @@ def rows() -> list[tuple[Kernel, str, str]]:
             Dirichlet(),
             "sin((2N + 1) t/2) / sin(t/2)",
             "harmonics up to N alike; there are no others",
+        ),
+        (
+            PeriodicSpline(),
+            "Bernoulli's polynomial of (u mod p) / p",
+            "the n-th harmonic by n^2m: a derivative; constants are free",
         ),
         (Fourier([1.0, 1.0]), "1 / (2 g_0) + sum_n cos(n t) / g_n", "the n-th harmonic by g_n"),
         (Periodized(Gaussian()), "sum_j k(u + j p)", "harmonics as k penalizes frequencies"),

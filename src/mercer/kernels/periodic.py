@@ -295,6 +295,64 @@ class Dirichlet(Circular):
 
 
 @dataclass(eq=False)
+class PeriodicSpline(Circular, OneFeature):
+    r"""The kernel of periodic smoothing splines, which penalizes the derivative of order m.
+
+    .. math:: k(x, z) = \frac{(-1)^{m-1} p^{2m-1}}{(2m)!}
+              B_{2m}\Bigl(\frac{(x - z) \bmod p}{p}\Bigr), \qquad
+              |f|^2 = \int_0^p f^{(m)}(u)^2 \, du
+
+    with Bernoulli's polynomials B. Constants are not in the space: leave them free. With m = 1
+    functions are polygons, and the penalty of a closed curve of constant speed is its squared
+    length over p.
+
+    Parameters
+    ----------
+    derivative : int, default=1
+        The order m of the derivative, from 1 to 8.
+    period : float, default=2*pi
+        The period p.
+
+    References
+    ----------
+    G. Wahba, *Spline Models for Observational Data*, 1990, eq. (2.1.7).
+
+    Examples
+    --------
+    >>> PeriodicSpline(1, period=1.0)([[0.0]], [[0.0], [0.5], [1.0]]).round(4)
+    array([[ 0.0833, -0.0417,  0.0833]])
+    """
+
+    derivative: int = 1
+    period: float = 2.0 * np.pi
+
+    def __post_init__(self) -> None:
+        check_integer("derivative", self.derivative, 1)
+        if self.derivative > 8:
+            raise ValueError(f"derivative must be at most 8, got {self.derivative}.")
+        self._check_period()
+
+    def _factors(self) -> Factor:
+        twice = 2 * int(self.derivative)
+        ordinary = special.bernoulli(twice)
+        ordinary[1] = -0.5
+        powers = special.binom(twice, np.arange(twice + 1)) * ordinary
+        scale = (-1.0) ** (self.derivative - 1) * float(self.period) ** (twice - 1)
+
+        def factor(x: Array, z: Array, j: int) -> Array:
+            turns = np.abs(self._angle(x, z)) / (2.0 * np.pi)
+            return np.asarray(scale / special.factorial(twice) * np.polyval(powers, turns))
+
+        return factor
+
+    def coefficients(self, n: Array) -> Array:
+        omega = 2.0 * np.pi * np.abs(np.asarray(n, dtype=float)) / float(self.period)
+        some = omega > 0.0
+        squared = np.where(some, omega, 1.0) ** (2.0 * self.derivative)
+        return np.where(some, 1.0 / (float(self.period) * squared), 0.0)
+
+
+@dataclass(eq=False)
 class Periodized(Circular, OneFeature):
     r"""A stationary kernel of one feature wrapped around a circle.
 

@@ -1,11 +1,32 @@
 """Features, maps and curves without labels: kernel PCA, quantizers, principal manifolds."""
 
+from mercer.manifold.distortions import (
+    AbsoluteDistortion,
+    Distortion,
+    HuberDistortion,
+    MetricDistortion,
+    SquaredDistortion,
+)
 from mercer.manifold.kernel_pca import KernelPCA
+from mercer.manifold.latent import Circle, Grid, Interval, Latent, Sphere, Torus
+from mercer.manifold.principal_manifold import PrincipalManifold
 from mercer.manifold.projection_pursuit import KernelProjectionPursuit
 from mercer.manifold.sparse_features import SparseKernelFeatures
 
 __all__ = [
+    "AbsoluteDistortion",
+    "Circle",
+    "Distortion",
+    "Grid",
+    "HuberDistortion",
+    "Interval",
     "KernelPCA",
     "KernelProjectionPursuit",
+    "Latent",
+    "MetricDistortion",
+    "PrincipalManifold",
     "SparseKernelFeatures",
+    "Sphere",
+    "SquaredDistortion",
+    "Torus",
 ]

@@ -1,0 +1,317 @@
+r"""Alternating minimization: project rows on a manifold, adapt the manifold to them, repeat.
+
+.. math:: \min_{W, \zeta} \; \frac1\nu \sum_i s_i\, c(x_i, W'p(\zeta_i)) + \lambda Q(W)
+
+Both half steps lower the same functional, the first row by row and the second as a convex problem,
+so that it never rises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mercer._patience import time_left
+from mercer.data.base import Block, Sums
+from mercer.gram.low_rank import LowRank
+from mercer.kernels.points import Array
+from mercer.losses import EpsilonInsensitive
+from mercer.manifold.adaptation import Adapted, Penalty, dual_gap, normal_sums
+from mercer.manifold.basis import Basis
+from mercer.manifold.distortions import AbsoluteDistortion, Distortion, HuberDistortion
+from mercer.manifold.projection import Projector
+from mercer.problems import RegularizedRisk
+from mercer.solvers import InteriorPoint, minimize
+
+__all__ = ["Descent", "Functional", "descend", "descend_blocks"]
+
+# Gauss-Newton steps of a projection within a fit: the next one goes on where it stopped.
+STEPS = 5
+
+# Reweighted solutions of a Huber cost within one half step, and their gap relative to the objective
+# at which they end.
+INNER, CLOSE = 60, 1e-9
+
+# Grids of projections over blocks, each denser than the last, where a grid was too coarse.
+DENSER = (1.0, 2.0, 4.0)
+
+
+@dataclass(frozen=True)
+class Functional:
+    """The functional of a manifold: its columns, its cost, its penalty.
+
+    Parameters
+    ----------
+    basis : Basis
+    distortion : Distortion
+    penalty : Penalty
+    averaged : bool
+        Whether the cost is a mean over the weights, or a sum.
+    """
+
+    basis: Basis
+    distortion: Distortion
+    penalty: Penalty
+    averaged: bool = True
+
+    def nu(self, weight: float) -> float:
+        """Return the divisor of the summed cost."""
+        return weight if self.averaged else 1.0
+
+    def projector(self, W: Array, density: float = 1.0) -> Projector:
+        """Return the projection on the manifold of some coefficients."""
+        return Projector(self.basis, W, self.distortion, density)
+
+    def value(self, cost: Array, s: Array, W: Array) -> float:
+        """Return the objective, from the costs of rows."""
+        return float(s @ cost) / self.nu(float(s.sum())) + self.penalty.lam * self.penalty(W)
+
+    def costs(self, P: Array, X: Array, W: Array) -> Array:
+        """Return the costs of rows at columns."""
+        R = X - P @ W
+        return self.distortion(np.where(np.isnan(R), 0.0, R))
+
+    def adapt(self, P: Array, X: Array, s: Array, W: Array | None) -> Adapted:
+        """Return the best coefficients for rows whose columns are known.
+
+        Parameters
+        ----------
+        P : (n, r + q) array
+        X : (n, d) array
+        s : (n,) array
+        W : (r + q, d) array or None
+            Coefficients to start from, which the answer is never worse than.
+        """
+        nu = self.nu(float(s.sum()))
+        if isinstance(self.distortion, AbsoluteDistortion):
+            return self._least_absolute(P, X, s, nu, W)
+        if isinstance(self.distortion, HuberDistortion):
+            return self._reweighted(P, X, s, nu, W)
+        return self.penalty.minimize(normal_sums(P, X, s), nu, W)
+
+    def _reweighted(self, P: Array, X: Array, s: Array, nu: float, W: Array | None) -> Adapted:
+        """Minimize a Huber cost by weighted squares above it, until the gap is small."""
+        if W is None:
+            W = self.penalty.minimize(normal_sums(P, X, s), nu).W
+        cost: Any = self.distortion
+        known = ~np.isnan(X)
+        filled = np.where(known, X, 0.0)
+        best, gap = W, np.inf
+        for _ in range(INNER):
+            R = np.where(known, filled - P @ W, 0.0)
+            w = cost.weights(R)
+            W = self.penalty.minimize(normal_sums(P, X, s * w), nu, W).W
+            R = np.where(known, filled - P @ W, 0.0)
+            value = self.value(cost(R), s, W)
+            U = 2.0 * w[:, None] * R
+            U /= max(1.0, float(np.sqrt(np.einsum("nd,nd->n", U, U)).max(initial=0.0)))
+            conjugate = 0.5 * cost.sigma * float(s @ np.einsum("nd,nd->n", U, U)) / nu
+            found = dual_gap(self.penalty, P, filled, s[:, None] * U / nu, conjugate, value)
+            best, gap = W, min(gap, max(found, 0.0))
+            if gap <= CLOSE * max(value, 1e-300):
+                break
+        return Adapted(best, gap)
+
+    def _least_absolute(self, P: Array, X: Array, s: Array, nu: float, W: Array | None) -> Adapted:
+        """Minimize an absolute cost, feature by feature, as the machine of the median."""
+        r, lam = self.penalty.r, self.penalty.lam
+        if not self.penalty.quadratic:
+            raise ValueError(
+                "an absolute cost with a penalty of sizes is a linear program of all rows; use "
+                "penalty='kernel', 'length' or 'weight decay', or cost='huber'."
+            )
+        columns, gaps = [], 0.0
+        for j, x in enumerate(X.T):
+            some = np.flatnonzero(~np.isnan(x) & (s > 0))
+            risk = RegularizedRisk(
+                EpsilonInsensitive(0.0),
+                LowRank(P[some, :r]),
+                x[some],
+                s[some] / (nu * lam),
+                P[some, r:],
+            )
+            found = minimize(risk, InteriorPoint())
+            w = np.concatenate([P[some, :r].T @ found.a, found.b])
+            if W is not None:
+                new, old = (
+                    float(s[some] @ np.abs(x[some] - P[some] @ v)) / nu + 0.5 * lam * v[:r] @ v[:r]
+                    for v in (w, W[:, j])
+                )
+                w = w if new <= old else W[:, j]
+            columns.append(w)
+            gaps += lam * found.gap
+        return Adapted(np.stack(columns, axis=1), gaps)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """A manifold that alternating minimization arrived at.
+
+    Parameters
+    ----------
+    W : (r + q, d) array
+    gap : float
+        Bound on the excess of the last convex half step.
+    objective : list of float
+        After every half step: projections at even places, adaptations at odd ones.
+    distortion, penalty : list of float
+        The two terms after every adaptation.
+    n_iter : int
+    converged : bool
+    Z : (n, D) array, optional
+        Coordinates of the rows, if these are in memory.
+    """
+
+    W: Array
+    gap: float
+    objective: list[float] = field(default_factory=list)
+    distortion: list[float] = field(default_factory=list)
+    penalty: list[float] = field(default_factory=list)
+    n_iter: int = 0
+    converged: bool = False
+    Z: Array | None = None
+
+
+def descend(
+    functional: Functional,
+    X: Array,
+    s: Array,
+    W: Array,
+    *,
+    Z: Array | None = None,
+    max_iter: int,
+    tol: float,
+    report: Callable[[int, float], object] | None = None,
+) -> Descent:
+    """Alternate between projection and adaptation until the functional stops falling.
+
+    Parameters
+    ----------
+    functional : Functional
+    X : (n, d) array
+        Rows, NaN where a cell is missing.
+    s : (n,) array
+        Weights.
+    W : (r + q, d) array
+        Coefficients to start from.
+    Z : (n, D) array, optional
+        Coordinates to start from.
+    max_iter : int
+    tol : float
+        Relative fall of the functional in one iteration at which it ends.
+    report : callable, optional
+        Told the number of iterations and the functional.
+    """
+    found = Descent(W, np.inf, Z=Z)
+    for iteration in range(1, max_iter + 1):
+        projected = functional.projector(found.W)(X, found.Z, steps=STEPS)
+        before = functional.value(projected.cost, s, found.W)
+        adapted = functional.adapt(projected.columns, X, s, found.W)
+        cost = functional.costs(projected.columns, X, adapted.W)
+        after = functional.value(cost, s, adapted.W)
+        if after > before:
+            # Rounding alone, because the last coefficients are among those that were compared.
+            adapted, after = replace(adapted, W=found.W), before
+        Q = functional.penalty(adapted.W)
+        found = Descent(
+            adapted.W,
+            adapted.gap,
+            [*found.objective, before, after],
+            [*found.distortion, after - functional.penalty.lam * Q],
+            [*found.penalty, Q],
+            iteration,
+            iteration > 1 and found.objective[-1] - after <= tol * abs(found.objective[-1]),
+            projected.Z,
+        )
+        if report is not None:
+            report(iteration, after)
+        if found.converged or time_left() <= 0.0:
+            break
+    return found
+
+
+def descend_blocks(
+    functional: Functional,
+    W: Array,
+    *,
+    missing: bool,
+    max_iter: int,
+    tol: float,
+    total: Callable[..., Any],
+    report: Callable[[int, float], object] | None = None,
+) -> Descent:
+    """Do the same for rows that come in blocks, one pass an iteration.
+
+    Coordinates are not kept between passes: every pass projects anew. Where the functional rose
+    because a row's old basin was lost, the pass is made again with a denser grid; where the densest
+    is not enough, the descent ends with the coefficients before it.
+
+    Parameters
+    ----------
+    functional, W, max_iter, tol, report :
+        As in :func:`descend`.
+    missing : bool
+        Whether some cells are missing.
+    total : callable
+        Sums a function of blocks over the source, as :meth:`Source.total`.
+    """
+    if isinstance(functional.distortion, AbsoluteDistortion):
+        raise ValueError(
+            "medians are no sums over rows: give an array for cost='absolute', or use cost='huber'."
+        )
+    found, level = Descent(W, np.inf), 0
+    for iteration in range(1, max_iter + 1):
+        while True:
+            state = {"W": found.W, "density": DENSER[level]}
+            sums = total(project_block, (functional, missing), state)
+            nu = functional.nu(sums["weight"])
+            before = sums["cost"] / nu + functional.penalty.lam * functional.penalty(found.W)
+            rose = iteration > 1 and before > found.objective[-1] * (1.0 + 1e-12)
+            if not rose or level + 1 == len(DENSER):
+                break
+            level += 1
+        if rose:
+            return replace(found, converged=False)
+        adapted = functional.penalty.minimize(sums, nu, found.W)
+        # The sums are those of a function above the cost, which touches it before the step.
+        above = functional.penalty.fidelity(sums, nu, adapted.W)
+        touch = sums["cost"] / nu - functional.penalty.fidelity(sums, nu, found.W)
+        Q = functional.penalty(adapted.W)
+        after = above + touch + functional.penalty.lam * Q
+        if after > before:
+            adapted, after = replace(adapted, W=found.W), before
+            Q = functional.penalty(found.W)
+        done = iteration > 1 and found.objective[-1] - after <= tol * abs(found.objective[-1])
+        found = Descent(
+            adapted.W,
+            adapted.gap,
+            [*found.objective, before, after],
+            [*found.distortion, after - functional.penalty.lam * Q],
+            [*found.penalty, Q],
+            iteration,
+            done,
+        )
+        if report is not None:
+            report(iteration, after)
+        if done or time_left() <= 0.0:
+            break
+    return found
+
+
+def project_block(block: Block, shared: tuple[Functional, bool], state: dict[str, Any]) -> Sums:
+    """Return the sums of a block that the next adaptation needs."""
+    functional, missing = shared
+    X = functional.distortion.whiten(np.asarray(block.X, dtype=np.float64))
+    s = np.ones(len(X)) if block.s is None else np.asarray(block.s, dtype=np.float64)
+    W = state["W"]
+    projected = functional.projector(W, state["density"])(X, steps=STEPS)
+    P = projected.columns
+    R = X - P @ W
+    w = functional.distortion.weights(np.where(np.isnan(R), 0.0, R))
+    sw = s if w is None else s * w
+    cells = np.broadcast_to(sw[:, None], X.shape) if missing else sw
+    sums = normal_sums(P, X, cells)
+    return Sums(sums, cost=float(s @ projected.cost), weight=float(s.sum()))

@@ -1,0 +1,164 @@
+r"""Functions of latent coordinates of which a manifold is made, and their derivatives.
+
+.. math:: f(z) = \sum_j \alpha_j k(z_j, z) + \sum_l b_l p_l(z)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.kernels.base import Kernel
+from mercer.kernels.gaussian import Gaussian
+from mercer.kernels.points import Array
+from mercer.manifold.latent import Latent
+from mercer.reduced.nystrom import NystromMap
+from mercer.regularizers.null_space import Constant, Empty, NullSpace, Polynomial
+
+__all__ = ["PENALTIES", "Basis", "as_null_space", "by_chunks", "chunks", "make_basis"]
+
+PENALTIES = ("kernel", "length", "weight decay", "l1", "group")
+
+# Step of central differences in units of the extent of the latent set: the third root of the
+# rounding error, where the two errors of a difference quotient are equal.
+STEP = 6e-6
+
+# Rows that are evaluated at once. Always as many, the last ones filled up: then the rounding of
+# a row does not depend on the rows that come with it.
+CHUNK = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Columns of a linear model of latent coordinates: r penalized ones, then q free ones.
+
+    Parameters
+    ----------
+    latent : Latent
+    kernel : Kernel
+    centres : (M, D) array
+        Nodes that carry a kernel.
+    T : (M, r) array or None
+        Makes columns of kernel values, so that the penalty is the length of coefficients; None
+        where columns are the kernel values.
+    null_space : NullSpace
+        Free functions.
+    """
+
+    latent: Latent
+    kernel: Kernel
+    centres: Array
+    T: Array | None
+    null_space: NullSpace
+
+    @property
+    def r(self) -> int:
+        """Number of penalized columns."""
+        return len(self.centres) if self.T is None else self.T.shape[1]
+
+    @property
+    def q(self) -> int:
+        """Number of free columns."""
+        return self.null_space.size(self.latent.dim)
+
+    def __call__(self, Z: Array) -> Array:
+        """Return the columns at coordinates, (n, r + q)."""
+        K = np.asarray(self.kernel(Z, self.centres), dtype=np.float64)
+        return np.hstack([K if self.T is None else K @ self.T, self.null_space(Z)])
+
+    def slopes(self, Z: Array) -> Array:
+        """Return the derivatives of the columns by the coordinates, (n, D, r + q)."""
+        n, D = Z.shape
+        if isinstance(self.kernel, Gaussian):
+            K = np.asarray(self.kernel(Z, self.centres), dtype=np.float64)
+            square = np.broadcast_to(np.asarray(self.kernel.length_scale, dtype=float) ** 2, D)
+            apart = (Z[:, None, :] - self.centres[None]) / square
+            J = -(apart * K[:, :, None]).transpose(0, 2, 1)
+        else:
+            step = STEP * float(np.ptp(self.centres)) or STEP
+            move = step * np.eye(D)
+            ends = [
+                np.asarray(self.kernel(np.vstack([Z + s * e for e in move]), self.centres))
+                for s in (1.0, -1.0)
+            ]
+            J = ((ends[0] - ends[1]) / (2.0 * step)).reshape(D, n, -1).transpose(1, 0, 2)
+        J = J if self.T is None else J @ self.T
+        return self.latent.tangent(Z, np.concatenate([J, self._free_slopes(Z)], axis=2))
+
+    def _free_slopes(self, Z: Array) -> Array:
+        n, D = Z.shape
+        move = STEP * np.eye(D)
+        return np.stack(
+            [(self.null_space(Z + e) - self.null_space(Z - e)) / (2.0 * STEP) for e in move], axis=1
+        ).reshape(n, D, self.q)
+
+    def coefficients(self, W: Array) -> tuple[Array, Array]:
+        """Return the coefficients of kernels at the centres, (M, d), and of free functions."""
+        alpha = W[: self.r] if self.T is None else self.T @ W[: self.r]
+        return np.asarray(alpha), W[self.r :]
+
+
+def chunks(A: Array) -> list[tuple[Array, int]]:
+    """Return rows in chunks of one size, the last filled up, and how many of its rows count."""
+    found = []
+    for start in range(0, len(A), CHUNK):
+        part = A[start : start + CHUNK]
+        n = len(part)
+        if n < CHUNK:
+            part = np.concatenate([part, np.repeat(part[:1], CHUNK - n, axis=0)])
+        found.append((np.ascontiguousarray(part), n))
+    return found
+
+
+def by_chunks(function: Callable[[Array], Array], A: Array) -> Array:
+    """Return a function of rows, to the same bits for a row in any batch."""
+    return np.concatenate([function(part)[:n] for part, n in chunks(A)]) if len(A) else function(A)
+
+
+def make_basis(latent: Latent, kernel: Kernel, penalty: str, null_space: NullSpace) -> Basis:
+    """Return the columns in which a penalty is simple.
+
+    Parameters
+    ----------
+    latent : Latent
+    kernel : Kernel
+    penalty : str
+        Of the list above. The norm of the kernel is the length of coefficients after a Cholesky
+        factorization of the matrix of the nodes; the others are penalties of kernel coefficients.
+    null_space : NullSpace
+    """
+    nodes = latent.nodes
+    if penalty in ("kernel", "length"):
+        spanned = NystromMap(kernel, nodes)
+        T = np.asarray(spanned.lift(np.eye(spanned.r)))
+        return Basis(latent, kernel, np.asarray(spanned.Z), T, null_space)
+    if kernel.order:
+        raise ValueError(
+            f"{kernel!r} is conditionally positive definite, so that its coefficients are tied to "
+            "each other; penalize its norm with penalty='kernel'."
+        )
+    return Basis(latent, kernel, nodes, None, null_space)
+
+
+def as_null_space(null_space: NullSpace | str | None, kernel: Kernel, dim: int) -> NullSpace:
+    """Return the free functions of a manifold: at least those that its kernel needs."""
+    named: dict[str | None, NullSpace] = {
+        None: Empty(),
+        "constant": Constant(),
+        "linear": Polynomial(1),
+    }
+    if not isinstance(null_space, NullSpace):
+        if null_space not in named:
+            raise ValueError(
+                f"null_space must be a NullSpace, 'constant', 'linear' or None, got {null_space!r}."
+            )
+        null_space = named[null_space]
+    least = Polynomial(kernel.order - 1).size(dim) if kernel.order else 0
+    if null_space.size(dim) < least:
+        raise ValueError(
+            f"{kernel!r} leaves polynomials of degree {kernel.order - 1} free; use "
+            f"null_space={'constant' if kernel.order == 1 else 'linear'!r}."
+        )
+    return null_space

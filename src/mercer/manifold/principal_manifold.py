@@ -1,0 +1,546 @@
+"""Principal manifolds: smooth curves, sheets and volumes through the middle of a sample."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval as Range
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from mercer._fitting import AllOrNothing
+from mercer._settings import KW_ONLY, settings
+from mercer.data import Source, as_source, is_source
+from mercer.data.arrays import Arrays
+from mercer.data.progress import Bar
+from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array
+from mercer.machines.approximated import by_blocks
+from mercer.manifold.adaptation import Penalty
+from mercer.manifold.alternation import Descent, Functional, descend, descend_blocks
+from mercer.manifold.basis import PENALTIES, as_null_space, by_chunks, make_basis
+from mercer.manifold.distortions import Distortion, as_distortion
+from mercer.manifold.latent import Latent, as_latent
+from mercer.manifold.projection import Projected
+from mercer.manifold.start import (
+    Directions,
+    directions_of,
+    moments_of,
+    random_directions,
+    start_from,
+)
+from mercer.regularizers.null_space import NullSpace
+
+__all__ = ["PrincipalManifold"]
+
+# Directions more than the figure has, among which random starts are drawn.
+SPARE = 3
+
+# Rows of a block where the caller's blocks have no size of their own.
+BLOCK = 8192
+
+
+class Fitted(NamedTuple):
+    """A manifold: its functional and the coefficients of its columns."""
+
+    functional: Functional
+    W: Array
+
+    def images(self, Z: Array) -> Array:
+        """Return images of coordinates, to the same bits in any batch."""
+        basis, restore = self.functional.basis, self.functional.distortion.restore
+        return by_chunks(lambda part: restore(basis(part) @ self.W), Z)
+
+
+@settings
+class PrincipalManifold(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    AllOrNothing,
+    BaseEstimator,  # type: ignore[misc]
+):
+    r"""Principal manifold: a smooth map of a latent set through the middle of a sample.
+
+    .. math:: \min_f \; \frac1m \sum_i \min_{z \in Z} c(x_i, f(z)) + \lambda Q(f), \qquad
+              f(z) = b + \sum_j \alpha_j k(z_j, z)
+
+    By default :math:`Q = \tfrac12 \|f\|^2` in the norm of the kernel and c is the squared distance:
+    an interval gives a principal curve, a square a map of the data, a circle a closed curve. Rows
+    get the coordinates of their nearest image (`transform`), coordinates get back to rows
+    (`inverse_transform`), and new points are treated as the sample was. Fitted by alternating
+    projection and adaptation: neither ever raises the functional, and each adaptation is a convex
+    problem whose error is bounded. The result is a local minimum; more starts (`n_init`) can
+    find better ones.
+
+    Parameters
+    ----------
+    latent : Latent or {1, 2, 3}, default=2
+        The latent set and its nodes: :class:`Interval`, :class:`Grid`, :class:`Circle`,
+        :class:`Torus` or :class:`Sphere`; a number of dimensions means 10, 7 x 7 or 6 x 6 x 6 nodes
+        in a box.
+    lam : float, default=1e-3
+        Weight of the penalty. Both terms are squared lengths in the units of the data, so that it
+        has no units.
+    kernel : Kernel, optional
+        Kernel of latent coordinates, in their units (the box has edges of length 2, a circle
+        :math:`2\pi`). A Gaussian of the given `width` by default.
+    width : float, default=1.0
+        Width of the default kernel in distances of neighbouring nodes.
+    penalty : {"kernel", "length", "weight decay", "l1", "group"}, default="kernel"
+        The norm of the kernel; the squared length of a curve; half the sum of squares, the sum of
+        sizes, or of lengths of rows, of the coefficients of kernels, which depend on the number of
+        nodes (weight decay), or leave few of them (l1, group).
+    cost : Distortion or {"squared", "huber", "absolute"}, default="squared"
+        Cost of a distance. Huber's and absolute costs resist rows far away.
+    null_space : {"constant", "linear"}, NullSpace or None, default="constant"
+        Functions of latent coordinates that cost nothing. With "linear" a large `lam` leads to the
+        principal plane.
+    normalization : {"mean", "sum"}, default="mean"
+        Whether costs of rows are averaged or summed.
+    init : {"pca", "random"} or array of shape (n_samples, n_coordinates), default="pca"
+        First figure: along the first principal directions, along random ones, or coordinates of
+        the rows, for example from another embedding.
+    init_scale : float, default=1.0
+        Spread of the first figure in deviations of the data.
+    n_init : int, default=1
+        Number of starts; those after the first are random.
+    max_iter : int, default=300
+        Largest number of iterations of each start.
+    tol : float, default=1e-5
+        Relative fall of the functional in an iteration at which the fit ends.
+    max_time : float, optional
+        Seconds after which a fit ends with the best manifold so far, and a warning.
+    random_state : int, RandomState instance or None, default=None
+        Seed of random starts.
+    verbose : bool, default=False
+        Show the iterations.
+
+    Attributes
+    ----------
+    embedding_ : (n_samples, D) array
+        Latent coordinates of the sample; absent after a fit to rows that came in blocks.
+    nodes_ : (M, D) array
+        Nodes that carry kernels; nodes that depend on others to rounding are left out.
+    coef_ : (M, n_features) array
+        Coefficients of the kernels.
+    null_space_coef_ : (q, n_features) array
+        Coefficients of the free functions; the first row is the offset.
+    objective_ : float
+        The functional.
+    distortion_, penalty_ : float
+        Its two terms, mean (or summed) cost and Q.
+    gap_ : float
+        Bound on the excess of the objective over the best manifold with these coordinates.
+    history_ : dict of arrays
+        "objective" after every half step, "distortion" and "penalty" after every adaptation.
+    n_iter_ : int
+        Number of iterations of the best start.
+    explained_variance_ratio_ : float
+        Share of the variance of the sample that images have in common with it.
+    boundary_share_ : float
+        Share of the rows whose coordinates lie on the boundary of the latent set.
+    local_minima_ : (n_init,) array
+        Objective of every start.
+
+    References
+    ----------
+    A. J. Smola, S. Mika, B. Schoelkopf and R. C. Williamson, *Regularized principal manifolds*,
+    J. Machine Learning Research 1, 2001, eq. (12), (29)-(35).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.manifold import Interval, PrincipalManifold
+    >>> rng = np.random.default_rng(0)
+    >>> t = rng.uniform(-1, 1, 100)
+    >>> X = np.c_[t, np.sin(np.pi * t)] + 0.1 * rng.normal(size=(100, 2))
+    >>> curve = PrincipalManifold(Interval(10), lam=0.01).fit(X)
+    >>> round(curve.distortion_, 4), round(curve.length(), 1)
+    (0.0106, 4.3)
+    """
+
+    latent: Latent | int = 2
+    _: KW_ONLY
+    lam: float = 1e-3
+    kernel: Kernel | None = None
+    width: float = 1.0
+    penalty: str = "kernel"
+    cost: Distortion | str = "squared"
+    null_space: NullSpace | str | None = "constant"
+    normalization: str = "mean"
+    init: Any = "pca"
+    init_scale: float = 1.0
+    n_init: int = 1
+    max_iter: int = 300
+    tol: float = 1e-5
+    max_time: float | None = None
+    random_state: Any = None
+    verbose: bool = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "latent": [Latent, Integral],
+        "lam": [Range(Real, 0, None, closed="neither")],
+        "kernel": [Kernel, None],
+        "width": [Range(Real, 0, None, closed="neither")],
+        "penalty": [StrOptions(set(PENALTIES))],
+        "cost": [Distortion, StrOptions({"squared", "huber", "absolute"})],
+        "null_space": [NullSpace, StrOptions({"constant", "linear"}), None],
+        "normalization": [StrOptions({"mean", "sum"})],
+        "init": [StrOptions({"pca", "random"}), "array-like"],
+        "init_scale": [Range(Real, 0, None, closed="neither")],
+        "n_init": [Range(Integral, 1, None, closed="left")],
+        "max_iter": [Range(Integral, 1, None, closed="left")],
+        "tol": [Range(Real, 0, None, closed="left")],
+        "max_time": [Range(Real, 0, None, closed="left"), None],
+        "random_state": ["random_state"],
+        "verbose": ["boolean"],
+    }
+
+    # Fitting --------------------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the manifold.
+
+        Parameters
+        ----------
+        X : array-like or source of shape (n_samples, n_features)
+            Rows; NaN marks a missing cell, which neither pulls the manifold nor the row.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of rows.
+        """
+        functional = self._functional()
+        if is_source(X):
+            return self._fit_blocks(as_source(X), functional)
+        X = self._check(X, reset=True)
+        functional.distortion.check(X.shape[1])
+        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not s.sum() > 0:
+            raise ValueError("all weights are zero; at least one row must count.")
+        rows = functional.distortion.whiten(X)
+        directions = self._directions(Arrays(X, s=s), functional)
+        best: Descent | None = None
+        ends = []
+        for W, Z in self._starts(functional, directions, rows, s):
+            found = descend(
+                functional,
+                rows,
+                s,
+                W,
+                Z=Z,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                report=self._report,
+            )
+            ends.append(found.objective[-1])
+            best = found if best is None or ends[-1] < best.objective[-1] else best
+        assert best is not None
+        fitted = Fitted(functional, best.W)
+        self._keep(fitted, best, directions)
+        self.local_minima_ = np.array(ends)
+        self.embedding_ = functional.projector(best.W)(rows).Z
+        images = functional.basis(self.embedding_) @ best.W
+        R = np.where(np.isnan(rows), 0.0, rows - images)
+        left = float(s @ np.einsum("nd,nd->n", R, R)) / float(s.sum())
+        self.explained_variance_ratio_ = (
+            1.0 - left / directions.variance if directions.variance else 0.0
+        )
+        self.boundary_share_ = float(np.mean(functional.basis.latent.on_boundary(self.embedding_)))
+        self._warn(directions)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit the manifold and return the coordinates of the sample."""
+        self.fit(X, y, sample_weight=sample_weight)
+        return self.transform(X) if is_source(X) else self.embedding_
+
+    def _functional(self) -> Functional:
+        """Return the functional that the parameters describe."""
+        latent = as_latent(self.latent)
+        if self.penalty == "length":
+            if self.kernel is not None:
+                raise ValueError("penalty='length' has a kernel of its own; leave kernel=None.")
+            kernel = latent.length_kernel()
+        else:
+            kernel = latent.kernel(float(self.width)) if self.kernel is None else self.kernel
+        null_space = as_null_space(self.null_space, kernel, latent.dim)
+        basis = make_basis(latent, kernel, self.penalty, null_space)
+        penalty = Penalty(self.penalty, float(self.lam), basis.r)
+        return Functional(basis, as_distortion(self.cost), penalty, self.normalization == "mean")
+
+    def _directions(self, source: Source, functional: Functional) -> Directions:
+        """Return mean and principal directions, by two passes over the rows."""
+        distortion = functional.distortion
+        first = source.total(moments_of, distortion, None, rows=BLOCK)
+        if first["empty"]:
+            raise ValueError(
+                f"{first['empty']} rows have no known cell, so that they lie nowhere; drop them."
+            )
+        mean = first["total"] / np.maximum(first["n"], 1e-300)
+        C = source.total(moments_of, distortion, mean, rows=BLOCK)["C"]
+        return directions_of(first, C, functional.basis.latent.directions + SPARE)
+
+    def _starts(self, functional: Functional, directions: Directions, X: Array, s: Array) -> Any:
+        """Yield coefficients and coordinates to start from."""
+        rng = check_random_state(self.random_state)
+        latent = functional.basis.latent
+        for number in range(self.n_init):
+            if number == 0 and not isinstance(self.init, str):
+                Z = latent.clip(np.asarray(self.init, dtype=np.float64).reshape(len(X), latent.dim))
+                yield functional.adapt(functional.basis(Z), X, s, None).W, Z
+                continue
+            chosen = directions
+            if number or self.init == "random":
+                seed = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
+                chosen = random_directions(directions, latent.directions, seed)
+            yield start_from(functional, chosen, float(self.init_scale)), None
+
+    def _fit_blocks(self, source: Source, functional: Functional) -> Self:
+        if self.n_init > 1 or not isinstance(self.init, str):
+            raise ValueError("rows that come in blocks are fitted from one start; set n_init=1.")
+        self.n_features_in_ = source.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if source.given_names is not None:
+            self.feature_names_in_ = np.asarray(source.given_names, dtype=object)
+        functional.distortion.check(source.n_features)
+        directions = self._directions(source, functional)
+        ((W, _),) = self._starts(
+            functional, directions, np.empty((0, source.n_features)), np.empty(0)
+        )
+
+        def total(work: Any, shared: Any, state: Any) -> Any:
+            with Bar(type(self).__name__, source.n_rows, show=bool(self.verbose)) as bar:
+                return source.total(work, shared, state, rows=BLOCK, report=bar)
+
+        found = descend_blocks(
+            functional,
+            W,
+            missing=directions.missing,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            total=total,
+            report=self._report,
+        )
+        for name in ("embedding_", "boundary_share_"):
+            self.__dict__.pop(name, None)
+        self._keep(Fitted(functional, found.W), found, directions)
+        self.local_minima_ = np.array([found.objective[-1]])
+        left = self.distortion_ / (1.0 if self.normalization == "mean" else directions.weight)
+        self.explained_variance_ratio_ = (
+            1.0 - left / directions.variance if directions.variance else 0.0
+        )
+        return self
+
+    def _keep(self, fitted: Fitted, found: Descent, directions: Directions) -> None:
+        basis, distortion = fitted.functional.basis, fitted.functional.distortion
+        alpha, b = basis.coefficients(found.W)
+        self.fitted_ = fitted
+        self.nodes_ = basis.centres
+        self.kernel_ = basis.kernel
+        self.coef_, self.null_space_coef_ = distortion.restore(alpha), distortion.restore(b)
+        self.objective_ = found.objective[-1]
+        self.distortion_, self.penalty_ = found.distortion[-1], found.penalty[-1]
+        self.gap_, self.n_iter_ = float(found.gap), found.n_iter
+        self.history_ = {
+            name: np.array(getattr(found, name)) for name in ("objective", "distortion", "penalty")
+        }
+        if not found.converged:
+            warnings.warn(
+                f"{type(self).__name__} stopped after {found.n_iter} iterations while its "
+                "functional still fell; raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _warn(self, directions: Directions) -> None:
+        D = self.fitted_.functional.basis.latent.directions
+        plane = (
+            float(np.sum(directions.axes[:D] ** 2)) / directions.variance
+            if directions.variance
+            else 0.0
+        )
+        if self.explained_variance_ratio_ < 0.5 * plane:
+            warnings.warn(
+                f"the manifold explains {self.explained_variance_ratio_:.0%} of the variance, "
+                f"{D} principal directions {plane:.0%}: lam={self.lam:g} makes it too stiff; "
+                "lower lam, or set null_space='linear'.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _report(self, iteration: int, objective: float) -> None:
+        if self.verbose:
+            print(f"{type(self).__name__}: iteration {iteration}, objective {objective:.6g}")
+
+    # New points -----------------------------------------------------------------------------------
+
+    @by_blocks
+    def transform(self, X: Any) -> Any:
+        """Return the latent coordinates of the nearest images of rows.
+
+        Parameters
+        ----------
+        X : array-like or source of shape (n_samples, n_features)
+            Rows; NaN marks a missing cell.
+
+        Returns
+        -------
+        (n_samples, D) array
+            The same to the last bit for a row alone and in any batch.
+        """
+        return self._projected(X).Z
+
+    def inverse_transform(self, Z: Any) -> Array:
+        """Return the images of latent coordinates.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, D)
+            Coordinates; those outside of the latent set are moved to its boundary.
+        """
+        return self.fitted_.images(self._coordinates(Z))
+
+    @by_blocks
+    def distortion(self, X: Any) -> Any:
+        """Return the cost of every row at its nearest image, (n_samples,): a score of novelty."""
+        return self._projected(X).cost
+
+    @by_blocks
+    def score_samples(self, X: Any) -> Any:
+        """Return minus the distortion of every row: low for rows unlike the sample."""
+        return -self._projected(X).cost
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return minus the mean distortion.
+
+        Parameters
+        ----------
+        X : array-like or source of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        return float(np.average(self.score_samples(X), weights=sample_weight))
+
+    @by_blocks
+    def reconstruct(self, X: Any) -> Any:
+        """Return the nearest images of rows.
+
+        Parameters
+        ----------
+        X : array-like or source of shape (n_samples, n_features)
+        """
+        return self.fitted_.images(self._projected(X).Z)
+
+    @by_blocks
+    def impute(self, X: Any) -> Any:
+        """Return rows with missing cells filled in from their nearest images.
+
+        Parameters
+        ----------
+        X : array-like or source of shape (n_samples, n_features)
+            Rows; NaN marks a missing cell.
+        """
+        rows = self._check(X, reset=False)
+        return np.where(np.isnan(rows), self.fitted_.images(self._projected(rows).Z), rows)
+
+    # The map itself -------------------------------------------------------------------------------
+
+    def jacobian(self, Z: Any) -> Array:
+        """Return derivatives of images by latent coordinates, (n_samples, D, n_features).
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, D)
+        """
+        Z = self._coordinates(Z)
+        fitted = self.fitted_
+        J = fitted.functional.basis.slopes(Z) @ fitted.W
+        n, D, d = J.shape
+        return fitted.functional.distortion.restore(J.reshape(n * D, d)).reshape(n, D, d)
+
+    def magnification(self, Z: Any) -> Array:
+        r"""Return the factor by which the map enlarges areas, :math:`\sqrt{\det JJ'}`.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, D)
+        """
+        values = np.linalg.svd(self.jacobian(Z), compute_uv=False)
+        # A sphere has three coordinates and two dimensions.
+        rank = self.fitted_.functional.basis.latent.intrinsic
+        if values.shape[1] < rank:
+            return np.zeros(len(values))
+        return np.asarray(np.prod(values[:, :rank], axis=1))
+
+    def length(self, n: int = 2000) -> float:
+        """Return the length of a curve, measured along a polygon.
+
+        Parameters
+        ----------
+        n : int, default=2000
+            Number of edges.
+        """
+        latent = self.fitted_.functional.basis.latent
+        if latent.dim != 1:
+            raise ValueError(
+                f"a length belongs to a curve; the latent set has {latent.dim} dimensions."
+            )
+        # Coordinates of a circle are not clipped: its last point is the first.
+        P = self.fitted_.functional.basis(np.linspace(*latent.ends, n + 1)[:, None])
+        F = self.fitted_.functional.distortion.restore(P @ self.fitted_.W)
+        return float(np.linalg.norm(np.diff(F, axis=0), axis=1).sum())
+
+    def lipschitz(self) -> float:
+        r"""Return a number L with :math:`\|f(z) - f(z')\| \le L \|z - z'\|` on the nodes' scale.
+
+        The largest slope on a dense grid of the latent set; where a projection may miss a nearer
+        image, its distance is wrong by L times half the distance of two points of that grid.
+        """
+        J = self.jacobian(self.fitted_.functional.basis.latent.samples())
+        return float(np.linalg.norm(J, ord=2, axis=(1, 2)).max())
+
+    # Inside ---------------------------------------------------------------------------------------
+
+    def _check(self, X: Any, reset: bool) -> Array:
+        return np.asarray(
+            validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
+        )
+
+    def _projected(self, X: Any) -> Projected:
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        if np.isnan(X).all(axis=1).any():
+            raise ValueError("some rows have no known cell, so that they lie nowhere; drop them.")
+        fitted = self.fitted_
+        return fitted.functional.projector(fitted.W)(fitted.functional.distortion.whiten(X))
+
+    def _coordinates(self, Z: Any) -> Array:
+        check_is_fitted(self)
+        latent = self.fitted_.functional.basis.latent
+        Z = np.asarray(Z, dtype=np.float64)
+        if Z.ndim != 2 or Z.shape[1] != latent.dim:
+            raise ValueError(f"coordinates have {latent.dim} columns, got shape {Z.shape}.")
+        if not np.isfinite(Z).all():
+            raise ValueError("coordinates must be finite numbers.")
+        return latent.clip(Z)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.fitted_.functional.basis.latent.dim
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,108 @@
+"""Starts of principal manifolds: a plane, a circle or a sphere along principal directions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg as la
+
+from mercer.data.base import Block, Sums
+from mercer.kernels.points import Array
+from mercer.manifold.alternation import Functional
+
+__all__ = ["Directions", "moments_of", "random_directions", "start_from"]
+
+
+class Directions(NamedTuple):
+    """Mean of rows, and principal directions as long as the deviation along them."""
+
+    mean: Array
+    """(d,)"""
+
+    axes: Array
+    """(number of directions, d), the longest first."""
+
+    variance: float
+    """Total variance of the rows."""
+
+    weight: float
+    """Sum of the weights."""
+
+    missing: bool
+    """Whether some cells are missing."""
+
+
+def moments_of(block: Block, shared: Any, state: Any) -> Sums:
+    """Return sums of rows, of their squares and of their products, around a centre.
+
+    Parameters
+    ----------
+    block : Block
+    shared : Distortion
+        Whose coordinates are meant.
+    state : (d,) array or None
+        The centre; where it is not known, sums for the mean are made.
+    """
+    X = shared.whiten(np.asarray(block.X, dtype=np.float64))
+    s = np.ones(len(X)) if block.s is None else np.asarray(block.s, dtype=np.float64)
+    known = ~np.isnan(X)
+    filled = np.where(known, X, 0.0)
+    if state is None:
+        return Sums(
+            n=s @ known.astype(float),
+            total=s @ filled,
+            weight=float(s.sum()),
+            missing=int((~known).sum()),
+            empty=int((~known).all(axis=1).sum()),
+        )
+    # A missing cell counts as the mean: that is near enough for a start.
+    R = np.where(known, X - state, 0.0)
+    return Sums(C=(s[:, None] * R).T @ R)
+
+
+def directions_of(first: Sums, C: Array, count: int) -> Directions:
+    """Return the principal directions of a sample.
+
+    Parameters
+    ----------
+    first : Sums
+        Of :func:`moments_of` without a centre.
+    C : (d, d) array
+        Sum of products around the mean.
+    count : int
+        Number of directions.
+    """
+    weight = float(first["weight"])
+    d = len(C)
+    values, vectors = la.eigh(C / weight, subset_by_index=[max(0, d - count), d - 1])
+    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    # A direction and its opposite are both principal: the largest entry is made positive.
+    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), range(vectors.shape[1])])
+    axes = np.zeros((count, d))
+    axes[: len(values)] = (vectors * (signs * np.sqrt(values))).T
+    mean = first["total"] / np.maximum(first["n"], 1e-300)
+    return Directions(mean, axes, float(np.trace(C)) / weight, weight, bool(first["missing"]))
+
+
+def random_directions(found: Directions, count: int, rng: np.random.Generator) -> Directions:
+    """Return directions in a random rotation of the principal ones."""
+    turn = np.linalg.qr(rng.standard_normal((len(found.axes), len(found.axes))))[0]
+    return found._replace(axes=(turn @ found.axes)[:count])
+
+
+def start_from(functional: Functional, directions: Directions, scale: float) -> Array:
+    """Return coefficients of a map of the nodes to a figure along principal directions.
+
+    Parameters
+    ----------
+    functional : Functional
+    directions : Directions
+    scale : float
+        Spread of the figure in deviations of the rows.
+    """
+    latent = functional.basis.latent
+    nodes = latent.nodes
+    axes = directions.axes[: latent.directions]
+    targets = directions.mean + scale * latent.shape(nodes) @ axes
+    return functional.adapt(functional.basis(nodes), targets, np.ones(len(nodes)), None).W
