@@ -5,7 +5,7 @@ r"""Functions of latent coordinates of which a manifold is made, and their deriv
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,31 +68,53 @@ class Basis:
         K = np.asarray(self.kernel(Z, self.centres), dtype=np.float64)
         return np.hstack([K if self.T is None else K @ self.T, self.null_space(Z)])
 
-    def slopes(self, Z: Array) -> Array:
-        """Return the derivatives of the columns by the coordinates, (n, D, r + q)."""
-        n, D = Z.shape
+    def tangents(self, W: Array) -> Callable[[Array], tuple[Array, Array]]:
+        r"""Return a function from coordinates to columns (n, s) and slopes of images (n, D, d).
+
+        The slope of a Gaussian is a combination of two products with its values,
+        :math:`\partial_k f = l_k^{-2} \sum_j \alpha_j k(z_j, z) (z_{jk} - z_k)`; others are central
+        differences.
+
+        Parameters
+        ----------
+        W : (s, d) array
+            Coefficients of the columns.
+        """
+        D, d = self.latent.dim, W.shape[1]
+        alpha, b = self.coefficients(W)
         if isinstance(self.kernel, Gaussian):
-            K = np.asarray(self.kernel(Z, self.centres), dtype=np.float64)
-            square = np.broadcast_to(np.asarray(self.kernel.length_scale, dtype=float) ** 2, D)
-            apart = (Z[:, None, :] - self.centres[None]) / square
-            J = -(apart * K[:, :, None]).transpose(0, 2, 1)
+            scale = np.broadcast_to(np.asarray(self.kernel.length_scale, dtype=float) ** -2.0, D)
+            moments = np.hstack([alpha, *((c * s)[:, None] * alpha for c, s in self._axes(scale))])
+
+            def slopes(Z: Array, K: Array) -> Array:
+                M = (K @ moments).reshape(len(Z), D + 1, d)
+                return np.asarray(M[:, 1:] - (Z * scale)[:, :, None] * M[:, :1])
+
         else:
             step = STEP * float(np.ptp(self.centres)) or STEP
-            move = step * np.eye(D)
-            ends = [
-                np.asarray(self.kernel(np.vstack([Z + s * e for e in move]), self.centres))
-                for s in (1.0, -1.0)
-            ]
-            J = ((ends[0] - ends[1]) / (2.0 * step)).reshape(D, n, -1).transpose(1, 0, 2)
-        J = J if self.T is None else J @ self.T
-        return self.latent.tangent(Z, np.concatenate([J, self._free_slopes(Z)], axis=2))
 
-    def _free_slopes(self, Z: Array) -> Array:
-        n, D = Z.shape
-        move = STEP * np.eye(D)
-        return np.stack(
-            [(self.null_space(Z + e) - self.null_space(Z - e)) / (2.0 * STEP) for e in move], axis=1
-        ).reshape(n, D, self.q)
+            def slopes(Z: Array, K: Array) -> Array:
+                J = np.empty((len(Z), D, d))
+                for k in range(D):
+                    move = step * np.eye(D)[k]
+                    ends = [self.kernel(Z + s * move, self.centres) for s in (1.0, -1.0)]
+                    J[:, k] = (ends[0] - ends[1]) @ alpha / (2.0 * step)
+                return J
+
+        def at(Z: Array) -> tuple[Array, Array]:
+            K = np.asarray(self.kernel(Z, self.centres), dtype=np.float64)
+            P = np.hstack([K if self.T is None else K @ self.T, self.null_space(Z)])
+            J = slopes(Z, K)
+            for k in range(D):
+                move = STEP * np.eye(D)[k]
+                free = self.null_space(Z + move) - self.null_space(Z - move)
+                J[:, k] += free @ b / (2.0 * STEP)
+            return P, self.latent.tangent(Z, J)
+
+        return at
+
+    def _axes(self, scale: Array) -> Iterator[tuple[Array, float]]:
+        return zip(self.centres.T, scale, strict=True)
 
     def coefficients(self, W: Array) -> tuple[Array, Array]:
         """Return the coefficients of kernels at the centres, (M, d), and of free functions."""

@@ -121,55 +121,40 @@ class _Search:
         self.X = X
         self.Z = np.empty((n, projector.starts.shape[1]))
         self.P = np.empty((n, len(self.W)))
+        self.J = np.empty((n, self.Z.shape[1], X.shape[1]))
         self.R, self.value = np.empty_like(X), np.empty(n)
+        self.at = projector.basis.tangents(self.W)
 
     def run(self, last: Array | None, steps: int) -> None:
         """Start at the best of the grid and of the last coordinates, and descend."""
         everything = np.arange(len(self.X))
         for rows, n in chunks(everything):
-            kept = rows[:n]
-            for name, values in zip("ZPR", self._start(rows), strict=False):
-                getattr(self, name)[kept] = values[:n]
-            self.value[kept] = self._cost(self.R[rows], rows)[:n]
+            Z = self.on.starts[np.argmin(self._grid(rows), axis=1)]
+            self._put(rows, np.arange(n), *self._look(Z, rows))
             if last is not None:
-                self._prefer(rows, n, last)
+                found = self._look(last[rows], rows)
+                self._put(rows, np.flatnonzero(found[-1][:n] < self.value[rows[:n]]), *found)
         damping = np.full(len(self.X), DAMPING)
         active = everything
         for _ in range(steps):
-            still = []
-            for rows, n in chunks(active):
-                going = self._step(rows, n, damping)
-                still.append(rows[:n][going[:n]])
-            active = np.concatenate(still) if still else active[:0]
+            still = [rows[:n][self._step(rows, n, damping)[:n]] for rows, n in chunks(active)]
+            active = np.concatenate(still) if still else active
             if not len(active):
                 break
 
-    def _residual(self, P: Array, rows: Array) -> Array:
+    def _look(self, Z: Array, rows: Array) -> tuple[Array, ...]:
+        """Return coordinates, columns, slopes, residuals and costs."""
+        P, J = self.at(Z)
         R = self.X[rows] - P @ self.W
-        return R if self.mask is None else np.where(self.mask[rows], R, 0.0)
+        if self.mask is not None:
+            known = self.mask[rows]
+            R, J = np.where(known, R, 0.0), np.where(known[:, None, :], J, 0.0)
+        whole = R if self.extra is None else np.hstack([R, self.extra[rows]])
+        return Z, P, J, R, self.on.distortion(whole)
 
-    def _cost(self, R: Array, rows: Array) -> Array:
-        if self.extra is not None:
-            R = np.hstack([R, self.extra[rows]])
-        return self.on.distortion(R)
-
-    def _start(self, rows: Array) -> tuple[Array, Array, Array]:
-        best = np.argmin(self._grid(rows), axis=1)
-        P = self.on.columns[best]
-        return self.on.starts[best], P, self._residual(P, rows)
-
-    def _prefer(self, rows: Array, n: int, last: Array) -> None:
-        """Take the last coordinates where their images are nearer."""
-        P = self.on.basis(last[rows])
-        R = self._residual(P, rows)
-        value = self._cost(R, rows)
-        better = np.flatnonzero(value[:n] < self.value[rows[:n]])
-        self._put(rows, better, last[rows], P, R, value)
-
-    def _put(self, rows: Array, some: Array, Z: Array, P: Array, R: Array, value: Array) -> None:
-        at = rows[some]
-        self.Z[at], self.P[at] = Z[some], P[some]
-        self.R[at], self.value[at] = R[some], value[some]
+    def _put(self, rows: Array, some: Array, *found: Array) -> None:
+        for name, values in zip(("Z", "P", "J", "R", "value"), found, strict=True):
+            getattr(self, name)[rows[some]] = values[some]
 
     def _grid(self, rows: Array) -> Array:
         """Return costs of the images of the grid, (n, G), up to a constant of every row."""
@@ -185,25 +170,20 @@ class _Search:
 
     def _step(self, rows: Array, n: int, damping: Array) -> Array:
         """Move rows by a damped Gauss-Newton step where it helps; return which are not at rest."""
-        Z, R, value = self.Z[rows], self.R[rows], self.value[rows]
-        basis, distortion = self.on.basis, self.on.distortion
-        J = basis.slopes(Z) @ self.W
-        if self.mask is not None:
-            J = np.where(self.mask[rows][:, None, :], J, 0.0)
+        Z, J, R, value = self.Z[rows], self.J[rows], self.R[rows], self.value[rows]
+        distortion = self.on.distortion
         weights = None if distortion.isotropic else distortion.weights(R)
         JW = J if weights is None else J * weights[:, None, :]
-        H = np.einsum("nkd,nld->nkl", JW, J)
-        g = np.einsum("nkd,nd->nk", JW, R)
+        H = JW @ J.transpose(0, 2, 1)
+        g = JW @ R[:, :, None]
         top = np.einsum("nkk->n", H)
         flat = ~(top > 0.0)
         D = Z.shape[1]
         H[:, range(D), range(D)] += (damping[rows] * top + flat)[:, None]
-        moved = basis.latent.clip(Z + np.linalg.solve(H, g[:, :, None])[:, :, 0])
-        P = basis(moved)
-        S = self._residual(P, rows)
-        new = self._cost(S, rows)
-        better = new < value
-        self._put(rows, np.flatnonzero(better[:n]), moved, P, S, new)
+        moved = self.on.basis.latent.clip(Z + np.linalg.solve(H, g)[:, :, 0])
+        found = self._look(moved, rows)
+        better = found[-1] < value
+        self._put(rows, np.flatnonzero(better[:n]), *found)
         damping[rows[:n]] *= np.where(better, EASE, TIGHTEN)[:n]
         far = np.abs(moved - Z).max(axis=1) > SMALL * self.on.extent
         return np.asarray(far & ~flat & (damping[rows] < HOPELESS))
