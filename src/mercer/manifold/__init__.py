@@ -12,6 +12,7 @@ from mercer.manifold.latent import Circle, Grid, Interval, Latent, Sphere, Torus
 from mercer.manifold.principal_manifold import PrincipalManifold
 from mercer.manifold.projection_pursuit import KernelProjectionPursuit
 from mercer.manifold.sparse_features import SparseKernelFeatures
+from mercer.manifold.vector_quantizer import VectorQuantizer
 
 __all__ = [
     "AbsoluteDistortion",
@@ -29,4 +30,5 @@ __all__ = [
     "Sphere",
     "SquaredDistortion",
     "Torus",
+    "VectorQuantizer",
 ]
