@@ -7,6 +7,7 @@ from mercer.manifold.distortions import (
     MetricDistortion,
     SquaredDistortion,
 )
+from mercer.manifold.generative import GenerativeTopographicMap
 from mercer.manifold.kernel_pca import KernelPCA
 from mercer.manifold.latent import Circle, Grid, Interval, Latent, Sphere, Torus
 from mercer.manifold.principal_manifold import PrincipalManifold
@@ -18,6 +19,7 @@ __all__ = [
     "AbsoluteDistortion",
     "Circle",
     "Distortion",
+    "GenerativeTopographicMap",
     "Grid",
     "HuberDistortion",
     "Interval",
