@@ -82,6 +82,7 @@ TESTS = Path(__file__).parent
 ELSEWHERE = {
     "AdditiveRegularization": "fusion/test_additive.py",
     "FusedLSSVR": "fusion/test_fused_least_squares.py",
+    "GenerativeTopographicMap": "manifold/test_generative.py",
     "KernelPCA": "manifold/test_kernel_pca.py",
     "GeneralizedLeastSquares": "estimators/test_least_squares.py",
     "PrincipalManifold": "manifold/test_principal_manifold.py",
@@ -94,6 +95,7 @@ ELSEWHERE = {
     "StableLSSVR": "fusion/test_stability.py",
     "TermSelector": "estimators/test_terms.py",
     "UniversalKriging": "estimators/test_kriging.py",
+    "VectorQuantizer": "manifold/test_vector_quantizer.py",
     "VectorSVR": "estimators/test_vector.py",
 }
 EXCEPTIONS = {

@@ -363,6 +363,8 @@ for _kind in ("onehot", "ordinal", "target"):
 
 # Features and maps without labels.
 density("manifold.SparseKernelFeatures", columns=2)
+density("manifold.VectorQuantizer", columns=2, n_clusters=3, init=X[:3, :2], tol=0.0)
+density("manifold.GenerativeTopographicMap", columns=2, latent=1, mu=1.0, tol=1e-2)
 density("manifold.PrincipalManifold", columns=2, max_iter=2, tol=1.0)
 density(
     "manifold.KernelProjectionPursuit", columns=2, contrast="variance", n_init=1, random_state=0

@@ -233,4 +233,5 @@ def _evidence_mu(mixture: Mixture, normal: Sums, r: int, mu: float) -> float:
         spectrum = mixture.beta * np.maximum(la.eigvalsh(H), 0.0)
         gamma += float(np.sum(spectrum / (spectrum + mu)))
     gamma *= d / len(matrices)
-    return gamma / max(float(np.sum(mixture.W[:r] ** 2)), np.finfo(np.float64).tiny)
+    size = float(np.sum(mixture.W[:r] ** 2))
+    return float(gamma / max(size, np.finfo(np.float64).tiny))

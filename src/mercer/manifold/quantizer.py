@@ -93,7 +93,7 @@ class Quantizer(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             )
         if reset and missing.all(axis=0).any():
             raise ValueError("some features have no known cell; drop them.")
-        return X
+        return np.asarray(X, dtype=np.float64)
 
     def _weights(self, sample_weight: Any, X: Any) -> Array:
         """Return the weights of rows, whose sum is one."""

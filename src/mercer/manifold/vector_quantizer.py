@@ -214,7 +214,8 @@ class VectorQuantizer(
         ----------
         X : array-like of shape (n_samples, n_features)
         """
-        return np.argmin(self.transform(X), axis=1)
+        labels: NDArray[np.intp] = np.argmin(self.transform(X), axis=1)
+        return labels
 
 
 def _spread(
