@@ -365,6 +365,11 @@ for _kind in ("onehot", "ordinal", "target"):
 density("manifold.SparseKernelFeatures", columns=2)
 density("manifold.VectorQuantizer", columns=2, n_clusters=3, init=X[:3, :2], tol=0.0)
 density("manifold.GenerativeTopographicMap", columns=2, latent=1, mu=1.0, tol=1e-2)
+density("manifold.PrincipalPlane", columns=2, n_components=1)
+extra(
+    "manifold.PrincipalPlane", "huber", None, n_components=1, cost="huber", outputs=("transform",)
+)
+density("manifold.KPlanes", columns=2, n_init=1, random_state=0)
 density("manifold.PrincipalManifold", columns=2, max_iter=2, tol=1.0)
 density(
     "manifold.KernelProjectionPursuit", columns=2, contrast="variance", n_init=1, random_state=0
@@ -440,6 +445,7 @@ LOOSER = {
     "LSSVRCV": (1e-7, "settings follow a slope of the criterion, as in tune"),
     "LSSVCCV": (1e-7, "settings follow a slope of the criterion, as in tune"),
     "SVR auto": (1e-9, "C and epsilon are read from a fit to the sample before this fit"),
+    "manifold.PrincipalPlane huber": (1e-6, "a plane has half the digits of its cost"),
     "manifold.KernelProjectionPursuit": (1e-6, "a direction has half the digits of its contrast"),
     "density.KernelCDF": (1e-9, "scores are logarithms of small slopes of a program's answer"),
     "tune": (1e-7, "settings follow a slope of the criterion, which has half the digits of a fit"),

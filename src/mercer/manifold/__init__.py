@@ -10,6 +10,7 @@ from mercer.manifold.distortions import (
 from mercer.manifold.generative import GenerativeTopographicMap
 from mercer.manifold.kernel_pca import KernelPCA
 from mercer.manifold.latent import Circle, Grid, Interval, Latent, Sphere, Torus
+from mercer.manifold.planes import KPlanes, PrincipalPlane
 from mercer.manifold.principal_manifold import PrincipalManifold
 from mercer.manifold.projection_pursuit import KernelProjectionPursuit
 from mercer.manifold.sparse_features import SparseKernelFeatures
@@ -23,11 +24,13 @@ __all__ = [
     "Grid",
     "HuberDistortion",
     "Interval",
+    "KPlanes",
     "KernelPCA",
     "KernelProjectionPursuit",
     "Latent",
     "MetricDistortion",
     "PrincipalManifold",
+    "PrincipalPlane",
     "SparseKernelFeatures",
     "Sphere",
     "SquaredDistortion",
