@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from mercer.compression import matching_pursuit, preimages
 from mercer.compression._functions import as_functions
-from mercer.compression.preimage import _Slopes
+from mercer.compression.slopes import Slopes
 from mercer.kernels import Gaussian, Matern, Polynomial, RationalQuadratic, Stretched
 
 
@@ -64,7 +64,7 @@ def test_gradients_are_those_of_differences(kernel):
     f = as_functions(kernel, X, np.column_stack([a, a**2]))
     box = np.stack([X.min(axis=0), X.max(axis=0)])
     Z = np.array([[0.3, -0.4], [1.0, 0.2]])
-    values, slopes = _Slopes(kernel, box)(f, Z)
+    values, slopes = Slopes(kernel, box)(f, Z)
     np.testing.assert_allclose(values, f(Z))
     h = 1e-5
     for j in range(2):

@@ -9,13 +9,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from mercer.compression._functions import Functions, Terms, as_functions, evaluate
+from mercer.compression._functions import Functions, Terms, as_functions
 from mercer.compression.pursuit import Pursuit, nearest, projected
-from mercer.kernels.algebra import Scaled
+from mercer.compression.slopes import Slopes
 from mercer.kernels.base import Kernel
-from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.points import Array, Data
-from mercer.kernels.stretched import Stretched
 
 __all__ = ["Preimages", "preimages"]
 
@@ -30,9 +28,6 @@ FLAT = 1e-10
 
 CLIMB = 15
 """Most iterations in which one new point is moved: all are moved at the end."""
-
-STEP = float(np.cbrt(np.finfo(np.float64).eps))
-"""Step of central differences in units of the spread of a feature: their best one."""
 
 
 class Preimages(NamedTuple):
@@ -122,7 +117,7 @@ def search(
         )
     X = np.asarray(f.points, dtype=np.float64)
     box = np.stack([X.min(axis=0), X.max(axis=0)])
-    slopes = _Slopes(f.kernel, box)
+    slopes = Slopes(f.kernel, box)
     norm = float(np.sum(f.squared_norms()))
     radius = float(np.sqrt(np.max(f.kernel.diag(X), initial=0.0)))
     enough = max(distance, error / radius if radius > 0.0 else 0.0)
@@ -159,57 +154,7 @@ def _explained(f: Functions, terms: Terms) -> float:
     return float(np.sum(terms.coef * f(terms.points)))
 
 
-class _Slopes:
-    """Values and gradients of functions at points, by a formula or by central differences."""
-
-    def __init__(self, kernel: Kernel, box: Array) -> None:
-        self.kernel, self.box = kernel, box
-        inner, scale = kernel, np.ones(())
-        while isinstance(inner, Scaled | Stretched):
-            if isinstance(inner, Stretched):
-                scale = scale * np.asarray(inner.scale, dtype=np.float64)
-            inner = inner.kernel
-        self.gaussian = isinstance(inner, Gaussian)
-        if isinstance(inner, Gaussian):
-            scale = scale * np.asarray(inner.length_scale, dtype=np.float64)
-        self.metric = np.broadcast_to(scale**-2.0, box.shape[1])
-        spread = np.ptp(box, axis=0)
-        self.step = STEP * np.where(spread > 0.0, spread, 1.0)
-
-    def __call__(self, f: Functions, Z: Array) -> tuple[Array, Array]:
-        """Return values (m, D) and gradients (m, D, p)."""
-        X, A = f.points, f.coef
-        if self.gaussian:
-            K = np.asarray(f.kernel(Z, X), dtype=np.float64)
-            values = K @ A
-            pull = np.stack([(K * a) @ X for a in A.T], axis=1)
-            return values, (pull - values[:, :, None] * Z[:, None, :]) * self.metric
-        moved, apart = self._moved(Z)
-        F = evaluate(f.kernel, moved, X, A).reshape(2, *apart.T.shape, -1)
-        return f(Z), np.moveaxis((F[0] - F[1]) / apart.T[:, :, None], 0, -1)
-
-    def diagonal(self, Z: Array) -> tuple[Array, Array]:
-        """Return k(z, z), (m,), and its gradient, (m, p)."""
-        diag = np.asarray(self.kernel.diag(Z), dtype=np.float64)
-        if self.kernel.stationary:
-            return diag, np.zeros(Z.shape)
-        moved, apart = self._moved(Z)
-        k = np.asarray(self.kernel.diag(moved), dtype=np.float64).reshape(2, *apart.T.shape)
-        return diag, (k[0] - k[1]).T / apart
-
-    def _moved(self, Z: Array) -> tuple[Array, Array]:
-        """Return points moved up and down along every feature, and how far these are apart.
-
-        They stay within the box, outside of which a kernel may not be defined.
-        """
-        p = Z.shape[1]
-        moves = np.concatenate([np.diag(self.step), -np.diag(self.step)])
-        moved = np.clip(Z[None] + moves[:, None], *self.box)
-        apart = np.einsum("jij->ij", moved[:p]) - np.einsum("jij->ij", moved[p:])
-        return moved.reshape(-1, p), np.where(apart > 0.0, apart, np.inf)
-
-
-def _next(f: Functions, terms: Terms, slopes: _Slopes) -> tuple[Array, int]:
+def _next(f: Functions, terms: Terms, slopes: Slopes) -> tuple[Array, int]:
     """Return the point at which a term helps most, and its group.
 
     Old points at which it helps much are moved uphill on the criterion without the pivots, and of
@@ -286,7 +231,7 @@ def _fixed_point(rest: Functions, z: Array) -> Array:
     return z
 
 
-def _polished(f: Functions, terms: Terms, slopes: _Slopes, iterations: int) -> Terms:
+def _polished(f: Functions, terms: Terms, slopes: Slopes, iterations: int) -> Terms:
     """Move all points together downhill; weights are always the nearest ones."""
     shape = np.shape(terms.points)
     norm = float(np.sum(f.squared_norms())) or 1.0

@@ -7,9 +7,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mercer._params import is_integer
 from mercer._settings import KW_ONLY, settings
@@ -36,6 +37,8 @@ from mercer.manifold.block_moments import vary
 from mercer.manifold.centring import Centred, centre
 from mercer.manifold.component_count import CRITERIA, All, BrokenStick, Fixed, Rule, Share
 from mercer.manifold.eigen import EPS, Eigenpairs, leading
+from mercer.manifold.inverse import INVERSES, find_preimages, some_rows
+from mercer.manifold.preimages import Preimages
 from mercer.manifold.principal import NOTHING, ZERO, Principal, signs_of
 from mercer.manifold.streamed_components import (
     LOOKED_AT,
@@ -103,6 +106,16 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         Rows in blocks, from files or Dask, are always approximated; ``Nystrom()`` by default, with
         as many centres as leave a hundredth of the diagonal. Eigenvalues of Nystrom are at most
         those of the kernel matrix, and their bound is the trace that the centres leave.
+    inverse : {"penalized", "ridge", "fixed_point"}, default="penalized"
+        How scores lead back to inputs. "ridge": kernel ridge regression of the inputs on the
+        scores, with at most 2000 samples. "penalized": the nearest image, with a penalty on the
+        distance to the ridge map's answer that makes it stable. "fixed_point": the nearest image
+        without a penalty, by an iteration for the Gaussian kernel.
+    alpha : float, default=1.0
+        Penalty of the ridge map.
+    penalty : float, default=0.01
+        Squared distance in feature space, in units of its mean, that a pre-image gives up to be
+        one standard deviation of its features nearer to the ridge map's answer.
     gram : {"auto", "dense", "sparse", "tiled"} or callable, default="auto"
         How the kernel matrix is held. "auto" holds it while it takes at most `cache_size`, and
         computes it anew, tile by tile, in every product otherwise.
@@ -153,7 +166,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
     ----------
     A. J. Smola, *Learning with Kernels*, TU Berlin 1998, (5.1)-(5.10); B. Schoelkopf, A. Smola and
     K.-R. Mueller, *Nonlinear component analysis as a kernel eigenvalue problem*, Neural
-    Computation 10, 1998.
+    Computation 10, 1998. Pre-images: S. Mika et al., *Kernel PCA and de-noising in feature spaces*,
+    NIPS 11, 1999; T. J. Abrahamsen and L. K. Hansen, *Input space regularization stabilizes
+    pre-images for kernel PCA de-noising*, IEEE MLSP 2009.
 
     Examples
     --------
@@ -173,6 +188,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
     >>> scores = pca.transform(X)[:, 0]
     >>> np.abs(scores[:40].mean() - scores[40:].mean()).round(3), scores[:40].std().round(3)
     (np.float64(0.705), np.float64(0.0))
+
+    And back: points off the ring return to it.
+
+    >>> pca = KernelPCA(10, gamma=1.0).fit(X)
+    >>> pca.inverse_transform(pca.transform([[1.2, 0.0], [0.0, 1.15]])).round(1) + 0.0
+    array([[1., 0.],
+           [0., 1.]])
     """
 
     n_components: int | float | str | None = None
@@ -187,6 +209,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
     tol: float = 1e-8
     max_iter: int = 200
     approximation: Approximation | None = None
+    inverse: str = "penalized"
+    alpha: float = 1.0
+    penalty: float = 0.01
     gram: str | Function = "auto"
     cache_size: float = 200
     random_state: int = 0
@@ -211,6 +236,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "approximation": [Approximation, None],
+        "inverse": [StrOptions({*INVERSES})],
+        "alpha": [Interval(Real, 0.0, None, closed="neither")],
+        "penalty": [Interval(Real, 0.0, None, closed="left")],
         "gram": [StrOptions({*KINDS}), callable],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
@@ -267,6 +295,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         self._functions = None
         self._keep(found)
         self._store(X, kept, found.A)
+        heavy = weights if len(kept) == n else np.bincount(kept, weights, minlength=n)
+        self._reference = None if self._precomputed else some_rows(X, heavy)
         self.eigenvectors_ = found.pairs.vectors
 
     def _fit_blocks(self, X: Any, sample_weight: Any) -> None:
@@ -303,6 +333,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         self._keep(found)
         self._functions, self._kept = (phi if phi.Z is None else None), np.arange(phi.m)
         self._store(np.empty((phi.m, 0)) if phi.Z is None else phi.Z, self._kept, found.A)
+        drawn = np.ones(len(pool.keys)) if pool.s is None else np.asarray(pool.s, dtype=float)
+        self._reference = some_rows(some, drawn[:LOOKED_AT])
         if phi.index is not None:
             self.support_ = np.asarray(pool.rows[phi.index], dtype=np.int64)
         self.__dict__.pop("eigenvectors_", None)
@@ -420,6 +452,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         self.explained_variance_ratio_ = pairs.values / found.trace
         self.signature_ = np.sign(pairs.values).astype(int)
         self.null_space_coef_ = found.b
+        self._mean_parts = (found.H, found.Q)
 
     # New points ----------------------------------------------------------------------------------
 
@@ -437,9 +470,70 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         -------
         ndarray of shape (n_samples, n_components_)
         """
-        X = self._check_new(X)
+        return self._scores(self._check_new(X))
+
+    def _scores(self, X: Any) -> Array:
+        """Return the scores of points that were checked."""
         free = self.null_space_(X) @ self.null_space_coef_.T
         return np.asarray(self._expand(X, self._dual_coef_.T) + free)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Return points whose images are near what scores describe; see :meth:`preimages`.
+
+        ``inverse_transform(transform(X))`` denoises X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+            Scores.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        return self.preimages(X).points
+
+    def preimages(self, X: Any) -> Preimages:
+        """Return pre-images of scores, with their distances and the spread over starts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+            Scores.
+
+        Returns
+        -------
+        Preimages
+            ``points``, ``distances`` in feature space, ``spread``: the root mean square over four
+            starts of the distance between where a search ended and the pre-image (zero for the
+            ridge map, which has no starts), and ``converged``.
+        """
+        check_is_fitted(self)
+        scores = check_array(X, dtype=np.float64)
+        if scores.shape[1] != self.n_components_:
+            raise ValueError(
+                f"X has {scores.shape[1]} scores, but {type(self).__name__} has "
+                f"{self.n_components_} components."
+            )
+        return find_preimages(self, scores)
+
+    def _as_fitted(self, X: Array) -> Any:
+        """Return dense points in the form of the sample, sparse or dense."""
+        return sp.csr_array(X) if self._sparse else X
+
+    def _kernel_rows(self, X: Array) -> Array:
+        """Return kernel values or features of points, of which scores are sums."""
+        if self._functions is not None:
+            return np.asarray(self._functions.raw(X))
+        if self._X_fit is not None:
+            return self._kernel_matrix(X, self._X_fit)[:, self.support_]
+        return np.asarray(self.kernel_(self._as_fitted(X), self.support_vectors_))
+
+    def _diagonal(self, X: Array) -> Array:
+        """Return the kernel of every point with itself."""
+        if self._X_fit is None:
+            return np.asarray(self.kernel_.diag(X))
+        return np.array([self._kernel_matrix(x[None], x[None])[0, 0] for x in X])
 
     @property
     def X_fit_(self) -> Any:
