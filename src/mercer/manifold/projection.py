@@ -26,6 +26,9 @@ SMALL = 1e-10
 DAMPING, EASE, TIGHTEN = 1e-3, 0.2, 8.0
 HOPELESS = 1e12
 
+# Least damping: slopes along a sphere have no third direction, and their squares no inverse.
+LEAST = 1e-10
+
 
 @dataclass(frozen=True)
 class Projected:
@@ -184,6 +187,7 @@ class _Search:
         found = self._look(moved, rows)
         better = found[-1] < value
         self._put(rows, np.flatnonzero(better[:n]), *found)
-        damping[rows[:n]] *= np.where(better, EASE, TIGHTEN)[:n]
+        eased = damping[rows] * np.where(better, EASE, TIGHTEN)
+        damping[rows[:n]] = np.maximum(eased, LEAST)[:n]
         far = np.abs(moved - Z).max(axis=1) > SMALL * self.on.extent
         return np.asarray(far & ~flat & (damping[rows] < HOPELESS))
