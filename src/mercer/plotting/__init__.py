@@ -1,16 +1,21 @@
 """Figures of kernels and machines, built as scikit-learn's displays are; they need matplotlib."""
 
 from mercer.plotting.components import ComponentDisplay, EvolutionDisplay
+from mercer.plotting.convergence import ConvergenceDisplay
 from mercer.plotting.criterion import CriterionDisplay
 from mercer.plotting.differogram import DifferogramDisplay
+from mercer.plotting.eigenvalues import EigenvalueDisplay
 from mercer.plotting.filters import ComparisonDisplay, FilterDisplay, PenaltyDisplay
 from mercer.plotting.gram import GramDisplay
 from mercer.plotting.influence import InfluenceDisplay, StatisticsDisplay
 from mercer.plotting.intervals import IntervalDisplay
 from mercer.plotting.kernels import KernelDisplay, PriorDisplay
+from mercer.plotting.latent_map import LatentMapDisplay
 from mercer.plotting.machine import MachineFilterDisplay
+from mercer.plotting.manifold import ManifoldDisplay
 from mercer.plotting.margins import AdaptiveMarginDisplay, MarginDisplay
 from mercer.plotting.path import PathDisplay
+from mercer.plotting.pictures import PreimageDisplay
 from mercer.plotting.shape import ShapeDisplay
 from mercer.plotting.stability import LCurveDisplay, StabilityDisplay, StabilityProfileDisplay
 from mercer.plotting.survival import SurvivalCalibrationDisplay, SurvivalDisplay
@@ -19,8 +24,10 @@ __all__ = [
     "AdaptiveMarginDisplay",
     "ComparisonDisplay",
     "ComponentDisplay",
+    "ConvergenceDisplay",
     "CriterionDisplay",
     "DifferogramDisplay",
+    "EigenvalueDisplay",
     "EvolutionDisplay",
     "FilterDisplay",
     "GramDisplay",
@@ -28,10 +35,13 @@ __all__ = [
     "IntervalDisplay",
     "KernelDisplay",
     "LCurveDisplay",
+    "LatentMapDisplay",
     "MachineFilterDisplay",
+    "ManifoldDisplay",
     "MarginDisplay",
     "PathDisplay",
     "PenaltyDisplay",
+    "PreimageDisplay",
     "PriorDisplay",
     "ShapeDisplay",
     "StabilityDisplay",

@@ -18,14 +18,20 @@ except ImportError as error:
 __all__ = ["Axes", "BoundaryNorm", "Display", "Figure", "axes_of", "figure_of", "plt"]
 
 
-def axes_of(ax: Any, count: int = 1) -> list[Axes]:
-    """Return as many axes as a display needs, new ones in one row if none are given."""
+def axes_of(ax: Any, count: int = 1, space: bool = False) -> list[Axes]:
+    """Return as many axes as a display needs, new ones in one row if none are given.
+
+    Axes in space, of three dimensions, are asked for by ``space=True``.
+    """
     if ax is None:
-        _, ax = plt.subplots(1, count, squeeze=False)
+        kind = {"projection": "3d"} if space else {}
+        _, ax = plt.subplots(1, count, squeeze=False, subplot_kw=kind)
     given: list[Any] = list(np.ravel(ax)) if isinstance(ax, Sequence | np.ndarray) else [ax]
     if len(given) != count or not all(isinstance(one, Axes) for one in given):
         wanted = "one Axes" if count == 1 else f"a sequence of {count} Axes"
         raise ValueError(f"ax must be {wanted} of matplotlib, got {ax!r}.")
+    if space and not all(one.name == "3d" for one in given):
+        raise ValueError("three coordinates need axes made with projection='3d'.")
     return given
 
 
@@ -43,8 +49,8 @@ class Display:
     ax_: Axes
     figure_: Figure
 
-    def _draw_on(self, ax: Axes | None) -> Axes:
+    def _draw_on(self, ax: Axes | None, space: bool = False) -> Axes:
         """Return the axes that are given, or new ones, and keep them."""
-        (self.ax_,) = axes_of(ax)
+        (self.ax_,) = axes_of(ax, space=space)
         self.figure_ = figure_of(self.ax_)
         return self.ax_
