@@ -32,7 +32,8 @@ one: [reproduce a figure](../how-to/reproduce-a-figure.md).
 
 Sources: A. J. Smola, *Learning with Kernels*, TU Berlin 1998; K. Pelckmans, *Primal-Dual Kernel
 Machines*, KU Leuven 2005; J. Weston and R. Herbrich, *Adaptive Margin Support Vector Machines*, in
-*Advances in Large Margin Classifiers*, MIT Press 2000.
+*Advances in Large Margin Classifiers*, MIT Press 2000; A. J. Smola, S. Mika, B. Schölkopf and R. C.
+Williamson, *Regularized Principal Manifolds*, J. Machine Learning Research 1, 2001.
 """
 
 MISSING = """\

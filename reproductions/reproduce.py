@@ -73,6 +73,11 @@ EXPERIMENTS = (
     "densities",
     "monotone_cdf",
     "suicide",
+    "principal_curves",
+    "principal_surfaces",
+    "curve_nodes",
+    "oil_flow",
+    "quantizers",
 )
 """The modules, in the order of the page."""
 

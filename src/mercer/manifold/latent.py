@@ -188,7 +188,8 @@ class Axes(Latent):
             return super().length_kernel()
         if self.periodic:
             return PeriodicSpline(1, period=TURN)
-        return Spline(order=1, lower=self.low)
+        # Left of the first node the slope is zero, so that the end of the axis does not matter.
+        return Spline(order=1, lower=self.low - self.extent)
 
 
 def _check_counts(latent: Axes, names: tuple[str, ...]) -> None:
