@@ -10,7 +10,17 @@ import numpy as np
 
 from mercer.kernels.points import Array
 
-__all__ = ["CRITERIA", "All", "BrokenStick", "Fixed", "Rule", "Share", "Thresholds", "broken_stick"]
+__all__ = [
+    "CRITERIA",
+    "All",
+    "BrokenStick",
+    "Fixed",
+    "Rule",
+    "Share",
+    "Thresholds",
+    "broken_stick",
+    "first_run",
+]
 
 CRITERIA = ("broken-stick", "parallel", "held-out")
 
@@ -97,7 +107,7 @@ class Thresholds(_Growing):
 
     def keep(self, values: Array, trace: float, rank: int) -> int | None:
         k = min(len(values), len(self.limits))
-        return _run(values[:k] > self.limits[:k])
+        return first_run(values[:k] > self.limits[:k])
 
 
 @dataclass(frozen=True)
@@ -107,10 +117,10 @@ class BrokenStick(_Growing):
     def keep(self, values: Array, trace: float, rank: int) -> int | None:
         k = min(len(values), rank)
         above = values[:k] > trace * broken_stick(rank)[:k]
-        return None if np.all(above) and k < rank else _run(above)
+        return None if np.all(above) and k < rank else first_run(above)
 
 
-def _run(above: Any) -> int:
+def first_run(above: Any) -> int:
     """Return the length of the first run that is true, at least one."""
     below = np.flatnonzero(~np.asarray(above))
     return max(1, int(below[0]) if len(below) else len(above))

@@ -10,19 +10,18 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer._params import is_integer
 from mercer._settings import KW_ONLY, settings
-from mercer.data.arrays import Arrays
-from mercer.data.base import Block, Source
-from mercer.data.opening import as_source, is_source
+from mercer.data.base import Block
+from mercer.data.opening import is_source
 from mercer.gram.base import Gram
 from mercer.gram.indexed import Indexed
 from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
-from mercer.kernels.points import is_sparse, take
+from mercer.kernels.points import take
 from mercer.machines.approximated import by_blocks
 from mercer.machines.base import EarlyStop
 from mercer.machines.expansion import (
@@ -32,25 +31,17 @@ from mercer.machines.expansion import (
     IndefiniteKernel,
     check_weights,
 )
+from mercer.machines.folds import as_splitter
 from mercer.machines.posing import Rows
 from mercer.manifold.block_moments import vary
-from mercer.manifold.centring import Centred, centre
+from mercer.manifold.centring import centre
 from mercer.manifold.component_count import CRITERIA, All, BrokenStick, Fixed, Rule, Share
-from mercer.manifold.eigen import EPS, Eigenpairs, leading
+from mercer.manifold.component_criteria import ROWS, held_out, parallel
 from mercer.manifold.inverse import INVERSES, find_preimages, some_rows
 from mercer.manifold.preimages import Preimages
-from mercer.manifold.principal import NOTHING, ZERO, Principal, signs_of
-from mercer.manifold.streamed_components import (
-    LOOKED_AT,
-    components,
-    settle,
-    survey,
-    weighted_variance,
-)
+from mercer.manifold.principal import Principal, by_rule, signs_of
+from mercer.manifold.streamed_components import fit_blocks
 from mercer.reduced.base import Approximation
-from mercer.reduced.census import Census
-from mercer.reduced.nystrom import Nystrom
-from mercer.reduced.passes import Passes
 from mercer.regularizers.null_space import Constant, Empty, NullSpace, Polynomial, complete
 
 __all__ = ["KernelPCA"]
@@ -76,7 +67,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
     n_components : int, float, str or None, default=None
         Number of components; between 0 and 1, the share of the variance that they explain at
         least; or a criterion. "broken-stick": as long as a component explains more than its piece
-        of a stick broken at random. All whose eigenvalue is not zero by default.
+        of a stick broken at random. "parallel" (parallel analysis): as long as an eigenvalue
+        exceeds 95 % of those of samples whose columns are shuffled. "held-out": as long as a
+        component lowers the reconstruction error of held-out rows, in feature space, by more than
+        a random direction would, by three standard errors. The last two look at no more than 1000
+        rows. All whose eigenvalue is not zero by default.
     kernel : Kernel, str or callable, default="rbf"
         Any kernel of the library or its name, a function of two samples, or "precomputed".
         Conditionally positive definite kernels have their polynomials projected out. Of an
@@ -121,8 +116,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         computes it anew, tile by tile, in every product otherwise.
     cache_size : float, default=200
         Megabytes granted to the kernel matrix.
+    cv : int, splitter or iterable, default=5
+        Folds of the criterion "held-out".
     random_state : int, default=0
-        Seed of the start of the iterations.
+        Seed of the start of the iterations, of shuffled columns and of folds.
 
     Attributes
     ----------
@@ -214,6 +211,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
     penalty: float = 0.01
     gram: str | Function = "auto"
     cache_size: float = 200
+    cv: Any = 5
     random_state: int = 0
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -241,6 +239,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         "penalty": [Interval(Real, 0.0, None, closed="left")],
         "gram": [StrOptions({*KINDS}), callable],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "cv": ["cv_object"],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }
 
@@ -266,7 +265,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         self
         """
         if self.approximation is not None or is_source(X):
-            self._fit_blocks(X, sample_weight)
+            fit_blocks(self, X, sample_weight)
         else:
             self._fit_sample(X, sample_weight)
         return self
@@ -287,7 +286,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         B = self._free_columns(X, self._space())
         if len(kept) < n:
             K, B, weights = Indexed(K, kept), B[kept], weights[kept]
-        found = self._decompose(K, B, weights)
+        rule = self._rule(X if self._function or len(kept) == n else take(X, kept), K, B, weights)
+        found = self._decompose(K, B, weights, rule)
         pairs = found.pairs
         found = found.turned(
             signs_of(pairs.vectors * np.sign(pairs.values) / np.sqrt(weights)[:, None])
@@ -298,69 +298,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         heavy = weights if len(kept) == n else np.bincount(kept, weights, minlength=n)
         self._reference = None if self._precomputed else some_rows(X, heavy)
         self.eigenvectors_ = found.pairs.vectors
-
-    def _fit_blocks(self, X: Any, sample_weight: Any) -> None:
-        """Find the components of a low-rank approximation, by passes over the rows."""
-        if self._function or self._precomputed or self._objects:
-            raise ValueError(
-                "an approximation evaluates the kernel at new pairs of points; give a Kernel of "
-                "numbers or its name, not a function, a matrix or objects."
-            )
-        how = Nystrom() if self.approximation is None else self.approximation
-        passes, census = survey(self._source(X, sample_weight), how)
-        pool = census.pool
-        self.shape_fit_ = (census.n, pool.X.shape[1])
-        self._sparse, self._X_fit, self._kernel_fit = is_sparse(pool.X), None, None
-        self.kernel_ = self._kernel_of(passes, census)
-        if not self.kernel_.positive_definite:
-            raise ValueError(
-                f"{self.kernel_!r} is not positive definite, so there are no features to "
-                "approximate it by; use approximation=None."
-            )
-        some = take(pool.X, slice(0, LOOKED_AT))
-        self._free_columns(some, self._space())
-        phi = settle(how, self.kernel_, census)
-        found = components(passes, phi, self.kernel_, self.null_space_, self._one)
-        values = found.pairs.values
-        nonzero = int(np.sum(values > max(ZERO, phi.r * EPS) * max(values[0], 0.0)))
-        if not nonzero:
-            raise ValueError(NOTHING)
-        kept = self._rule().keep(values[:nonzero], found.trace, nonzero)
-        found = found.first(nonzero if kept is None else min(kept, nonzero))
-        scores = phi.raw(some) @ found.A + self.null_space_(some) @ found.b.T
-        heavy = slice(None) if pool.s is None else np.asarray(pool.s)[: len(scores)] > 0.0
-        found = found.turned(signs_of(np.asarray(scores)[heavy]))
-        self._keep(found)
-        self._functions, self._kept = (phi if phi.Z is None else None), np.arange(phi.m)
-        self._store(np.empty((phi.m, 0)) if phi.Z is None else phi.Z, self._kept, found.A)
-        drawn = np.ones(len(pool.keys)) if pool.s is None else np.asarray(pool.s, dtype=float)
-        self._reference = some_rows(some, drawn[:LOOKED_AT])
-        if phi.index is not None:
-            self.support_ = np.asarray(pool.rows[phi.index], dtype=np.int64)
-        self.__dict__.pop("eigenvectors_", None)
-
-    def _source(self, X: Any, sample_weight: Any) -> Source:
-        """Return checked rows as a source, and remember their features."""
-        if not (is_source(X) or isinstance(X, np.memmap)):
-            X = validate_data(
-                self, X, dtype=np.float64, order="C", accept_sparse="csr", accept_large_sparse=False
-            )
-            weights = None if sample_weight is None else check_weights(sample_weight, X.shape[0])
-            return Arrays(X, None, weights)
-        source = as_source(X, None, sample_weight).checked()
-        self.n_features_in_ = source.n_features
-        self.__dict__.pop("feature_names_in_", None)
-        if source.given_names is not None:
-            self.feature_names_in_ = np.asarray(source.given_names, dtype=object)
-        return source
-
-    def _kernel_of(self, passes: Passes, census: Census) -> Kernel:
-        """Return the kernel, with the width that all rows have and not those that were drawn."""
-        pool = census.pool
-        if self.gamma != "scale" or not isinstance(self.kernel, str) or self.kernel in FREE:
-            return super()._resolved(Rows(pool.X, None, np.ones(len(pool.keys))))
-        variance = census.variance if pool.s is None else weighted_variance(passes)
-        return self._of_width(variance)
 
     def _of_width(self, variance: float) -> Kernel:
         """Return the kernel of a name with the width that a variance of the inputs has."""
@@ -386,23 +323,44 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
     def _warn_if_indefinite(self, X: Any) -> None:
         """Say nothing before the eigenvalues are known."""
 
-    def _rule(self) -> Rule:
-        """Return how the number of components is decided."""
+    def _rule(self, X: Any, K: Gram, B: Array, weights: Array) -> Rule:
+        """Return how the number of components is decided, for rows with positive weights."""
         number = self.n_components
         if number is None:
             return All()
+        if is_integer(number):
+            return Fixed(int(number))
+        if not isinstance(number, str):
+            return Share(float(number))
         if number == "broken-stick":
             return BrokenStick()
-        return Fixed(int(number)) if is_integer(number) else Share(float(number))
+        if not self._definite or (self._precomputed and number == "parallel"):
+            raise ValueError(
+                f"n_components={number!r} needs a positive definite kernel"
+                f"{' of rows of numbers' if number == 'parallel' else ''}; give a number, a share "
+                "of the variance, or 'broken-stick'."
+            )
+        some = np.unique(np.linspace(0, len(weights) - 1, min(len(weights), ROWS)).astype(int))
+        if number == "parallel":
+            points, s, seed = take(X, some), weights[some], self.random_state
+            return Fixed(parallel(self.kernel_, points, self.null_space_, s, seed))
+        matrix = np.asarray(K.block(some, some), dtype=np.float64)
+        splitter = as_splitter(self.cv, None, self.random_state)
+        strictly = self.kernel_.order == 0 and not self._precomputed
+        return Fixed(held_out(matrix, B[some], weights[some], splitter, strictly))
 
-    def _decompose(self, K: Gram, B: Array, weights: Array) -> Principal:
+    def _decompose(self, K: Gram, B: Array, weights: Array, rule: Rule) -> Principal:
         """Return the components of a matrix off some columns."""
         definite = self._definite and not self._precomputed
         strictly = definite and self.kernel_.order == 0
         centred = centre(K, B, weights, definite, strictly)
         if not np.isfinite(centred.spectrum.trace):
             raise ValueError("The kernel overflows on this sample; scale the inputs.")
-        pairs = self._pairs(centred)
+        how: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
+        rank = len(weights) - centred.KU.shape[1]
+        pairs = by_rule(
+            centred.spectrum, rank, rule, self.eigen_solver, seed=self.random_state, **how
+        )
         if not pairs.converged:
             warnings.warn(
                 f"{self.eigen_solver} eigenvalues stopped after {pairs.n_iter} products with an "
@@ -421,26 +379,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         A, b = centred.coefficients(pairs.values, pairs.vectors)
         spectrum = centred.spectrum
         return Principal(pairs, A, b, spectrum.trace, float(weights.sum()), centred.H, centred.Q)
-
-    def _pairs(self, centred: Centred) -> Eigenpairs:
-        """Return as many leading eigenpairs as the rule keeps."""
-        spectrum, rule = centred.spectrum, self._rule()
-        rank = spectrum.n - centred.KU.shape[1]
-        how: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
-        k = rule.first(rank)
-        while True:
-            pairs = leading(spectrum, k, self.eigen_solver, seed=self.random_state, **how)
-            floor = max(ZERO, spectrum.n * EPS) * np.max(np.abs(pairs.values), initial=0.0)
-            size = pairs.values if spectrum.definite else np.abs(pairs.values)
-            nonzero = int(np.sum(size > max(floor, spectrum.noise)))
-            if not nonzero:
-                raise ValueError(NOTHING)
-            every = k is None or nonzero < len(pairs.values)
-            kept = rule.keep(pairs.values[:nonzero], spectrum.trace, nonzero if every else rank)
-            if kept is None and k is not None:
-                k = None if 4 * k > spectrum.n else 2 * k
-                continue
-            return pairs.first(nonzero if kept is None else min(kept, nonzero))
 
     def _keep(self, found: Principal) -> None:
         """Store eigenvalues and what they explain."""

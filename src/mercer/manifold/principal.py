@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from mercer.kernels.points import Array
-from mercer.manifold.eigen import Eigenpairs
+from mercer.manifold.component_count import Rule
+from mercer.manifold.eigen import EPS, Eigenpairs, Spectrum, leading
 
-__all__ = ["NOTHING", "ZERO", "Principal", "signs_of"]
+__all__ = ["NOTHING", "ZERO", "Principal", "by_rule", "signs_of"]
 
 ZERO = 1e-12
 """Part of the largest eigenvalue below which rounding of kernel values decides, at least."""
@@ -61,6 +63,37 @@ class Principal:
         """Return components with other signs."""
         pairs = replace(self.pairs, vectors=self.pairs.vectors * signs)
         return replace(self, pairs=pairs, A=self.A * signs, b=self.b * signs[:, None])
+
+
+def by_rule(
+    spectrum: Spectrum, rank: int, rule: Rule, solver: str = "auto", **how: Any
+) -> Eigenpairs:
+    """Return as many leading eigenpairs as a rule keeps, none whose eigenvalue is rounding.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+        The matrix.
+    rank : int
+        Number of eigenvalues that can differ from zero.
+    rule : Rule
+        How the number is decided; more eigenvalues are computed until it knows enough.
+    solver, **how :
+        As in :func:`mercer.manifold.eigen.leading`.
+    """
+    k = rule.first(rank)
+    while True:
+        pairs = leading(spectrum, k, solver, **how)
+        floor = max(ZERO, spectrum.n * EPS) * np.max(np.abs(pairs.values), initial=0.0)
+        size = pairs.values if spectrum.definite else np.abs(pairs.values)
+        nonzero = int(np.sum(size > max(floor, spectrum.noise)))
+        if not nonzero:
+            raise ValueError(NOTHING)
+        every = k is None or nonzero < len(pairs.values)
+        kept = rule.keep(pairs.values[:nonzero], spectrum.trace, nonzero if every else rank)
+        if kept is not None or k is None:
+            return pairs.first(nonzero if kept is None else min(kept, nonzero))
+        k = None if 4 * k > spectrum.n else 2 * k
 
 
 def signs_of(scores: Array) -> Array:

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg as la
+from sklearn.utils.validation import validate_data
 
+from mercer.data.arrays import Arrays
 from mercer.data.base import Source
+from mercer.data.opening import as_source, is_source
 from mercer.data.progress import Bar
+from mercer.data.sampling import Sample
+from mercer.gram.tiled import Tiled
 from mercer.kernels.base import Kernel
-from mercer.kernels.points import take
+from mercer.kernels.named import FREE
+from mercer.kernels.points import Array, is_sparse, take
+from mercer.machines.expansion import check_weights
+from mercer.machines.posing import Rows
 from mercer.manifold.block_moments import Features, gather, regressed, vary
 from mercer.manifold.eigen import EPS, Eigenpairs
-from mercer.manifold.principal import Principal
+from mercer.manifold.inverse import some_rows
+from mercer.manifold.principal import NOTHING, ZERO, Principal, signs_of
 from mercer.reduced.base import Approximation, FeatureMap
 from mercer.reduced.census import Census, take_census
+from mercer.reduced.nystrom import Nystrom
 from mercer.reduced.passes import Passes
 from mercer.reduced.solve import open_passes
 from mercer.regularizers.null_space import Empty, NullSpace
 
-__all__ = ["LOOKED_AT", "components", "settle", "survey", "weighted_variance"]
+__all__ = ["components", "fit_blocks", "settle", "survey"]
 
 FIRST_M = 256
 """Centres that an automatic number begins with; it doubles."""
@@ -28,6 +40,89 @@ ENOUGH = 0.01
 
 LOOKED_AT = 2000
 """Rows on which that share is measured."""
+
+
+def fit_blocks(machine: Any, X: Any, sample_weight: Any) -> None:
+    """Find the components of a low-rank approximation, by passes over the rows.
+
+    Parameters
+    ----------
+    machine : KernelPCA
+        The machine, whose fitted attributes are set.
+    X, sample_weight :
+        As in its ``fit``.
+    """
+    if machine._function or machine._precomputed or machine._objects:
+        raise ValueError(
+            "an approximation evaluates the kernel at new pairs of points; give a Kernel of "
+            "numbers or its name, not a function, a matrix or objects."
+        )
+    how = Nystrom() if machine.approximation is None else machine.approximation
+    passes, census = survey(_admit(machine, X, sample_weight), how)
+    pool = census.pool
+    machine.shape_fit_ = (census.n, pool.X.shape[1])
+    machine._sparse, machine._X_fit, machine._kernel_fit = is_sparse(pool.X), None, None
+    kernel = machine.kernel_ = _kernel_of(machine, passes, census)
+    if not kernel.positive_definite:
+        raise ValueError(
+            f"{kernel!r} is not positive definite, so there are no features to approximate it by; "
+            "use approximation=None."
+        )
+    some, weights = _some(pool)
+    B = machine._free_columns(some, machine._space())
+    phi = settle(how, kernel, census)
+    found = components(passes, phi, kernel, machine.null_space_, machine._one)
+    values = found.pairs.values
+    nonzero = int(np.sum(values > max(ZERO, phi.r * EPS) * max(values[0], 0.0)))
+    if not nonzero:
+        raise ValueError(NOTHING)
+    rule = machine._rule(some, Tiled(kernel, some), B, weights)
+    kept = rule.keep(values[:nonzero], found.trace, nonzero)
+    found = found.first(nonzero if kept is None else min(kept, nonzero))
+    found = found.turned(signs_of(np.asarray(phi.raw(some) @ found.A + B @ found.b.T)))
+    machine._keep(found)
+    machine._functions, machine._kept = (phi if phi.Z is None else None), np.arange(phi.m)
+    machine._store(np.empty((phi.m, 0)) if phi.Z is None else phi.Z, machine._kept, found.A)
+    machine._reference = some_rows(some, weights)
+    if phi.index is not None:
+        machine.support_ = np.asarray(pool.rows[phi.index], dtype=np.int64)
+    machine.__dict__.pop("eigenvectors_", None)
+
+
+def _some(pool: Sample) -> tuple[Any, Array]:
+    """Return at most 2000 of the rows that were drawn and have a weight."""
+    if pool.s is None:
+        X = take(pool.X, slice(0, LOOKED_AT))
+        return X, np.ones(X.shape[0])
+    heavy = np.flatnonzero(np.asarray(pool.s) > 0.0)[:LOOKED_AT]
+    return take(pool.X, heavy), np.asarray(pool.s, dtype=np.float64)[heavy]
+
+
+def _admit(machine: Any, X: Any, sample_weight: Any) -> Source:
+    """Return checked rows as a source, and remember their features."""
+    if not (is_source(X) or isinstance(X, np.memmap)):
+        X = validate_data(
+            machine, X, dtype=np.float64, order="C", accept_sparse="csr", accept_large_sparse=False
+        )
+        weights = None if sample_weight is None else check_weights(sample_weight, X.shape[0])
+        return Arrays(X, None, weights)
+    source = as_source(X, None, sample_weight).checked()
+    machine.n_features_in_ = source.n_features
+    machine.__dict__.pop("feature_names_in_", None)
+    if source.given_names is not None:
+        machine.feature_names_in_ = np.asarray(source.given_names, dtype=object)
+    return source
+
+
+def _kernel_of(machine: Any, passes: Passes, census: Census) -> Kernel:
+    """Return the kernel, with the width that all rows have and not those that were drawn."""
+    pool, name = census.pool, machine.kernel
+    if machine.gamma != "scale" or not isinstance(name, str) or name in FREE:
+        kernel: Kernel = machine._resolved(Rows(pool.X, None, np.ones(len(pool.keys))))
+        return kernel
+    variance = census.variance if pool.s is None else passes("variance", vary).variance
+    kernel = machine._of_width(float(variance))
+    return kernel
 
 
 def survey(source: Source, how: Approximation) -> tuple[Passes, Census]:
@@ -42,11 +137,6 @@ def survey(source: Source, how: Approximation) -> tuple[Passes, Census]:
 
     passes = open_passes(source, how, m, 1, size, bar)
     return passes, take_census(passes, size, how.random_state, False)
-
-
-def weighted_variance(passes: Passes) -> float:
-    """Return the weighted variance of all entries of the inputs."""
-    return float(passes("variance", vary).variance)
 
 
 def settle(how: Approximation, kernel: Kernel, census: Census) -> FeatureMap:
