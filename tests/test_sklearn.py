@@ -86,6 +86,7 @@ ELSEWHERE = {
     "KPlanes": "manifold/test_planes.py",
     "KernelPCA": "manifold/test_kernel_pca.py",
     "GeneralizedLeastSquares": "estimators/test_least_squares.py",
+    "PrincipalCurve": "manifold/test_curve.py",
     "PrincipalManifold": "manifold/test_principal_manifold.py",
     "PrincipalPlane": "manifold/test_planes.py",
     "KernelProjectionPursuit": "manifold/test_projection_pursuit.py",

@@ -365,6 +365,7 @@ for _kind in ("onehot", "ordinal", "target"):
 density("manifold.SparseKernelFeatures", columns=2)
 density("manifold.VectorQuantizer", columns=2, n_clusters=3, init=X[:3, :2], tol=0.0)
 density("manifold.GenerativeTopographicMap", columns=2, latent=1, mu=1.0, tol=1e-2)
+density("manifold.PrincipalCurve", columns=2, n_nodes=5, lam=1.0, max_iter=2, tol=1.0, n_init=1)
 density("manifold.PrincipalPlane", columns=2, n_components=1)
 extra(
     "manifold.PrincipalPlane", "huber", None, n_components=1, cost="huber", outputs=("transform",)

@@ -1,5 +1,6 @@
 """Features, maps and curves without labels: kernel PCA, quantizers, principal manifolds."""
 
+from mercer.manifold.curve import PrincipalCurve
 from mercer.manifold.distortions import (
     AbsoluteDistortion,
     Distortion,
@@ -29,6 +30,7 @@ __all__ = [
     "KernelProjectionPursuit",
     "Latent",
     "MetricDistortion",
+    "PrincipalCurve",
     "PrincipalManifold",
     "PrincipalPlane",
     "SparseKernelFeatures",
