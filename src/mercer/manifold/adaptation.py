@@ -22,7 +22,7 @@ from mercer.kernels.points import Array
 __all__ = ["Adapted", "Penalty", "dual_gap", "normal_sums"]
 
 # Largest number of sweeps of coordinate descent, and its gap relative to the squared targets.
-SWEEPS, PRECISE = 100_000, 1e-10
+SWEEPS, PRECISE = 1_000, 1e-8
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,14 @@ STEPS = 5
 
 # Reweighted solutions of a Huber cost within one half step, and their gap relative to the objective
 # at which they end.
-INNER, CLOSE = 60, 1e-9
+INNER, CLOSE = 20, 1e-9
+
+# Factor by which steps of the coefficients grow as long as the functional falls: alternation alone
+# creeps along valleys, where steps several times as long lead to the same place.
+FARTHER, FARTHEST = 1.2, 20.0
+
+# Relative change of a sum over blocks that is rounding.
+ROUNDED = 1e-12
 
 # Grids of projections over blocks, each denser than the last, where a grid was too coarse.
 DENSER = (1.0, 2.0, 4.0)
@@ -174,6 +181,29 @@ class Descent:
     converged: bool = False
     Z: Array | None = None
 
+    def extended(
+        self,
+        adapted: Adapted,
+        before: float,
+        after: float,
+        functional: Functional,
+        tol: float,
+        Z: Array | None,
+    ) -> Descent:
+        """Return the descent with one more iteration."""
+        Q = functional.penalty(adapted.W)
+        last = self.objective[-1] if self.objective else np.inf
+        return Descent(
+            adapted.W,
+            adapted.gap,
+            [*self.objective, before, after],
+            [*self.distortion, after - functional.penalty.lam * Q],
+            [*self.penalty, Q],
+            self.n_iter + 1,
+            last < np.inf and last - after <= tol * abs(last),
+            Z,
+        )
+
 
 def descend(
     functional: Functional,
@@ -205,27 +235,23 @@ def descend(
     report : callable, optional
         Told the number of iterations and the functional.
     """
-    found = Descent(W, np.inf, Z=Z)
+    found, ahead, reach = Descent(W, np.inf, Z=Z), W, 1.0
     for iteration in range(1, max_iter + 1):
-        projected = functional.projector(found.W)(X, found.Z, steps=STEPS)
-        before = functional.value(projected.cost, s, found.W)
-        adapted = functional.adapt(projected.columns, X, s, found.W)
-        cost = functional.costs(projected.columns, X, adapted.W)
-        after = functional.value(cost, s, adapted.W)
+        projected = functional.projector(ahead)(X, found.Z, steps=STEPS)
+        before = functional.value(projected.cost, s, ahead)
+        if reach > 1.0 and not before < found.objective[-1]:
+            # Too far ahead: back to the answer of the adaptation, and to short steps.
+            ahead, reach = found.W, 1.0
+            projected = functional.projector(ahead)(X, found.Z, steps=STEPS)
+            before = functional.value(projected.cost, s, ahead)
+        adapted = functional.adapt(projected.columns, X, s, ahead)
+        after = functional.value(functional.costs(projected.columns, X, adapted.W), s, adapted.W)
         if after > before:
             # Rounding alone, because the last coefficients are among those that were compared.
-            adapted, after = replace(adapted, W=found.W), before
-        Q = functional.penalty(adapted.W)
-        found = Descent(
-            adapted.W,
-            adapted.gap,
-            [*found.objective, before, after],
-            [*found.distortion, after - functional.penalty.lam * Q],
-            [*found.penalty, Q],
-            iteration,
-            iteration > 1 and found.objective[-1] - after <= tol * abs(found.objective[-1]),
-            projected.Z,
-        )
+            adapted, after = replace(adapted, W=ahead), before
+        found = found.extended(adapted, before, after, functional, tol, projected.Z)
+        reach = min(reach * FARTHER, FARTHEST)
+        ahead = ahead + reach * (adapted.W - ahead)
         if report is not None:
             report(iteration, after)
         if found.converged or time_left() <= 0.0:
@@ -262,52 +288,45 @@ def descend_blocks(
         raise ValueError(
             "medians are no sums over rows: give an array for cost='absolute', or use cost='huber'."
         )
-    found, level = Descent(W, np.inf), 0
+    found, ahead, reach, level = Descent(W, np.inf), W, 1.0, 0
+    penalty = functional.penalty
     for iteration in range(1, max_iter + 1):
         while True:
-            state = {"W": found.W, "density": DENSER[level]}
-            sums = total(project_block, (functional, missing), state)
+            sums = total(project_block, (functional, missing), (ahead, DENSER[level]))
             nu = functional.nu(sums["weight"])
-            before = sums["cost"] / nu + functional.penalty.lam * functional.penalty(found.W)
-            rose = iteration > 1 and before > found.objective[-1] * (1.0 + 1e-12)
-            if not rose or level + 1 == len(DENSER):
+            before = sums["cost"] / nu + penalty.lam * penalty(ahead)
+            if iteration == 1 or before <= found.objective[-1] * (1.0 + ROUNDED):
                 break
-            level += 1
-        if rose:
-            return replace(found, converged=False)
-        adapted = functional.penalty.minimize(sums, nu, found.W)
+            if reach > 1.0:
+                ahead, reach = found.W, 1.0
+            elif level + 1 < len(DENSER):
+                level += 1
+            else:
+                return found
+        adapted = penalty.minimize(sums, nu, ahead)
         # The sums are those of a function above the cost, which touches it before the step.
-        above = functional.penalty.fidelity(sums, nu, adapted.W)
-        touch = sums["cost"] / nu - functional.penalty.fidelity(sums, nu, found.W)
-        Q = functional.penalty(adapted.W)
-        after = above + touch + functional.penalty.lam * Q
+        touch = sums["cost"] / nu - penalty.fidelity(sums, nu, ahead)
+        after = touch + penalty.value(sums, nu, adapted.W)
         if after > before:
-            adapted, after = replace(adapted, W=found.W), before
-            Q = functional.penalty(found.W)
-        done = iteration > 1 and found.objective[-1] - after <= tol * abs(found.objective[-1])
-        found = Descent(
-            adapted.W,
-            adapted.gap,
-            [*found.objective, before, after],
-            [*found.distortion, after - functional.penalty.lam * Q],
-            [*found.penalty, Q],
-            iteration,
-            done,
-        )
+            adapted, after = replace(adapted, W=ahead), before
+        found = found.extended(adapted, before, after, functional, tol, None)
+        reach = min(reach * FARTHER, FARTHEST)
+        ahead = ahead + reach * (adapted.W - ahead)
         if report is not None:
             report(iteration, after)
-        if done or time_left() <= 0.0:
+        if found.converged or time_left() <= 0.0:
             break
     return found
 
 
-def project_block(block: Block, shared: tuple[Functional, bool], state: dict[str, Any]) -> Sums:
+def project_block(
+    block: Block, shared: tuple[Functional, bool], state: tuple[Array, float]
+) -> Sums:
     """Return the sums of a block that the next adaptation needs."""
-    functional, missing = shared
+    (functional, missing), (W, density) = shared, state
     X = functional.distortion.whiten(np.asarray(block.X, dtype=np.float64))
     s = np.ones(len(X)) if block.s is None else np.asarray(block.s, dtype=np.float64)
-    W = state["W"]
-    projected = functional.projector(W, state["density"])(X, steps=STEPS)
+    projected = functional.projector(W, density)(X, steps=STEPS)
     P = projected.columns
     R = X - P @ W
     w = functional.distortion.weights(np.where(np.isnan(R), 0.0, R))

@@ -27,7 +27,7 @@ STEP = 6e-6
 
 # Rows that are evaluated at once. Always as many, the last ones filled up: then the rounding of
 # a row does not depend on the rows that come with it.
-CHUNK = 256
+CHUNK = 128
 
 
 @dataclass(frozen=True, eq=False)

@@ -170,7 +170,15 @@ class MetricDistortion(Distortion):
         return None
 
     def whiten(self, X: Array) -> Array:
-        return np.asarray(la.solve_triangular(self._root(), X.T, lower=True)).T
+        root = self._root()
+        if not np.isnan(X).any():
+            return np.asarray(la.solve_triangular(root, X.T, lower=True)).T
+        if np.count_nonzero(root) > len(root):
+            raise ValueError(
+                "a metric that is not diagonal mixes cells, and so missing ones with others; fill "
+                "them in first (mercer.preprocessing.Imputer) or use a diagonal metric."
+            )
+        return np.asarray(X / np.diag(root))
 
     def restore(self, X: Array) -> Array:
         return X @ self._root().T

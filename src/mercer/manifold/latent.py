@@ -62,6 +62,10 @@ class Latent(Params, ABC):
         """
 
     @abstractmethod
+    def embed(self, Z: Array) -> Array:
+        """Return points of a Euclidean space whose neighbours are neighbours in the set."""
+
+    @abstractmethod
     def clip(self, Z: Array) -> Array:
         """Return the nearest coordinates inside the set; those of a circle wrap around."""
 
@@ -97,6 +101,10 @@ class Latent(Params, ABC):
     def on_boundary(self, Z: Array) -> NDArray[np.bool_]:
         """Return which coordinates lie on the boundary; closed sets have none."""
         return np.zeros(len(Z), dtype=bool)
+
+    def blocked(self, Z: Array, g: Array) -> NDArray[np.bool_]:
+        """Return which coordinates, (n, D), lie on the boundary and would leave along g."""
+        return np.zeros(Z.shape, dtype=bool)
 
     def tangent(self, Z: Array, J: Array) -> Array:
         """Return derivatives (n, D, s) along the set alone."""
@@ -154,6 +162,9 @@ class Axes(Latent):
         per = [round(density * max(least, 3 * n)) for n in self.counts]
         return self._product(tuple(max(2, n) for n in per))
 
+    def embed(self, Z: Array) -> Array:
+        return np.hstack([np.cos(Z), np.sin(Z)]) if self.periodic else Z
+
     def clip(self, Z: Array) -> Array:
         return np.mod(Z, TURN) if self.periodic else np.clip(Z, self.low, self.high)
 
@@ -164,6 +175,10 @@ class Axes(Latent):
     def on_boundary(self, Z: Array) -> NDArray[np.bool_]:
         outside = (self.low >= Z) | (self.high <= Z)
         return np.asarray(outside.any(axis=1) & (not self.periodic))
+
+    def blocked(self, Z: Array, g: Array) -> NDArray[np.bool_]:
+        outward = ((self.low >= Z) & (g < 0.0)) | ((self.high <= Z) & (g > 0.0))
+        return np.asarray(outward & (not self.periodic))
 
     @property
     def directions(self) -> int:
@@ -353,6 +368,9 @@ class Sphere(Latent):
 
     def samples(self, density: float = 1.0) -> Array:
         return _spiral(round(density**2 * max(STARTS[2], 9 * self.n)))
+
+    def embed(self, Z: Array) -> Array:
+        return Z
 
     def clip(self, Z: Array) -> Array:
         size = np.linalg.norm(Z, axis=1, keepdims=True)

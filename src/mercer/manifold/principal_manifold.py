@@ -47,6 +47,9 @@ __all__ = ["PrincipalManifold"]
 # Directions more than the figure has, among which random starts are drawn.
 SPARE = 3
 
+# Gap of the convex half, relative to the objective, that a user is told of.
+LOOSE = 1e-2
+
 # Rows of a block where the caller's blocks have no size of their own.
 BLOCK = 8192
 
@@ -227,8 +230,6 @@ class PrincipalManifold(
         X = self._check(X, reset=True)
         functional.distortion.check(X.shape[1])
         s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not s.sum() > 0:
-            raise ValueError("all weights are zero; at least one row must count.")
         rows = functional.distortion.whiten(X)
         directions = self._directions(Arrays(X, s=s), functional)
         best: Descent | None = None
@@ -365,6 +366,13 @@ class PrincipalManifold(
             )
 
     def _warn(self, directions: Directions) -> None:
+        if self.gap_ > LOOSE * abs(self.objective_):
+            warnings.warn(
+                f"the last adaptation of {type(self).__name__} may be {self.gap_:.1e} above its "
+                f"minimum, at an objective of {self.objective_:.1e}; raise lam.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         D = self.fitted_.functional.basis.latent.directions
         plane = (
             float(np.sum(directions.axes[:D] ** 2)) / directions.variance

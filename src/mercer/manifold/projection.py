@@ -6,9 +6,12 @@ r"""Projection on a manifold: the latent coordinates of the nearest image of eve
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 import scipy.linalg as la
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from mercer.kernels.points import Array
 from mercer.manifold.basis import Basis, by_chunks, chunks
@@ -16,18 +19,27 @@ from mercer.manifold.distortions import Distortion
 
 __all__ = ["Projected", "Projector"]
 
-# Steps of Levenberg and Marquardt: rows on the manifold need five, rows far away a dozen.
-STEPS = 40
+# Steps of a search, the first of Gauss and Newton: rows near the manifold need no others.
+STEPS, FIRST = 40, 8
+
+# Step of difference quotients of slopes, in units of the latent set.
+DIFFERENCE = 1e-5
 
 # Part of the latent set below which a step ends the search.
 SMALL = 1e-10
+
+# What is known of a row during the search.
+STATE = ("Z", "P", "J", "R", "value")
 
 # First damping, relative to the largest curvature, and its factors after good and bad steps.
 DAMPING, EASE, TIGHTEN = 1e-3, 0.2, 8.0
 HOPELESS = 1e12
 
+# Local minima of the grid that are refined, where they are not the same and one may beat another.
+MINIMA = 4
+
 # Least damping: slopes along a sphere have no third direction, and their squares no inverse.
-LEAST = 1e-10
+LEAST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -48,13 +60,43 @@ class Projected:
     cost: Array
 
 
+class Starts:
+    """Points of a latent set from which projections start: the same for every map.
+
+    Parameters
+    ----------
+    basis : Basis
+    density : float
+    """
+
+    def __init__(self, basis: Basis, density: float) -> None:
+        self.latent = basis.latent
+        self.Z = self.latent.samples(density)
+        self.columns = by_chunks(basis, self.Z)
+        self.extent = float(np.ptp(self.Z)) or 1.0
+
+    @cached_property
+    def neighbours(self) -> NDArray[np.intp]:
+        """Places of the nearest points, (G, m)."""
+        points = self.latent.embed(self.Z)
+        count = min(1 + 3**self.latent.intrinsic, len(points))
+        return np.asarray(cKDTree(points).query(points, k=count)[1][:, 1:])
+
+
+@lru_cache(maxsize=8)
+def starts_of(basis: Basis, density: float) -> Starts:
+    """Return the starts of a basis, made once for all iterations of a fit."""
+    return Starts(basis, density)
+
+
 class Projector:
     """Look for the nearest images of rows on a fixed manifold.
 
     The nearest image of a dense grid is taken, or the last coordinates of the row if their image is
     nearer, and moved by damped Gauss-Newton steps that are accepted only where the cost falls: so
-    no row ever moves away. Rows are worked on in chunks of one size, and each stops on its own: its
-    coordinates do not depend on the other rows.
+    no row ever moves away. Without last coordinates, other local minima of the grid are refined
+    as well where they may be nearer. Rows are worked on in chunks of one size, and each stops on
+    its own: its coordinates do not depend on the other rows.
 
     Parameters
     ----------
@@ -70,16 +112,21 @@ class Projector:
         self, basis: Basis, W: Array, distortion: Distortion, density: float = 1.0
     ) -> None:
         self.basis, self.W, self.distortion = basis, W, distortion
-        self.starts = basis.latent.samples(density)
-        self.columns = by_chunks(basis, self.starts)
-        self.images = self.columns @ W
+        self.grid = starts_of(basis, density)
+        self.starts, self.extent = self.grid.Z, self.grid.extent
+        self.images = self.grid.columns @ W
         self.half = 0.5 * np.einsum("gd,gd->g", self.images, self.images)
-        self.extent = float(np.ptp(self.starts)) or 1.0
         # Rows of many features are looked at in the span of the images, which is all that a
         # squared distance depends on.
         self.Q: Array | None = None
         if distortion.isotropic and W.shape[1] > W.shape[0]:
             self.Q = np.asarray(la.qr(W.T, mode="economic")[0])
+
+    @cached_property
+    def coarse(self) -> float:
+        """Largest distance of the images of two neighbours."""
+        edges = self.images[:, None] - self.images[self.grid.neighbours]
+        return float(np.sqrt(np.einsum("gmd,gmd->gm", edges, edges)).max(initial=0.0))
 
     def __call__(self, X: Array, last: Array | None = None, steps: int = STEPS) -> Projected:
         """Return the coordinates of rows; missing cells are NaN and do not count.
@@ -129,21 +176,64 @@ class _Search:
         self.at = projector.basis.tangents(self.W)
 
     def run(self, last: Array | None, steps: int) -> None:
-        """Start at the best of the grid and of the last coordinates, and descend."""
+        """Descend from the best of the grid, and of the last coordinates or other local minima."""
         everything = np.arange(len(self.X))
+        other = np.full((len(self.X), MINIMA), -1)
         for rows, n in chunks(everything):
-            Z = self.on.starts[np.argmin(self._grid(rows), axis=1)]
-            self._put(rows, np.arange(n), *self._look(Z, rows))
-            if last is not None:
+            costs = self._grid(rows)
+            best = np.argmin(costs, axis=1)
+            self._put(rows, np.arange(n), *self._look(self.on.starts[best], rows))
+            if last is None:
+                other[rows[:n]] = self._minima(costs, rows)[:n]
+            else:
                 found = self._look(last[rows], rows)
                 self._put(rows, np.flatnonzero(found[-1][:n] < self.value[rows[:n]]), *found)
+        self._descend(everything, steps)
+        for column in other.T:
+            again = np.flatnonzero(column >= 0)
+            if len(again):
+                self._try(again, column[again], steps)
+
+    def _descend(self, active: Array, steps: int) -> None:
         damping = np.full(len(self.X), DAMPING)
-        active = everything
-        for _ in range(steps):
-            still = [rows[:n][self._step(rows, n, damping)[:n]] for rows, n in chunks(active)]
+        for step in range(steps):
+            curved = step >= FIRST
+            still = [
+                rows[:n][self._step(rows, n, damping, curved)[:n]] for rows, n in chunks(active)
+            ]
             active = np.concatenate(still) if still else active
             if not len(active):
                 break
+
+    def _try(self, rows: Array, starts: Array, steps: int) -> None:
+        """Descend from other starts, and keep the better end of every row."""
+        kept = {name: getattr(self, name)[rows].copy() for name in STATE}
+        for (some, n), (at, _) in zip(chunks(rows), chunks(starts), strict=True):
+            self._put(some, np.arange(n), *self._look(self.on.starts[at], some))
+        self._descend(rows, steps)
+        worse = ~(self.value[rows] < kept["value"])
+        for name, values in kept.items():
+            getattr(self, name)[rows[worse]] = values[worse]
+
+    def _minima(self, costs: Array, rows: Array) -> Array:
+        """Return other local minima of the grid that may beat the best, -1 where there are none.
+
+        Between two points of the grid images are at most half their distance nearer to a row.
+        """
+        minimal = np.ones(costs.shape, dtype=bool)
+        for near in self.on.grid.neighbours.T:
+            minimal &= costs <= costs[:, near]
+        best = np.argmin(costs, axis=1)
+        minimal[range(len(costs)), best] = False
+        if self.on.distortion.isotropic:
+            # Costs of the grid are half squared distances, up to half the squared row.
+            X = self.X[rows]
+            squares = 2.0 * costs + np.einsum("nd,nd->n", X, X)[:, None]
+            far = np.sqrt(np.maximum(squares, 0.0))
+            minimal &= far <= far[range(len(far)), best][:, None] + self.on.coarse
+        ranked = np.where(minimal, costs, np.inf)
+        found = np.argsort(ranked, axis=1, kind="stable")[:, :MINIMA]
+        return np.where(np.take_along_axis(minimal, found, axis=1), found, -1)
 
     def _look(self, Z: Array, rows: Array) -> tuple[Array, ...]:
         """Return coordinates, columns, slopes, residuals and costs."""
@@ -156,7 +246,7 @@ class _Search:
         return Z, P, J, R, self.on.distortion(whole)
 
     def _put(self, rows: Array, some: Array, *found: Array) -> None:
-        for name, values in zip(("Z", "P", "J", "R", "value"), found, strict=True):
+        for name, values in zip(STATE, found, strict=True):
             getattr(self, name)[rows[some]] = values[some]
 
     def _grid(self, rows: Array) -> Array:
@@ -171,8 +261,25 @@ class _Search:
         half = self.on.half if mask is None else 0.5 * (mask[rows].astype(float) @ (images**2).T)
         return np.asarray(half - X @ images.T)
 
-    def _step(self, rows: Array, n: int, damping: Array) -> Array:
-        """Move rows by a damped Gauss-Newton step where it helps; return which are not at rest."""
+    def _curvature(self, Z: Array, rows: Array) -> Array:
+        """Return the second derivatives of half the squared distance, their signs made positive.
+
+        Differences of slopes: far from the manifold its curvature matters, and Gauss-Newton steps
+        that leave it out creep.
+        """
+        n, D = Z.shape
+        H = np.empty((n, D, D))
+        h = DIFFERENCE * self.on.extent
+        for k in range(D):
+            move = h * np.eye(D)[k]
+            ends = [self._look(Z + sign * move, rows) for sign in (1.0, -1.0)]
+            up, down = (np.einsum("nkd,nd->nk", J, R) for _, _, J, R, _ in ends)
+            H[:, k] = (down - up) / (2.0 * h)
+        values, vectors = np.linalg.eigh(0.5 * (H + H.transpose(0, 2, 1)))
+        return np.asarray((vectors * np.abs(values)[:, None, :]) @ vectors.transpose(0, 2, 1))
+
+    def _step(self, rows: Array, n: int, damping: Array, curved: bool) -> Array:
+        """Move rows by a damped step where it helps; return which are not at rest."""
         Z, J, R, value = self.Z[rows], self.J[rows], self.R[rows], self.value[rows]
         distortion = self.on.distortion
         weights = None if distortion.isotropic else distortion.weights(R)
@@ -181,9 +288,14 @@ class _Search:
         g = JW @ R[:, :, None]
         top = np.einsum("nkk->n", H)
         flat = ~(top > 0.0)
-        D = Z.shape[1]
-        H[:, range(D), range(D)] += (damping[rows] * top + flat)[:, None]
-        moved = self.on.basis.latent.clip(Z + np.linalg.solve(H, g)[:, :, 0])
+        if curved and weights is None:
+            H = self._curvature(Z, rows)
+        latent, D = self.on.basis.latent, Z.shape[1]
+        # Coordinates that would leave the set stay, and the step is the best of the others.
+        free = ~latent.blocked(Z, g[:, :, 0])
+        H *= free[:, :, None] & free[:, None, :]
+        H[:, range(D), range(D)] += (damping[rows] * top + flat)[:, None] + ~free
+        moved = latent.clip(Z + np.linalg.solve(H, g * free[:, :, None])[:, :, 0])
         found = self._look(moved, rows)
         better = found[-1] < value
         self._put(rows, np.flatnonzero(better[:n]), *found)
