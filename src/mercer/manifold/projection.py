@@ -80,7 +80,7 @@ class Starts:
         """Places of the nearest points, (G, m)."""
         points = self.latent.embed(self.Z)
         count = min(1 + 3**self.latent.intrinsic, len(points))
-        return np.asarray(cKDTree(points).query(points, k=count)[1][:, 1:])
+        return np.asarray(cKDTree(points).query(points, k=count)[1])[:, 1:]
 
 
 @lru_cache(maxsize=8)
