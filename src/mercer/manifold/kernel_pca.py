@@ -129,15 +129,17 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         Orthonormal eigenvectors u, unless the kernel is approximated. The largest score of the
         sample is positive.
     eigenvalue_errors_ : ndarray of shape (n_components_,)
-        Bounds on the errors of the eigenvalues, rounding included; NaN for random features, whose
-        kernel is another.
+        Bounds on the errors of the eigenvalues, rounding included: the matrix has as many
+        eigenvalues, each within one of these intervals. NaN for random features, whose kernel is
+        another.
     remainder_ : float
-        A bound on the size of all eigenvalues that are not among ``eigenvalues_``, in a matrix
-        of which not all were computed.
+        A bound on the size of all eigenvalues that are not among ``eigenvalues_``: those above it
+        are certainly the leading ones. Iterations know the trace only, which bounds loosely.
     explained_variance_ : ndarray of shape (n_components_,)
         Weighted mean of the squared scores, ``eigenvalues_`` over the sum of weights.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
-        Share of the trace of the matrix. For an indefinite kernel it may be negative or above one.
+        Share of the trace of the matrix; of a bound on the trace, so at most this share, for an
+        approximation. For an indefinite kernel it may be negative or above one.
     signature_ : ndarray of shape (n_components_,)
         Signs of the eigenvalues; all one unless the kernel is indefinite.
     n_components_ : int
@@ -283,6 +285,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
                 f"{len(kept)}."
             )
         K = self._make_gram(Rows(X, None, weights))
+        if K.held:
+            K.dense()  # every product reads all of it
         B = self._free_columns(X, self._space())
         if len(kept) < n:
             K, B, weights = Indexed(K, kept), B[kept], weights[kept]
