@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.data import as_source
+from mercer.kernels import Gaussian
 from mercer.manifold import (
     Circle,
     GenerativeTopographicMap,
@@ -141,6 +142,32 @@ def test_the_limit_of_no_noise_is_the_principal_manifold():
     assert apart.max() < 0.02 * hard.length()
     best = ((X[:, None] - soft.inverse_transform(soft.points_)[None]) ** 2).sum(axis=2).min(axis=1)
     assert_allclose(best.mean(), hard.distortion_, rtol=0.02)
+
+
+def test_doubling_the_nodes_moves_the_curve_under_weight_decay_only():
+    """The kernel is the same for all nodes: its norm does not depend on them, their squares do."""
+    X = wave(60)
+    Z = np.linspace(-1, 1, 100)[:, None]
+    moved = {}
+    for penalty in ("kernel", "weight decay"):
+        few, many = (
+            GenerativeTopographicMap(
+                Interval(M),
+                kernel=Gaussian(0.3),
+                penalty=penalty,
+                mu=1.0,
+                tol=1e-6,
+                density=0.2,
+                max_iter=3000,
+            )
+            .fit(X)
+            .inverse_transform(Z)
+            for M in (20, 40)
+        )
+        moved[penalty] = np.abs(few - many).max() / np.ptp(few)
+    assert moved["kernel"] < 0.003
+    assert moved["weight decay"] > 10 * moved["kernel"]
+    assert moved["weight decay"] > 0.003
 
 
 def test_the_evidence_finds_a_prior_that_new_rows_like():

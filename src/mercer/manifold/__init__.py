@@ -11,6 +11,7 @@ from mercer.manifold.distortions import (
 from mercer.manifold.generative import GenerativeTopographicMap
 from mercer.manifold.kernel_pca import KernelPCA
 from mercer.manifold.latent import Circle, Grid, Interval, Latent, Sphere, Torus
+from mercer.manifold.noisy_channel import NoisyDistortion, noisy_distortion
 from mercer.manifold.planes import KPlanes, PrincipalPlane
 from mercer.manifold.principal_manifold import PrincipalManifold
 from mercer.manifold.projection_pursuit import KernelProjectionPursuit
@@ -30,6 +31,7 @@ __all__ = [
     "KernelProjectionPursuit",
     "Latent",
     "MetricDistortion",
+    "NoisyDistortion",
     "PrincipalCurve",
     "PrincipalManifold",
     "PrincipalPlane",
@@ -38,4 +40,5 @@ __all__ = [
     "SquaredDistortion",
     "Torus",
     "VectorQuantizer",
+    "noisy_distortion",
 ]

@@ -303,7 +303,7 @@ class PrincipalCurve(
     def _follow(self, X: Array, s: Array, lam: float, path: list[Step]) -> Step:
         """Return the curve of a weight: grown from a stiff curve, or from a better start."""
         Z, weight = None, STIFF[self.closed]
-        while weight > lam:
+        while weight > max(lam, LEAST):
             Z = self._at(X, s, weight, Z, path).even
             weight /= FACTOR
         rough = self._at(X, s, lam, Z, path)
