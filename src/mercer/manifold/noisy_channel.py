@@ -88,10 +88,11 @@ def noisy_distortion(
     >>> rng = np.random.default_rng(0)
     >>> t = rng.uniform(-1, 1, 100)
     >>> X = np.c_[t, t**2] + 0.05 * rng.normal(size=(100, 2))
-    >>> curve = PrincipalManifold(Interval(8), lam=0.01, tol=1e-3).fit(X)
+    >>> curve = PrincipalManifold(Interval(8), lam=0.01, tol=1e-4).fit(X)
     >>> found = noisy_distortion(curve, X, 0.1, random_state=0)
-    >>> round(found.noiseless, 3), round(found.noisy, 2), round(found.expected, 2)
-    (0.003, 0.02, 0.02)
+    >>> rise, expected = found.noisy - found.noiseless, found.expected - found.noiseless
+    >>> round(rise / expected, 1)
+    1.0
     """
     if not 0.0 <= sigma < np.inf:
         raise ValueError(f"sigma must be a finite number that is not negative, got {sigma}.")
