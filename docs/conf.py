@@ -134,6 +134,11 @@ def write_rooms(app, config):
     importlib.import_module("rooms").draw(HERE / "reference" / "generated" / "rooms.svg")
 
 
+def write_figures(app, config):
+    """Draw the figures of the tutorials from their own code."""
+    importlib.import_module("figures").draw_new()
+
+
 def skip_member(app, what, name, obj, skip, options):
     """Leave out what scikit-learn and the standard library document themselves."""
     origin = getattr(inspect.unwrap(obj) if callable(obj) else obj, "__module__", None)
@@ -146,4 +151,5 @@ def setup(app):
     app.connect("config-inited", write_reference)
     app.connect("config-inited", write_kernels)
     app.connect("config-inited", write_rooms)
+    app.connect("config-inited", write_figures)
     app.connect("autodoc-skip-member", skip_member)

@@ -3,6 +3,7 @@
 import doctest
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 from snippets import python_blocks
@@ -15,6 +16,12 @@ PAGES = sorted(
     if python_blocks(page)
 )
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
 
 
 def run(page: Path) -> list[str]:

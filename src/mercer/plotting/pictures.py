@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.kernels.points import Array
-from mercer.plotting._base import Axes, Display
+from mercer.plotting._base import Axes, Display, plt
 
 __all__ = ["PreimageDisplay"]
 
@@ -69,12 +69,17 @@ class PreimageDisplay(Display):
         -------
         PreimageDisplay
         """
+        tiles = self._tiles()
+        if ax is None:
+            # As high as the pictures are, and not as a figure is by default.
+            width = float(plt.rcParams["figure.figsize"][0])
+            _, ax = plt.subplots(figsize=(width, 0.3 + width * tiles.shape[0] / tiles.shape[1]))
         ax = self._draw_on(ax)
         h = self.image_shape[0]
         first = next(iter(self.pictures.values()))
         scale = {"vmin": float(np.nanmin(first)), "vmax": float(np.nanmax(first))}
         style: dict[str, Any] = {"cmap": "gray_r", "interpolation": "nearest", **scale, **kwargs}
-        self.image_ = ax.imshow(self._tiles(), **style)
+        self.image_ = ax.imshow(tiles, **style)
         heights = np.arange(len(self.pictures)) * (h + 1) + 0.5 * (h - 1)
         ax.set_xticks([])
         ax.set_yticks(heights, [*self.pictures])
