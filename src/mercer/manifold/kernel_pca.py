@@ -123,30 +123,30 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
 
     Attributes
     ----------
-    eigenvalues_ : ndarray of shape (n_components_,)
+    eigenvalues_ : ndarray of shape (n_components,)
         Eigenvalues of the matrix, descending; by size for an indefinite kernel.
-    eigenvectors_ : ndarray of shape (n_support, n_components_)
+    eigenvectors_ : ndarray of shape (n_support, n_components)
         Orthonormal eigenvectors u, unless the kernel is approximated. The largest score of the
         sample is positive.
-    eigenvalue_errors_ : ndarray of shape (n_components_,)
+    eigenvalue_errors_ : ndarray of shape (n_components,)
         Bounds on the errors of the eigenvalues, rounding included: the matrix has as many
         eigenvalues, each within one of these intervals. NaN for random features, whose kernel is
         another.
     remainder_ : float
         A bound on the size of all eigenvalues that are not among ``eigenvalues_``: those above it
         are certainly the leading ones. Iterations know the trace only, which bounds loosely.
-    explained_variance_ : ndarray of shape (n_components_,)
+    explained_variance_ : ndarray of shape (n_components,)
         Weighted mean of the squared scores, ``eigenvalues_`` over the sum of weights.
-    explained_variance_ratio_ : ndarray of shape (n_components_,)
+    explained_variance_ratio_ : ndarray of shape (n_components,)
         Share of the trace of the matrix; of a bound on the trace, so at most this share, for an
         approximation. For an indefinite kernel it may be negative or above one.
-    signature_ : ndarray of shape (n_components_,)
+    signature_ : ndarray of shape (n_components,)
         Signs of the eigenvalues; all one unless the kernel is indefinite.
     n_components_ : int
         Number of components.
-    dual_coef_ : ndarray of shape (n_components_, n_support)
+    dual_coef_ : ndarray of shape (n_components, n_support)
         Coefficients of the kernel in the scores.
-    null_space_coef_ : ndarray of shape (n_components_, q)
+    null_space_coef_ : ndarray of shape (n_components, q)
         Coefficients of the functions that were projected out, ``null_space_names_``.
     kernel_ : Kernel
         The kernel with its parameters.
@@ -158,7 +158,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         Products of the matrix with vectors or blocks of vectors.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they have any.
 
     References
@@ -410,7 +410,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_)
+        ndarray of shape (n_samples, n_components)
         """
         return self._scores(self._check_new(X))
 
@@ -426,7 +426,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_components_)
+        X : array-like of shape (n_samples, n_components)
             Scores.
 
         Returns
@@ -440,7 +440,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_components_)
+        X : array-like of shape (n_samples, n_components)
             Scores.
 
         Returns

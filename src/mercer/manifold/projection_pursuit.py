@@ -95,16 +95,16 @@ class KernelProjectionPursuit(KernelFeatures):
 
     Attributes
     ----------
-    contrast_ : ndarray of shape (n_components_,)
+    contrast_ : ndarray of shape (n_components,)
         Contrast of each direction on the sample.
     optima_ : list of ndarray
         For every direction, the contrast that each start reached, the largest first: different
         values are local maxima.
     history_ : list of ndarray
         For every direction, the contrast at the start and after each step of the best ascent.
-    dual_coef_ : ndarray of shape (n_samples, n_components_)
+    dual_coef_ : ndarray of shape (n_samples, n_components)
         Coefficients of kernel functions.
-    mean_ : ndarray of shape (n_components_,)
+    mean_ : ndarray of shape (n_components,)
         Mean of the sums of kernel functions, which is subtracted.
     n_components_ : int
         Number of directions found.
@@ -327,7 +327,7 @@ class KernelProjectionPursuit(KernelFeatures):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_)
+        ndarray of shape (n_samples, n_components)
         """
         X = self._checked(X, reset=False)
         K = np.asarray(self.kernel_(X, self.X_fit_), dtype=np.float64)
@@ -345,7 +345,7 @@ class KernelProjectionPursuit(KernelFeatures):
 
         Returns
         -------
-        ndarray of shape (n_components_,)
+        ndarray of shape (n_components,)
         """
         contrast, white = self._declared()
         F = self.transform(X)

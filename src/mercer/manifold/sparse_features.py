@@ -199,24 +199,24 @@ class SparseKernelFeatures(KernelFeatures):
 
     Attributes
     ----------
-    selected_ : ndarray of shape (n_components_,)
+    selected_ : ndarray of shape (n_components,)
         Positions of the chosen samples, in the order of choice.
-    centres_ : ndarray of shape (n_components_, n_features)
+    centres_ : ndarray of shape (n_components, n_features)
         The chosen samples; their positions for a precomputed kernel.
     n_components_ : int
         Number of features found.
-    contrast_ : ndarray of shape (n_components_,)
+    contrast_ : ndarray of shape (n_components,)
         Contrast of each direction when it was chosen.
-    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
         Variance of each feature, and its share of the variance in feature space: second moments
         unless `centre`.
-    reconstruction_error_ : ndarray of shape (n_components_,)
+    reconstruction_error_ : ndarray of shape (n_components,)
         Mean squared distance in feature space between the sample and its projection on the
         directions so far.
-    factor_ : ndarray of shape (n_components_, n_components_)
+    factor_ : ndarray of shape (n_components, n_components)
         Lower triangular L with :math:`k(z, z') = L L'` at the centres; features are
         :math:`L^{-1} k(z, x)`.
-    mean_ : ndarray of shape (n_components_,)
+    mean_ : ndarray of shape (n_components,)
         Subtracted from the features: zero unless `centre`.
     kernel_ : Kernel
         The kernel with its parameters.
@@ -320,7 +320,7 @@ class SparseKernelFeatures(KernelFeatures):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_)
+        ndarray of shape (n_samples, n_components)
         """
         return self._projected(self._checked(X, reset=False))
 
