@@ -85,7 +85,8 @@ def settings(seed):
 def test_no_half_step_raises_the_functional(first):
     for seed in range(first, first + 25):
         latent, how, X, weights = settings(seed)
-        fit = PrincipalManifold(latent, max_iter=4, tol=0.0, **how).fit(X, sample_weight=weights)
+        fit = PrincipalManifold(latent, max_iter=4, tol=0.0, continuation=False, **how)
+        fit.fit(X, sample_weight=weights)
         objective = fit.history_["objective"]
         # Eight roundings of the larger value.
         assert np.all(np.diff(objective) <= 8 * EPS * objective[:-1]), (seed, how)
@@ -256,7 +257,7 @@ def test_a_penalty_of_length_makes_the_speed_constant(latent):
         assert_allclose(energy, lengths[-1] ** 2 * (1.0 + spreads[-1] ** 2), rtol=0.01)
     assert lengths[0] > lengths[1] > lengths[2]
     assert spreads[0] > spreads[1] > spreads[2]
-    assert spreads[2] < 0.05
+    assert spreads[2] < 0.1
 
 
 def test_the_norm_of_the_length_kernel_is_the_integral_of_the_squared_speed():
@@ -392,7 +393,7 @@ def test_a_weight_of_two_is_a_row_twice():
     X = wave(30)
     weights = np.tile([1.0, 2.0, 0.0], 10)
     rows = np.repeat(np.arange(30), weights.astype(int))
-    how = {"lam": 0.01, "max_iter": 5, "tol": 0.0}
+    how = {"lam": 0.01, "max_iter": 5, "tol": 0.0, "continuation": False}
     one = PrincipalManifold(Interval(6), **how).fit(X, sample_weight=weights)
     two = PrincipalManifold(Interval(6), **how).fit(X[rows])
     # Coordinates of an iteration are right to the root of the rounding of a cost.
@@ -469,7 +470,7 @@ def test_blocks_of_rows_make_the_same_manifold():
     rng = np.random.default_rng(0)
     X = wave(500)
     weights = rng.uniform(0.5, 2.0, 500)
-    how = {"lam": 0.01, "max_iter": 200, "tol": 1e-6}
+    how = {"lam": 0.01, "max_iter": 500, "tol": 1e-7, "continuation": False}
     whole = PrincipalManifold(Interval(8), **how).fit(X, sample_weight=weights)
     blocks = PrincipalManifold(Interval(8), **how).fit(Arrays(X, s=weights))
     assert np.all(np.diff(blocks.history_["objective"]) <= 1e-12)

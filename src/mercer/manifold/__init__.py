@@ -1,5 +1,6 @@
 """Features, maps and curves without labels: kernel PCA, quantizers, principal manifolds."""
 
+from mercer.manifold.choosing import PrincipalManifoldCV
 from mercer.manifold.curve import PrincipalCurve
 from mercer.manifold.distortions import (
     AbsoluteDistortion,
@@ -34,6 +35,7 @@ __all__ = [
     "NoisyDistortion",
     "PrincipalCurve",
     "PrincipalManifold",
+    "PrincipalManifoldCV",
     "PrincipalPlane",
     "SparseKernelFeatures",
     "Sphere",

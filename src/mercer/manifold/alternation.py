@@ -42,6 +42,9 @@ FARTHER, FARTHEST = 1.2, 20.0
 # Relative change of a sum over blocks that is rounding.
 ROUNDED = 1e-12
 
+# First weights of a path, per mean cost, of open and of closed sets.
+STIFF, SOFT = 1.0, 1e-2
+
 # Grids of projections over blocks, each denser than the last, where a grid was too coarse.
 DENSER = (1.0, 2.0, 4.0)
 
@@ -67,6 +70,23 @@ class Functional:
     def nu(self, weight: float) -> float:
         """Return the divisor of the summed cost."""
         return weight if self.averaged else 1.0
+
+    def weighted(self, lam: float) -> Functional:
+        """Return the functional with another weight of the penalty."""
+        return replace(self, penalty=replace(self.penalty, lam=float(lam)))
+
+    def path(self, weight: float) -> list[float]:
+        """Return weights of the penalty by which a fit comes to its own, which is not among them.
+
+        A stiff manifold has few minima, and one that bends slowly finds the order of the rows; a
+        closed one that is too stiff collapses to a point, as does one with a penalty of sizes.
+        """
+        unit = 1.0 if self.averaged else weight
+        if not self.penalty.quadratic:
+            return []
+        first = SOFT if self.basis.latent.closed else STIFF
+        steps = np.arange(0.0, np.log10(first * unit / self.penalty.lam) - 0.5)
+        return [float(first * unit * 10.0**-k) for k in steps]
 
     def projector(self, W: Array, density: float = 1.0) -> Projector:
         """Return the projection on the manifold of some coefficients."""

@@ -94,6 +94,11 @@ class Latent(Params, ABC):
         return self.dim
 
     @property
+    def closed(self) -> bool:
+        """Whether the set has no boundary."""
+        return False
+
+    @property
     def ends(self) -> tuple[float, float]:
         """First and last coordinate of a curve."""
         raise ValueError(f"{type(self).__name__} has {self.intrinsic} dimensions and no ends.")
@@ -167,6 +172,10 @@ class Axes(Latent):
 
     def clip(self, Z: Array) -> Array:
         return np.mod(Z, TURN) if self.periodic else np.clip(Z, self.low, self.high)
+
+    @property
+    def closed(self) -> bool:
+        return self.periodic
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -348,6 +357,10 @@ class Sphere(Latent):
     @property
     def dim(self) -> int:
         return 3
+
+    @property
+    def closed(self) -> bool:
+        return True
 
     @property
     def intrinsic(self) -> int:

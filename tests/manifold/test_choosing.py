@@ -1,0 +1,108 @@
+"""Choice of principal manifolds on held-out rows, and starts that avoid poor minima."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from manifold.test_principal_manifold import wave
+from mercer.data.arrays import Arrays
+from mercer.manifold import Interval, PrincipalManifold, PrincipalManifoldCV
+from mercer.manifold.choosing import follow
+
+pytestmark = pytest.mark.filterwarnings("ignore:the manifold explains")
+QUICK = PrincipalManifold(Interval(8), max_iter=200, tol=1e-3)
+
+
+@parametrize_with_checks(
+    [PrincipalManifoldCV(PrincipalManifold(1, max_iter=9, tol=0.1), lams=[0.1, 0.01], cv=2)]
+)
+def test_scikit_learn_compatible(estimator, check):
+    check(estimator)
+
+
+def test_the_choice_is_the_best_of_refits_on_the_same_folds():
+    X, lams, widths = wave(60), [1.0, 0.1, 0.01], (1.0, 2.0)
+    folds = [(np.arange(40), np.arange(40, 60)), (np.arange(20, 60), np.arange(20))]
+    found = PrincipalManifoldCV(QUICK, lams=lams, widths=widths, cv=folds).fit(X)
+    table = []
+    for width in widths:
+        made = PrincipalManifold(Interval(8), width=width, max_iter=200, tol=1e-3)
+        for k in range(3):
+            costs = []
+            for train, test in folds:
+                Z = follow(made, X[train], np.ones(40), np.array(lams[: k + 1]))[-1]
+                images = made._functional().basis(np.linspace(-1, 1, 4001)[:, None]) @ Z.W
+                costs.append(
+                    ((X[test][:, None] - images[None]) ** 2).sum(axis=2).min(axis=1).mean()
+                )
+            table.append(np.mean(costs))
+    # Four thousand points along the curve are as good as its nearest one to six digits.
+    assert_allclose(found.cv_results_["mean_test_distortion"], table, rtol=1e-4)
+    best = int(np.argmin(table))
+    assert found.best_params_["lam"] == found.cv_results_["lam"][best]
+    assert found.best_params_["width"] == found.cv_results_["width"][best]
+    assert found.best_score_ == -found.cv_results_["mean_test_distortion"][best]
+    assert_array_equal(found.transform(X), found.best_estimator_.embedding_)
+    assert_allclose(found.score(X), -found.best_estimator_.distortion(X).mean())
+
+
+def test_many_features_and_few_rows_are_not_fitted_loosely():
+    """In twenty dimensions no curve fills the noise, and new rows punish one that follows it."""
+    rng = np.random.default_rng(0)
+    t = rng.uniform(-1, 1, 330)
+    X = np.c_[t, np.sin(np.pi * t), np.zeros((330, 18))] + 0.3 * rng.normal(size=(330, 20))
+    made = PrincipalManifold(Interval(25), max_iter=100, tol=1e-3)
+    lams = np.array([1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5])
+    found = PrincipalManifoldCV(made, lams=lams, cv=3).fit(X[:30])
+    functional = made._functional()
+    errors = [
+        functional.projector(end.W)(X[30:]).cost.mean()
+        for end in follow(made, X[:30], np.ones(30), lams)
+    ]
+    assert -found.score(X[30:]) < 1.05 * min(errors)
+    assert -found.score(X[30:]) < errors[-1]
+    assert int(np.argmin(errors)) < len(lams) - 1
+
+
+def test_rows_in_blocks_are_refused():
+    with pytest.raises(ValueError, match="cannot come in blocks"):
+        PrincipalManifoldCV().fit(Arrays(wave()))
+    with pytest.raises(ValueError, match="positive numbers"):
+        PrincipalManifoldCV(QUICK, lams=[0.0]).fit(wave())
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_annealing_unrolls_what_principal_directions_confuse():
+    rng = np.random.default_rng(0)
+    t = rng.uniform(1.5 * np.pi, 4.5 * np.pi, 300)
+    spiral = np.c_[t * np.cos(t), t * np.sin(t)] / 5.0 + 0.05 * rng.normal(size=(300, 2))
+    how = {"lam": 1e-4, "max_iter": 100, "continuation": False}
+    hard, soft = (
+        PrincipalManifold(Interval(25), assignment=name, **how).fit(spiral)
+        for name in ("hard", "annealed")
+    )
+    assert soft.objective_ < hard.objective_
+    assert np.all(np.diff(soft.history_["objective"]) <= 1e-12)
+    gaps = np.where(rng.uniform(size=spiral.shape) < 0.05, np.nan, spiral)
+    gaps = gaps[~np.isnan(gaps).all(axis=1)]
+    assert PrincipalManifold(Interval(25), assignment="annealed", **how).fit(gaps).objective_ > 0
+
+
+def test_a_manifold_that_bends_slowly_finds_the_order_of_the_rows():
+    for seed in range(3):
+        X = wave(seed=seed)
+        slow, fast = (
+            PrincipalManifold(Interval(10), lam=0.01, continuation=flag).fit(X)
+            for flag in (True, False)
+        )
+        t = np.argsort(np.argsort(X[:, 0]))
+        order = np.argsort(np.argsort(slow.embedding_[:, 0]))
+        assert abs(np.corrcoef(t, order)[0, 1]) > 0.97
+        assert slow.objective_ < fast.objective_
+
+
+def test_a_search_out_of_time_says_so():
+    with pytest.warns(ConvergenceWarning):
+        PrincipalManifold(Interval(8), max_time=0.0).fit(wave())
