@@ -88,6 +88,7 @@ ELSEWHERE = {
     "GeneralizedLeastSquares": "estimators/test_least_squares.py",
     "PrincipalCurve": "manifold/test_curve.py",
     "PrincipalManifold": "manifold/test_principal_manifold.py",
+    "PrincipalManifoldCV": "manifold/test_choosing.py",
     "PrincipalPlane": "manifold/test_planes.py",
     "KernelProjectionPursuit": "manifold/test_projection_pursuit.py",
     "RBFNetwork": "linear/test_rbf_network.py",

@@ -371,7 +371,9 @@ extra(
     "manifold.PrincipalPlane", "huber", None, n_components=1, cost="huber", outputs=("transform",)
 )
 density("manifold.KPlanes", columns=2, n_init=1, random_state=0)
-density("manifold.PrincipalManifold", columns=2, max_iter=2, tol=1.0)
+density("manifold.PrincipalManifold", columns=2, max_iter=2, tol=1.0, continuation=False)
+SMALL_MAP = mercer.manifold.PrincipalManifold(1, max_iter=2, tol=1.0)
+density("manifold.PrincipalManifoldCV", columns=2, estimator=SMALL_MAP, lams=[0.1, 0.01])
 density(
     "manifold.KernelProjectionPursuit", columns=2, contrast="variance", n_init=1, random_state=0
 )
