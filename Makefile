@@ -22,6 +22,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 	bench-quality bench-quality-short \
 	bench-plan bench-plan-measure \
 	bench-manifold-kpca bench-manifold-kpca-short \
+	bench-manifold bench-manifold-short \
 	reproduce reproduce-short
 
 help:     ## list the targets
@@ -137,6 +138,12 @@ bench-manifold-kpca: $(READY)  ## kernel PCA: digits denoised, 100,000 rows with
 
 bench-manifold-kpca-short: $(READY)  ## half a minute: does denoising pay, do bounds hold, do sources agree
 	$(BIN)/python benchmarks/kernel_pca.py short
+
+bench-manifold: $(READY)  ## manifolds beside peers on sensors, video, profiles and novelty, resumable, ten minutes
+	$(ONE_THREAD) $(BIN)/python benchmarks/manifold_studies.py full
+
+bench-manifold-short: $(READY)  ## some seconds: do manifolds keep what the studies promise, on few rows
+	$(ONE_THREAD) $(BIN)/python benchmarks/manifold_studies.py short
 
 bench-plan: $(READY)  ## costs of clusters from what was measured, a thousand workers simulated, a minute
 	$(ONE_THREAD) $(BIN)/python benchmarks/plan.py report
