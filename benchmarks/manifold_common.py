@@ -133,9 +133,8 @@ def choose(
     latents: Iterable[tuple[Any, float]],
     lambdas: Sequence[float],
     *,
-    max_iter: int = 40,
-    finish: int = 200,
-    tol: float = 1e-4,
+    max_iter: int = 15,
+    finish: int = 100,
 ) -> Choice:
     """Choose nodes, width and lambda by the mean distance of rows that were not fitted.
 
@@ -149,7 +148,7 @@ def choose(
         Z: Any = "pca"
         last = np.inf
         for lam in lambdas:
-            m = fit(latent, X, lam=lam, width=width, init=Z, max_iter=max_iter, tol=tol)
+            m = fit(latent, X, lam=lam, width=width, init=Z, max_iter=max_iter, tol=1e-3)
             error, Z, tried = -m.score(V), m.embedding_, tried + 1
             if best is None or error < best[0]:
                 best = error, m
@@ -158,7 +157,7 @@ def choose(
             last = error
     assert best is not None
     m = best[1]
-    options = {"lam": m.lam, "width": m.width, "init": m.embedding_, "tol": tol}
+    options = {"lam": m.lam, "width": m.width, "init": m.embedding_, "tol": 1e-4}
     final, seconds = timed(lambda: fit(m.latent, X, max_iter=finish, **options))
     return Choice(final, -final.score(V), time.perf_counter() - start, seconds, tried)
 

@@ -44,7 +44,7 @@ def methods(F: Array, V: Array, short: bool) -> dict[str, Callable[[], tuple[Any
 
     def ours() -> tuple[Any, str]:
         lambdas = LAMBDAS[1:2] if short else LAMBDAS
-        caps = {"max_iter": 10, "finish": 10} if short else {"max_iter": 25, "finish": 100}
+        caps = {"max_iter": 10, "finish": 10} if short else {"finish": 50}
         found = choose(F, V, LATENTS[:1] if short else LATENTS, lambdas, **caps)
         return found.manifold.distortion, found.words
 
