@@ -33,8 +33,8 @@ from sklearn.manifold import TSNE, Isomap
 
 from mercer.manifold import GenerativeTopographicMap, Grid
 
-LAMBDAS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-SHEETS = ((Grid(7, 7), 1.0), (Grid(10, 10), 1.0), (Grid(10, 10), 1.5))
+LAMBDAS = (1e-3, 1e-4, 1e-5, 1e-6)
+SHEETS = ((Grid(7, 7), 1.0), (Grid(10, 10), 1.5))
 CUBES = ((Grid(6, 6, 6), 1.0),)
 OURS = "`PrincipalManifold`, 2 coordinates"
 
@@ -106,14 +106,14 @@ def run(short: bool = False) -> Study:
         maps.row(name, *errors, mean_square(T, images(T)), seconds, took)
 
     caps = {"max_iter": 10, "finish": 10} if short else {}
-    sheet = choose(X, V, SHEETS[:1] if short else SHEETS, LAMBDAS[1 : 3 if short else None], **caps)
+    sheet = choose(X, V, SHEETS[:1] if short else SHEETS, LAMBDAS[: 2 if short else None], **caps)
     measure(OURS, sheet.manifold, sheet.seconds, sheet.manifold.reconstruct)
     fills: dict[str, tuple[Callable[[Array, int], Array], float]] = {
         OURS: (lambda lost, j: sheet.manifold.impute(lost)[:, j], sheet.seconds)
     }
     chosen = [sheet.words]
     if not short:
-        cube = choose(X, V, CUBES, LAMBDAS[1:4])
+        cube = choose(X, V, CUBES, LAMBDAS[:3], finish=30)
         name = "`PrincipalManifold`, 3 coordinates"
         measure(name, cube.manifold, cube.seconds, cube.manifold.reconstruct)
         fills[name] = (lambda lost, j: cube.manifold.impute(lost)[:, j], cube.seconds)
@@ -126,7 +126,7 @@ def run(short: bool = False) -> Study:
     kpca, seconds = timed(lambda: kernel_components(X, V, 2, short))
     measure("kernel PCA, 2 components", kpca, seconds, lambda A: rebuild(kpca, A))
     if not short:
-        net, seconds = timed(lambda: AutoEncoder(2, 48, 2000).fit(X, V, range(2)))
+        net, seconds = timed(lambda: AutoEncoder(2, 48, 1500).fit(X, V, range(2)))
         measure("autoencoder, 2 units", net, seconds, net.rebuild)
         isomap, seconds = timed(lambda: Isomap(n_neighbors=5, n_components=2).fit(X))
         new, took = timed(lambda: isomap.transform(T))
