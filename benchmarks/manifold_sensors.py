@@ -35,7 +35,6 @@ from mercer.manifold import GenerativeTopographicMap, Grid
 
 LAMBDAS = (1e-3, 1e-4, 1e-5, 1e-6)
 SHEETS = ((Grid(7, 7), 1.0), (Grid(10, 10), 1.5))
-CUBES = ((Grid(6, 6, 6), 1.0),)
 OURS = "`PrincipalManifold`, 2 coordinates"
 
 # By other programs in an earlier run of the same parts, kept for those that are not installed here.
@@ -111,13 +110,7 @@ def run(short: bool = False) -> Study:
     fills: dict[str, tuple[Callable[[Array, int], Array], float]] = {
         OURS: (lambda lost, j: sheet.manifold.impute(lost)[:, j], sheet.seconds)
     }
-    chosen = [sheet.words]
     if not short:
-        cube = choose(X, V, CUBES, LAMBDAS[:3], finish=30)
-        name = "`PrincipalManifold`, 3 coordinates"
-        measure(name, cube.manifold, cube.seconds, cube.manifold.reconstruct)
-        fills[name] = (lambda lost, j: cube.manifold.impute(lost)[:, j], cube.seconds)
-        chosen.append(cube.words)
         gtm, seconds = timed(lambda: GenerativeTopographicMap(Grid(7, 7)).fit(X))
         name = "`GenerativeTopographicMap`, 2 coordinates"
         measure(name, gtm, seconds, lambda A: gtm.inverse_transform(gtm.transform(A)))
@@ -182,7 +175,7 @@ def run(short: bool = False) -> Study:
         "restored there. Isomap and t-SNE have no reconstruction and keep their defaults.",
         [maps, lost],
         claims,
-        "; ".join(chosen),
+        sheet.words,
     )
 
 
