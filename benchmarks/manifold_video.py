@@ -90,7 +90,7 @@ def compare(X: Array, blocks: bool, short: bool) -> tuple[Table, str]:
         mouth = None if fill is None else grey(fill(hidden)[:, gone], T[:, gone])
         table.row(name, back, mouth, None if Z is None else in_time(Z, fitted), seconds, took)
 
-    caps = {"max_iter": 4, "finish": 4} if short else {"finish": 30}
+    caps = {"max_iter": 4, "finish": 4} if short else {"max_iter": 10, "finish": 20}
     sheets, lambdas = (FEW, LAMBDAS[:1]) if short else (SHEETS, LAMBDAS)
     found = choose(F, V, sheets, lambdas, **caps)
     m = found.manifold
