@@ -100,7 +100,8 @@ def fit(latent: Any, X: Array, **options: Any) -> PrincipalManifold:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "the manifold explains", UserWarning)
-        return PrincipalManifold(latent, **options).fit(X)
+        # A path of lambda is a continuation already.
+        return PrincipalManifold(latent, continuation=False, **options).fit(X)
 
 
 @dataclass

@@ -20,7 +20,9 @@ def fit(latent: Any, X: np.ndarray, **options: Any) -> PrincipalManifold:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "the manifold explains", UserWarning)
-        return PrincipalManifold(latent, **{"init_scale": SCALE} | options).fit(X)
+        # The algorithm of the documents begins with its own lambda.
+        start = {"init_scale": SCALE, "continuation": False}
+        return PrincipalManifold(latent, **start | options).fit(X)
 
 
 def largest_rise(manifold: PrincipalManifold) -> float:
