@@ -12,6 +12,7 @@ from mercer.manifold import (
     Interval,
     KernelPCA,
     PrincipalManifold,
+    PrincipalManifoldCV,
     Sphere,
     Torus,
 )
@@ -248,6 +249,19 @@ def test_an_objective_alone():
     assert list(display.line_.get_xdata()) == [1, 2, 3]
     with pytest.raises(ValueError, match="one value of every term"):
         ConvergenceDisplay(objective=[1.0, 2.0, 3.0], terms={"a": [1.0, 2.0]})
+
+
+def test_a_search_is_drawn_as_its_choice():
+    search = PrincipalManifoldCV(
+        PrincipalManifold(Interval(4), tol=0.05), lams=[0.1, 0.05], cv=2
+    ).fit(X)
+    chosen = search.best_estimator_
+    (drawn,) = places(LatentMapDisplay.from_estimator(search))
+    assert drawn[:, 0] == pytest.approx(chosen.embedding_[:, 0])
+    (path,) = ManifoldDisplay.from_estimator(search).lines
+    assert path == pytest.approx(ManifoldDisplay.from_estimator(chosen).lines[0])
+    line = ConvergenceDisplay.from_estimator(search).line_
+    assert np.asarray(line.get_ydata()) == pytest.approx(chosen.history_["objective"])
 
 
 # Pictures -----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ try:
 except ImportError as error:
     raise ImportError("Plots need matplotlib: python -m pip install 'mercer[plot]'.") from error
 
-__all__ = ["Axes", "BoundaryNorm", "Display", "Figure", "axes_of", "figure_of", "plt"]
+__all__ = ["Axes", "BoundaryNorm", "Display", "Figure", "axes_of", "chosen_of", "figure_of", "plt"]
 
 
 def axes_of(ax: Any, count: int = 1, space: bool = False) -> list[Axes]:
@@ -33,6 +33,11 @@ def axes_of(ax: Any, count: int = 1, space: bool = False) -> list[Axes]:
     if space and not all(one.name == "3d" for one in given):
         raise ValueError("three coordinates need axes made with projection='3d'.")
     return given
+
+
+def chosen_of(estimator: Any) -> Any:
+    """Return the estimator that a search chose, or the one that is given."""
+    return getattr(estimator, "best_estimator_", estimator)
 
 
 def figure_of(ax: Axes) -> Figure:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.kernels.points import Array
-from mercer.plotting._base import Axes, Display
+from mercer.plotting._base import Axes, Display, chosen_of
 
 __all__ = ["ConvergenceDisplay"]
 
@@ -109,6 +109,7 @@ class ConvergenceDisplay(Display):
         -------
         ConvergenceDisplay
         """
+        estimator = chosen_of(estimator)
         history = dict(estimator.history_)
         objective = history.pop("objective")
         if "penalty" in history:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.kernels.points import Array
 from mercer.manifold.latent import Latent, as_latent
-from mercer.plotting._base import Axes, Display
+from mercer.plotting._base import Axes, Display, chosen_of
 from mercer.plotting.charts import chart_of
 from mercer.plotting.marks import BESIDE, Marks, mark
 
@@ -211,6 +211,7 @@ class LatentMapDisplay(Display):
         -------
         LatentMapDisplay
         """
+        estimator = chosen_of(estimator)
         if X is None and not hasattr(estimator, "embedding_"):
             raise ValueError(f"{type(estimator).__name__} keeps no coordinates of rows; give X.")
         Z = _columns("coordinates", estimator.embedding_ if X is None else estimator.transform(X))

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.kernels.points import Array
 from mercer.manifold.latent import as_latent
-from mercer.plotting._base import Axes, Display
+from mercer.plotting._base import Axes, Display, chosen_of
 from mercer.plotting.charts import chart_of
 from mercer.plotting.marks import Marks, mark
 
@@ -160,6 +160,7 @@ class ManifoldDisplay(Display):
         -------
         ManifoldDisplay
         """
+        estimator = chosen_of(estimator)
         latent = as_latent(estimator.latent)
         names = getattr(estimator, "feature_names_in_", None)
         chosen = [_position(feature, names, estimator.n_features_in_) for feature in features]
