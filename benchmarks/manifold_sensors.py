@@ -105,7 +105,9 @@ def run(short: bool = False) -> Study:
         maps.row(name, *errors, mean_square(T, images(T)), seconds, took)
 
     caps = {"max_iter": 10, "finish": 10} if short else {}
-    sheet = choose(X, V, SHEETS[:1] if short else SHEETS, LAMBDAS[: 2 if short else None], **caps)
+    sheet = choose(
+        X, V, SHEETS[:1] if short else SHEETS, LAMBDAS[1:2] if short else LAMBDAS, **caps
+    )
     measure(OURS, sheet.manifold, sheet.seconds, sheet.manifold.reconstruct)
     fills: dict[str, tuple[Callable[[Array, int], Array], float]] = {
         OURS: (lambda lost, j: sheet.manifold.impute(lost)[:, j], sheet.seconds)
