@@ -21,7 +21,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 	bench-scale bench-scale-speed bench-scale-short \
 	bench-quality bench-quality-short \
 	bench-plan bench-plan-measure \
-	bench-manifold-kpca bench-manifold-kpca-short \
+	bench-manifold-kpca bench-manifold-scale bench-manifold-kpca-short \
 	bench-manifold bench-manifold-short \
 	reproduce reproduce-short
 
@@ -132,6 +132,9 @@ bench-quality: $(READY)  ## few centres, exact machines and peers on six large s
 
 bench-quality-short: $(READY)  ## half a minute: are few centres as good as scikit-learn's
 	$(BIN)/python benchmarks/scale_quality.py short
+
+bench-manifold-scale: $(READY)  ## a principal manifold of a million rows, from files and on a cluster; minutes
+	$(ONE_THREAD) $(BIN)/python benchmarks/manifold_scale.py full
 
 bench-manifold-kpca: $(READY)  ## kernel PCA: digits denoised, 100,000 rows without a matrix, a million in files; half an hour
 	$(BIN)/python benchmarks/kernel_pca.py full

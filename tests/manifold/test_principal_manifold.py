@@ -488,6 +488,21 @@ def test_blocks_of_rows_make_the_same_manifold():
         PrincipalManifold(Interval(8), cost="absolute").fit(Arrays(X))
 
 
+@QUIET
+def test_a_warm_start_goes_on_where_the_last_fit_ended():
+    X = wave(200)
+    fit = PrincipalManifold(Interval(8), lam=0.01, warm_start=True, max_iter=500, tol=1e-7)
+    first = fit.fit(X[:100]).fitted_.W
+    again = fit.set_params(max_iter=1).fit(X[:100])
+    assert again.history_["objective"][0] <= again.objective_ * (1.0 + 1e-5)
+    assert_allclose(again.fitted_.W, first, atol=0.05 * np.abs(first).max())
+    fit.set_params(max_iter=300, tol=1e-5).fit(Arrays(X))
+    cold = PrincipalManifold(Interval(8), lam=0.01).fit(X)
+    assert fit.objective_ <= cold.objective_ * 1.01
+    with pytest.raises(ValueError, match="these are others"):
+        fit.set_params(latent=Interval(9)).fit(X)
+
+
 def test_what_cannot_be_fitted_is_refused():
     X = wave()
     for how, match in (

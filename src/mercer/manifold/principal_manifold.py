@@ -134,6 +134,9 @@ class PrincipalManifold(
         effect where `init` gives coordinates, on annealed assignments and on penalties of sizes.
     n_init : int, default=1
         Number of starts; those after the first are random.
+    warm_start : bool, default=False
+        Begin with the manifold of the last fit, of the same latent set and kernel: fit a sample
+        first, then all rows of a source.
     max_iter : int, default=300
         Largest number of iterations of each start.
     tol : float, default=1e-5
@@ -203,6 +206,7 @@ class PrincipalManifold(
     assignment: str = "hard"
     continuation: bool = True
     n_init: int = 1
+    warm_start: bool = False
     max_iter: int = 300
     tol: float = 1e-5
     max_time: float | None = None
@@ -223,6 +227,7 @@ class PrincipalManifold(
         "assignment": [StrOptions({"hard", "annealed"})],
         "continuation": ["boolean"],
         "n_init": [Range(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
         "max_iter": [Range(Integral, 1, None, closed="left")],
         "tol": [Range(Real, 0, None, closed="left")],
         "max_time": [Range(Real, 0, None, closed="left"), None],
@@ -308,9 +313,12 @@ class PrincipalManifold(
 
     def _path(self, functional: Functional, directions: Directions) -> list[float]:
         """Return weights of the penalty that a fit passes, its own the last."""
-        straight = isinstance(self.init, str) and self.assignment == "hard"
+        straight = isinstance(self.init, str) and self.assignment == "hard" and not self._warm()
         path = functional.path(directions.weight) if self.continuation and straight else []
         return [*path, float(self.lam)]
+
+    def _warm(self) -> bool:
+        return bool(self.warm_start) and hasattr(self, "fitted_")
 
     def _directions(self, source: Source, functional: Functional) -> Directions:
         """Return mean and principal directions, by two passes over the rows."""
@@ -328,6 +336,15 @@ class PrincipalManifold(
         """Yield coefficients and coordinates to start from."""
         rng = check_random_state(self.random_state)
         latent = functional.basis.latent
+        if self._warm():
+            W = self.fitted_.W
+            if W.shape != (functional.basis.r + functional.basis.q, X.shape[1]):
+                raise ValueError(
+                    "warm_start goes on with the nodes, the kernel and the features of the last "
+                    "fit, and these are others; set warm_start=False."
+                )
+            yield W, None
+            return
         for number in range(self.n_init):
             if number == 0 and not isinstance(self.init, str):
                 Z = latent.clip(np.asarray(self.init, dtype=np.float64).reshape(len(X), latent.dim))

@@ -137,7 +137,8 @@ class Projector:
         last : (n, D) array, optional
             Coordinates to start from, if they are better than all of the grid.
         steps : int
-            Largest number of Gauss-Newton steps.
+            Largest number of steps; fewer than by default within a fit, where the next projection
+            goes on, and where other local minima are not looked for.
         """
         n, D = len(X), self.starts.shape[1]
         found = Projected(np.empty((n, D)), np.empty((n, len(self.W))), np.empty(n))
@@ -183,11 +184,11 @@ class _Search:
             costs = self._grid(rows)
             best = np.argmin(costs, axis=1)
             self._put(rows, np.arange(n), *self._look(self.on.starts[best], rows))
-            if last is None:
-                other[rows[:n]] = self._minima(costs, rows)[:n]
-            else:
+            if last is not None:
                 found = self._look(last[rows], rows)
                 self._put(rows, np.flatnonzero(found[-1][:n] < self.value[rows[:n]]), *found)
+            elif steps >= STEPS:
+                other[rows[:n]] = self._minima(costs, rows)[:n]
         self._descend(everything, steps)
         for column in other.T:
             again = np.flatnonzero(column >= 0)
