@@ -85,7 +85,7 @@ def settings(seed):
 def test_no_half_step_raises_the_functional(first):
     for seed in range(first, first + 25):
         latent, how, X, weights = settings(seed)
-        fit = PrincipalManifold(latent, max_iter=4, tol=0.0, continuation=False, **how)
+        fit = PrincipalManifold(latent, max_iter=3, tol=0.0, continuation=False, **how)
         fit.fit(X, sample_weight=weights)
         objective = fit.history_["objective"]
         # Eight roundings of the larger value.
