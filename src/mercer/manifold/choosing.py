@@ -26,7 +26,7 @@ from mercer.machines.blocks import refuse_blocks
 from mercer.machines.folds import as_splitter
 from mercer.manifold.alternation import Descent, Functional, descend
 from mercer.manifold.latent import Latent
-from mercer.manifold.principal_manifold import PrincipalManifold
+from mercer.manifold.principal_manifold import PrincipalManifold, directions_of
 
 __all__ = ["PrincipalManifoldCV"]
 
@@ -236,7 +236,7 @@ def follow(made: PrincipalManifold, X: Array, s: Array, lams: Array) -> list[Des
     functional: Functional = made._functional()
     stiff = functional.weighted(lams[0])
     rows = functional.distortion.whiten(X)
-    directions = made._directions(Arrays(X, s=s), functional)
+    directions = directions_of(Arrays(X, s=s), functional)
     W, Z = next(iter(made._starts(stiff, directions, rows, s)))
     ends: list[Descent] = []
     for lam in lams:

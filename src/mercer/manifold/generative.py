@@ -39,7 +39,7 @@ from mercer.manifold.expectation import (
     responsibilities,
 )
 from mercer.manifold.latent import Latent, as_latent
-from mercer.manifold.start import Directions, directions_of, moments_of, start_from
+from mercer.manifold.start import Directions, find_directions, start_from
 from mercer.regularizers.null_space import NullSpace
 
 __all__ = ["GenerativeTopographicMap"]
@@ -226,7 +226,7 @@ class GenerativeTopographicMap(
         def total(work: Any, shared: Any, state: Any) -> Any:
             return source.total(work, shared, state, rows=rows)
 
-        directions = _directions(total, latent.directions)
+        directions = find_directions(total, SquaredDistortion(), latent.directions)
         unit = directions.variance / len(directions.mean)
         if not 0.0 < unit < np.inf:
             raise ValueError("the rows do not vary, or their squares overflow; scale them.")
@@ -427,15 +427,3 @@ class GenerativeTopographicMap(
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _directions(total: Any, count: int) -> Directions:
-    """Return mean and principal directions of rows, by two passes."""
-    distortion = SquaredDistortion()
-    first = total(moments_of, distortion, None)
-    if first["empty"]:
-        raise ValueError(
-            f"{first['empty']} rows have no known cell, so that they lie nowhere; drop them."
-        )
-    mean = first["total"] / np.maximum(first["n"], 1e-300)
-    return directions_of(first, total(moments_of, distortion, mean)["C"], count)

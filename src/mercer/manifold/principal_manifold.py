@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -34,19 +35,10 @@ from mercer.manifold.basis import PENALTIES, as_null_space, by_chunks, make_basi
 from mercer.manifold.distortions import Distortion, as_distortion
 from mercer.manifold.latent import Latent, as_latent
 from mercer.manifold.projection import Projected
-from mercer.manifold.start import (
-    Directions,
-    directions_of,
-    moments_of,
-    random_directions,
-    start_from,
-)
+from mercer.manifold.start import Directions, find_directions, random_directions, start_from
 from mercer.regularizers.null_space import NullSpace
 
 __all__ = ["PrincipalManifold"]
-
-# Directions more than the figure has, among which random starts are drawn.
-SPARE = 3
 
 # Gap of the convex half, relative to the objective, that a user is told of.
 LOOSE = 1e-2
@@ -58,8 +50,18 @@ EXACT = 1e-12
 # them.
 ON_THE_WAY, FEW, ROUGH = 50, 20, 1e-3
 
+# Directions more than the figure has, among which random starts are drawn.
+SPARE = 3
+
 # Rows of a block where the caller's blocks have no size of their own.
 BLOCK = 8192
+
+
+def directions_of(source: Source, functional: Functional) -> Directions:
+    """Return the principal directions that starts of a manifold are made of."""
+    total = partial(source.total, rows=BLOCK)
+    count = functional.basis.latent.directions + SPARE
+    return find_directions(total, functional.distortion, count)
 
 
 class Fitted(NamedTuple):
@@ -169,7 +171,8 @@ class PrincipalManifold(
     n_iter_ : int
         Number of iterations of the best start.
     explained_variance_ratio_ : float
-        Share of the variance of the sample that images have in common with it.
+        Share of the variance of the sample that images have in common with it; absent after a fit
+        to rows that came in blocks, as is the next one.
     boundary_share_ : float
         Share of the rows whose coordinates lie on the boundary of the latent set.
     local_minima_ : (n_init,) array
@@ -256,7 +259,7 @@ class PrincipalManifold(
         functional.distortion.check(X.shape[1])
         s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         rows = functional.distortion.whiten(X)
-        directions = self._directions(Arrays(X, s=s), functional)
+        directions = directions_of(Arrays(X, s=s), functional)
         best: Descent | None = None
         ends = []
         path = self._path(functional, directions)
@@ -285,9 +288,7 @@ class PrincipalManifold(
         images = functional.basis(self.embedding_) @ best.W
         R = np.where(np.isnan(rows), 0.0, rows - images)
         left = float(s @ np.einsum("nd,nd->n", R, R)) / float(s.sum())
-        self.explained_variance_ratio_ = (
-            1.0 - left / directions.variance if directions.variance else 0.0
-        )
+        self.explained_variance_ratio_ = directions.share(left)
         self.boundary_share_ = float(np.mean(functional.basis.latent.on_boundary(self.embedding_)))
         self._warn(directions)
         return self
@@ -319,18 +320,6 @@ class PrincipalManifold(
 
     def _warm(self) -> bool:
         return bool(self.warm_start) and hasattr(self, "fitted_")
-
-    def _directions(self, source: Source, functional: Functional) -> Directions:
-        """Return mean and principal directions, by two passes over the rows."""
-        distortion = functional.distortion
-        first = source.total(moments_of, distortion, None, rows=BLOCK)
-        if first["empty"]:
-            raise ValueError(
-                f"{first['empty']} rows have no known cell, so that they lie nowhere; drop them."
-            )
-        mean = first["total"] / np.maximum(first["n"], 1e-300)
-        C = source.total(moments_of, distortion, mean, rows=BLOCK)["C"]
-        return directions_of(first, C, functional.basis.latent.directions + SPARE)
 
     def _starts(self, functional: Functional, directions: Directions, X: Array, s: Array) -> Any:
         """Yield coefficients and coordinates to start from."""
@@ -370,7 +359,7 @@ class PrincipalManifold(
         if source.given_names is not None:
             self.feature_names_in_ = np.asarray(source.given_names, dtype=object)
         functional.distortion.check(source.n_features)
-        directions = self._directions(source, functional)
+        directions = directions_of(source, functional)
         path = self._path(functional, directions)
         ((W, _),) = self._starts(
             functional.weighted(path[0]), directions, np.empty((0, source.n_features)), np.empty(0)
@@ -389,14 +378,11 @@ class PrincipalManifold(
             rough = max(self.tol, ROUGH)
             W = descend_blocks(functional.weighted(lam), W, max_iter=FEW, tol=rough, **how).W
         found = descend_blocks(functional, W, max_iter=self.max_iter, tol=self.tol, **how)
-        for name in ("embedding_", "boundary_share_"):
+        # All that a fit to rows in memory looks at them once more for.
+        for name in ("embedding_", "boundary_share_", "explained_variance_ratio_"):
             self.__dict__.pop(name, None)
         self._keep(Fitted(functional, found.W), found, directions)
         self.local_minima_ = np.array([found.objective[-1]])
-        left = self.distortion_ / (1.0 if self.normalization == "mean" else directions.weight)
-        self.explained_variance_ratio_ = (
-            1.0 - left / directions.variance if directions.variance else 0.0
-        )
         return self
 
     def _keep(self, fitted: Fitted, found: Descent, directions: Directions) -> None:
@@ -429,11 +415,7 @@ class PrincipalManifold(
                 stacklevel=4,
             )
         D = self.fitted_.functional.basis.latent.directions
-        plane = (
-            float(np.sum(directions.axes[:D] ** 2)) / directions.variance
-            if directions.variance
-            else 0.0
-        )
+        plane = directions.share(directions.variance - float(np.sum(directions.axes[:D] ** 2)))
         if self.explained_variance_ratio_ < 0.5 * plane:
             warnings.warn(
                 f"the manifold explains {self.explained_variance_ratio_:.0%} of the variance, "

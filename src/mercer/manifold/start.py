@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg as la
 
-from mercer.data.base import Block, Sums
+from mercer.data.base import Block, Sums, Work
 from mercer.kernels.points import Array
 from mercer.manifold.alternation import Functional
+from mercer.manifold.distortions import Distortion
 
-__all__ = ["Directions", "moments_of", "random_directions", "start_from"]
+__all__ = ["Directions", "find_directions", "random_directions", "start_from"]
+
+Total = Callable[[Work, Any, Any], Any]
 
 
 class Directions(NamedTuple):
@@ -31,6 +35,10 @@ class Directions(NamedTuple):
 
     missing: bool
     """Whether some cells are missing."""
+
+    def share(self, left: float) -> float:
+        """Return the share of the variance that is explained where some of it is left."""
+        return 1.0 - left / self.variance if self.variance else 0.0
 
 
 def moments_of(block: Block, shared: Any, state: Any) -> Sums:
@@ -61,7 +69,7 @@ def moments_of(block: Block, shared: Any, state: Any) -> Sums:
     return Sums(C=(s[:, None] * R).T @ R)
 
 
-def directions_of(first: Sums, C: Array, count: int) -> Directions:
+def _directions(first: Sums, C: Array, count: int) -> Directions:
     """Return the principal directions of a sample.
 
     Parameters
@@ -83,6 +91,27 @@ def directions_of(first: Sums, C: Array, count: int) -> Directions:
     axes[: len(values)] = (vectors * (signs * np.sqrt(values))).T
     mean = first["total"] / np.maximum(first["n"], 1e-300)
     return Directions(mean, axes, float(np.trace(C)) / weight, weight, bool(first["missing"]))
+
+
+def find_directions(total: Total, distortion: Distortion, count: int) -> Directions:
+    """Return mean and principal directions of rows, by two passes over them.
+
+    Parameters
+    ----------
+    total : callable
+        Sums a function of blocks over the rows, as :meth:`Source.total`.
+    distortion : Distortion
+        In whose coordinates directions are meant.
+    count : int
+        Number of directions.
+    """
+    first = total(moments_of, distortion, None)
+    if first["empty"]:
+        raise ValueError(
+            f"{first['empty']} rows have no known cell, so that they lie nowhere; drop them."
+        )
+    mean = first["total"] / np.maximum(first["n"], 1e-300)
+    return _directions(first, total(moments_of, distortion, mean)["C"], count)
 
 
 def random_directions(found: Directions, count: int, rng: np.random.Generator) -> Directions:
