@@ -206,7 +206,7 @@ def test_deflation(contrast):
 @pytest.mark.parametrize("contrast", ["variance", 3.0])
 def test_convex_contrasts_on_the_l1_ball_are_sparse_features(contrast):
     X = cloud()
-    sparse = SparseKernelFeatures(3, Gaussian(2.0), contrast=contrast, centre=True).fit(X)
+    sparse = SparseKernelFeatures(3, Gaussian(2.0), contrast=contrast, center=True).fit(X)
     K, w = Gaussian(2.0)(X), np.full(80, 1 / 80)
     q = CONTRASTS["variance"] if contrast == "variance" else power(3.0)
     found = ascend_l1(K, w, q, white=False, max_iter=5)

@@ -20,12 +20,12 @@ def sample(m=60, seed=0):
     return np.random.default_rng(seed).normal(size=(m, 2)) * [2.0, 1.0] + [0.5, 0.0]
 
 
-def deflated(K, w, p, q, centre, normalize):
+def deflated(K, w, p, q, center, normalize):
     """Choose by brute force: all scores from the whole matrix, which is deflated explicitly."""
     K, chosen, best = K.copy(), [], []
     for _ in range(p):
         V = K / np.sqrt(np.diag(K)) if normalize else K
-        V = V - w @ V if centre else V
+        V = V - w @ V if center else V
         scores = np.maximum(w @ q(V), w @ q(-V))
         scores[chosen] = -np.inf
         i = int(np.argmax(scores))
@@ -39,35 +39,35 @@ def deflated(K, w, p, q, centre, normalize):
 
 
 @pytest.mark.parametrize("name", CONVEX)
-@pytest.mark.parametrize("centre", [False, True])
+@pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_brute_force_deflation(name, centre, normalize, weighted):
+def test_brute_force_deflation(name, center, normalize, weighted):
     X = sample()
     contrast, q = CONVEX[name]
     s = np.random.default_rng(1).uniform(0.1, 2.0, len(X)) if weighted else np.ones(len(X))
     w = s / s.sum()
     made = SparseKernelFeatures(
-        6, Gaussian(1.0), contrast=contrast, centre=centre, normalize=normalize
+        6, Gaussian(1.0), contrast=contrast, center=center, normalize=normalize
     ).fit(X, sample_weight=s)
-    chosen, best, left = deflated(Gaussian(1.0)(X), w, 6, q, centre, normalize)
+    chosen, best, left = deflated(Gaussian(1.0)(X), w, 6, q, center, normalize)
     assert_array_equal(made.selected_, chosen)
     assert_allclose(made.contrast_, best, rtol=1e-9)
-    if not centre:
+    if not center:
         assert_allclose(made.reconstruction_error_[-1], left, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", CONVEX)
-@pytest.mark.parametrize("centre", [False, True])
-def test_no_vector_of_the_l1_ball_has_more_contrast(name, centre):
+@pytest.mark.parametrize("center", [False, True])
+def test_no_vector_of_the_l1_ball_has_more_contrast(name, center):
     X, rng = sample(), np.random.default_rng(2)
     contrast, q = CONVEX[name]
     K = Gaussian(1.0)(X)
-    best = SparseKernelFeatures(1, Gaussian(1.0), contrast=contrast, centre=centre).fit(X)
+    best = SparseKernelFeatures(1, Gaussian(1.0), contrast=contrast, center=center).fit(X)
     A = rng.laplace(size=(60, 500)) * (rng.uniform(size=(60, 500)) < rng.uniform(0.01, 1, 500))
     A = A[:, np.abs(A).sum(axis=0) > 0]
     values = K @ (A / np.abs(A).sum(axis=0))
-    values = values - values.mean(axis=0) if centre else values
+    values = values - values.mean(axis=0) if center else values
     assert A.shape[1] > 400
     assert np.mean(q(values), axis=0).max() < best.contrast_[0]
 
@@ -100,17 +100,17 @@ def test_normalized_steps_reduce_the_error_as_much_as_any_sample_can():
     assert_allclose(made.reconstruction_error_[0], min(errors), rtol=1e-12)
 
 
-@pytest.mark.parametrize("centre", [False, True])
-def test_score_is_the_share_of_new_rows_in_an_explicit_feature_space(centre):
+@pytest.mark.parametrize("center", [False, True])
+def test_score_is_the_share_of_new_rows_in_an_explicit_feature_space(center):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(50, 4)) * [3.0, 2.0, 1.0, 0.5] + 1.0
     train, new = X[:30], X[30:]
-    made = SparseKernelFeatures(2, Linear(), centre=centre).fit(train)
+    made = SparseKernelFeatures(2, Linear(), center=center).fit(train)
     axes = np.linalg.qr(made.centres_.T)[0]
-    centred = new - new.mean(axis=0) if centre else new
+    centred = new - new.mean(axis=0) if center else new
     share = np.sum((centred @ axes) ** 2) / np.sum(centred**2)
     assert_allclose(made.score(new), share, rtol=1e-10)
-    if centre:
+    if center:
         assert_allclose(made.transform(train).mean(axis=0), 0.0, atol=1e-12)
         assert_allclose(made.explained_variance_, made.transform(train).var(axis=0))
         gone = (train - train.mean(axis=0)) @ (np.eye(4) - axes @ axes.T)
@@ -177,7 +177,7 @@ def test_precomputed_matrix():
 def test_sign_of_a_contrast_that_is_not_even(turn):
     """The mean of exp is larger where the long tail of a projection points up."""
     X = turn * np.random.default_rng(0).exponential(size=(50, 1))
-    made = SparseKernelFeatures(1, Linear(), contrast=np.exp, centre=True).fit(X)
+    made = SparseKernelFeatures(1, Linear(), contrast=np.exp, center=True).fit(X)
     up = turn * (X[:, 0] - X[:, 0].mean())
     assert_allclose(made.transform(X)[:, 0], up)
     longest = np.abs(X[made.selected_[0], 0])
@@ -204,7 +204,7 @@ def test_kernels_without_a_feature_space_are_refused():
 @parametrize_with_checks(
     [
         SparseKernelFeatures(gamma="auto"),
-        SparseKernelFeatures(1, "precomputed", centre=True),
+        SparseKernelFeatures(1, "precomputed", center=True),
         SparseKernelFeatures(1, "linear", contrast=3.0, normalize=True),
     ],
     expected_failed_checks=lambda made: (

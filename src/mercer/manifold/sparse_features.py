@@ -55,7 +55,7 @@ class Vertices(NamedTuple):
 
 
 def search_vertices(
-    K: KernelRows, w: Array, p: int, contrast: Contrast, *, centre: bool, normalize: bool
+    K: KernelRows, w: Array, p: int, contrast: Contrast, *, center: bool, normalize: bool
 ) -> Vertices:
     r"""Choose points whose directions have the largest contrast, each orthogonal to those before.
 
@@ -76,7 +76,7 @@ def search_vertices(
     p : int
         Number of directions; fewer are returned where the sample spans fewer.
     contrast : Contrast
-    centre : bool
+    center : bool
         Whether projections are taken about their mean.
     normalize : bool
         Whether directions are scaled to unit length before they are compared.
@@ -86,8 +86,8 @@ def search_vertices(
     top = float(np.max(d[w > 0], initial=0.0))
     G = np.empty((K.m, min(p, K.m)))
     floor = RANK * top
-    scores, signs, means = _scores(K, w, G[:, :0], d.clip(floor), contrast, centre, normalize)
-    total = float(w @ d) - (float(w @ means) if centre else 0.0)
+    scores, signs, means = _scores(K, w, G[:, :0], d.clip(floor), contrast, center, normalize)
+    total = float(w @ d) - (float(w @ means) if center else 0.0)
     index: list[int] = []
     chosen: list[float] = []
     sides: list[float] = []
@@ -112,13 +112,13 @@ def search_vertices(
         if t + 1 == G.shape[1]:
             break
         if quadratic:
-            h = g - w @ g if centre else g
+            h = g - w @ g if center else g
             v = w * h
             scores = scores - 2.0 * g * (K.matvec(v) - G[:, :t] @ (G[:, :t].T @ v))
             scores = scores + g**2 * float(v @ h)
         if not quadratic or float(np.max(scores[w > 0])) < FRESH * fresh:
             left = d.clip(floor)
-            scores, signs, _ = _scores(K, w, G[:, : t + 1], left, contrast, centre, normalize)
+            scores, signs, _ = _scores(K, w, G[:, : t + 1], left, contrast, center, normalize)
             fresh = float(np.max(scores[w > 0]))
     rank = len(index)
     G = G[:, :rank]
@@ -133,7 +133,7 @@ def _scores(
     G: Array,
     d: Array,
     contrast: Contrast,
-    centre: bool,
+    center: bool,
     normalize: bool,
 ) -> tuple[Array, Array, Array]:
     """Return the contrast of every point's direction, its better sign, and its mean, each (m,).
@@ -145,7 +145,7 @@ def _scores(
     for rows, values in K.blocks():
         values = values - G[rows] @ G.T  # a row of the block is a candidate's direction
         means[rows] = values @ w
-        if centre:
+        if center:
             values -= means[rows][:, None]
         if quadratic:
             scores[rows] = (values**2) @ w
@@ -191,7 +191,7 @@ class SparseKernelFeatures(KernelFeatures):
     normalize : bool, default=False
         Compare directions of unit length instead of the images themselves. With the variance each
         step then reduces the reconstruction error as much as one sample can.
-    centre : bool, default=False
+    center : bool, default=False
         Take projections about their mean, so that the variance is a variance and not a second
         moment. The mean of each feature is subtracted.
     gamma, degree, coef0 :
@@ -209,7 +209,7 @@ class SparseKernelFeatures(KernelFeatures):
         Contrast of each direction when it was chosen.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
         Variance of each feature, and its share of the variance in feature space: second moments
-        unless `centre`.
+        unless `center`.
     reconstruction_error_ : ndarray of shape (n_components,)
         Mean squared distance in feature space between the sample and its projection on the
         directions so far.
@@ -217,7 +217,7 @@ class SparseKernelFeatures(KernelFeatures):
         Lower triangular L with :math:`k(z, z') = L L'` at the centres; features are
         :math:`L^{-1} k(z, x)`.
     mean_ : ndarray of shape (n_components,)
-        Subtracted from the features: zero unless `centre`.
+        Subtracted from the features: zero unless `center`.
     kernel_ : Kernel
         The kernel with its parameters.
 
@@ -247,12 +247,12 @@ class SparseKernelFeatures(KernelFeatures):
     _: KW_ONLY
     contrast: str | float | Callable[..., Any] = "variance"
     normalize: bool = False
-    centre: bool = False
+    center: bool = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "contrast": [StrOptions({"variance"}), Interval(Real, 1.0, None, closed="left"), callable],
         "normalize": ["boolean"],
-        "centre": ["boolean"],
+        "center": ["boolean"],
     }
 
     def _convex_contrast(self) -> Contrast:
@@ -283,7 +283,7 @@ class SparseKernelFeatures(KernelFeatures):
             w,
             int(self.n_components),
             self._convex_contrast(),
-            centre=self.centre,
+            center=self.center,
             normalize=self.normalize,
         )
         rank = len(found.chosen)
@@ -299,7 +299,7 @@ class SparseKernelFeatures(KernelFeatures):
         self.selected_, self.n_components_ = found.chosen, rank
         self.centres_ = self.kernel_.points(X, found.chosen)
         self.factor_, self._signs = found.L, found.signs
-        self.mean_ = w @ (found.G * found.signs) if self.centre else np.zeros(rank)
+        self.mean_ = w @ (found.G * found.signs) if self.center else np.zeros(rank)
         self.contrast_ = found.contrast
         self.explained_variance_ = w @ found.G**2 - self.mean_**2
         self.explained_variance_ratio_ = self.explained_variance_ / found.total
@@ -342,7 +342,7 @@ class SparseKernelFeatures(KernelFeatures):
         Returns
         -------
         float
-            1 for a perfect reconstruction, and never below 0. With `centre` the variance is about
+            1 for a perfect reconstruction, and never below 0. With `center` the variance is about
             the mean of these rows, else about the origin of feature space.
         """
         X = self._checked(X, reset=False)
@@ -350,7 +350,7 @@ class SparseKernelFeatures(KernelFeatures):
         n = count(X)
         total = float(np.mean(self.kernel_.diag(X)))
         explained = float(np.sum(np.mean(G**2, axis=0)))
-        if self.centre:
+        if self.center:
             evaluate = self.kernel_.against(X)
             blocks = row_slices(n, 8 * n, BLOCK_BYTES)
             total -= sum(float(np.sum(evaluate(take(X, rows)))) for rows in blocks) / n**2
