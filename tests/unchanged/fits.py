@@ -371,9 +371,9 @@ extra(
     "manifold.PrincipalPlane", "huber", None, n_components=1, cost="huber", outputs=("transform",)
 )
 density("manifold.KPlanes", columns=2, n_init=1, random_state=0)
-density("manifold.PrincipalManifold", columns=2, max_iter=2, tol=1.0, continuation=False)
-SMALL_MAP = mercer.manifold.PrincipalManifold(1, max_iter=2, tol=1.0)
-density("manifold.PrincipalManifoldCV", columns=2, estimator=SMALL_MAP, lams=[0.1, 0.01])
+density("manifold.PrincipalManifold", columns=2, latent=1, lam=0.1, max_iter=2, tol=1.0)
+SMALL_MAP = mercer.manifold.PrincipalManifold(1, lam=0.1, max_iter=2, tol=1.0)
+density("manifold.PrincipalManifoldCV", columns=2, estimator=SMALL_MAP, lams=[1.0, 0.1])
 density(
     "manifold.KernelProjectionPursuit", columns=2, contrast="variance", n_init=1, random_state=0
 )
@@ -450,6 +450,8 @@ LOOSER = {
     "SVR auto": (1e-9, "C and epsilon are read from a fit to the sample before this fit"),
     "manifold.PrincipalPlane huber": (1e-6, "a plane has half the digits of its cost"),
     "manifold.KernelProjectionPursuit": (1e-6, "a direction has half the digits of its contrast"),
+    "manifold.PrincipalManifold": (1e-6, "coordinates have half the digits of their cost"),
+    "manifold.PrincipalManifoldCV": (1e-6, "coordinates have half the digits of their cost"),
     "density.KernelCDF": (1e-9, "scores are logarithms of small slopes of a program's answer"),
     "tune": (1e-7, "settings follow a slope of the criterion, which has half the digits of a fit"),
 }
