@@ -28,7 +28,7 @@ from mercer.manifold import Grid, PrincipalManifold
 HERE = Path(__file__).resolve().parent
 TABLE = HERE / "manifold_scale.json"
 PAGE = HERE.parent / "docs" / "explanation" / "manifold-scale.md"
-FIRST, PASSES = 2_000, 4
+FIRST, PASSES = 2_000, 2
 HEAD = """\
 # Principal manifolds of many rows
 
@@ -51,7 +51,7 @@ and pieces of a cluster are not blocks of a file: the difference is rounding.
 
 def fitted(where: str, folder: str, n: int) -> dict[str, Any]:
     """Fit the sample, then the rows where they are."""
-    warnings.simplefilter("ignore")  # four iterations end before the functional stops falling
+    warnings.simplefilter("ignore")  # two iterations end before the functional stops falling
     machine = PrincipalManifold(Grid(7, 7), lam=1e-3, warm_start=True, tol=1e-4, max_iter=100)
     machine.fit(sample(FIRST, start=98))
     machine.set_params(max_iter=PASSES, tol=0.0)
