@@ -547,10 +547,9 @@ class PrincipalManifold(
         return float(np.linalg.norm(np.diff(F, axis=0), axis=1).sum())
 
     def lipschitz(self) -> float:
-        r"""Return a number L with :math:`\|f(z) - f(z')\| \le L \|z - z'\|` on the nodes' scale.
+        """Estimate the Lipschitz constant of the map by its largest slope on a dense grid.
 
-        The largest slope on a dense grid of the latent set; where a projection may miss a nearer
-        image, its distance is wrong by L times half the distance of two points of that grid.
+        An estimate from below, and no bound: between points of the grid a slope may be larger.
         """
         J = self.jacobian(self.fitted_.functional.basis.latent.samples())
         return float(np.linalg.norm(J, ord=2, axis=(1, 2)).max())
