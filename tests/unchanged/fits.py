@@ -348,6 +348,8 @@ extra("manifold.KernelPCA", "plain", None, **SCORES)
 extra("manifold.KernelPCA", "thin plate", None, kernel="thin_plate", **SCORES)
 CASES["preprocessing.Imputer"] = {"plain": Case(mercer.preprocessing.Imputer, **GAPS)}
 extra("preprocessing.Imputer", "median", None, fill="median", outputs=("transform",), **GAPS)
+CASES["preprocessing.TableEncoder"] = {}
+extra("preprocessing.TableEncoder", "plain", None, outputs=("transform",), **GAPS)
 CASES["preprocessing.Encoder"] = {}
 for _kind in ("onehot", "ordinal", "target"):
     extra(

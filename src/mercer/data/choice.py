@@ -13,10 +13,40 @@ from numpy.typing import NDArray
 from mercer.data.base import Block
 from mercer.data.table import DataError, Table, common_type
 
-__all__ = ["Choice"]
+__all__ = ["Choice", "refusal"]
 
 Names = str | Sequence[str] | None
 OBJECT = np.dtype(object)
+
+
+TIMES = ("date", "time", "duration", "period")
+
+
+def refusal(name: str, kind: str) -> str:
+    """Return a sentence about a column of a type that cannot be used: how to make numbers of it.
+
+    Parameters
+    ----------
+    name : str
+    kind : str
+        Name of the type.
+
+    Examples
+    --------
+    >>> refusal("sold", "timestamp[us]")
+    "column 'sold' holds timestamp[us]: give numbers that matter instead of a date or time, ..."
+    """
+    if kind.lower().startswith(TIMES):
+        return (
+            f"column {name!r} holds {kind}: give numbers that matter instead of a date or time, "
+            f"such as the year and the day of the year (in pandas df[{name!r}].dt.year and "
+            f"df[{name!r}].dt.dayofyear), the hour, or the days since a certain day; or leave it "
+            "out"
+        )
+    return (
+        f"column {name!r} holds {kind}, which is neither numbers nor categories; leave it out "
+        "(features=[...]), or turn it into numbers first"
+    )
 
 
 def listed(names: Names) -> tuple[str, ...]:
@@ -96,10 +126,7 @@ class Choice:
             raise DataError(f"both feature and target: {', '.join(sorted(both))}")
         for name in (*chosen, *targets, *listed(weight)):
             if isinstance(kinds[name], str):
-                raise DataError(
-                    f"column {name!r} holds {kinds[name]}, which is neither numbers nor "
-                    "categories; leave it out (features=[...]), or turn it into numbers first"
-                )
+                raise DataError(refusal(name, kinds[name]))
         if weight is not None and kinds[weight] == OBJECT:
             raise DataError(f"weights are numbers; column {weight!r} is not")
         if len(targets) > 1 and any(kinds[name] == OBJECT for name in targets):

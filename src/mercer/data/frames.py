@@ -91,6 +91,8 @@ class PolarsAdapter(Adapter):
         name = str(dtype).split("(")[0]
         if dtype.is_numeric():
             return np.dtype(np.float64 if name == "Decimal" else name.lower())
+        if name == "Null":
+            return np.dtype(np.float64)
         if name in {"Boolean", "String", "Categorical", "Enum"}:
             return np.dtype(bool) if name == "Boolean" else OBJECT
         return str(dtype)

@@ -3,5 +3,6 @@
 from mercer.preprocessing.encoder import Encoder
 from mercer.preprocessing.imputer import Imputer
 from mercer.preprocessing.scaler import Scaler
+from mercer.preprocessing.table_encoder import TableEncoder
 
-__all__ = ["Encoder", "Imputer", "Scaler"]
+__all__ = ["Encoder", "Imputer", "Scaler", "TableEncoder"]

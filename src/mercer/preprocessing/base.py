@@ -18,7 +18,7 @@ from mercer.data.arrays import Arrays
 from mercer.data.progress import Bar
 from mercer.data.table import common_type
 
-__all__ = ["Apply", "Streamed"]
+__all__ = ["Apply", "Streamed", "has_words", "numbered"]
 
 FLOATS = [np.float64, np.float32]
 BLOCK = 2_000_000
@@ -156,7 +156,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
             else:
                 self._compare(Arrays(X))
             return X
-        if self.takes_words and _has_words(X):
+        if self.takes_words and has_words(X):
             validate_data(self, X, skip_check_array=True, reset=reset)
             return next(as_source(X).blocks(max(len(X), 1))).X
         return validate_data(
@@ -210,7 +210,36 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         return tags
 
 
-def _has_words(X: Any) -> bool:
+def numbered(columns: Any, names: list[str]) -> list[int]:
+    """Return the numbers of columns that are given by names, by numbers or by a mask.
+
+    Parameters
+    ----------
+    columns : sequence of str, int or bool
+        A mask has an entry for every column.
+    names : list of str
+        Names of all columns.
+
+    Examples
+    --------
+    >>> numbered(["b", 0], ["a", "b", "c"]), numbered([False, False, True], ["a", "b", "c"])
+    ([0, 1], [2])
+    """
+    columns = list(columns)
+    if columns and all(isinstance(column, bool | np.bool_) for column in columns):
+        if len(columns) != len(names):
+            raise ValueError(f"a mask of {len(columns)} entries for {len(names)} columns")
+        return [int(j) for j in np.flatnonzero(columns)]
+    found = []
+    for column in columns:
+        known = column in names if isinstance(column, str) else 0 <= column < len(names)
+        if not known:
+            raise ValueError(f"there is no column {column!r}; there are: {', '.join(names)}")
+        found.append(names.index(column) if isinstance(column, str) else int(column))
+    return sorted(set(found))
+
+
+def has_words(X: Any) -> bool:
     """Return whether something tabular may hold words: a frame, or an array of objects."""
     if hasattr(X, "columns"):
         return True

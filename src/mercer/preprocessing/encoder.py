@@ -18,7 +18,7 @@ from mercer.data import DataError, Source, Table, categories
 from mercer.data.categories import column_of, ordered
 from mercer.data.table import common_type, factorized
 from mercer.preprocessing._groups import folds, grouped, key_of, merged, shrunk
-from mercer.preprocessing.base import Streamed
+from mercer.preprocessing.base import Streamed, numbered
 
 __all__ = ["Encoder"]
 
@@ -150,14 +150,7 @@ class Encoder(Streamed):
             return None
         if isinstance(self.columns, str):
             return list(range(p))
-        names = list(_check_feature_names_in(self, self._names))
-        numbers = []
-        for column in self.columns:
-            known = column in names if isinstance(column, str) else 0 <= column < p
-            if not known:
-                raise ValueError(f"there is no column {column!r}; there are: {', '.join(names)}")
-            numbers.append(names.index(column) if isinstance(column, str) else int(column))
-        return sorted(numbers)
+        return numbered(self.columns, list(_check_feature_names_in(self, self._names)))
 
     def _split(self, counts: dict[Any, int]) -> tuple[list[Any], list[Any]]:
         """Return the categories of a column, and those that one stands for."""

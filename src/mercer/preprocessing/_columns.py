@@ -1,0 +1,234 @@
+"""Columns of tables: reading them from frames, and the sums by which they are told apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from numbers import Complex, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.data import Block, Categories, DataError, Table, as_source, fingerprints
+from mercer.data.categories import column_of, counted
+from mercer.data.choice import refusal
+from mercer.data.table import hashes
+
+__all__ = ["Columns", "numbers", "summarized", "tabled"]
+
+Bits = NDArray[np.uint64]
+
+
+# Reading ------------------------------------------------------------------------------------------
+
+
+def tabled(X: Any, names: list[str], *, declared: bool) -> Table:
+    """Return a frame or an array of objects as a table: numbers, or objects that are categories.
+
+    Parameters
+    ----------
+    X : frame, or (n, p) array-like of objects
+    names : list of str
+    declared : bool
+        Whether columns of pandas' categorical type are categories even if their labels are numbers.
+
+    Examples
+    --------
+    >>> table = tabled([["a", 1], ["b", None]], ["x0", "x1"], declared=True)
+    >>> table.text, table.columns["x1"]
+    (['x0'], array([ 1., nan]))
+    """
+    categories: set[str] = set()
+    if hasattr(X, "columns"):
+        if not len(X):
+            raise ValueError(f"Found a table with 0 sample(s) (shape={X.shape})")
+        block = next(as_source(X).blocks(len(X))).X
+        if not isinstance(block, Table):
+            block = Table(dict(zip(names, block.T, strict=True)))
+        columns = block.columns
+        if declared and hasattr(X, "dtypes"):
+            kinds = zip(X.columns, X.dtypes, strict=True)
+            categories = {str(name) for name, kind in kinds if str(kind) == "category"}
+    else:
+        columns = dict(zip(names, np.asarray(X, dtype=object).T, strict=True))
+    return Table(
+        {
+            name: _plain(values, name, name in categories) if values.dtype == object else values
+            for name, values in columns.items()
+        }
+    )
+
+
+def _plain(values: NDArray[Any], name: str, category: bool) -> NDArray[Any]:
+    """Return a column of objects as numbers if it holds numbers only and is no category."""
+    types = {type(value) for value in values.tolist()}
+    for kind in types:
+        if issubclass(kind, date | time | timedelta | np.datetime64 | np.timedelta64):
+            raise DataError(refusal(name, f"{kind.__name__.lower()} objects"))
+        nested = kind.__hash__ is None or issubclass(kind, tuple | frozenset)
+        if nested or (issubclass(kind, Complex) and not issubclass(kind, Real)):
+            raise DataError(refusal(name, f"values of type {kind.__name__}"))
+    if any(kind.__name__ == "NAType" for kind in types):
+        values = np.array([None if type(v).__name__ == "NAType" else v for v in values], object)
+    numeric = all(issubclass(kind, Real | Decimal | None.__class__) for kind in types)
+    return numbers(values, name) if numeric and not category else values
+
+
+def numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Return a column as floating-point numbers, and refuse words and infinite numbers.
+
+    Parameters
+    ----------
+    values : (n,) array
+    name : str
+        Name of the column, for the sentence.
+    """
+    try:
+        found = values.astype(np.float64)
+    except OverflowError:
+        found = np.array([np.inf])
+    except (TypeError, ValueError):
+        raise DataError(f"column {name!r} held numbers in the fit; it holds words now") from None
+    if np.isinf(found).any():
+        raise DataError(_infinite(name))
+    return found
+
+
+def _infinite(name: str) -> str:
+    return (
+        f"column {name!r} of X contains infinity, or a number too large for double precision; "
+        "replace it by a finite number, or by NaN if it is missing"
+    )
+
+
+# Sums over blocks ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Counts, ranges and fingerprints of the columns of a table.
+
+    Parameters
+    ----------
+    names : tuple of str
+    n : int
+        Number of rows.
+    categorical : (p,) array of bool
+    missing : (p,) array of int
+        Missing numbers.
+    low, high : (p,) arrays
+        Smallest and largest number; of columns without a number, infinity and minus infinity.
+    infinite : (p,) array of bool
+    digests, gaps : (p,) arrays of uint64
+        Fingerprints of the values, and of the places of missing numbers as 0 and 1.
+    counted : Categories
+        Values of categories with their counts.
+    """
+
+    names: tuple[str, ...]
+    n: int
+    categorical: NDArray[np.bool_]
+    missing: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    infinite: NDArray[np.bool_]
+    digests: Bits
+    gaps: Bits
+    counted: Categories
+
+    @property
+    def counts(self) -> tuple[dict[Any, int], ...]:
+        """Values with their counts for columns of categories; empty for numbers."""
+        return self.counted.counts
+
+    def __add__(self, other: Columns) -> Columns:
+        if (self.categorical != other.categorical).any():
+            name = self.names[int(np.argmax(self.categorical != other.categorical))]
+            raise DataError(f"column {name!r} holds numbers in some blocks and words in others")
+        return Columns(
+            self.names,
+            self.n + other.n,
+            self.categorical,
+            self.missing + other.missing,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            self.infinite | other.infinite,
+            self.digests + other.digests,
+            self.gaps + other.gaps,
+            self.counted + other.counted,
+        )
+
+    def require_finite(self) -> None:
+        """Refuse columns with infinite numbers."""
+        if self.infinite.any():
+            raise DataError(_infinite(self.names[int(np.argmax(self.infinite))]))
+
+    def useless(self, j: int) -> str | None:
+        """Return why a column of numbers says nothing, or None if it does.
+
+        Parameters
+        ----------
+        j : int
+            Number of the column.
+        """
+        if self.low[j] < self.high[j]:
+            return None
+        return "has no values" if self.missing[j] == self.n else f"has one value: {self.low[j]:g}"
+
+
+def summarized(
+    block: Block, shared: tuple[tuple[int, ...], tuple[str, ...]], state: None
+) -> Columns:
+    r"""Return counts, ranges and fingerprints of the columns of a block; the work of a pass.
+
+    The fingerprint of column j is :math:`\sum_i h(x_{ij}) g(x_i)` modulo :math:`2^{64}` with hashes
+    h of a value and g of a whole row: it is the same in every order and division of the rows.
+
+    Parameters
+    ----------
+    block : Block
+    shared : tuple
+        Numbers of the columns of numbers that are categories, and names of all columns.
+    state : None
+    """
+    chosen, names = shared
+    if sp.issparse(block.X):
+        raise DataError("a table has dense columns; X is sparse: use X.toarray()")
+    p = len(names)
+    rows = fingerprints(block.X) | np.uint64(1)
+    categorical, infinite = np.zeros(p, dtype=bool), np.zeros(p, dtype=bool)
+    missing, counts = np.zeros(p, dtype=np.int64), []
+    low, high = np.full(p, np.inf), np.full(p, -np.inf)
+    digests, gaps = np.zeros(p, dtype=np.uint64), np.zeros(p, dtype=np.uint64)
+    for j in range(p):
+        values = column_of(block.X, j)
+        categorical[j] = j in chosen or values.dtype == object
+        counts.append(_labels(values) if categorical[j] else {})
+        if values.dtype == object:
+            digests[j] = _digest(hashes(values), rows)
+            continue
+        x = values.astype(np.float64)
+        x[np.isnan(x)] = np.nan  # of all its bit patterns a single pattern
+        there = x[~np.isnan(x)]
+        missing[j] = len(x) - len(there)
+        infinite[j] = np.isinf(there).any()
+        low[j], high[j] = there.min(initial=np.inf), there.max(initial=-np.inf)
+        digests[j] = _digest(fingerprints(x[:, None]), rows)
+        gaps[j] = _digest(fingerprints(np.isnan(x)[:, None]), rows)
+    found = Categories(names, tuple(counts))
+    return Columns(
+        names, block.n, categorical, missing, low, high, infinite, digests, gaps, found
+    )  # fmt: skip
+
+
+def _labels(values: NDArray[Any]) -> dict[Any, int]:
+    """Return the values of a column with their counts, None for those that are missing."""
+    return {(None if key != key else key): n for key, n in counted(values).items()}
+
+
+def _digest(values: Bits, rows: Bits) -> np.uint64:
+    with np.errstate(over="ignore"):
+        return np.uint64(np.sum(values * rows, dtype=np.uint64))

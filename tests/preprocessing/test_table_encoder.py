@@ -1,0 +1,253 @@
+"""Frames become numbers and codes: each rule against the plain statement of it."""
+
+import datetime
+import sys
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+from sklearn.preprocessing import OrdinalEncoder
+
+import mercer.data
+from mercer.data import DataError, as_source
+from mercer.preprocessing import TableEncoder
+from mercer.preprocessing._columns import summarized
+
+RNG = np.random.default_rng(3)
+N = 300
+NUMBERS = RNG.normal(size=N)
+FRAME = pd.DataFrame(
+    {
+        "x": NUMBERS,
+        "holes": np.where(RNG.uniform(size=N) < 0.1, np.nan, RNG.normal(size=N)),
+        "few": np.where(np.arange(N) == 5, np.nan, RNG.normal(size=N)),
+        "colour": RNG.choice(["red", "green", "blue"], N),
+        "flag": RNG.uniform(size=N) < 0.5,
+        "again": NUMBERS,
+        "same": np.full(N, 2.5),
+        "word": ["w"] * N,
+        "nothing": np.full(N, np.nan),
+        "id": [f"row {i}" for i in range(N)],
+        "count": RNG.integers(0, 50, N),
+    }
+)
+FRAME.loc[::7, "colour"] = None
+KEPT = ["x", "holes", "few", "colour", "flag", "count", "holes_missing"]
+
+
+def expected():
+    """Return the same matrix by pandas and scikit-learn."""
+    parts = FRAME[["x", "holes", "few"]].fillna(FRAME[["x", "holes", "few"]].median())
+    codes = OrdinalEncoder().fit_transform(FRAME[["colour"]].fillna("zzz"))
+    others = FRAME[["flag", "count"]].to_numpy(dtype=float)
+    marks = FRAME[["holes"]].isna().to_numpy(dtype=float)
+    return np.concatenate([parts.to_numpy(), codes, others, marks], axis=1)
+
+
+def arrow(frame):
+    return pa.table({name: pa.array(frame[name], from_pandas=True) for name in frame.columns})
+
+
+FORMS = {
+    "pandas": lambda frame: frame,
+    "nullable": lambda frame: frame.convert_dtypes(),
+    "polars": pl.from_pandas,
+    "arrow": arrow,
+    "mercer": lambda frame: next(as_source(frame).blocks(N)).X,
+    "source": as_source,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_kind_of_frame_gives_the_same_matrix(form):
+    data = FORMS[form](FRAME)
+    encoder = TableEncoder().fit(data)
+    assert encoder.names_ == encoder.get_feature_names_out().tolist() == KEPT
+    found = encoder.transform(data)
+    if form == "source":
+        found = np.concatenate([block.X for block in found.blocks(64)])
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, expected())
+    assert encoder.categorical_.tolist() == [3]
+    assert encoder.numeric_.tolist() == [0, 1, 2, 4, 5, 6]
+    assert encoder.missing_.tolist() == [6]
+    assert encoder.kept_.tolist() == [0, 1, 2, 3, 4, 10, 1]
+    assert encoder.categories_ == [["blue", "green", "red", None]]
+    assert encoder.dropped_ == {
+        "again": "equals 'x'",
+        "same": "has one value: 2.5",
+        "word": "has one value: 'w'",
+        "nothing": "has no values",
+        "id": "has 300 categories, none of which is frequent",
+    }
+
+
+def test_neither_order_nor_blocks_matter(tmp_path, monkeypatch):
+    order = RNG.permutation(N)
+    ours, shuffled = TableEncoder().fit(FRAME), TableEncoder().fit(FRAME.iloc[order])
+    np.testing.assert_array_equal(shuffled.transform(FRAME), ours.transform(FRAME))
+    table = arrow(FRAME.drop(columns="nothing"))
+    for k in range(3):
+        pq.write_table(table.slice(k * 100, 100), tmp_path / f"{k}.parquet", row_group_size=40)
+    monkeypatch.setattr("mercer.preprocessing.base.BLOCK", 1)  # blocks of 64 rows
+    files = TableEncoder().fit(mercer.data.open(tmp_path))
+    assert files.names_ == KEPT
+    np.testing.assert_array_equal(files.transform(table), ours.transform(FRAME))
+
+
+def test_categories_met_later():
+    encoder = TableEncoder().fit(FRAME[["colour", "x"]])
+    new = pd.DataFrame({"colour": ["pink", "red", None, "grey"], "x": [0.0, np.nan, 1.0, 2.0]})
+    found = encoder.transform(new)
+    assert found[:, 0].tolist() == [-1, 2, 3, -1]
+    assert found[1, 1] == np.median(NUMBERS)
+    whole = TableEncoder().fit(FRAME[["colour"]].dropna())
+    assert whole.transform(pd.DataFrame({"colour": [None, "red"]}))[:, 0].tolist() == [-1, 2]
+
+
+def test_rare_categories_share_a_code():
+    """Of counts 9, 7, 7, 2, 1 and four codes, one of them missing: 9 alone, the rest shared."""
+    words = ["a"] * 9 + ["b"] * 7 + ["c"] * 7 + ["d"] * 2 + ["e"] + [None] * 10
+    frame = pd.DataFrame({"w": words})
+    encoder = TableEncoder(max_categories=4).fit(frame)
+    assert encoder.categories_ == [["a", None]]
+    assert encoder.infrequent_ == [["b", "c", "d", "e"]]
+    codes = encoder.transform(pd.DataFrame({"w": ["a", None, "b", "e", "never met"]}))
+    assert codes[:, 0].tolist() == [0, 1, 2, 2, 2]
+    five = TableEncoder(max_categories=5).fit(frame)
+    assert five.categories_ == [["a", "b", "c", None]]
+    assert TableEncoder(max_categories=6).fit(frame).infrequent_ == [[]]
+    # At most a third of the rows, and ten in any case.
+    assert len(TableEncoder().fit([[w] for w in "abcdefghij"]).categories_[0]) == 10
+    assert TableEncoder().fit([[w] for w in "abcdefghijk"]).infrequent_ == [list("abcdefghijk")]
+
+
+def test_missing_cells_are_marked_from_a_share_on():
+    X = RNG.normal(size=(200, 3))
+    X[:2, 0] = np.nan
+    X[:1, 1] = np.nan
+    assert TableEncoder().fit(X).names_ == ["x0", "x1", "x2", "x0_missing"]
+    assert TableEncoder(min_missing=0.02).fit(X).names_ == ["x0", "x1", "x2"]
+    assert len(TableEncoder(min_missing=0.0).fit(X).missing_) == 2
+    # Marks that equal another column or another mark are left out.
+    X[:2, 2] = np.nan
+    flags = np.column_stack([X, np.arange(200) < 1])
+    encoder = TableEncoder(min_missing=0.0).fit(flags)
+    assert encoder.names_ == ["x0", "x1", "x2", "x3", "x0_missing"]
+    assert encoder.dropped_ == {"x1_missing": "equals 'x3'", "x2_missing": "equals 'x0_missing'"}
+    # A column with one number and gaps leaves its mark.
+    encoder = TableEncoder().fit([[1.0], [np.nan], [1.0]])
+    assert encoder.names_ == ["x0_missing"]
+    assert encoder.transform([[np.nan], [4.0]]).tolist() == [[1.0], [0.0]]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [[False, True, False], np.array([1]), ["b"], ("b",)],
+    ids=["mask", "number", "name", "tuple"],
+)
+def test_numbers_can_be_categories(given):
+    frame = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [30.0, np.nan, 7.0], "c": [5, 6, 9]})
+    encoder = TableEncoder(given).fit(frame)
+    assert encoder.categorical_.tolist() == [1]
+    assert encoder.categories_ == [[7.0, 30.0, None]]
+    assert encoder.transform(frame)[:, 1].tolist() == [1, 2, 0]
+    # Words are categories in any case.
+    assert TableEncoder(given).fit(frame.assign(c=["u", "v", "u"])).categorical_.tolist() == [1, 2]
+
+
+def test_the_categorical_type_of_pandas_is_read():
+    frame = pd.DataFrame({"k": pd.Categorical([10, 3, 10, None]), "x": [1.0, 2.0, 3.0, 4.0]})
+    encoder = TableEncoder().fit(frame)
+    assert encoder.categories_ == [[3, 10, None]]
+    assert encoder.transform(frame)[:, 0].tolist() == [1, 0, 1, 2]
+    numbers = TableEncoder(None).fit(frame)
+    assert numbers.categorical_.tolist() == []
+    assert numbers.transform(frame)[:, 0].tolist() == [10, 3, 10, 10]
+    for wrong, said in [(["z"], "there is no column 'z'"), ([True], "a mask of 1 entries for 2")]:
+        with pytest.raises(ValueError, match=said):
+            TableEncoder(wrong).fit(frame)
+
+
+def test_objects_that_are_numbers_are_numbers():
+    frame = pd.DataFrame(
+        {
+            "n": pd.Series([1, 2.5, None, Decimal("4.5")], dtype=object),
+            "b": pd.Series([True, None, False, True], dtype=object),
+            "m": pd.Series([1, "one", None, pd.NA], dtype=object),
+        }
+    )
+    for data in (frame, frame.to_numpy()):
+        encoder = TableEncoder(min_missing=1.0).fit(data)
+        assert encoder.categorical_.tolist() == [2]
+        found = encoder.transform(data)
+        assert found.tolist() == [[1, 1, 0], [2.5, 1, 1], [2.5, 0, 2], [4.5, 1, 2]]
+
+
+DAY = datetime.datetime(2020, 1, 1)
+WHEN = pd.to_datetime(["2020-01-01", "2021-06-01"])
+REFUSED = {
+    "stamps": (pd.DataFrame({"when": WHEN}), r"'when' holds datetime64.*dayofyear"),
+    "zone": (pd.DataFrame({"when": WHEN.tz_localize("UTC")}), "'when' holds datetime64"),
+    "spans": (pd.DataFrame({"when": WHEN - WHEN[0]}), "'when' holds timedelta64.*date or time"),
+    "polars": (
+        pl.DataFrame({"when": [datetime.datetime(2020, 1, 1)]}),
+        r"'when' holds Datetime.*dayofyear",
+    ),
+    "arrow": (pa.table({"when": [datetime.time(3)]}), "'when' holds time64.*date or time"),
+    "objects": (pd.DataFrame({"when": [DAY.date()]}, dtype=object), "'when' holds date objects"),
+    "array": (WHEN.to_numpy()[:, None], "holds datetime64.*day of the year"),
+    "lists": (pd.DataFrame({"bag": [[1], [2]]}), "'bag' holds values of type list, which is"),
+    "polars lists": (pl.DataFrame({"bag": [[1], [2]]}), "'bag' holds List.*neither numbers nor"),
+    "complex": (pd.DataFrame({"z": [1j, 2.0]}), "'z' holds complex128, which is neither"),
+    "infinite": (pd.DataFrame({"a": [1.0, np.inf]}), "'a' of X contains infinity"),
+    "infinite array": (np.array([[1.0], [-np.inf]]), "'x0' of X contains infinity"),
+    "huge": (pd.DataFrame({"a": [1, 10**400]}), "'a' of X contains infinity"),
+    "empty": (pd.DataFrame({"a": []}), r"0 sample\(s\)"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_sentence_names_the_column_that_is_refused(case):
+    data, said = REFUSED[case]
+    with pytest.raises(ValueError, match=said):
+        TableEncoder().fit(data)
+
+
+def test_what_is_not_a_table_of_the_fit_is_refused():
+    encoder = TableEncoder().fit(FRAME)
+    with pytest.raises(DataError, match="'x' held numbers in the fit; it holds words now"):
+        encoder.transform(FRAME.assign(x="one"))
+    with pytest.raises(DataError, match="'x' of X contains infinity"):
+        encoder.transform(FRAME.assign(x=np.inf))
+    with pytest.raises(ValueError, match="feature names should match"):
+        encoder.transform(FRAME[FRAME.columns[::-1]])
+    with pytest.raises(DataError, match="dense columns"):
+        TableEncoder().fit(as_source(sp.eye_array(3, format="csr")))
+    blocks = [np.zeros((64, 1)), np.full((64, 1), "u", dtype=object)]
+    with pytest.raises(DataError, match="'x0' holds numbers in some blocks and words"):
+        as_source(blocks).total(summarized, ((), ("x0",)), rows=64)
+
+
+def test_a_table_that_says_nothing_keeps_a_column():
+    frame = pd.DataFrame({"a": [None, None], "b": ["u", "u"]})
+    encoder = TableEncoder().fit(frame)
+    assert encoder.dropped_ == {"b": "has one value: 'u'"}
+    assert encoder.transform(frame).tolist() == [[0.0], [0.0]]
+
+
+def test_frames_come_out_where_they_are_asked_for():
+    frame = TableEncoder().set_output(transform="pandas").fit_transform(FRAME)
+    assert list(frame.columns) == KEPT
+
+
+def test_pandas_is_not_needed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)  # whoever imports it meets an ImportError
+    frame = pl.DataFrame({"x": [1.0, None, 3.0], "w": ["a", "b", None]})
+    found = TableEncoder().fit_transform(frame)
+    assert found.tolist() == [[1.0, 0.0, 0.0], [2.0, 1.0, 1.0], [3.0, 2.0, 0.0]]
