@@ -34,14 +34,14 @@ def refusal(name: str, kind: str) -> str:
     Examples
     --------
     >>> refusal("sold", "timestamp[us]")
-    "column 'sold' holds timestamp[us]: give numbers that matter instead of a date or time, ..."
+    "column 'sold' holds timestamp[us]; leave it out, or give numbers that matter instead ..."
     """
     if kind.lower().startswith(TIMES):
         return (
-            f"column {name!r} holds {kind}: give numbers that matter instead of a date or time, "
-            f"such as the year and the day of the year (in pandas df[{name!r}].dt.year and "
-            f"df[{name!r}].dt.dayofyear), the hour, or the days since a certain day; or leave it "
-            "out"
+            f"column {name!r} holds {kind}; leave it out, or give numbers that matter instead of a "
+            "date or time, such as the year and the day of the year (in pandas "
+            f"df[{name!r}].dt.year and df[{name!r}].dt.dayofyear), the hour, or the days since a "
+            "certain day"
         )
     return (
         f"column {name!r} holds {kind}, which is neither numbers nor categories; leave it out "
