@@ -325,21 +325,28 @@ class TiledEvaluator:
         Prepares dense points Z.
     general : callable
         Maps ``(X, Z)`` of one dtype to the matrix of kernel values.
+    double : bool, default=False
+        Compute values of float64 points in tiles too, because nothing cancels in them.
     """
 
     writes = True
 
     def __init__(
-        self, Z: Data, tiles: Callable[[Array], Tiles], general: Callable[[Data, Data], Array]
+        self,
+        Z: Data,
+        tiles: Callable[[Array], Tiles],
+        general: Callable[[Data, Data], Array],
+        double: bool = False,
     ) -> None:
         self.Z = Z
         self.prepare, self.general = tiles, general
-        self.tiles = tiles(Z) if _is_single(Z) and Z.shape[0] else None
+        fits = isinstance(Z, np.ndarray) and (double or Z.dtype == np.float32)
+        self.tiles = tiles(Z) if fits and Z.shape[0] else None
 
     def __call__(self, X: Data, out: Array | None = None) -> Array:
         """Return the matrix of kernel values, in `out` if given."""
         X, Z = as_pair(X, self.Z)
-        if self.tiles is not None and _is_single(X):
+        if self.tiles is not None and self._fits(X):
             return self.tiles(X, out)
         K = self.general(X, Z)
         if out is None:
@@ -349,14 +356,13 @@ class TiledEvaluator:
 
     def add(self, F: Array, X: Data, t: Array, out: Array | None = None) -> None:
         """Add ``t' k(X, Z)`` to `F`, keeping the kernel values in `out` if it is given."""
-        if self.tiles is not None and _is_single(X) and (out is None or _has_rows(out, X.dtype)):
+        if self.tiles is not None and self._fits(X) and (out is None or _has_rows(out, X.dtype)):
             self.tiles.add(F, X, t, out)
             return
         F += t @ self(X, out)
 
-
-def _is_single(X: Data) -> bool:
-    return isinstance(X, np.ndarray) and X.dtype == np.float32
+    def _fits(self, X: Data) -> bool:
+        return isinstance(X, np.ndarray) and X.dtype == self.Z.dtype
 
 
 def copy_to(D: Array, target: Array) -> None:

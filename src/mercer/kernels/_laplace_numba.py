@@ -1,0 +1,118 @@
+"""Compiled passes over distances that are sums over the features: values and their slopes.
+
+Points on the right are kept feature by feature, so that every loop runs over many of them in all
+lanes of the processor; the sums of a run of columns stay in the fastest cache. The first `numbers`
+features are subtracted, the others are categories, equal or not. A NaN stays a NaN.
+"""
+
+import numpy as np
+from numba import njit
+
+from mercer.kernels._tiles_numba import _power, _power_double
+
+__all__ = ["laplace", "laplace_double", "pull_back"]
+
+# Columns whose sums are held at once: enough for loops to pay, and with ten features in the cache.
+COLUMNS = 1024
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _subtract(x, factor, numbers, columns, begin, t):
+    """Write ``-sum_q factor[q] |x[q] - z[q]|`` for a run of columns, in the order of features."""
+    p, m = x.shape[0], t.shape[0]
+    zero = t.dtype.type(0.0)
+    for j in range(m):
+        t[j] = zero
+    fours = numbers - numbers % 4
+    for q in range(0, fours, 4):
+        # Four features at a time, because reading and writing sums costs as much as two of them.
+        x0, x1, x2, x3 = x[q], x[q + 1], x[q + 2], x[q + 3]
+        f0, f1, f2, f3 = factor[q], factor[q + 1], factor[q + 2], factor[q + 3]
+        z0, z1 = columns[q, begin : begin + m], columns[q + 1, begin : begin + m]
+        z2, z3 = columns[q + 2, begin : begin + m], columns[q + 3, begin : begin + m]
+        for j in range(m):
+            s = t[j] - f0 * abs(x0 - z0[j])
+            s = s - f1 * abs(x1 - z1[j])
+            s = s - f2 * abs(x2 - z2[j])
+            t[j] = s - f3 * abs(x3 - z3[j])
+    for q in range(fours, numbers):
+        x0, f0, z0 = x[q], factor[q], columns[q, begin : begin + m]
+        for j in range(m):
+            t[j] = t[j] - f0 * abs(x0 - z0[j])
+    for q in range(numbers, p):
+        x0, f0, z0 = x[q], factor[q], columns[q, begin : begin + m]
+        for j in range(m):
+            d = abs(x0 - z0[j])
+            t[j] = t[j] - (f0 if d > zero else d)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def laplace(X, factor, numbers, columns, start, m, flat, step):
+    """Write ``2^(-sum_q factor[q] |x[q] - z[q]|)`` for m columns from `start` on, in float32.
+
+    Row i of the result begins at ``flat[i step]``.
+    """
+    t = np.empty(min(m, COLUMNS), dtype=columns.dtype)
+    for begin in range(0, m, COLUMNS):
+        end = min(begin + COLUMNS, m)
+        s = t[: end - begin]
+        for i in range(X.shape[0]):
+            _subtract(X[i], factor, numbers, columns, start + begin, s)
+            out = flat[i * step + begin : i * step + end]
+            for j in range(end - begin):
+                out[j] = _power(s[j])
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def laplace_double(X, factor, numbers, columns, start, m, flat, step):
+    """Write the same in float64."""
+    t = np.empty(min(m, COLUMNS), dtype=columns.dtype)
+    for begin in range(0, m, COLUMNS):
+        end = min(begin + COLUMNS, m)
+        s = t[: end - begin]
+        for i in range(X.shape[0]):
+            _subtract(X[i], factor, numbers, columns, start + begin, s)
+            out = flat[i * step + begin : i * step + end]
+            for j in range(end - begin):
+                out[j] = _power_double(s[j])
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def _add_slopes(x, numbers, columns, begin, w, sums):
+    """Add ``sum_j w[j] |x[q] - z_j[q]|`` to the sum of each feature."""
+    m = w.shape[0]
+    for q in range(x.shape[0]):
+        x0, z0 = x[q], columns[q, begin : begin + m]
+        total = 0.0
+        if q < numbers:
+            for j in range(m):
+                total += w[j] * abs(x0 - z0[j])
+        else:
+            for j in range(m):
+                d = abs(x0 - z0[j])
+                total += w[j] if d > 0.0 else w[j] * d
+        sums[q] += total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def pull_back(X, factor, numbers, columns, G, first, last, tied, sums):
+    """Add slopes of ``sum_ij G_ij K_ij`` over the pairs j < i of some rows i, in float64.
+
+    The derivative by minus the factor of each feature; if `tied`, the sum of distances instead,
+    in units of all factors.
+    """
+    t = np.empty(COLUMNS)
+    for begin in range(0, last, COLUMNS):
+        for i in range(max(first, begin + 1), last):
+            m = min(COLUMNS, i - begin)
+            s, g = t[:m], G[i, begin : begin + m]
+            _subtract(X[i], factor, numbers, columns, begin, s)
+            if tied:
+                total = 0.0
+                for j in range(m):
+                    total -= g[j] * _power_double(s[j]) * s[j]
+                sums[0] += total
+            else:
+                for j in range(m):
+                    s[j] = g[j] * _power_double(s[j])
+                _add_slopes(X[i], numbers, columns, begin, s, sums)
