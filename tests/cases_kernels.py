@@ -64,6 +64,7 @@ COMPOSITE: list[Kernel] = [
     2.5 * Matern(1.2),
     (Linear() + 0.5 * Gaussian(2.0)) ** 3,
     Gaussian([0.7, 2.0]).on([0, 2]) + Linear().on(slice(1, 3)) * Laplacian(1.5).on([1]),
+    Laplacian(SCALES, categories=(1,)),
 ]
 FAMILIES: list[Kernel] = [
     kernel

@@ -132,9 +132,8 @@ class Laplacian(Stationary):
     def __post_init__(self) -> None:
         super().__post_init__()
         named = list(self.categories)
-        known = all(isinstance(j, str) for j in named) or all(
-            is_integer(j) and int(j) >= 0 for j in named
-        )
+        positions = [j for j in named if is_integer(j) and np.asarray(j) >= 0]
+        known = len(positions) == len(named) or all(isinstance(j, str) for j in named)
         if isinstance(self.categories, str) or not known or len(set(named)) < len(named):
             raise ValueError(
                 "categories must be a list of positions of columns, integers from 0 on, or of "
@@ -145,6 +144,10 @@ class Laplacian(Stationary):
     def stationary(self) -> bool:
         """Whether the kernel depends on differences: categories are equal or not."""
         return len(self.categories) == 0
+
+    @property
+    def domain(self) -> str:
+        return "R^d" if self.stationary else "numbers and categories"
 
     def bind(self, names: Sequence[str]) -> Laplacian:
         if not any(isinstance(j, str) for j in self.categories):

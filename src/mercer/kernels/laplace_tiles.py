@@ -3,7 +3,7 @@ r"""Laplacian kernels of dense points: distances and powers of two in one pass, 
 .. math:: k(x, z) = 2^{-\sum_j f_j |x_j - z_j|}, \qquad f_j = \log_2(e) / l_j
 
 Differences are taken before they are multiplied, so that nothing cancels: with u the unit roundoff
-the exponent t is off by at most :math:`(p + 2) u t`, wherever the points lie and whatever other
+the exponent t is off by at most :math:`(p + 4) u t`, wherever the points lie and whatever other
 points there are.
 """
 

@@ -120,6 +120,8 @@ def slope(s: Array, nu: float) -> Array:
         return nu / (nu - 1.0) * value(s * (nu / (nu - 1.0)), nu - 1.0)
     a = np.sqrt((2.0 * nu) * s)
     result = np.zeros_like(a)
+    if nu == 0.5:
+        return np.divide(np.exp(-a), a, out=result, where=a > 0.0)
     positive = a > 0.0
     a = a[positive]
     constant = nu * 2.0 ** (2.0 - nu) / float(special.gamma(nu))

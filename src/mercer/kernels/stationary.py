@@ -28,12 +28,18 @@ from mercer.kernels.tiles import TiledEvaluator
 
 LengthScale: TypeAlias = float | Sequence[float] | Array
 
+PULL_BYTES = 2**19
+"""Size of a block of slopes, which stays in a core's second cache with that of the distances."""
+
 
 class Stationary(Kernel):
     """A stationary kernel: a function of the difference in units of a length scale, 1 at zero."""
 
     length_scale: LengthScale
-    stationary = True
+
+    @property
+    def stationary(self) -> bool:
+        return True
 
     def __post_init__(self) -> None:
         scale = np.asarray(self.length_scale, dtype=float)
@@ -177,15 +183,25 @@ class Radial(Profile):
         return {"length_scale": squares * slope[:, :, None] / scale.astype(P.dtype)}
 
     def pullback(self, X: Data, G: Array) -> dict[str, Array]:
-        s = self._squared(X, None)
-        scale, H = self._scale, self._slope(s) * G
-        if scale.ndim == 0:
-            return {"length_scale": np.asarray(np.vdot(H, s) / float(scale))}
-        # sum_ij H_ij (p_i - p_j)^2 = 2 sum_i (H1)_i p_i^2 - 2 p'Hp, for a symmetric H
-        P = to_dense(_shift(as_points(X), None if is_sparse(X) else _origin(as_points(X))))
-        P = np.asarray(self._in_units(P))
-        squares = H.sum(axis=1) @ P**2 - np.sum(P * (H @ P), axis=0)
-        return {"length_scale": 2.0 * squares / scale}
+        X = as_points(X)
+        points, scale = self._pair(X, X)[0], self._scale
+        P = None if scale.ndim == 0 else to_dense(points.matrix)
+        total: Array = np.zeros(scale.shape)
+        # Pairs below the diagonal count twice; a block of them stays in the cache.
+        for rows in row_slices(X.shape[0], 8 * X.shape[0], PULL_BYTES):
+            before = points.part(slice(0, rows.stop))
+            s = squared_distances(points.part(rows), before, exact_near=not self._smooth)
+            np.fill_diagonal(s[:, rows.start :], 0.0)
+            H = self._slope(s) * G[rows, : rows.stop]
+            H[:, : rows.start] *= 2.0
+            if P is None:
+                total = total + np.vdot(H, s)
+            else:
+                # sum_ij H_ij (p_i - p_j)^2 = sum_i (H1)_i p_i^2 + sum_j (H'1)_j p_j^2 - 2 p'Hp
+                p, q = P[rows], P[: rows.stop]
+                total += H.sum(axis=1) @ p**2 + H.sum(axis=0) @ q**2
+                total -= 2.0 * np.sum(p * (H @ q), axis=0)
+        return {"length_scale": np.asarray(total / scale)}
 
 
 class Dimensional(Kernel):

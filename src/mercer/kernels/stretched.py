@@ -168,8 +168,10 @@ def _stretch(kernel: Kernel, s: Array) -> Kernel:
 
 @_stretch.register
 def _(kernel: Stationary, s: Array) -> Kernel:
-    # A period is a length of its own, which a length scale does not stretch.
-    if kernel.period is not None or "length_scale" not in kernel.get_params(deep=False):
+    # A period is a length of its own, which a length scale does not stretch; categories, in a
+    # kernel that is not stationary, remain equal or not.
+    known = kernel.stationary and "length_scale" in kernel.get_params(deep=False)
+    if kernel.period is not None or not known:
         return Stretched(kernel, s)
     width = np.asarray(kernel.length_scale, dtype=float) * s
     return replace(kernel, length_scale=float(width) if width.ndim == 0 else width)  # type: ignore[type-var]

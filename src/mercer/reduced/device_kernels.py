@@ -233,13 +233,16 @@ def _(kernel: Dimensional, Z: Any, at: Any) -> Values:
 
 @prepare.register
 def _(kernel: Laplacian, Z: Any, at: Any) -> Values:
-    xp, single = at.xp, Z.dtype == np.float32
-    scale = at.to_device(np.broadcast_to(kernel._factor(Z), Z.shape[1]), single)
-    Q = at.to_device(Z, single) * scale
+    xp, Q = at.xp, at.to_device(Z, Z.dtype == np.float32)
+    factor = np.broadcast_to(kernel._factor(Z), Z.shape[1])
+    categories = set(kernel._columns(Z.shape[1]))
 
     def values(X: Any) -> Any:
-        P = X * scale
-        return xp.exp(-_over_features(lambda j: xp.abs(P[:, j, None] - Q[None, :, j]), P.shape[1]))
+        def distance(j: int) -> Any:
+            d = xp.abs(X[:, j, None] - Q[None, :, j])
+            return (xp.sign(d) if j in categories else d) * float(factor[j])
+
+        return xp.exp(-_over_features(distance, Z.shape[1]))
 
     return values
 

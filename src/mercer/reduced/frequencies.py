@@ -249,6 +249,8 @@ def _(kernel: PoweredExponential, p: int, stream: Plain) -> Array:
 
 @unit.register
 def _(kernel: Laplacian, p: int, stream: Plain) -> Array:
+    if not kernel.stationary:
+        raise UnknownSpectrumError(f"{kernel!r} compares categories and has no spectrum")
     return np.asarray(np.tan(np.pi * (stream.uniforms(p) - 0.5)))
 
 
