@@ -4,7 +4,8 @@ VENV ?= .venv
 EXTRAS ?= dev,docs,plot,cluster,bench
 JOBS ?= 2
 BIN := $(VENV)/bin
-# An interpreter that has lightgbm, xrfm and neo-ls-svm; it need not have this library.
+# An interpreter that has lightgbm, xrfm and neo-ls-svm, for the tables also catboost, xgboost, pytabkit and
+# interpret-core; it need not have this library.
 PEERS ?= $(BIN)/python
 READY := $(VENV)/.mercer-installed
 
@@ -17,6 +18,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns \
 	bench-ls bench-ls-short \
 	bench-tune bench-tune-short \
+	bench-tables bench-tables-short \
 	bench-cluster bench-cluster-short bench-faults \
 	bench-scale bench-scale-speed bench-scale-short \
 	bench-quality bench-quality-short \
@@ -115,6 +117,14 @@ bench-tune: $(READY)  ## one call against grids on 35 real tables, resumable, ab
 
 bench-tune-short: $(READY)  ## a minute: is one call as good as a grid, and faster
 	$(BIN)/python benchmarks/tuning.py short
+
+bench-tables: $(READY)  ## the recommended estimators against boosted trees and others on 32 tables, resumable, five hours
+	$(BIN)/python benchmarks/contest.py run mercer
+	$(PEERS) benchmarks/contest.py run peers
+	$(BIN)/python benchmarks/contest.py gather
+
+bench-tables-short: $(READY)  ## half a minute: are the recommended estimators good on few rows, and in time
+	$(BIN)/python benchmarks/contest.py short
 
 bench-scale: $(READY) bench-scale-speed bench-quality bench-cluster  ## all of few centres: speed, growth, quality, cluster; hours
 

@@ -68,8 +68,11 @@ def about(packages: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def serve(family: str, pipe: Any) -> None:
-    """Measure the jobs that come through a pipe, in a process that may be ended at any time."""
+def serve(family: str, cheap: Iterable[str], pipe: Any) -> None:
+    """Measure the jobs that come through a pipe, in a process that may be ended at any time.
+
+    Cheap methods load and compile beforehand, on few rows: their first fit does not count.
+    """
     module = importlib.import_module(f"contest_{family}")
     methods = module.METHODS
     pipe.send((list(module.METHODS), about(module.PACKAGES)))
@@ -77,9 +80,8 @@ def serve(family: str, pipe: Any) -> None:
     while (job := pipe.recv()) is not None:
         try:
             data = split(job.set, job.split, job.size)
-            # Loading and compiling happens now: the first fit of a method does not count.
             cold = job.method, SHORT[0 if data.regression else 1]
-            if PLAN["contenders"][family][job.method]["group"] == "cheap" and cold not in warm:
+            if job.method in cheap and cold not in warm:
                 measure(methods[job.method], split(cold[1], 0, 100, 50))
                 warm.add(cold)
             pipe.send(("start", None))
@@ -97,9 +99,11 @@ class Worker:
 
     def start(self) -> tuple[list[str], dict[str, Any]]:
         """Start the process and return its methods and versions."""
+        contenders = PLAN["contenders"].get(self.family, {})
+        cheap = [method for method, how in contenders.items() if how["group"] == "cheap"]
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process: Any = context.Process(target=serve, args=(self.family, theirs))
+        self.process: Any = context.Process(target=serve, args=(self.family, cheap, theirs))
         self.process.start()
         theirs.close()
         return self.pipe.recv()
@@ -194,6 +198,46 @@ def line(result: dict[str, Any]) -> str:
     return text + ", ".join(f"{k} {result[k]:.4f}" for k in (*names, "seconds"))
 
 
+def short() -> int:
+    """Fit the recommended estimators to few rows and say where they are poor or slow."""
+    methods = importlib.import_module("contest_mercer").METHODS
+    recommended, usual = PLAN["recommended"], "mercer least squares"
+    if recommended not in methods:
+        print("left out: this commit has no recommended estimators")
+        return 0
+    results = []
+    for name in SHORT:
+        for number in range(2):
+            data = split(name, number, 150, 250)
+            for method in (recommended, usual):
+                found = {"method": method, "set": name, "size": 150, "split": number}
+                results.append(found | measure(methods[method], data))
+                print(line(results[-1]), flush=True)
+    wrong = complaints(results, recommended, usual)
+    print("\n".join(wrong) or "at least as good as the machine that tunes itself, and in time")
+    return int(bool(wrong))
+
+
+def complaints(results: list[dict[str, Any]], recommended: str, usual: str) -> list[str]:
+    """Say where the recommended estimator is clearly worse than the usual one, or slow."""
+    wrong = []
+    for name in dict.fromkeys(r["set"] for r in results):
+        ours, theirs = (
+            [r for r in results if r["set"] == name and r["method"] == m]
+            for m in (recommended, usual)
+        )
+        metric = "rmse" if "rmse" in ours[0] else "error"
+        a, b = (sum(r[metric] for r in part) / len(part) for part in (ours, theirs))
+        # Two splits of few rows: a tenth is about the spread of such a mean, and a hundredth
+        # that of few mistakes.
+        if a > 1.1 * b and a > b + 0.01:
+            wrong.append(f"{recommended} is worse than {usual} on {name}: {a:.3f}, {b:.3f}")
+        # The bar is 10 s at 1,000 rows; the first fit compiles.
+        if min(r["seconds"] for r in ours) > 10.0:
+            wrong.append(f"{recommended} is slow on {name}")
+    return wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("action", choices=["run", "gather", "report", "short"])
@@ -206,6 +250,16 @@ def main() -> int:
     options = parser.parse_args()
     if options.action == "run":
         run(options)
+        return 0
+    if options.action == "short":
+        return short()
+    page = importlib.import_module("contest_page")
+    if options.action == "gather":
+        lines = [line for family in FAMILIES for line in kept(options.out, family)]
+        abouts = {f: options.out / f"{f}.json" for f in FAMILIES}
+        about = {f: json.loads(p.read_text()) for f, p in abouts.items() if p.exists()}
+        page.TABLE.write_text(page.gather(lines, about))
+    page.publish(json.loads(page.TABLE.read_text()))
     return 0
 
 
