@@ -3,8 +3,8 @@
 ``contest.py run FAMILY`` measures the methods of ``contest_FAMILY.py`` as ``contest_plan.json``
 has decided, one line of JSON each, and goes on where it was cut short: ``mercer``, and ``peers``
 (by an interpreter that has them and need not have this library). ``gather`` makes the table
-``contest.json`` of the lines and the page of the table, ``report`` the page alone, and ``short``
-is a test of half a minute.
+``contest.json`` of the lines and the page of the table, ``report`` the page alone; ``standing``
+prints one method against the others where both are done; ``short`` is a test of half a minute.
 """
 
 import argparse
@@ -240,22 +240,28 @@ def complaints(results: list[dict[str, Any]], recommended: str, usual: str) -> l
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("action", choices=["run", "gather", "report", "short"])
+    parser.add_argument("action", choices=["run", "gather", "report", "standing", "short"])
     parser.add_argument("family", nargs="?", choices=FAMILIES)
     parser.add_argument("--methods", nargs="*", default=[])
     parser.add_argument("--sets", nargs="*", default=[])
     parser.add_argument("--sizes", nargs="*", type=int, default=[])
     parser.add_argument("--splits", nargs="*", type=int, default=[])
     parser.add_argument("--out", type=Path, default=LINES, help="folder of the lines")
+    parser.add_argument("--developed", action="store_true", help="hide the fresh sets")
     options = parser.parse_args()
     if options.action == "run":
         run(options)
         return 0
     if options.action == "short":
         return short()
+    lines = [line for family in FAMILIES for line in kept(options.out, family)]
+    if options.action == "standing":
+        module = importlib.import_module("contest_standing")
+        for method in options.methods or [PLAN["recommended"]]:
+            print("\n".join(module.standing(lines, method, options.developed)))
+        return 0
     page = importlib.import_module("contest_page")
     if options.action == "gather":
-        lines = [line for family in FAMILIES for line in kept(options.out, family)]
         abouts = {f: options.out / f"{f}.json" for f in FAMILIES}
         about = {f: json.loads(p.read_text()) for f, p in abouts.items() if p.exists()}
         page.TABLE.write_text(page.gather(lines, about))

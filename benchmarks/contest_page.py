@@ -246,5 +246,8 @@ def page(table: dict[str, Any]) -> str:
 
 
 def publish(table: dict[str, Any]) -> None:
-    ranks(dict(panels(table)), PAGE.parent / FIGURE)
+    found = dict(panels(table))
+    if not found:
+        raise SystemExit("no three methods are complete yet; ask for the standing instead")
+    ranks(found, PAGE.parent / FIGURE)
     PAGE.write_text(page(table), encoding="utf-8")

@@ -10,6 +10,7 @@ from contest_columns import columns
 from contest_data import FLOOR, FRESH, PLAN, SETS, SIZES, Split, split
 from contest_judge import duel, holm, relative
 from contest_page import PAGE, TABLE, dear, page, panels
+from contest_standing import standing
 from contest_table import METHODS, OURS, Field, gather, task_of
 from scipy.stats import wilcoxon
 from sklearn.metrics import log_loss
@@ -206,6 +207,21 @@ def test_unfinished_methods_are_left_out_and_gaps_are_not_paired(shapes):
     assert "XGBoost" not in methods
     assert "LightGBM" not in methods
     assert "CatBoost" in methods
+
+
+def test_the_standing_is_of_splits_that_both_have():
+    base = {"size": 500, "set": "airfoil"}
+    given = [
+        base | {"method": "a", "split": 0, "rmse": 0.1},
+        base | {"method": "a", "split": 1, "rmse": 0.9},
+        base | {"method": "b", "split": 0, "rmse": 0.2},
+        base | {"method": "b", "split": 0, "rmse": 0.2, "set": "abalone"},
+        base | {"method": "a", "split": 0, "failed": "no", "set": "abalone"},
+    ]
+    (both,) = standing(given, "a", developed=False)
+    assert "1/0/1  ratio 0.500" in both
+    (seen,) = standing(given, "a", developed=True)
+    assert "1/0/0  ratio 0.500" in seen
 
 
 def test_the_page_has_every_section_and_the_figure_every_field(shapes):
