@@ -74,7 +74,7 @@ from mercer.linear import (
     ValidatedSelection,
 )
 from mercer.losses.named import CLASSIFICATION, REGRESSION
-from mercer.preprocessing import Encoder, Imputer, Scaler, TableEncoder
+from mercer.preprocessing import Encoder, Imputer, RankNormalizer, Scaler, TableEncoder
 from mercer.selection import FixedComplexity, StreamedSearch, ThresholdSelector
 
 # Whoever is not in this file is here: checked beside its own tests, or not at all, with the reason.
@@ -255,6 +255,7 @@ TRANSFORMERS = [
     *(Imputer(), Imputer("median", indicator=True), Imputer("most_frequent"), Imputer(0.0)),
     *(Encoder(), Encoder(columns="all"), Encoder("ordinal", columns="all")),
     *(Encoder("target", columns="all"), TableEncoder(), TableEncoder([0])),
+    *(RankNormalizer(), RankNormalizer(n_quantiles=10)),
 ]
 
 # To whatever is called Scaler these checks say with_mean=False, a parameter of another class.

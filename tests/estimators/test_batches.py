@@ -74,7 +74,7 @@ THREE_CLASSES = [
 WITHOUT_TARGETS = [
     *(mercer.OneClassSVM(), density.ParzenWindow()),
     *(preprocessing.Encoder(), preprocessing.Imputer(), preprocessing.Scaler()),
-    preprocessing.TableEncoder(),
+    *(preprocessing.RankNormalizer(), preprocessing.TableEncoder()),
 ]
 ON_A_LINE = [
     *(density.EmpiricalCDF(), density.HistogramDensity(), density.ChiSquareDensity()),

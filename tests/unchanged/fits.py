@@ -348,6 +348,7 @@ extra("manifold.KernelPCA", "plain", None, **SCORES)
 extra("manifold.KernelPCA", "thin plate", None, kernel="thin_plate", **SCORES)
 CASES["preprocessing.Imputer"] = {"plain": Case(mercer.preprocessing.Imputer, **GAPS)}
 extra("preprocessing.Imputer", "median", None, fill="median", outputs=("transform",), **GAPS)
+CASES["preprocessing.RankNormalizer"] = {"plain": Case(mercer.preprocessing.RankNormalizer, **GAPS)}
 CASES["preprocessing.TableEncoder"] = {}
 extra("preprocessing.TableEncoder", "plain", None, outputs=("transform",), **GAPS)
 CASES["preprocessing.Encoder"] = {}

@@ -2,7 +2,8 @@
 
 from mercer.preprocessing.encoder import Encoder
 from mercer.preprocessing.imputer import Imputer
+from mercer.preprocessing.ranks import RankNormalizer
 from mercer.preprocessing.scaler import Scaler
 from mercer.preprocessing.table_encoder import TableEncoder
 
-__all__ = ["Encoder", "Imputer", "Scaler", "TableEncoder"]
+__all__ = ["Encoder", "Imputer", "RankNormalizer", "Scaler", "TableEncoder"]
