@@ -139,7 +139,10 @@ def test_missing_cells_are_marked_from_a_share_on():
     flags = np.column_stack([X, np.arange(200) < 1])
     encoder = TableEncoder(min_missing=0.0).fit(flags)
     assert encoder.names_ == ["x0", "x1", "x2", "x3", "x0_missing"]
-    assert encoder.dropped_ == {"x1_missing": "equals 'x3'", "x2_missing": "equals 'x0_missing'"}
+    assert encoder.dropped_ == {}
+    # A mark does not take the name of another column.
+    frame = pd.DataFrame({"x": [np.nan, 1.0, 2.0], "x_missing": [3.0, 2.0, 1.0]})
+    assert TableEncoder().fit(frame).names_ == ["x", "x_missing", "x_missing_"]
     # A column with one number and gaps leaves its mark.
     encoder = TableEncoder().fit([[1.0], [np.nan], [1.0]])
     assert encoder.names_ == ["x0_missing"]

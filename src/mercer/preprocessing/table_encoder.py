@@ -58,7 +58,8 @@ class TableEncoder(Streamed):
     categorical_ : ndarray of int
         Output columns that are codes of categories.
     missing_ : ndarray of int
-        Output columns that mark missing cells; they are the last.
+        Output columns that mark missing cells, the last; a mark that equals another column is
+        left out.
     names_ : list of str
         Names of the output columns: ``x`` for the column x, ``x_missing`` for its mark.
     kept_ : ndarray of int
@@ -154,28 +155,23 @@ class TableEncoder(Streamed):
 
         self.dropped_: dict[str, str] = {}
         first: dict[Any, str] = {}
-
-        def new(name: str, key: Any) -> bool:
-            if key in first:
-                self.dropped_[name] = f"equals {first[key]!r}"
-                return False
-            first[key] = name
-            return True
-
-        kept = []
+        kept, marked = [], []
         for j, name in enumerate(names):
+            key = (j in words, found.digests[j])
             why = _useless(found.counts[j], *words[j]) if j in words else found.useless(j)
+            if not why and key in first:
+                why = f"equals {first[key]!r}"
             if why:
                 self.dropped_[name] = why
-            elif new(name, (j in words, found.digests[j])):
+            else:
+                first[key] = name
                 kept.append(j)
-        marked = [
-            j
-            for j in range(p)
-            if j not in words
-            and max(self.min_missing * found.n, 1) <= found.missing[j] < found.n
-            and new(f"{names[j]}_missing", (False, found.gaps[j]))
-        ]
+        for j in (j for j in range(p) if j not in words):
+            key = (False, found.gaps[j])
+            enough = max(self.min_missing * found.n, 1) <= found.missing[j] < found.n
+            if enough and key not in first:
+                first[key] = names[j]
+                marked.append(j)
         if not kept and not marked:
             kept = [0]
             del self.dropped_[names[0]]
@@ -223,8 +219,12 @@ class TableEncoder(Streamed):
         return str(_check_feature_names_in(self, self._names)[j])
 
     def _named(self, names: Any) -> list[str]:
-        ends = ["_missing" if o in self.missing_ else "" for o in range(len(self.kept_))]
-        return [f"{names[j]}{end}" for j, end in zip(self.kept_, ends, strict=True)]
+        result = [str(names[j]) for j in self.kept_]
+        for o in self.missing_:
+            result[o] = f"{names[self.kept_[o]]}_missing"
+            while result[o] in names:  # as a table may have a column of this name already
+                result[o] += "_"
+        return result
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the output columns: ``x``, and ``x_missing`` for a mark.
