@@ -15,7 +15,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 .DEFAULT_GOAL := help
 .PHONY: help install check test rooms fuzz coverage figure docs studies bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth \
 	bench-certificate bench-certificate-short \
-	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns \
+	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-ls bench-ls-short \
 	bench-tune bench-tune-short \
 	bench-tables bench-tables-short \
@@ -98,6 +98,9 @@ bench-compact: $(READY)  ## a compact kernel by its neighbours, 3,125 to 200,000
 
 bench-columns: $(READY)  ## machines with a free plane against the interior point, a minute
 	$(ONE_THREAD) $(BIN)/python benchmarks/columns.py
+
+bench-laplacian: $(READY)  ## Laplacian tiles beside Gaussian tiles, cdist and the bare loop; half a minute
+	$(ONE_THREAD) $(BIN)/python benchmarks/laplacian.py
 
 bench-compact-short: $(READY)  ## a minute: does memory follow the neighbours, do objectives agree
 	$(BIN)/python benchmarks/compact.py short

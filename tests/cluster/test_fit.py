@@ -15,10 +15,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
+import mercer.data
 from cluster_work import slowly
 from mercer import LSSVR, SVC
+from mercer.data import Arrays
 from mercer.distributed import as_source
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Laplacian
 from mercer.reduced.nystrom import Nystrom
 
 N, P = 1200, 3
@@ -60,6 +62,24 @@ def test_arrays_and_frames_give_the_machine_of_the_rows_in_memory(client, task):
         np.testing.assert_array_equal(answers, np.where(expected > 0, "yes", "no"))
     else:
         np.testing.assert_allclose(answers, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("kernel", [Laplacian([1.0, 2.0, 4.0]), Laplacian(2.0, categories=["x2"])])
+def test_a_laplacian_kernel_is_the_same_wherever_rows_are(client, tmp_path, kernel):
+    names = ["x0", "x1", "x2"]  # as rows of arrays are called
+    frame = pd.DataFrame(X, columns=names)
+    frame["x2"] = (X[:, 2] > 0.0) + (X[:, 2] > 1.0)
+    y = Y + frame["x2"]
+    machine = LSSVR(C=10.0, kernel=kernel, approximation=Nystrom(60, random_state=3))
+    expected = clone(machine).fit(frame, y).predict(frame)
+    frame.assign(y=y).to_parquet(tmp_path / "rows.parquet", row_group_size=300)
+    lazy = dd.from_pandas(frame.assign(y=y), npartitions=5)
+    files = mercer.data.open(str(tmp_path / "rows.parquet"), target="y")
+    for source in ((Arrays(frame.to_numpy(), y.to_numpy()),), (files,), (lazy[names], lazy["y"])):
+        found = clone(machine).fit(*source)
+        np.testing.assert_allclose(
+            found.predict(frame), expected, rtol=0, atol=1e-6 * np.abs(expected).max()
+        )
 
 
 def test_weights_come_along(client):

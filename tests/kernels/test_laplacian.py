@@ -7,6 +7,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.preprocessing import OneHotEncoder
 
+from mercer import LSSVR, SVR
 from mercer.kernels import Gaussian, Laplacian, Matern, stretch
 from mercer.kernels.laplace_tiles import LaplaceTiles
 from mercer.reduced.frequencies import UnknownSpectrumError, frequencies
@@ -215,3 +216,16 @@ def test_what_categories_have_not_is_refused():
     assert kernel.spectral_power(2.0) is None
     with pytest.raises(UnknownSpectrumError, match="compares categories"):
         frequencies(kernel, 6, 4, "fourier", rng)
+
+
+@pytest.mark.parametrize("gram", ["dense", "tiled"])
+def test_machines_with_categories_are_those_of_the_matrix(gram):
+    """Least squares in float64, support vectors by rows in float32, certified in float64."""
+    y = np.sin(2.0 * X[:, 0]) + X[:, 2] * (X[:, 1] > 0.0) + X[:, 4]
+    kernel = Laplacian(SCALES, CATEGORIES)
+    K, Q = kernel(X), kernel(Z, X)
+    for machine in (LSSVR, SVR):
+        settings = {"C": 5.0, "gram": gram} | ({"tol": 1e-10} if machine is SVR else {})
+        found = machine(kernel=kernel, **settings).fit(X, y).predict(Z)
+        exact = machine(kernel="precomputed", **(settings | {"gram": "dense"})).fit(K, y).predict(Q)
+        np.testing.assert_allclose(found, exact, rtol=0, atol=1e-4 * np.abs(exact).max())

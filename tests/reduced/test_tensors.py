@@ -71,6 +71,7 @@ KNOWN = [
     Wendland(3.0, dim=3),
     Wendland(3.0, smoothness=0, dim=4),
     Laplacian([1.0, 2.0, 3.0]),
+    Laplacian([1.0, 2.0, 3.0], categories=(1,)),
     Periodic([0.7, 1.0, 2.0], period=3.0),
     Linear(),
     Polynomial(3, 0.5, 1.0),
