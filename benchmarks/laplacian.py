@@ -43,7 +43,7 @@ def bare(X, columns, t, u):
 
 
 def alternate(*contenders: Callable[[], object], repeats: int = REPEATS) -> list[float]:
-    """Return the least processor seconds of every contender, after a first call that does not count."""
+    """Return the least processor seconds of every contender; the first calls do not count."""
     least = [np.inf] * len(contenders)
     for run in range(repeats + 1):
         for k, contender in enumerate(contenders):
@@ -95,12 +95,14 @@ def pullbacks(p: int) -> None:
 
 def main() -> None:
     """Print both tables."""
-    print(f"Tiles of {ROWS:,} x {ROWS:,} pairs, nanoseconds a pair, least of {REPEATS} runs")
+    print(
+        f"Tiles of {ROWS:,} x {ROWS:,} pairs, processor nanoseconds a pair, least of {REPEATS} runs"
+    )
     print("dtype      p  Gaussian  Laplacian  ratio    cdist faster  /feature   bare  ratio")
     for dtype in (np.float32, np.float64):
         for p in (2, 10, 50):
             tiles(dtype, p)
-    print(f"\nMatrices of {SAMPLE:,} points in float64 and pullbacks, milliseconds")
+    print(f"\nMatrices of {SAMPLE:,} points in float64 and pullbacks, processor milliseconds")
     print("kernel                     p   matrix  pullback  ratio")
     for p in (10, 50):
         pullbacks(p)

@@ -17,15 +17,45 @@ COLUMNS = 1024
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def _subtract(x, factor, numbers, columns, begin, t):
-    """Write ``-sum_q factor[q] |x[q] - z[q]|`` for a run of columns, in the order of features."""
+def _clear(t):
+    """Set all sums to zero."""
+    zero = t.dtype.type(0.0)
+    for j in range(t.shape[0]):
+        t[j] = zero
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _subtract_both(x, y, factor, fours, columns, begin, t, u):
+    """Subtract ``sum_q factor[q] |x[q] - z[q]|`` from t and the same of y from u.
+
+    Four features of two rows at a time, because reading columns and sums costs as much as adding:
+    with 50 features in float32 that saves a quarter of the time.
+    """
+    m = t.shape[0]
+    for q in range(0, fours, 4):
+        x0, x1, x2, x3 = x[q], x[q + 1], x[q + 2], x[q + 3]
+        y0, y1, y2, y3 = y[q], y[q + 1], y[q + 2], y[q + 3]
+        f0, f1, f2, f3 = factor[q], factor[q + 1], factor[q + 2], factor[q + 3]
+        z0, z1 = columns[q, begin : begin + m], columns[q + 1, begin : begin + m]
+        z2, z3 = columns[q + 2, begin : begin + m], columns[q + 3, begin : begin + m]
+        for j in range(m):
+            s = t[j] - f0 * abs(x0 - z0[j])
+            s = s - f1 * abs(x1 - z1[j])
+            s = s - f2 * abs(x2 - z2[j])
+            t[j] = s - f3 * abs(x3 - z3[j])
+            r = u[j] - f0 * abs(y0 - z0[j])
+            r = r - f1 * abs(y1 - z1[j])
+            r = r - f2 * abs(y2 - z2[j])
+            u[j] = r - f3 * abs(y3 - z3[j])
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _subtract(x, factor, first, numbers, columns, begin, t):
+    """Subtract ``sum_q factor[q] |x[q] - z[q]|`` over the features from `first` on."""
     p, m = x.shape[0], t.shape[0]
     zero = t.dtype.type(0.0)
-    for j in range(m):
-        t[j] = zero
     fours = numbers - numbers % 4
-    for q in range(0, fours, 4):
-        # Four features at a time, because reading and writing sums costs as much as two of them.
+    for q in range(first, fours, 4):
         x0, x1, x2, x3 = x[q], x[q + 1], x[q + 2], x[q + 3]
         f0, f1, f2, f3 = factor[q], factor[q + 1], factor[q + 2], factor[q + 3]
         z0, z1 = columns[q, begin : begin + m], columns[q + 1, begin : begin + m]
@@ -47,34 +77,67 @@ def _subtract(x, factor, numbers, columns, begin, t):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _distances(X, i, factor, numbers, columns, begin, t, u):
+    """Write minus the distances of rows i and i + 1; of the last row only t."""
+    _clear(t)
+    first = 0
+    if i + 1 < X.shape[0]:
+        _clear(u)
+        first = numbers - numbers % 4
+        _subtract_both(X[i], X[i + 1], factor, first, columns, begin, t, u)
+        _subtract(X[i + 1], factor, first, numbers, columns, begin, u)
+    _subtract(X[i], factor, first, numbers, columns, begin, t)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def laplace(X, factor, numbers, columns, start, m, flat, step):
     """Write ``2^(-sum_q factor[q] |x[q] - z[q]|)`` for m columns from `start` on, in float32.
 
     Row i of the result begins at ``flat[i step]``.
     """
-    t = np.empty(min(m, COLUMNS), dtype=columns.dtype)
+    t = np.empty((2, min(m, COLUMNS)), dtype=columns.dtype)
     for begin in range(0, m, COLUMNS):
         end = min(begin + COLUMNS, m)
-        s = t[: end - begin]
-        for i in range(X.shape[0]):
-            _subtract(X[i], factor, numbers, columns, start + begin, s)
-            out = flat[i * step + begin : i * step + end]
-            for j in range(end - begin):
-                out[j] = _power(s[j])
+        n = X.shape[0]
+        for i in range(0, n, 2):
+            _distances(
+                X,
+                i,
+                factor,
+                numbers,
+                columns,
+                start + begin,
+                t[0, : end - begin],
+                t[1, : end - begin],
+            )
+            for k in range(min(2, n - i)):
+                s, out = t[k], flat[(i + k) * step + begin : (i + k) * step + end]
+                for j in range(end - begin):
+                    out[j] = _power(s[j])
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def laplace_double(X, factor, numbers, columns, start, m, flat, step):
     """Write the same in float64."""
-    t = np.empty(min(m, COLUMNS), dtype=columns.dtype)
+    t = np.empty((2, min(m, COLUMNS)), dtype=columns.dtype)
     for begin in range(0, m, COLUMNS):
         end = min(begin + COLUMNS, m)
-        s = t[: end - begin]
-        for i in range(X.shape[0]):
-            _subtract(X[i], factor, numbers, columns, start + begin, s)
-            out = flat[i * step + begin : i * step + end]
-            for j in range(end - begin):
-                out[j] = _power_double(s[j])
+        n = X.shape[0]
+        for i in range(0, n, 2):
+            _distances(
+                X,
+                i,
+                factor,
+                numbers,
+                columns,
+                start + begin,
+                t[0, : end - begin],
+                t[1, : end - begin],
+            )
+            for k in range(min(2, n - i)):
+                s, out = t[k], flat[(i + k) * step + begin : (i + k) * step + end]
+                for j in range(end - begin):
+                    out[j] = _power_double(s[j])
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
@@ -106,7 +169,8 @@ def pull_back(X, factor, numbers, columns, G, first, last, tied, sums):
         for i in range(max(first, begin + 1), last):
             m = min(COLUMNS, i - begin)
             s, g = t[:m], G[i, begin : begin + m]
-            _subtract(X[i], factor, numbers, columns, begin, s)
+            _clear(s)
+            _subtract(X[i], factor, 0, numbers, columns, begin, s)
             if tied:
                 total = 0.0
                 for j in range(m):

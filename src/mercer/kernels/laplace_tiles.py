@@ -20,7 +20,7 @@ from mercer.kernels.tiles import Rows, Tiles
 
 LOG2_E = 1.0 / np.log(2.0)
 
-HEIGHT = 128
+HEIGHT = 64
 """Rows of a tile: few, so that a tile has as many columns as a compiled loop takes at once."""
 
 
@@ -100,7 +100,7 @@ class LaplaceTiles(Tiles):
             return sums
 
         # Pairs are counted once; blocks are added in one order, whatever the number of cores.
-        total = 2.0 * sum(map_blocks(part, pieces(0, self.m, 2 * HEIGHT)), np.zeros(1))
+        total = 2.0 * sum(map_blocks(part, pieces(0, self.m, 4 * HEIGHT)), np.zeros(1))
         if tied:
             return np.asarray(total[0] / LOG2_E)
         slopes = np.empty_like(total)
