@@ -17,7 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 	bench-certificate bench-certificate-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-ls bench-ls-short \
-	bench-tune bench-tune-short \
+	bench-tune bench-tune-short bench-starts \
 	bench-tables bench-tables-short \
 	bench-cluster bench-cluster-short bench-faults \
 	bench-scale bench-scale-speed bench-scale-short \
@@ -128,6 +128,9 @@ bench-tables: $(READY)  ## the recommended estimators against boosted trees and 
 
 bench-tables-short: $(READY)  ## half a minute: are the recommended estimators good on few rows, and in time
 	$(BIN)/python benchmarks/contest.py short
+
+bench-starts: $(READY)  ## tuning beside ten random starts on 20 real tables, ten minutes
+	$(ONE_THREAD) $(BIN)/python benchmarks/starts.py
 
 bench-scale: $(READY) bench-scale-speed bench-quality bench-cluster  ## all of few centres: speed, growth, quality, cluster; hours
 

@@ -91,7 +91,7 @@ def test_the_choice_minimizes_the_loss_of_its_own_refits(tuned_censored):
         y=pairs,
         weights=None,
     )
-    search.value(search.statement, search.space.start(1.0), "")
+    search.score(search.statement, search.space.start(1.0), "")
     total = 0.0
     for inside, outside in search.folds[120]:
         machine = CensoredRegressor(**tuned_censored.best_params_).fit(X[inside], pairs[inside])
@@ -265,5 +265,5 @@ def test_folds_are_the_same_for_every_candidate():
         weights=None,
     )
     theta = search.space.start(1.0)
-    assert search.value(search.statement, theta, "") == search.value(search.statement, theta, "")
+    assert search.score(search.statement, theta, "") == search.score(search.statement, theta, "")
     assert [len(out) for _, out in search.folds[30]] == [6] * 5

@@ -38,7 +38,7 @@ def test_the_start_is_the_kernel_itself(name, ard):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("ard", [False, True])
+@pytest.mark.parametrize("ard", [False, True, [1, 0, 1]])
 @pytest.mark.parametrize(
     "criterion", [LeaveOneOut(), GCV(), Evidence(), CrossValidation(np.arange(30) % 3)]
 )
@@ -60,6 +60,36 @@ def test_a_width_becomes_one_for_each_feature_that_a_kernel_sees():
     params = space.kernel.get_params()
     sizes = sorted(np.size(params[name]) for name in space.widths)
     assert sizes == [1, 2]
+
+
+def test_tied_features_move_together_and_count_once():
+    kernel = Gaussian(np.array([1.0, 2.0, 3.0]))
+    space = Space.of(kernel, 3, ard=["size", "colour", "colour"])
+    theta = np.array([0.7, -0.3, 0.0])  # groups are in the order of their labels
+    found, _ = space.at(theta)
+    assert_allclose(
+        found.length_scale, [np.exp(-0.3), 2 * np.exp(0.7), 3 * np.exp(0.7)], rtol=1e-12
+    )
+    assert_allclose(space.read(found), theta, atol=1e-12)
+    uneven, slope = space.spread(theta)
+    assert_allclose(uneven, 0.5 * 2 * 0.5**2)
+    assert_allclose(slope, [0.5, -0.5, 0.0])
+    separate = Space.of(kernel, 3, ard=True)
+    slopes = found.pullback(X, np.ones((30, 30)))
+    one_by_one = separate.gradient(found, slopes, 1.0)
+    tied = space.gradient(found, slopes, 1.0)
+    assert_allclose(tied, [one_by_one[1] + one_by_one[2], one_by_one[0], 1.0])
+
+
+def test_ties_reach_kernels_of_some_features():
+    space = Space.of(KERNELS["part"], 3, ard=[0, 1, 0])
+    assert [part.stop - part.start for _, part, _ in space.parts()] == [1, 1, 1]  # and a factor
+
+
+@pytest.mark.parametrize("wrong", [[0, 1], [[0, 1, 2]], "each"])
+def test_labels_must_be_as_many_as_features(wrong):
+    with pytest.raises(ValueError, match="label for each of 3 features"):
+        Space.of(Gaussian(1.0), 3, ard=wrong)
 
 
 def test_wider_multiplies_all_length_scales_and_nothing_else():

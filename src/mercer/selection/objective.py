@@ -6,14 +6,16 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from mercer.kernels.base import Kernel
 from mercer.selection._statement import Statement
+from mercer.selection.limits import Limits
 from mercer.selection.space import Space
 from mercer.smoothing import (
     AIC,
@@ -26,7 +28,7 @@ from mercer.smoothing import (
     Spectral,
 )
 
-__all__ = ["CRITERIA", "Objective", "Search", "Stop", "Trial", "criterion_of"]
+__all__ = ["CRITERIA", "SHORT", "Best", "Objective", "Search", "Stop", "Trial", "criterion_of"]
 
 Array = NDArray[np.float64]
 
@@ -39,12 +41,14 @@ CRITERIA: dict[str, Callable[[], Criterion]] = {
 }
 """Criteria by name, for least-squares machines."""
 
-# Weights of the loss that are tried, in units of the inverse kernel value.
-WEIGHTS = np.geomspace(1e-2, 1e6, 25)
-# Logarithms beyond which C and length scales, relative to their start, say nothing new.
-FAR = 25.0
-# A step that changes the criterion by less than this share is the last.
-ENOUGH = 3e-5
+# Signal-to-noise ratios that are tried.
+RATIOS = np.geomspace(1e-3, 1e6, 19)
+# Starts of neighbouring widths whose ratios are as few of these steps apart are the same start.
+ALIKE = 2
+# A step that changes the criterion by less than this share is the last, on all rows and on a part.
+ENOUGH, ROUGHLY = 3e-5, 3e-4
+# A descent that gained more than this begins once more where it ended, with a short first step.
+AGAIN, SHORT = 3e-3, 0.2
 # Criteria feel a change of the width about as much as of the weight to this power.
 STEEP = 4.0
 
@@ -73,6 +77,26 @@ class Trial:
     """When it was finished, after the beginning."""
 
 
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The best trial of a search."""
+
+    value: float
+    """The criterion."""
+
+    params: dict[str, Any]
+    """Parameters of the machine."""
+
+    kernel: Kernel
+    """The kernel."""
+
+    C: float
+    """The weight of the loss."""
+
+    notes: list[str]
+    """Which bounds are active."""
+
+
 @dataclass(eq=False)
 class Search(ABC):
     """Keeps the trials of a search for hyperparameters, and stops when a budget is spent.
@@ -98,27 +122,31 @@ class Search(ABC):
     listener: Callable[[Trial], object] | None = None
     trials: list[Trial] = field(default_factory=list)
     thetas: list[Array] = field(default_factory=list)
+    weights_: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)
     error: Exception | None = None
     """The last failure of a fit."""
 
+    few: ClassVar[int] = 500
+    """Rows of the sample on which starts are looked for."""
+
     @abstractmethod
     def starts(self, few: Statement, thetas: Sequence[Array]) -> list[tuple[float, Array]]:
-        """Return the best weight of the loss for each of some kernels, with its score.
+        """Return starts of a descent with their scores, the best first.
 
         Parameters
         ----------
         few : Statement
             Some of the samples.
         thetas : sequence of arrays
-            Vectors of the kernels.
+            Vectors of the kernels, from narrow to wide; their weights do not matter.
         """
 
     @abstractmethod
     def descend(
-        self, statement: Statement, theta: Array, budget: int, stage: str
-    ) -> tuple[Array, str]:
+        self, statement: Statement, theta: Array, budget: int, stage: str, step: float = 1.0
+    ) -> tuple[Array, float, str]:
         """Descend from a start, in logarithms, until the criterion hardly changes.
 
         Parameters
@@ -131,21 +159,63 @@ class Search(ABC):
             Largest number of evaluations.
         stage : str
             Its purpose.
+        step : float, default=1.0
+            Length of the first step, in logarithms; short where the start is near to the optimum.
 
         Returns
         -------
         theta : array
+        score : float
+            The criterion there, with the price of unequal length scales.
         status : str
             Why it ended.
         """
 
-    def params(self, theta: Array) -> dict[str, Any]:
-        """Return the parameters of the machine that a vector stands for."""
-        kernel, C = self.space.at(theta)
-        return {"kernel": kernel, "C": C}
+    @abstractmethod
+    def score(self, statement: Statement, theta: Array, stage: str) -> float:
+        """Return the criterion with the price of unequal length scales; infinite if it fails.
+
+        Parameters
+        ----------
+        statement : Statement
+            The problem, or the problem of some samples.
+        theta : array
+            Hyperparameters.
+        stage : str
+            Its purpose.
+        """
+
+    def params(self, kernel: Kernel, weight: float) -> dict[str, Any]:
+        """Return the parameters of the machine with a kernel and a weight."""
+        return {"kernel": kernel, "C": weight}
+
+    def notes(self, theta: Array) -> list[str]:
+        """Return which bounds are active at a vector."""
+        return []
+
+    def best(self) -> Best:
+        """Return the best trial on most rows."""
+        most = max((trial.rows for trial in self.trials), default=0)
+        tried = [k for k, trial in enumerate(self.trials[: len(self.scores)]) if trial.rows == most]
+        k = min(tried, key=lambda one: self.scores[one], default=None)
+        if k is None or self.scores[k] == np.inf:
+            raise ValueError(
+                f"the machine could not be fitted with any of {len(self.trials)} kernels and "
+                f"weights: {self.error}"
+            ) from self.error
+        kernel, _ = self.space.at(self.thetas[k])
+        params = self.params(kernel, self.weights_[k])
+        notes = self.notes(self.thetas[k])
+        return Best(self.trials[k].value, params, kernel, self.weights_[k], notes)
 
     def record(
-        self, stage: str, theta: Array, value: float, rows: int, weight: str | None = "C"
+        self,
+        stage: str,
+        theta: Array,
+        value: float,
+        rows: int,
+        weight: float,
+        name: str | None = "C",
     ) -> None:
         """Keep an evaluation, and stop if there should be no more.
 
@@ -159,14 +229,17 @@ class Search(ABC):
             The criterion.
         rows : int
             Number of samples.
-        weight : str or None, default="C"
-            Name of the last hyperparameter; None if the machine has no such parameter.
+        weight : float
+            The weight of the loss.
+        name : str or None, default="C"
+            The parameter that the weight is; None if the machine has no such parameter.
         """
-        kernel, C = self.space.at(theta)
+        kernel, _ = self.space.at(theta)
         self.thetas.append(theta.copy())
+        self.weights_.append(weight)
         uneven, _ = self.space.spread(theta)
         self.scores.append(self.compared(value) + self._scale(rows) * uneven)
-        self.note(stage, kernel, {} if weight is None else {weight: C}, value, rows)
+        self.note(stage, kernel, {} if name is None else {name: weight}, value, rows)
 
     def note(
         self, stage: str, kernel: Kernel, others: dict[str, Any], value: float, rows: int
@@ -192,7 +265,12 @@ class Search(ABC):
 
 @dataclass(eq=False, kw_only=True)
 class Objective(Search):
-    """Evaluates a criterion of the least-squares machine, with its gradient.
+    r"""Evaluates a criterion of the least-squares machine, with its gradient.
+
+    The last entry of a vector is the logarithm of the signal-to-noise ratio,
+    :math:`C \operatorname{tr}(PKP)/n` with P the projection off the unpenalized columns: it means
+    the same for wide kernels as for narrow ones, so that it has bounds, and it changes little along
+    the valley in which width and C grow together.
 
     Parameters
     ----------
@@ -202,27 +280,45 @@ class Objective(Search):
     """
 
     criterion: Criterion
+    seen: dict[tuple[int, bytes], tuple[float, Array]] = field(default_factory=dict)
 
-    def curve(self, statement: Statement, theta: Array, Cs: Array, stage: str) -> Array:
-        """Return the criterion for several C, from one eigendecomposition.
+    @cached_property
+    def limits(self) -> Limits:
+        """The bounds of vectors."""
+        return Limits.of(self.space, self.statement)
+
+    def curve(
+        self,
+        statement: Statement,
+        theta: Array,
+        weights: Array,
+        stage: str,
+        relative: bool = False,
+    ) -> Array:
+        """Return the criterion for several weights of the loss, from one eigendecomposition.
 
         Parameters
         ----------
         statement : Statement
-            The problem, or that of some samples.
+            The problem, or the problem of some samples.
         theta : array
-            Hyperparameters; its C does not matter.
-        Cs : array
+            Hyperparameters; the weight at its end does not matter.
+        weights : array
+            C, or signal-to-noise ratios.
         stage : str
-            What it is for.
+            Its purpose.
+        relative : bool, default=False
+            Whether weights are signal-to-noise ratios.
         """
         kernel, _ = self.space.at(theta)
         spectral = Spectral(kernel(statement.X), statement.B, statement.weights)
+        signal = spectral.signal or 1.0
+        Cs = weights / signal if relative else weights
         values = self._restricted(statement).curve(spectral, statement.Y, Cs)
         best = int(np.argmin(values))
         moved = theta.copy()
-        moved[-1] = np.log(Cs[best])
-        self.record(stage, moved, float(values[best]), statement.n)
+        moved[-1] = np.log(Cs[best] * signal)
+        self.record(stage, moved, float(values[best]), statement.n, float(Cs[best]))
         return values
 
     def value_and_gradient(
@@ -232,57 +328,108 @@ class Objective(Search):
 
         Infinite where the kernel matrix cannot be factorized.
         """
-        kernel, C = self.space.at(theta)
+        key = (statement.n, theta.tobytes())
+        if key not in self.seen:
+            self.seen[key] = self._value_and_gradient(statement, theta, stage)
+        return self.seen[key]
+
+    def _value_and_gradient(
+        self, statement: Statement, theta: Array, stage: str
+    ) -> tuple[float, Array]:
+        kernel, ratio = self.space.at(theta)
         criterion = self._restricted(statement)
         try:
-            factored = Factored(kernel(statement.X), statement.B, statement.weights, C)
-        except ValueError:
+            factored = Factored(
+                kernel(statement.X), statement.B, statement.weights, ratio=float(ratio)
+            )
+        except ValueError as error:
+            self.error = error
             return np.inf, np.zeros_like(theta)
         value, G, by_log_C = criterion.gradient(factored, statement.Y)
         if not np.isfinite(value) or (self.criterion.positive and value <= 0):
             return np.inf, np.zeros_like(theta)
-        slopes = kernel.pullback(statement.X, G) if self.space.names else {}
+        slopes = {}
+        if self.space.names:
+            # At a constant ratio C falls as the variance of the function grows.
+            G -= by_log_C * factored.by_signal
+            slopes = kernel.pullback(statement.X, G)
         gradient = self.space.gradient(kernel, slopes, by_log_C)
-        self.record(stage, theta, value, statement.n)
+        self.record(stage, theta, value, statement.n, factored.C)
         if self.criterion.positive:
             gradient = gradient / value
         uneven, slope = self.space.spread(theta)
         scale = self._scale(statement.n)
         return self.compared(value) + scale * uneven, gradient + scale * slope
 
+    def score(self, statement: Statement, theta: Array, stage: str) -> float:
+        return self.value_and_gradient(statement, self.limits.clip(theta), stage)[0]
+
+    def notes(self, theta: Array) -> list[str]:
+        return self.limits.notes(theta)
+
     def starts(self, few: Statement, thetas: Sequence[Array]) -> list[tuple[float, Array]]:
-        found = []
-        for theta in thetas:
-            kernel, _ = self.space.at(theta)
-            size = float(np.mean(kernel.diag(few.X))) or 1.0
-            values = self.curve(few, theta, WEIGHTS / size, "start")
-            best = int(np.argmin(values))
-            found.append((float(values[best]), np.append(theta[:-1], np.log(WEIGHTS[best] / size))))
-        return found
+        thetas = [self.limits.clip(theta) for theta in thetas]
+        values = np.array([self.curve(few, one, RATIOS, "start", True) for one in thetas])
+        found: list[tuple[int, int]] = []
+        for flat in np.argsort(values, axis=None, kind="stable"):
+            row, column = divmod(int(flat), len(RATIOS))
+            lowest = values[row, column] <= np.min(values[row, max(column - 1, 0) : column + 2])
+            apart = all(abs(row - i) > 1 or abs(column - j) > ALIKE for i, j in found)
+            if lowest and apart and (values[row, column] < np.inf or not found):
+                found.append((row, column))
+        return [
+            (float(values[i, j]), np.append(thetas[i][:-1], np.log(RATIOS[j]))) for i, j in found
+        ]
 
     def descend(
-        self, statement: Statement, theta: Array, budget: int, stage: str
-    ) -> tuple[Array, str]:
+        self, statement: Statement, theta: Array, budget: int, stage: str, step: float = 1.0
+    ) -> tuple[Array, float, str]:
+        theta = self.limits.clip(theta)
+        value, used, ended = self.score(statement, theta, stage), 1, "converged"
+        while np.isfinite(value):
+            before = value
+            theta, value, more = self._round(statement, theta, budget - used, stage, step)
+            used, step = used + more, min(step, SHORT)
+            if used >= budget:
+                ended = f"budget of {budget} evaluations spent"
+                break
+            # Curvatures that were learnt across a plateau end a round too early. After a part of
+            # the rows another descent follows anyway.
+            if before - value < AGAIN or statement is not self.statement:
+                break
+        return theta, value, ended
+
+    def _round(
+        self, statement: Statement, theta: Array, budget: int, stage: str, step: float
+    ) -> tuple[Array, float, int]:
+        """Return the end of one run of L-BFGS-B, the score there, and its new evaluations."""
+        first, slope = self.value_and_gradient(statement, theta, stage)
         scale = np.ones_like(theta)
         scale[-1] = STEEP
-        # One side stays open: with both closed the first step would be as short as the gradient.
-        bounds = [(t - FAR, t + FAR) for t in theta[:-1]] + [(None, (theta[-1] + FAR) / STEEP)]
+        # Between bounds on all sides the first step of L-BFGS-B is the gradient: in these units it
+        # has the wanted length.
+        scale *= np.sqrt(step / (float(np.linalg.norm(slope * scale)) or step))
+
+        start: Any = theta / scale
 
         def value_and_gradient(z: Array) -> tuple[float, Array]:
-            value, gradient = self.value_and_gradient(statement, z * scale, stage)
-            return value, gradient * scale
+            at = theta if np.array_equal(z, start) else z * scale
+            value, gradient = self.value_and_gradient(statement, at, stage)
+            return value - first, gradient * scale
 
-        options: Any = {"maxfun": budget, "ftol": ENOUGH, "maxls": 8}
+        # The evaluation at the start is known already.
+        enough = ENOUGH if statement is self.statement else ROUGHLY
+        options: Any = {"maxfun": budget + 1, "ftol": enough, "maxls": 8}
         answer = minimize(
             value_and_gradient,
-            theta / scale,
+            start,
             jac=True,
             method="L-BFGS-B",
-            bounds=bounds,
+            bounds=Bounds(self.limits.lower / scale, self.limits.upper / scale),
             options=options,
         )
-        ended = "converged" if answer.nfev < budget else f"budget of {budget} evaluations spent"
-        return np.asarray(answer.x * scale), ended
+        end, score = answer.x * scale, first + float(answer.fun)
+        return (end, score, answer.nfev - 1) if score < first else (theta, first, answer.nfev - 1)
 
     def compared(self, value: float) -> float:
         return super().compared(value) if self.criterion.positive and value > 0 else value

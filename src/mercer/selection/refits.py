@@ -18,6 +18,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from mercer.kernels.base import Kernel
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import Statement
 from mercer.selection.held_out_losses import held_out_loss, splitter
@@ -60,6 +61,7 @@ class Refits(Search):
     X: Any
     y: Any
     weights: Any
+    few = 200
     fixed: Sequence[str] = ()
     folds: dict[int, list[tuple[NDArray[np.intp], NDArray[np.intp]]]] = field(default_factory=dict)
 
@@ -72,27 +74,16 @@ class Refits(Search):
                 return None if name in self.fixed else name
         return None
 
-    def params(self, theta: Array) -> dict[str, Any]:
-        kernel, weight = self.space.at(theta)
+    def params(self, kernel: Kernel, weight: float) -> dict[str, Any]:
         return {"kernel": kernel} | ({} if self.name is None else {self.name: weight})
 
-    def value(self, statement: Statement, theta: Array, stage: str) -> float:
-        """Return the mean held-out loss; infinite if the machine cannot be fitted there.
-
-        Parameters
-        ----------
-        statement : Statement
-            The problem, or the problem of some samples.
-        theta : array
-            Hyperparameters.
-        stage : str
-            Its purpose.
-        """
+    def score(self, statement: Statement, theta: Array, stage: str) -> float:
+        kernel, weight = self.space.at(theta)
         try:
-            value = self._held_out(statement, self.params(theta))
+            value = self._held_out(statement, self.params(kernel, weight))
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             self.error, value = error, np.inf
-        self.record(stage, theta, value, statement.n, self.name)
+        self.record(stage, theta, value, statement.n, weight, self.name)
         uneven, _ = self.space.spread(theta)
         return self.compared(value) + self._scale(statement.n) * uneven
 
@@ -126,21 +117,20 @@ class Refits(Search):
             best, worse = (np.inf, theta), 0
             for weight in tries[self.name]:
                 moved = np.append(theta[:-1], weight)
-                score = self.value(few, moved, "start")
+                score = self.score(few, moved, "start")
                 worse = worse + 1 if score > best[0] + np.log(WORSE) else 0
                 best = min(best, (score, moved), key=lambda one: one[0])
                 if worse > PATIENCE:
                     break
             found.append(best)
-        return found
+        return sorted(found, key=lambda one: one[0])
 
     def descend(
-        self, statement: Statement, theta: Array, budget: int, stage: str
-    ) -> tuple[Array, str]:
+        self, statement: Statement, theta: Array, budget: int, stage: str, step: float = 1.0
+    ) -> tuple[Array, float, str]:
         free = np.arange(len(theta) - (self.name is None))
         if not len(free):
-            self.value(statement, theta, stage)
-            return theta, "converged"
+            return theta, self.score(statement, theta, stage), "converged"
 
         def at(z: Array) -> Array:
             moved = theta.copy()
@@ -148,7 +138,7 @@ class Refits(Search):
             return moved
 
         def score(z: Array) -> float:
-            return self.value(statement, at(z), stage)
+            return self.score(statement, at(z), stage)
 
         steps = np.full(len(free), WIDER)
         if self.name is not None:
@@ -163,4 +153,4 @@ class Refits(Search):
         start: Any = theta[free]
         answer = minimize(score, start, method="Nelder-Mead", options=options)
         ended = "converged" if answer.nfev < budget else f"budget of {budget} evaluations spent"
-        return at(answer.x), ended
+        return at(answer.x), float(answer.fun), ended

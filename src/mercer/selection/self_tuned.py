@@ -57,19 +57,19 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
 
     _: KW_ONLY
     criterion: Criterion | str = "auto"
-    ard: bool = False
+    ard: Any = False
     standardize: bool = True
     null_space: NullSpace | None = None
     budget: int = 30
     max_time: float | None = None
     max_rows: int = 2000
-    starts: int = 1
+    starts: int = 2
     prior: float = 5.0
     random_state: Any = 0
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "criterion": [StrOptions({"auto", *CRITERIA}), Criterion],
-        "ard": ["boolean"],
+        "ard": ["boolean", "array-like"],
         "refine": ["boolean"],
         "budget": [Interval(Integral, 1, None, closed="left")],
         "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
@@ -190,8 +190,8 @@ class LSSVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
         Reproducing kernel of the penalty; its positive parameters are tuned.
     criterion : Criterion or {"auto", "loo", "gcv", "aic", "bic", "evidence"}, default="auto"
         What is minimized.
-    ard : bool, default=False
-        Give every feature a length scale of its own.
+    ard : bool or array-like of shape (n_features,), default=False
+        Give every feature a length scale of its own, or every group of features of the same label.
     standardize : bool, default=True
         Start from length scales in units of the features' standard deviations.
     null_space : NullSpace, optional

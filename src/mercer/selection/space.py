@@ -23,8 +23,10 @@ WIDTH = "length_scale"
 class Space:
     r"""The positive real parameters of a kernel that are tuned, beside C, by their logarithms.
 
-    A parameter with one number per feature is moved as a whole, keeping its ratios, or, with
-    ``ard=True``, feature by feature; then length scales that are one number become one per feature.
+    A vector holds the logarithms of factors by which parameters are multiplied, and of a weight at
+    its end. A parameter with one number per feature is moved as a whole, keeping its ratios, or,
+    with ``ard``, feature by feature or group by group; then length scales that are one number
+    become one per feature.
 
     Parameters
     ----------
@@ -32,16 +34,17 @@ class Space:
         The kernel at its start.
     names : tuple of str
         Its parameters that are tuned.
-    ard : bool
-        Whether every feature has its own length scale.
+    ties : tuple of arrays
+        For each of these parameters the factor, counted from zero, of each of its components:
+        components with the same number are tied.
     """
 
     kernel: Kernel
     names: tuple[str, ...]
-    ard: bool
+    ties: tuple[NDArray[np.intp], ...]
 
     @classmethod
-    def of(cls, kernel: Kernel, p: int, names: Any = None, ard: bool = False) -> Space:
+    def of(cls, kernel: Kernel, p: int, names: Any = None, ard: Any = False) -> Space:
         """Return the space of a kernel of points with p features.
 
         Parameters
@@ -52,8 +55,8 @@ class Space:
         names : sequence of str, optional
             Parameters of the kernel to tune, as in its ``get_params``; all that it can be
             differentiated by and that are positive, by default.
-        ard : bool, default=False
-            Give every feature its own length scale.
+        ard : bool or array-like of shape (p,), default=False
+            Give every feature its own length scale, or every group of features of the same label.
         """
         kernel = copy.deepcopy(kernel)
         sample = np.zeros((2, p)) + np.arange(2.0)[:, None]
@@ -70,48 +73,62 @@ class Space:
                     f"among {known}."
                 )
             free = [name for name in names if name in positive]
-        if ard:
-            for name in free:
-                if name.split("__")[-1] == WIDTH and np.ndim(params[name]) == 0:
-                    size = _features_of(kernel, name.split("__")[:-1], p)
-                    kernel.set_params(**{name: np.full(size, float(params[name]))})
-        return cls(kernel, tuple(free), ard)
+        groups, ties = groups_of(ard, p), []
+        for name in free:
+            size = np.size(params[name])
+            if groups is None:
+                ties.append(np.zeros(size, dtype=np.intp))
+                continue
+            tied = np.arange(size)
+            if name.split("__")[-1] == WIDTH:
+                seen = features_of(kernel, name, p)
+                if np.ndim(params[name]) == 0:
+                    kernel.set_params(**{name: np.full(len(seen), float(params[name]))})
+                    size = len(seen)
+                if size == len(seen):
+                    tied = np.unique(groups[seen], return_inverse=True)[1]
+            ties.append(tied)
+        return cls(kernel, tuple(free), tuple(ties))
 
     @property
     def widths(self) -> list[str]:
         """The names of length scales."""
         return [name for name in self.names if name.split("__")[-1] == WIDTH]
 
-    def _sizes(self) -> list[int]:
-        params = self.kernel.get_params()
-        return [np.size(params[name]) if self.ard else 1 for name in self.names]
+    def parts(self) -> list[tuple[str, slice, NDArray[np.intp]]]:
+        """Return for each parameter its name, its part of a vector, and its ties."""
+        found, first = [], 0
+        for name, tied in zip(self.names, self.ties, strict=True):
+            last = first + int(tied.max()) + 1
+            found.append((name, slice(first, last), tied))
+            first = last
+        return found
 
     def start(self, C: float) -> Array:
         """Return the vector of the kernel as it is, with a weight of the loss."""
-        params = self.kernel.get_params()
-        parts = [np.log(np.ravel(params[name])) if self.ard else np.zeros(1) for name in self.names]
-        return np.concatenate([*parts, [np.log(C)]])
+        size = sum(int(tied.max()) + 1 for tied in self.ties)
+        return np.append(np.zeros(size), np.log(C))
 
     def read(self, kernel: Kernel, C: float = 1.0) -> Array:
-        """Return the vector of a kernel of this space."""
+        """Return the vector of a kernel of this space, whose parameters may still be numbers."""
         rest, params = self.kernel.get_params(), kernel.get_params()
-        parts = []
-        for name in self.names:
-            value = np.ravel(np.asarray(params[name], dtype=float))
-            ratio = value if self.ard else value[:1] / np.ravel(np.asarray(rest[name]))[:1]
-            parts.append(np.log(ratio))
-        return np.concatenate([*parts, [np.log(C)]])
+        theta = self.start(C)
+        for name, part, tied in self.parts():
+            ratio = np.log(np.asarray(params[name], dtype=float) / np.asarray(rest[name]))
+            count = np.bincount(tied)
+            theta[part] = np.bincount(tied, np.broadcast_to(ratio, tied.shape).ravel()) / count
+        return theta
 
     def at(self, theta: Array) -> tuple[Kernel, float]:
         """Return the kernel and the weight of the loss that a vector stands for."""
         kernel, params = copy.deepcopy(self.kernel), self.kernel.get_params()
-        first = 0
-        for name, size in zip(self.names, self._sizes(), strict=True):
-            part = np.exp(theta[first : first + size])
+        changed = {}
+        for name, part, tied in self.parts():
             value = np.asarray(params[name], dtype=float)
-            value = part.reshape(value.shape) if self.ard else value * part[0]
-            kernel.set_params(**{name: float(value) if value.ndim == 0 else value})
-            first += size
+            value = value * np.exp(theta[part])[tied].reshape(value.shape)
+            changed[name] = float(value) if value.ndim == 0 else value
+        if changed:
+            kernel.set_params(**changed)
         return kernel, float(np.exp(theta[-1]))
 
     def gradient(self, kernel: Kernel, slopes: dict[str, Array], by_log_C: float) -> Array:
@@ -128,44 +145,69 @@ class Space:
         """
         params = kernel.get_params()
         parts = []
-        for name in self.names:
-            part = np.ravel(slopes[name]) * np.ravel(np.asarray(params[name], dtype=float))
-            parts.append(part if self.ard else [np.sum(part)])
+        for name, _, tied in self.parts():
+            slope = np.ravel(slopes[name]) * np.ravel(np.asarray(params[name], dtype=float))
+            parts.append(np.bincount(tied, slope))
         return np.concatenate([*parts, [by_log_C]])
 
     def wider(self, theta: Array, log_factor: float) -> Array:
         """Return the vector with all length scales multiplied."""
-        moved, first = theta.copy(), 0
-        for name, size in zip(self.names, self._sizes(), strict=True):
+        moved = theta.copy()
+        for name, part, _ in self.parts():
             if name in self.widths:
-                moved[first : first + size] += log_factor
-            first += size
+                moved[part] += log_factor
         return moved
 
     def spread(self, theta: Array) -> tuple[float, Array]:
         """Return how unequal the length scales of features are, and the slope of that.
 
-        Half the squared deviations of logarithms, of those that started equal, from their mean.
+        Half the squared deviations of the logarithms of factors from their mean, where a group of
+        tied features counts once.
         """
-        slope, total, first = np.zeros_like(theta), 0.0, 0
-        if not self.ard:
-            return total, slope
-        at_rest = self.start(1.0)
-        for name, size in zip(self.names, self._sizes(), strict=True):
-            part = slice(first, first + size)
-            if name in self.widths and size > 1:
-                change = theta[part] - at_rest[part]
-                change = change - change.mean()
+        slope, total = np.zeros_like(theta), 0.0
+        for name, part, _ in self.parts():
+            if name in self.widths:
+                change = theta[part] - theta[part].mean()
                 total += 0.5 * float(change @ change)
                 slope[part] = change
-            first += size
         return total, slope
 
 
-def _features_of(kernel: Any, path: list[str], p: int) -> int:
-    """Return how many features the kernel at the end of a path of attributes sees."""
-    for step in [*path, ""]:
+def groups_of(ard: Any, p: int) -> NDArray[np.intp] | None:
+    """Return the number of the group of each feature; None if all share one length scale.
+
+    Parameters
+    ----------
+    ard : bool or array-like of shape (p,)
+        Whether features have length scales of their own, or labels of groups that share one.
+    p : int
+        Number of features.
+    """
+    if isinstance(ard, bool | np.bool_):
+        return np.arange(p) if ard else None
+    labels = np.asarray(ard)
+    if labels.shape != (p,):
+        raise ValueError(
+            f"ard must be True, False or a label for each of {p} features, such as "
+            f"[0, 1, 1, 2]; got {labels.shape[0] if labels.ndim == 1 else labels.shape} labels."
+        )
+    return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.intp)
+
+
+def features_of(kernel: Any, name: str, p: int) -> NDArray[np.intp]:
+    """Return the features that the kernel with a nested parameter sees.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    name : str
+        The parameter, as in ``get_params``.
+    p : int
+        Number of features of the points.
+    """
+    seen = np.arange(p)
+    for step in [*name.split("__")[:-1], ""]:
         if isinstance(kernel, ActiveDims):
-            p = len(range(p)[kernel.dims]) if isinstance(kernel.dims, slice) else len(kernel.dims)
+            seen = seen[kernel.dims if isinstance(kernel.dims, slice) else np.asarray(kernel.dims)]
         kernel = getattr(kernel, step, kernel)
-    return p
+    return seen

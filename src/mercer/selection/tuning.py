@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import indexable
 
-from mercer.kernels.base import Kernel
 from mercer.machines.base import KernelMachine
-from mercer.selection._statement import Statement, state
-from mercer.selection.objective import FAR, Objective, Search, Stop, Trial, criterion_of
+from mercer.selection._statement import state
+from mercer.selection.descent import drawn, optimum
+from mercer.selection.objective import Objective, Search, Trial, criterion_of
 from mercer.selection.path_validation import choose_weight
 from mercer.selection.posed import (
     AUTOMATIC,
@@ -25,19 +24,10 @@ from mercer.selection.posed import (
     pose,
 )
 from mercer.selection.refits import Refits
-from mercer.selection.space import Space
+from mercer.selection.space import Space, groups_of
 from mercer.smoothing import Criterion
 
 __all__ = ["Tuning", "tune"]
-
-Array = NDArray[np.float64]
-
-# Rows of the sample on which a start is looked for.
-FEW = 200
-# Correlations of the median pair of points that widths are tried for: from every point for itself
-# to almost a line.
-CORRELATIONS = (0.02, 0.3, 0.8, 0.97)
-PAIRS = 60
 
 
 @dataclass(eq=False)
@@ -66,7 +56,7 @@ class Tuning:
     """Time that it took, without the last fit."""
 
     notes_: list[str] = field(default_factory=list)
-    """What deserves a second look, such as an optimum at the edge of what was searched."""
+    """What deserves a second look: an active bound, or that some rows were not used."""
 
     def report(self) -> str:
         """Return a table of all trials and the chosen hyperparameters.
@@ -99,13 +89,13 @@ def tune(
     sample_weight: Any = None,
     criterion: Criterion | str = "auto",
     parameters: Sequence[str] | None = None,
-    ard: bool = False,
+    ard: Any = False,
     fixed: Sequence[str] = (),
     refine: bool = False,
     budget: int = 30,
     max_time: float | None = None,
     max_rows: int = 2000,
-    starts: int = 1,
+    starts: int = 2,
     prior: float = 5.0,
     refit: bool = True,
     random_state: Any = 0,
@@ -114,9 +104,17 @@ def tune(
     r"""Choose C and the parameters of the kernel, and fit the machine.
 
     A least-squares machine is tuned by the gradient of the criterion itself, which costs a few
-    factorizations in all, however many parameters there are. It starts where a few widths, for each
-    of which one eigendecomposition tells all weights C, do best on some of the rows. With `ard` the
-    length scales of the features then part as far as the criterion gains more than `prior` takes.
+    factorizations in all, however many parameters there are. A grid of widths, for each of which
+    one eigendecomposition tells all weights C, shows the best starts on 500 of the rows. From two
+    starts the criterion is minimized on these rows; the better end on all rows is where the descent
+    goes on. With `ard` the length scales of the features part as far as the criterion gains more
+    than `prior` takes.
+
+    The sample bounds what is searched. A length scale lies between a tenth of the median gap
+    between neighbouring values of its feature and a thousand times the feature's range; the
+    variance of the function over the variance of the noise, :math:`C \operatorname{tr}(PKP)/n`
+    with P the projection off the unpenalized functions, lies between :math:`10^{-2}/n`, where the
+    machine is practically constant, and :math:`10^7`. ``notes_`` says where a bound is active.
 
     Machines of another loss of the same targets (:class:`SVR`, :class:`SVC`, :class:`HuberSVR`,
     ...) take their kernel from the least-squares machine, of ±1 for classes, and C, epsilon and nu
@@ -149,25 +147,30 @@ def tune(
         they extrapolate wildly. A machine that is tuned by its own held-out loss takes no other.
     parameters : sequence of str, optional
         Parameters of the kernel to tune, as in its ``get_params``; all by default.
-    ard : bool, default=False
-        Give every feature a length scale of its own.
+    ard : bool or array-like of shape (n_features,), default=False
+        Give every feature a length scale of its own. Labels, one for each feature, tie the length
+        scales of all features with the same label, such as the one-hot columns of one category:
+        ``ard=["age", "city", "city", "city"]``. Tied length scales keep their ratios, and `prior`
+        counts them once.
     fixed : sequence of {"C", "epsilon", "nu"}
         Parameters of a machine with another loss that stay as they are.
     refine : bool, default=False
         Choose C, or nu, of a machine that follows the least-squares machine by five folds along a
         path.
     budget : int, default=30
-        Largest number of evaluations on all rows; it takes ten or so, up to twice as many as this
-        with `ard`. An evaluation is a factorization, or a fit for each of five folds.
+        Largest number of evaluations of a descent, twice as many with `ard`; on all rows it takes
+        ten or so. An evaluation is a factorization, or a fit for each of five folds.
     max_time : float, optional
         Seconds after which the best so far is taken.
     max_rows : int, default=2000
         Largest sample that hyperparameters are chosen from; a larger one is drawn from at random.
-    starts : int, default=1
-        From how many of the widths to descend.
+    starts : int, default=2
+        From how many starts to descend: the best points of the grid that are not neighbours. A
+        machine that is tuned by its own held-out loss has one.
     prior : float, default=5.0
         How much length scales of features are drawn together, with `ard`; 0 for not at all. A
-        factor e between one feature and the others costs as much as half of this in likelihood.
+        factor e between one feature or group and the others costs as much as half of this in
+        likelihood.
     refit : bool, default=True
         Fit the machine to all rows at the end.
     random_state : int, Generator or None, default=0
@@ -202,7 +205,7 @@ def tune(
     check_tunable(estimator)
     whole = state(estimator, X, y, sample_weight)
     rng = np.random.default_rng(random_state)
-    some, p = _drawn(whole, max_rows, rng), _features(whole.X)
+    some, p = drawn(whole, max_rows, rng), _features(whole.X)
     limits: dict[str, Any] = {
         "prior": prior,
         "deadline": np.inf if max_time is None else began + max_time,
@@ -222,19 +225,17 @@ def tune(
         criterion = "loo" if some.classification else "evidence"
     chosen = criterion_of(criterion)
 
-    def search(kernel: Kernel, each: bool) -> Search:
-        space = Space.of(kernel, p, parameters, each)
+    def search(each: Any) -> Search:
+        space = Space.of(whole.kernel, p, parameters, each)
         if itself:
             machine = _unscaled(clone(estimator))
             sample = {"X": points, "y": targets, "weights": sample_weight}
             return Refits(some, space, machine=machine, fixed=fixed, **sample, **limits)
         return Objective(some, space, criterion=chosen, **limits)
 
-    stages = [search(whole.kernel, False)]
-    best, status = _descend(stages[0], budget, starts, rng)
-    if ard and status != "stopped":
-        stages.append(search(best.kernel, True))
-        best, status = _minimum(stages[1], stages[1].space.start(best.C), 2 * budget, "scales")
+    single = (lambda: search(ard)) if groups_of(ard, p) is not None else None
+    stages, status = optimum(search(False), single, budget, 1 if itself else starts, rng)
+    best = stages[-1].best()
     value, params = best.value, best.params
     if getattr(estimator, "standardize", False):
         params["standardize"] = False  # the kernel's length scales have it in them now
@@ -274,7 +275,7 @@ def tune(
         [trial for stage in stages for trial in stage.trials],
         status,
         seconds,
-        _notes(whole.kernel, best.kernel, stages[0].space.names, whole.n, some.n),
+        _notes(best.notes, whole.n, some.n),
     )
 
 
@@ -283,99 +284,14 @@ def _unscaled(machine: KernelMachine) -> KernelMachine:
     return machine.set_params(standardize=False) if machine.standardize else machine
 
 
-@dataclass(frozen=True, eq=False)
-class _Best:
-    value: float
-    params: dict[str, Any]
-    kernel: Kernel
-    C: float
-
-
-def _drawn(statement: Statement, rows: int, rng: np.random.Generator) -> Statement:
-    """Return the problem of as many rows at most, drawn at random and in their order."""
-    if statement.n <= rows:
-        return statement
-    return statement.of(np.sort(rng.permutation(statement.n)[:rows]))
-
-
 def _features(X: Any) -> int:
     return int(X.shape[1]) if getattr(X, "ndim", 1) == 2 else 1
 
 
-def _descend(
-    search: Search, budget: int, starts: int, rng: np.random.Generator
-) -> tuple[_Best, str]:
-    """Return the best hyperparameters found from several starts, and why the search ended."""
-    whole, space = search.statement, search.space
-    few, status = _drawn(whole, FEW, rng), "converged"
-    try:
-        begun = search.starts(few, _widths(space, few, space.start(1.0)))
-        thetas = [theta for _, theta in sorted(begun, key=lambda one: one[0])[: max(starts, 1)]]
-        # Far from the optimum a part of the sample shows the way as well as all of it.
-        if 2 * few.n < whole.n:
-            thetas = [search.descend(few, theta, budget, "part")[0] for theta in thetas]
-        for theta in thetas:
-            _, status = search.descend(whole, theta, budget, "descent")
-    except Stop:
-        status = "stopped"
-    return _best(search), status
-
-
-def _minimum(search: Search, theta: Array, budget: int, stage: str) -> tuple[_Best, str]:
-    """Return the best hyperparameters found from one start, and why the search ended."""
-    try:
-        _, status = search.descend(search.statement, theta, budget, stage)
-    except Stop:
-        status = "stopped"
-    return _best(search), status
-
-
-def _best(search: Search) -> _Best:
-    """Return the best trial on most rows."""
-    tried = list(zip(search.scores, search.trials, search.thetas, strict=True))
-    most = max(trial.rows for _, trial, _ in tried)
-    score, trial, theta = min((one for one in tried if one[1].rows == most), key=lambda one: one[0])
-    if score == np.inf and search.error is not None:
-        raise ValueError(
-            f"the machine could not be fitted with any of {len(tried)} kernels and weights: "
-            f"{search.error}"
-        ) from search.error
-    return _Best(trial.value, search.params(theta), *search.space.at(theta))
-
-
-def _widths(space: Space, few: Statement, rest: Array) -> list[Array]:
-    """Return the start with length scales for which the median pair is so much correlated."""
-    if not space.widths:
-        return [rest]
-    some = few.of(np.arange(min(few.n, PAIRS)))
-
-    def correlation(log_factor: float) -> float:
-        kernel, _ = space.at(space.wider(rest, log_factor))
-        K, root = kernel(some.X), np.sqrt(np.abs(kernel.diag(some.X)))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            R = K / np.outer(root, root)
-        return float(np.nanmedian(R[np.triu_indices(len(R), 1)]))
-
-    # For a Gaussian log(-log correlation) is a line in the logarithm of the width.
-    factors = np.linspace(-FAR / 2, FAR / 2, 16)
-    tiny = 1e-12
-    found = np.clip([correlation(factor) for factor in factors], tiny, 1 - tiny)
-    falling = np.minimum.accumulate(np.log(-np.log(found)))
-    wanted = np.log(-np.log(CORRELATIONS))
-    at = np.interp(-wanted, -falling, factors)
-    return [space.wider(rest, float(factor)) for factor in at]
-
-
-def _notes(start: Kernel, best: Kernel, names: Sequence[str], n: int, used: int) -> list[str]:
-    notes = []
+def _notes(active: list[str], n: int, used: int) -> list[str]:
     if used < n:
-        notes.append(f"Chosen from {used} of {n} rows; raise max_rows to use more.")
-    before, after = start.get_params(), best.get_params()
-    for name in names:
-        moved = np.abs(np.log(np.asarray(after[name], dtype=float) / before[name]))
-        if np.any(moved > FAR - 0.1):
-            notes.append(f"{name} went as far as it may: the data do not determine it.")
-    return notes
+        return [f"Chosen from {used} of {n} rows; raise max_rows to use more.", *active]
+    return active
 
 
 def _short(value: Any) -> str:

@@ -92,6 +92,11 @@ class Spectral:
         self._floor = len(values) * float(np.finfo(np.float64).eps) * (max(top, 0.0) or 1.0)
         self.values: Array = np.where(values > self._floor, values, 0.0)
 
+    @property
+    def signal(self) -> float:
+        r"""Mean variance of the function, :math:`\operatorname{tr}(PWKWP)/n`."""
+        return float(np.sum(self.values)) / len(self.vectors)
+
     # The machine ---------------------------------------------------------------------------------
 
     def coefficients(self, y: ArrayLike, C: ArrayLike) -> tuple[Array, Array]:

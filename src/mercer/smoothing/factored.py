@@ -31,6 +31,8 @@ class Factored:
         Weights of the samples; ones by default.
     C : float, default=1.0
         Weight of the loss.
+    ratio : float, optional
+        Signal-to-noise ratio :math:`C \operatorname{tr}(PWKWP)/n`, from which C then follows.
 
     Examples
     --------
@@ -50,13 +52,17 @@ class Factored:
         B: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         C: float = 1.0,
+        *,
+        ratio: float | None = None,
     ) -> None:
-        if not 0 < C < np.inf:
-            raise ValueError(f"C must be positive and finite, got {C!r}.")
         self._off = off = OffColumns(K, B, weights)
-        self.C, self.n, self.rank = float(C), off.n, off.rank
         M = off.matrix
         self._tau = float(np.mean(np.diag(M))) or 1.0
+        if ratio is not None:
+            C = ratio / self._tau
+        if not 0 < C < np.inf:
+            raise ValueError(f"C must be positive and finite, got {C!r}.")
+        self.C, self.n, self.rank = float(C), off.n, off.rank
         if off.rank:
             M += self._tau * (off.U @ off.U.T)
         M[np.diag_indices(len(M))] += 1.0 / C
@@ -93,6 +99,16 @@ class Factored:
         """Logarithm of the determinant off the columns."""
         whole = 2.0 * float(np.sum(np.log(np.diag(self._factor))))
         return whole - self.rank * float(np.log(self._tau + 1.0 / self.C))
+
+    @property
+    def by_signal(self) -> Array:
+        r"""Slope of :math:`\log \operatorname{tr}(PWKWP)` with respect to K, (n, n)."""
+        root, U = self._off.root, self._off.U
+        WU = root[:, None] * U
+        slope = -WU @ WU.T
+        slope[np.diag_indices(len(slope))] += root**2
+        slope /= len(root) * self._tau
+        return self.spread(slope)
 
     def spread(self, G: Array) -> Array:
         """Return a matrix over live samples as one over all, zero where there is no weight."""
