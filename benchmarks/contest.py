@@ -14,6 +14,7 @@ import json
 import multiprocessing
 import os
 import platform
+import subprocess
 import sys
 import time
 import warnings
@@ -31,7 +32,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from contest_data import PLAN, SETS, SHORT, SIZES, Split, fits, split
 
-LINES = Path(__file__).resolve().parent / "results" / "contest"
+HERE = Path(__file__).resolve().parent
+LINES = HERE / "results" / "contest"
 FAMILIES = ("mercer", "peers")
 
 
@@ -158,6 +160,17 @@ def jobs(family: str) -> Iterator[Job]:
                         yield from (Job(method, name, size, number) for method in methods)
 
 
+def commit() -> str:
+    """Return the last commit of the library; a plus sign says that it was changed since."""
+
+    def git(*words: str) -> subprocess.CompletedProcess[str]:
+        command = ["git", "-C", str(HERE.parent), *words, "--", "src"]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    changed = git("diff", "--quiet", "HEAD").returncode == 1
+    return git("log", "-1", "--format=%h").stdout.strip() + "+" * changed
+
+
 def kept(folder: Path, family: str) -> list[dict[str, Any]]:
     """Return what was measured of a family."""
     path = folder / f"{family}.jsonl"
@@ -167,7 +180,10 @@ def kept(folder: Path, family: str) -> list[dict[str, Any]]:
 def run(options: argparse.Namespace) -> None:
     """Measure what is missing and append it to the lines of the family."""
     options.out.mkdir(parents=True, exist_ok=True)
+    now = commit()
     lines = kept(options.out, options.family)
+    if options.again:
+        lines = [r for r in lines if r.get("commit") == now]
     done = {Job(r["method"], r["set"], r["size"], r["split"]) for r in lines}
     worker = Worker(options.family)
     about = options.out / f"{options.family}.json"
@@ -183,7 +199,7 @@ def run(options: argparse.Namespace) -> None:
         # Peers are not there in every interpreter, nor recommended estimators at every commit.
         if job in done or unwanted or job.method not in worker.methods:
             continue
-        result = job._asdict() | worker(job)
+        result = job._asdict() | worker(job) | {"commit": now}
         with (options.out / f"{options.family}.jsonl").open("a") as out:
             out.write(json.dumps(result, default=str) + "\n")
         print(line(result), flush=True)
@@ -247,6 +263,7 @@ def main() -> int:
     parser.add_argument("--sizes", nargs="*", type=int, default=[])
     parser.add_argument("--splits", nargs="*", type=int, default=[])
     parser.add_argument("--out", type=Path, default=LINES, help="folder of the lines")
+    parser.add_argument("--again", action="store_true", help="also what other commits have done")
     parser.add_argument("--developed", action="store_true", help="hide the fresh sets")
     options = parser.parse_args()
     if options.action == "run":

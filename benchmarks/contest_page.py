@@ -34,7 +34,7 @@ This page is written by `make bench-tables`; do not edit it by hand.
 - {features}
 - {failures}
 - {seen}
-- One thread each. {machines}
+- One thread each. {machines} The recommended estimators are those of commit {commits}.
 
 | contender | settings | training rows |
 | --- | --- | --- |
@@ -213,6 +213,7 @@ def page(table: dict[str, Any]) -> str:
         failures=PLAN["failures"],
         seen=PLAN["seen before"],
         machines=machines(table["about"]),
+        commits=", ".join(table["commits"]),
         contenders=contenders(table),
         metrics="".join(row(k, v) for k, v in PLAN["metrics"].items()).rstrip("\n"),
         figure=FIGURE,

@@ -36,8 +36,10 @@ def gather(lines: Iterable[dict[str, Any]], about: dict[str, Any]) -> str:
             by.setdefault(key, []).append(None if value is None else float(f"{value:.5g}"))
         if "failed" in r:
             failures.append(f"{method}, {name}, {size:,} rows, split {number}: {r['failed']}")
+    commits = sorted({r.get("commit", "") for key, r in found.items() if key[0] == OURS})
     table = {
         "about": about,
+        "commits": commits,
         "sets": {name: shape(name) for sets in SETS.values() for name in sets},
         "results": results,
         "failures": failures,

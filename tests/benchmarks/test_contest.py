@@ -305,6 +305,33 @@ def test_a_fit_that_raises_or_takes_too_long_is_recorded(tmp_path, monkeypatch):
         worker.end()
 
 
+def test_lines_of_another_commit_are_measured_again_if_asked(tmp_path, monkeypatch):
+    """The process is replaced: the order of jobs and what is left out are seen without a fit."""
+
+    class Worker:
+        methods, about = ["XGBoost"], {}
+
+        def __init__(self, family):
+            pass
+
+        def __call__(self, job):
+            return {"rmse": 0.5, "seconds": 1.0}
+
+        def end(self):
+            pass
+
+    monkeypatch.setattr(contest, "Worker", Worker)
+    monkeypatch.setattr(contest, "fits", lambda name, size: (name, size) == ("pol", 500))
+    calls = [("one", False, 5), ("two", False, 5), ("two", True, 10), ("two", True, 10)]
+    for now, again, expected in calls:
+        monkeypatch.setattr(contest, "commit", lambda now=now: now)
+        some = ["peers", "--out", str(tmp_path), *(["--again"] * again)]
+        monkeypatch.setattr(contest.sys, "argv", ["contest.py", "run", *some])
+        assert contest.main() == 0
+        assert len(contest.kept(tmp_path, "peers")) == expected
+    assert {r["commit"] for r in contest.kept(tmp_path, "peers")[5:]} == {"two"}
+
+
 def test_a_poor_or_slow_fit_is_complained_of():
     base = {"set": "s", "split": 0}
     good = [
