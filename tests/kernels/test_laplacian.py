@@ -11,6 +11,7 @@ from mercer import LSSVR, SVR
 from mercer.kernels import Gaussian, Laplacian, Matern, stretch
 from mercer.kernels.laplace_tiles import LaplaceTiles
 from mercer.reduced.frequencies import UnknownSpectrumError, frequencies
+from mercer.reduced.nystrom import Nystrom
 
 F, EPS = np.float32, np.finfo(np.float64).eps
 rng = np.random.default_rng(0)
@@ -119,6 +120,15 @@ def test_one_column_of_categories_is_a_block_of_indicators_of_twice_the_scale():
     K = Laplacian(SCALES, CATEGORIES)(X)
     np.testing.assert_allclose(K, expected, rtol=0, atol=1e-14)
     assert np.linalg.eigvalsh(K).min() > -1e-12
+    machines = [
+        LSSVR(kernel=kernel, approximation=Nystrom(centres=points[::4])).fit(points, X[:, 0])
+        for kernel, points in (
+            (Laplacian(SCALES, CATEGORIES), X),
+            (Laplacian(np.concatenate([SCALES[NUMBERS], twice])), wide),
+        )
+    ]
+    found, expected = (m.predict(points) for m, points in zip(machines, (X, wide), strict=True))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
     renamed = X.copy()
     renamed[:, 1] = np.array([900.0, -3.0, 0.5, 7.0])[X[:, 1].astype(int) + 1]
     np.testing.assert_array_equal(Laplacian(SCALES, CATEGORIES)(renamed), K)
@@ -229,3 +239,32 @@ def test_machines_with_categories_are_those_of_the_matrix(gram):
         found = machine(kernel=kernel, **settings).fit(X, y).predict(Z)
         exact = machine(kernel="precomputed", **(settings | {"gram": "dense"})).fit(K, y).predict(Q)
         np.testing.assert_allclose(found, exact, rtol=0, atol=1e-4 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("far", [0.0, 30.0, 1e6])
+@pytest.mark.parametrize("p", [1, 5, 60])
+def test_bounds_on_roundings_hold_and_are_not_vain(p, far):
+    draw = np.random.default_rng(p)
+    x = draw.normal(size=(300, p)) * draw.uniform(0.01, 4.0, size=(300, 1))
+    x[::50] *= 1.0 + far
+    x[:, 0] = draw.integers(0, 3, size=300)
+    scale = draw.uniform(0.5, 2.0, size=p) * p
+    exact, _ = plain(x, x, scale, [0])
+    tiles = LaplaceTiles(x.astype(F), 1.0 / scale, [0])
+    K, known = tiles(x.astype(F)).astype(np.float64), tiles.roundoff()
+    told = np.isfinite(known.rho)
+    assert told.mean() > 0.9
+    bound = known.rho[told, None] * known.weight * K[told] + known.tail
+    assert (np.abs(K - exact)[told] <= bound).all()
+    usual = known.rho[1] * known.weight[1]
+    assert usual < 1e-3
+    assert LaplaceTiles(x, 1.0 / scale).roundoff() is None
+
+
+def test_bounds_know_that_one_error_is_too_much():
+    """A kernel value that is off by a thousandth is seen."""
+    x = rng.normal(size=(50, 3)).astype(F)
+    tiles = LaplaceTiles(x, 0.3)
+    K, known = 1.001 * tiles(x).astype(np.float64), tiles.roundoff()
+    exact, _ = plain(x, x, 1.0 / 0.3)
+    assert (np.abs(K - exact) > known.rho[:, None] * known.weight * K + known.tail).all()

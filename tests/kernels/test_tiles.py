@@ -6,6 +6,7 @@ from scipy.spatial.distance import cdist
 
 from mercer.kernels import (
     Gaussian,
+    Laplacian,
     Matern,
     RationalQuadratic,
     Sigmoid,
@@ -317,11 +318,14 @@ def rough_points(kind, p, rng):
 
 @pytest.mark.parametrize("kind", ["narrow", "wide", "far", "outliers"])
 @pytest.mark.parametrize("p", [1, 5, 60, 800])
-def test_the_error_that_is_proved_holds(kind, p):
+@pytest.mark.parametrize("family", [Gaussian, Laplacian])
+def test_the_error_that_is_proved_holds(family, kind, p):
     rng = np.random.default_rng(p)
     X = rough_points(kind, p, rng)
-    kernel = Gaussian(np.sqrt(p))
-    K = np.exp(-0.5 * cdist(X, X, "sqeuclidean") / p)
+    if family is Gaussian:
+        kernel, K = Gaussian(np.sqrt(p)), np.exp(-0.5 * cdist(X, X, "sqeuclidean") / p)
+    else:
+        kernel, K = Laplacian(p), np.exp(-cdist(X, X, "cityblock") / p)
     origin = kernel.origin(X)
     tiles = kernel.against(_single_points(X, origin)).tiles
     proved = tiles.roundoff()
