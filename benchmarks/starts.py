@@ -5,7 +5,9 @@ criterion at the answer of ``tune``, at the best of ten random starts from which
 was run on all rows, and by how many per cent the answer is worse. The criterion is the evidence,
 with the price of unequal length scales: minus a log-likelihood per sample, so that a difference d
 makes the predictive density of a sample exp(-d) times as large, as an error that is exp(d) times as
-large would. One per cent is a difference of 0.01.
+large would. One per cent is a difference of 0.01. Random starts that end at the largest C are shown
+apart, and count only if the answer of ``tune`` is there too: where rows repeat with equal targets
+the evidence grows with C without end, and has no optimum there.
 """
 
 import sys
@@ -60,8 +62,11 @@ def kernels(p: int) -> dict[str, Kernel]:
     return {"Gaussian": Gaussian(float(np.sqrt(p))), "Laplacian": Laplacian(float(p))}
 
 
-def compare(name: str, kernel_name: str, n: int, seed: int = 100) -> tuple[float, float, float]:
-    """Return the score of tune's answer and of the best random start, and seconds of tune."""
+def compare(
+    name: str, kernel_name: str, n: int, seed: int = 100
+) -> tuple[float, float, float, float]:
+    """Return the score of tune's answer, of the best random start with and without an end at the
+    largest C, and seconds of tune."""
     whole = table(name)
     sample = draw(name, min(n, len(whole.X)), 0, seed)
     kernel = kernels(sample.X.shape[1])[kernel_name]
@@ -76,25 +81,30 @@ def compare(name: str, kernel_name: str, n: int, seed: int = 100) -> tuple[float
     search = Objective(statement, space, prior=PRIOR, criterion=Evidence())
     uneven, _ = space.spread(space.read(found.best_params_["kernel"]))
     own = found.best_value_ + 2.0 * PRIOR / statement.n * uneven
-    rng, best = np.random.default_rng(seed), np.inf
+    bound = any("C is at its largest" in note for note in found.notes_)
+    rng, best, endless = np.random.default_rng(seed), np.inf, np.inf
     for _ in range(STARTS):
         theta = space.wider(space.start(1.0), rng.uniform(*WIDTHS))
         theta[:-1] += SPREAD * rng.normal(size=len(theta) - 1)
         theta[-1] = rng.uniform(*RATIOS)
-        best = min(best, search.descend(statement, theta, BUDGET, "random")[1])
-    return own, best, seconds
+        end, score, _ = search.descend(statement, theta, BUDGET, "random")
+        endless = min(endless, score)
+        if bound or end[-1] < search.limits.upper[-1] - 1e-3:
+            best = min(best, score)
+    return own, best, endless, seconds
 
 
 def main(rows: int, names: tuple[str, ...]) -> bool:
     """Print the table; answer whether tuning is never worse than allowed."""
-    print(f"{'set':16s}{'kernel':12s}{'tune':>10s}{'random':>10s}{'worse by':>10s}{'seconds':>9s}")
+    heads = ("tune", "random", "worse by", "any C", "seconds")
+    print(f"{'set':16s}{'kernel':12s}" + "".join(f"{head:>10s}" for head in heads))
     worst = -np.inf
     for name in names:
         for kernel in kernels(1):
-            own, best, seconds = compare(name, kernel, rows)
+            own, best, endless, seconds = compare(name, kernel, rows)
             worst = max(worst, own - best)
-            line = f"{name:16s}{kernel:12s}{own:10.4f}{best:10.4f}{own - best:10.2%}{seconds:9.2f}"
-            print(line, flush=True)
+            line = f"{own:10.4f}{best:10.4f}{own - best:10.2%}{own - endless:10.2%}{seconds:10.2f}"
+            print(f"{name:16s}{kernel:12s}{line}", flush=True)
     print(f"worst: {worst:.2%} of {ALLOWED:.0%} allowed")
     return worst <= ALLOWED
 

@@ -69,15 +69,15 @@ def test_equal_rows_do_not_make_infinite_weights():
 @real
 @pytest.mark.parametrize("name", ["kin8nm", "concrete", "house8l"])
 def test_no_random_start_is_better_by_a_per_cent(name):
-    sample = draw(name, 300, seed=100)
+    sample = draw(name, 250, seed=100)
     no_random_start_is_better(sample.X, sample.y)
 
 
 def test_no_random_start_is_better_without_real_data():
     rng = np.random.default_rng(1)
-    Z = rng.uniform(size=(300, 5))
+    Z = rng.uniform(size=(200, 5))
     no_random_start_is_better(
-        Z, 10 * np.sin(np.pi * Z[:, 0] * Z[:, 1]) + 20 * (Z[:, 2] - 0.5) ** 2 + rng.normal(size=300)
+        Z, 10 * np.sin(np.pi * Z[:, 0] * Z[:, 1]) + 20 * (Z[:, 2] - 0.5) ** 2 + rng.normal(size=200)
     )
 
 
@@ -95,7 +95,7 @@ def no_random_start_is_better(X, y):
         theta = space.wider(space.start(1.0), rng.uniform(-2.0, 2.0))
         theta[:-1] += 0.7 * rng.normal(size=len(theta) - 1)
         theta[-1] = rng.uniform(np.log(1e-2), np.log(1e5))
-        best = min(best, search.descend(statement, theta, 40, "random")[1])
+        best = min(best, search.descend(statement, theta, 30, "random")[1])
     assert own < best + 0.01
 
 

@@ -98,7 +98,5 @@ def _project(K: Array, U: Array, KU: Array) -> Array:
     """Return ``(1 - UU')K(1 - UU')`` in the place of K."""
     if U.shape[1]:
         V = KU - 0.5 * U @ (U.T @ KU)
-        UV = U @ V.T
-        K -= UV
-        K -= UV.T
+        K -= np.hstack([U, V]) @ np.hstack([V, U]).T
     return K

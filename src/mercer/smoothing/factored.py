@@ -64,7 +64,7 @@ class Factored:
             raise ValueError(f"C must be positive and finite, got {C!r}.")
         self.C, self.n, self.rank = float(C), off.n, off.rank
         if off.rank:
-            M += self._tau * (off.U @ off.U.T)
+            M += (self._tau * off.U) @ off.U.T
         M[np.diag_indices(len(M))] += 1.0 / C
         # The transpose of a symmetric C-ordered array is itself, and in LAPACK's order.
         self._factor, info = dpotrf(M.T, lower=1, overwrite_a=1, clean=0)
@@ -88,10 +88,9 @@ class Factored:
     def Q(self) -> Array:
         """The inverse on the vectors orthogonal to the weighted columns, over live samples."""
         inverse, _ = dpotri(self._factor, lower=1)
-        Q: Array = np.tril(inverse)
-        Q += np.tril(inverse, -1).T
+        Q: Array = _mirrored(inverse)
         if self.rank:
-            Q -= self._off.U @ self._off.U.T / (self._tau + 1.0 / self.C)
+            Q -= (self._off.U / (self._tau + 1.0 / self.C)) @ self._off.U.T
         return Q
 
     @property
@@ -133,3 +132,14 @@ class Factored:
             log_det=self.log_det,
             inverse=lambda rows, columns: self.Q[np.ix_(rows, columns)],
         )
+
+
+def _mirrored(lower: Array, block: int = 128) -> Array:
+    """Return the symmetric matrix of a lower triangle, in its place; block by block for speed."""
+    n = len(lower)
+    for first in range(0, n, block):
+        last = min(first + block, n)
+        corner = np.tril(lower[first:last, first:last])
+        lower[first:last, first:last] = corner + np.tril(corner, -1).T
+        lower[first:last, last:] = lower[last:, first:last].T
+    return lower.T  # the same matrix, in C order
