@@ -64,6 +64,7 @@ ROOMS = (
     "linear",
     "fusion",
     "manifold",
+    "tabular",
     "selection",
     "compression",
     "smoothing",

@@ -20,7 +20,7 @@ ROWS = (
     ("machines", "preprocessing"),
     ("estimators", "linear"),
     ("selection", "inspect", "compression", "density"),
-    ("fusion", "manifold"),
+    ("fusion", "manifold", "tabular"),
     ("distributed", "plotting"),
 )
 LEVEL = {room: level for level, row in enumerate(ROWS, start=1) for room in row}

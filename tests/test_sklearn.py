@@ -388,6 +388,7 @@ ROOMS = (
         "selection",
         "fusion",
         "manifold",
+        "tabular",
         "linear",
         "density",
         "preprocessing",

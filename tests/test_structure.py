@@ -9,7 +9,16 @@ import mercer
 
 PACKAGE = Path(mercer.__file__).parent
 ROOMS = (
-    *("estimators", "selection", "fusion", "manifold", "linear", "density", "preprocessing"),
+    *(
+        "estimators",
+        "selection",
+        "fusion",
+        "manifold",
+        "tabular",
+        "linear",
+        "density",
+        "preprocessing",
+    ),
     "machines",
 )
 DEEPEST = 6

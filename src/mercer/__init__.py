@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     )
     from mercer.reduced import Nystrom, RandomFeatures
     from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, tune
+    from mercer.tabular import AutoClassifier, AutoRegressor
 
 __all__ = [
     "LSSVC",
@@ -74,6 +75,8 @@ __all__ = [
     "AdaptiveMarginSVC",
     "AdditiveClassifier",
     "AdditiveRegressor",
+    "AutoClassifier",
+    "AutoRegressor",
     "CensoredRegressor",
     "CompetingMachines",
     "Component",
@@ -125,6 +128,7 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(["Nystrom", "RandomFeatures"], "reduced"),
     **dict.fromkeys(["LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV", "tune"], "selection"),
+    **dict.fromkeys(["AutoClassifier", "AutoRegressor"], "tabular"),
 }
 
 

@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import copy_context
 from functools import lru_cache
 from pathlib import Path
@@ -24,6 +24,10 @@ QUOTAS = (
     ("/sys/fs/cgroup/cpu.max",),
     ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
 )
+
+
+# Rows of matrices that a single thread factorizes in a fifth of a second.
+SMALL = 2000
 
 
 class Shared:
@@ -97,6 +101,17 @@ def _quota() -> float:
         if quota != "max" and int(quota) > 0:
             return int(quota) / int(period)
     return float("inf")
+
+
+def small_algebra(rows: int) -> AbstractContextManager[None]:
+    """Hold BLAS to one thread for matrices with so few rows that more threads wait for each other.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of the largest matrices.
+    """
+    return _shared.one_thread_of_blas() if rows <= SMALL else nullcontext()
 
 
 def usable_cores() -> int:

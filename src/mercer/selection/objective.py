@@ -280,6 +280,7 @@ class Objective(Search):
     """
 
     criterion: Criterion
+    ratios: ClassVar[Array] = RATIOS
     seen: dict[tuple[int, bytes], tuple[float, Array]] = field(default_factory=dict)
 
     @cached_property
@@ -369,16 +370,17 @@ class Objective(Search):
 
     def starts(self, few: Statement, thetas: Sequence[Array]) -> list[tuple[float, Array]]:
         thetas = [self.limits.clip(theta) for theta in thetas]
-        values = np.array([self.curve(few, one, RATIOS, "start", True) for one in thetas])
+        values = np.array([self.curve(few, one, self.ratios, "start", True) for one in thetas])
         found: list[tuple[int, int]] = []
         for flat in np.argsort(values, axis=None, kind="stable"):
-            row, column = divmod(int(flat), len(RATIOS))
+            row, column = divmod(int(flat), len(self.ratios))
             lowest = values[row, column] <= np.min(values[row, max(column - 1, 0) : column + 2])
             apart = all(abs(row - i) > 1 or abs(column - j) > ALIKE for i, j in found)
             if lowest and apart and (values[row, column] < np.inf or not found):
                 found.append((row, column))
         return [
-            (float(values[i, j]), np.append(thetas[i][:-1], np.log(RATIOS[j]))) for i, j in found
+            (float(values[i, j]), np.append(thetas[i][:-1], np.log(self.ratios[j])))
+            for i, j in found
         ]
 
     def descend(

@@ -9,6 +9,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import _safe_indexing
 
 from mercer.losses.base import Array
+from mercer.losses.classification import Logistic
 from mercer.machines.additive import Additive
 from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.posing import Declared, declare
@@ -96,6 +97,19 @@ def is_least_squares(posed: Declared) -> bool:
         risks is not None
         and all(linear_system(risk) is not None for risk in risks)
         and all(_as_weighted(risk.c, posed.sample.weights) for risk in risks)
+    )
+
+
+def is_logistic(posed: Declared) -> bool:
+    """Return whether a machine minimizes the logistic loss, so that its evidence is known.
+
+    Parameters
+    ----------
+    posed : Declared
+    """
+    risks = _risks(posed)
+    return risks is not None and all(
+        type(risk.loss) is Logistic and _as_weighted(risk.c, posed.sample.weights) for risk in risks
     )
 
 

@@ -14,6 +14,7 @@ from sklearn.utils import indexable
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
 from mercer.selection.descent import drawn, optimum
+from mercer.selection.logistic_objective import LogisticObjective
 from mercer.selection.objective import Objective, Search, Trial, criterion_of
 from mercer.selection.path_validation import choose_weight
 from mercer.selection.posed import (
@@ -21,11 +22,12 @@ from mercer.selection.posed import (
     check_tunable,
     follows_least_squares,
     is_least_squares,
+    is_logistic,
     pose,
 )
 from mercer.selection.refits import Refits
 from mercer.selection.space import Space, groups_of
-from mercer.smoothing import Criterion
+from mercer.smoothing import Criterion, Evidence
 
 __all__ = ["Tuning", "tune"]
 
@@ -116,6 +118,9 @@ def tune(
     with P the projection off the unpenalized functions, lies between :math:`10^{-2}/n`, where the
     machine is practically constant, and :math:`10^7`. ``notes_`` says where a bound is active.
 
+    A logistic machine (:class:`KernelLogisticRegression`) is tuned by the gradient of its own
+    evidence in Laplace's approximation, :class:`~mercer.smoothing.LogisticEvidence`.
+
     Machines of another loss of the same targets (:class:`SVR`, :class:`SVC`, :class:`HuberSVR`,
     ...) take their kernel from the least-squares machine, of ±1 for classes, and C, epsilon and nu
     from what it leaves of them, as ``C="auto"`` does; with `refine` C is looked for around that by
@@ -144,7 +149,8 @@ def tune(
         What is minimized for the least-squares machine, see :mod:`mercer.smoothing`. "auto" is the
         exact leave-one-out error of classes ±1, and for a regression the evidence, which on tables
         of a few hundred rows does as well on average and is not fooled into kernels so wide that
-        they extrapolate wildly. A machine that is tuned by its own held-out loss takes no other.
+        they extrapolate wildly. For a logistic machine "auto" and "evidence" are the evidence of
+        classes. A machine that is tuned by its own held-out loss takes no other.
     parameters : sequence of str, optional
         Parameters of the kernel to tune, as in its ``get_params``; all by default.
     ard : bool or array-like of shape (n_features,), default=False
@@ -214,15 +220,18 @@ def tune(
     }
     points, targets = indexable(X, y)
     posed = pose(estimator, points, targets, sample_weight, some)
-    squares = is_least_squares(posed)
-    itself = not squares and not follows_least_squares(posed)
-    if itself and not (isinstance(criterion, str) and criterion == "auto"):
+    auto = isinstance(criterion, str) and criterion == "auto"
+    evidence = isinstance(criterion, Evidence) or criterion == "evidence"
+    logistic = (auto or evidence) and some.plain and is_logistic(posed)
+    closed = logistic or is_least_squares(posed)
+    itself = not closed and not follows_least_squares(posed)
+    if itself and not auto:
         raise ValueError(
             f"{criterion!r} is a criterion of least-squares machines; {type(estimator).__name__} "
             "is tuned by its own held-out loss: leave criterion='auto'."
         )
-    if isinstance(criterion, str) and criterion == "auto":
-        criterion = "loo" if some.classification else "evidence"
+    if auto:
+        criterion = "loo" if some.classification and not logistic else "evidence"
     chosen = criterion_of(criterion)
 
     def search(each: Any) -> Search:
@@ -231,7 +240,8 @@ def tune(
             machine = _unscaled(clone(estimator))
             sample = {"X": points, "y": targets, "weights": sample_weight}
             return Refits(some, space, machine=machine, fixed=fixed, **sample, **limits)
-        return Objective(some, space, criterion=chosen, **limits)
+        kind = LogisticObjective if logistic else Objective
+        return kind(some, space, criterion=chosen, **limits)
 
     single = (lambda: search(ard)) if groups_of(ard, p) is not None else None
     stages, status = optimum(search(False), single, budget, 1 if itself else starts, rng)
@@ -242,27 +252,28 @@ def tune(
     machine = clone(estimator)
     given = {} if sample_weight is None else {"sample_weight": sample_weight}
     fitted = False
-    if not squares and not itself:
+    if not closed and not itself:
         del params["C"]
-        auto = {
+        automatic = {
             name: "auto"
             for name in AUTOMATIC
             if name in machine.get_params(deep=False) and name not in fixed
         }
         if not some.classification:
             machine._squared_weight = best.C
-        machine.set_params(**params, **auto).fit(X, y, **given)
+        machine.set_params(**params, **automatic).fit(X, y, **given)
         machine.__dict__.pop("_squared_weight", None)
-        params |= {name: float(getattr(machine, f"{name}_")) for name in auto}
+        params |= {name: float(getattr(machine, f"{name}_")) for name in automatic}
         machine.set_params(**params)
         fitted = True
-        if refine and status != "stopped" and not {"C", "nu"} <= set(fixed):
-            found, value, status = choose_weight(
-                machine, X, y, sample_weight, best.kernel, stages[0]
-            )
-            fitted = found.items() <= params.items()
-            params |= found
-            machine = machine if fitted else clone(machine).set_params(**params)
+    elif logistic and refine:
+        machine.set_params(**params).fit(X, y, **given)
+        fitted = True
+    if fitted and refine and status != "stopped" and not {"C", "nu"} <= set(fixed):
+        found, value, status = choose_weight(machine, X, y, sample_weight, best.kernel, stages[0])
+        fitted = found.items() <= params.items()
+        params |= found
+        machine = machine if fitted else clone(machine).set_params(**params)
     seconds = time.perf_counter() - began
     machine.set_params(**params)
     if refit and not fitted:

@@ -35,6 +35,7 @@ from mercer.smoothing.guesses import (
     ridge_C,
     signal_to_noise,
 )
+from mercer.smoothing.logistic_evidence import LogisticEvidence
 from mercer.smoothing.noise import NoiseVariance, noise_variance, smoother_noise
 from mercer.smoothing.scale import ScaleWarning, robust_scale
 from mercer.smoothing.secular import (
@@ -91,6 +92,7 @@ __all__ = [
     "HuberWeights",
     "Ivanov",
     "LeaveOneOut",
+    "LogisticEvidence",
     "LogisticWeights",
     "MallowsCp",
     "Morozov",

@@ -1,0 +1,295 @@
+"""What regressors and classifiers of tables share: reading, machines, weights, budget."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
+
+from mercer._fitting import AllOrNothing
+from mercer._patience import time_left
+from mercer._settings import KW_ONLY, settings
+from mercer.preprocessing import TableEncoder
+from mercer.tabular.candidates import CANDIDATES, Candidate
+from mercer.tabular.explanation import Explanation
+from mercer.tabular.members import (
+    METRIC,
+    Columns,
+    Member,
+    enlarge,
+    judge,
+    judge_honestly,
+    judge_metric,
+)
+from mercer.tabular.tasks import Task
+
+__all__ = ["BY_NAME", "Automatic", "Judged", "Plan"]
+
+Array = NDArray[np.float64]
+
+BY_NAME = {candidate.name: candidate for candidate in CANDIDATES}
+"""Candidates by their names."""
+
+Plan = dict[str, tuple[Candidate | None, Task]]
+"""Machines by name: kernel and form of the features, None for a learned metric, and the loss."""
+
+# Rows that are left out: more cost more than they tell.
+JUDGED = 3000
+# Machines that are fitted to all rows where there are more than are judged.
+KEPT = 3
+# Machines that are fitted to all rows by centres where there are more than max_rows, and rows that
+# judge between these and the exact machines.
+ENLARGED, HELD = 2, 5000
+# Standard errors by which left-out predictions must be better than a constant.
+PROOF = 2.0
+# Standard errors beyond which the choice of scales cannot have made the difference.
+CLEAR = 8.0
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What members say of rows that they do not know."""
+
+    rows: slice
+    """Which rows of the sample."""
+
+    values: Array
+    """Predictions or decisions, (m, n, d)."""
+
+    honest: Callable[[], Array] | None = None
+    """Makes those of the best member with scales chosen without the rows, (n, d)."""
+
+
+Shares = Callable[[Judged], Array]
+
+
+@settings
+class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
+    """A table, kernel machines with scales of their own, and weights from rows left out."""
+
+    _: KW_ONLY
+    categorical_features: Any = "from_dtype"
+    members: Any = "auto"
+    budget: float | None = None
+    max_rows: int = 10_000
+    verbose: bool = False
+    random_state: int = 0
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
+        "members": [StrOptions({"auto"}), "array-like"],
+        "budget": [Interval(Real, 0.0, None, closed="neither"), None],
+        "max_rows": [Interval(Integral, 10, None, closed="left")],
+        "verbose": ["boolean"],
+        "random_state": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    # Reading --------------------------------------------------------------------------------------
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array]:
+        """Return the encoded table and the weights of its rows, whose mean is one."""
+        self.encoder_ = TableEncoder(categorical_features=self.categorical_features).fit(X)
+        self.n_features_in_ = self.encoder_.n_features_in_
+        if hasattr(self.encoder_, "feature_names_in_"):
+            self.feature_names_in_ = self.encoder_.feature_names_in_
+        M = self._encoded(X)
+        if len(M) != _num_samples(y):
+            raise ValueError(f"X has {len(M)} rows and y has {_num_samples(y)}.")
+        weights = _check_sample_weight(sample_weight, M, dtype=np.float64, ensure_non_negative=True)
+        if not np.any(weights > 0):
+            raise ValueError("all sample weights are zero: at least two rows must count.")
+        return M, weights / np.mean(weights)
+
+    def _encoded(self, X: Any) -> Array:
+        return np.asarray(self.encoder_.transform(X), dtype=np.float64)
+
+    def _ordered(self, M: Array, Y: NDArray[Any]) -> NDArray[np.intp]:
+        """Return a random order of the rows that does not depend on the order they came in."""
+        alike = np.lexsort((*Y.T, *M.T))
+        order: NDArray[np.intp] = alike[
+            np.random.default_rng(self.random_state).permutation(len(M))
+        ]
+        return order
+
+    # Fitting --------------------------------------------------------------------------------------
+
+    def _fit_members(self, M: Array, plan: Plan, shares: Shares) -> Judged:
+        """Fit machines one after the other, as far as the budget goes.
+
+        Parameters
+        ----------
+        M : (n, p) array
+            The encoded table.
+        plan : dict
+            Machines.
+        shares : callable
+            Tells how much each member counts, in shares of all, from left-out predictions.
+        """
+        n, encoder = len(M), self.encoder_
+        fitted = min(n, self.max_rows)
+        columns = Columns(
+            M,
+            encoder.numeric_,
+            encoder.categorical_,
+            fitted=fitted,
+            judged=min(fitted, JUDGED),
+            seed=self.random_state,
+        )
+        members: list[Member] = []
+        plan = self._asked(plan, columns)
+        for name, (candidate, task) in plan.items():
+            if self._late(members, len(plan)):
+                break
+            if candidate is None:
+                base = next(member for member in members if member.name == "matern")
+                members.append(judge_metric(base, columns, task))
+            else:
+                members.append(judge(name, candidate, columns, task))
+            self._tell(members[-1])
+        rows = slice(0, columns.judged)
+        if columns.judged < columns.fitted:
+            members = _best(members, rows, shares, KEPT)
+            self.notes_.append(
+                f"Scales are chosen by some of the rows and weights by {columns.judged}; the "
+                f"{len(members)} best machines are fitted to {columns.fitted} rows."
+            )
+        members = [member.completed(columns, plan[member.name][1]) for member in members]
+        if n > columns.fitted:
+            held = slice(n - min(HELD, (n - columns.fitted) // 2), n)
+            for member in _best(members, rows, shares, ENLARGED):
+                members.append(enlarge(member, columns, plan[member.name][1], held.start))
+                self._tell(members[-1])
+            rows = held
+            members = [member.judged_by(M[held], self._outputs) for member in members]
+            self.notes_.append(
+                f"One machine of all {n} rows is too large: exact machines are fitted to "
+                f"{columns.fitted} rows, {ENLARGED} machines of "
+                f"{members[-1].machine.approximation.m} centres to all but {n - held.start}, which "
+                "decide between them."
+            )
+        self.members_ = members
+        left = np.stack([member.left_out for member in members])
+        if n > columns.fitted:
+            return Judged(rows, left)
+        best = _best([m for m in members if m.name != METRIC], rows, shares, 1)[0].name
+        candidate, task = plan[best]
+        assert candidate is not None
+        return Judged(rows, left, partial(judge_honestly, best, candidate, columns, task))
+
+    def _asked(self, plan: Plan, columns: Columns) -> Plan:
+        """Return the machines that are asked for and make sense."""
+        asked = list(plan) if isinstance(self.members, str) else list(self.members)
+        wrong = [name for name in asked if name not in plan]
+        if wrong or not asked:
+            raise ValueError(f"members are names among {list(plan)}, got {self.members!r}.")
+        if METRIC in asked:
+            if "matern" not in asked:
+                raise ValueError("the member 'metric' begins with 'matern': ask for both.")
+            divisible = plan[METRIC][1].divisible(columns.judged)
+            if len(columns.numbers) < 2 or not divisible:
+                asked.remove(METRIC)
+        return {name: entry for name, entry in plan.items() if name in asked}
+
+    def _late(self, members: list[Member], planned: int) -> bool:
+        """Return whether the next machine would hardly be ready in time, and note it."""
+        if not members or time_left() > 1.5 * max(member.seconds for member in members):
+            return False
+        self.notes_.append(
+            f"The budget of {self.budget:g} s was spent after {len(members)} of {planned} machines."
+        )
+        return True
+
+    def _tell(self, member: Member) -> None:
+        self.notes_.extend(f"{member.name}: {note}" for note in member.notes)
+        if self.verbose:
+            print(f"{member.name}: {member.seconds:.1f} s", flush=True)
+
+    def _proved(self, gain: Callable[[Array], Array], judged: Judged, weights: Array) -> bool:
+        """Return whether left-out rows are predicted better than by a constant; say it if not.
+
+        Where left-out predictions leave a doubt, the best machine predicts by folds with scales of
+        their own.
+
+        Parameters
+        ----------
+        gain : callable
+            What predictions (m, n, d) of judged rows save of the loss of a constant, (n,).
+        judged : Judged
+            Left-out predictions.
+        weights : (n,) array
+            Weights of the judged rows.
+        """
+        sure = _standard_errors(gain(judged.values), weights)
+        if CLEAR > sure > PROOF and judged.honest is not None:
+            sure = _standard_errors(gain(judged.honest()[None]), weights)
+        if sure > PROOF:
+            return True
+        note = (
+            "No machine predicts left-out rows better than a constant by "
+            f"{PROOF:g} standard errors: predictions are the constant. The columns say little "
+            "about the target, or there are too few rows to show it."
+        )
+        self.notes_.append(note)
+        warnings.warn(note, UserWarning, stacklevel=5)
+        return False
+
+    def _explanation(
+        self, shares: Array, errors: Any, together: float, measure: str
+    ) -> Explanation:
+        order = np.argsort(-shares, kind="stable")
+        members = [
+            (
+                self.members_[k].name,
+                float(shares[k]),
+                float(errors[k]),
+                self.members_[k].seconds,
+            )
+            for k in order
+        ]
+        matters = np.sum(
+            [share * m.importance for share, m in zip(shares, self.members_, strict=True)], axis=0
+        )
+        columns = [
+            (self.encoder_.names_[j], float(matters[j]))
+            for j in np.argsort(-matters, kind="stable")
+        ]
+        return Explanation(members, columns, together, measure, list(self.notes_))
+
+    def _values(self, X: Any) -> Array:
+        """Return what every member says of rows, (m, n, d)."""
+        check_is_fitted(self)
+        M = self._encoded(X)
+        return np.stack([member.values(M, self._outputs) for member in self.members_])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _standard_errors(gain: Array, weights: Array) -> float:
+    """Return the mean of weighted numbers in units of its standard error."""
+    mean = float(np.average(gain, weights=weights))
+    variance = float(np.average((gain - mean) ** 2, weights=weights))
+    if variance == 0.0:
+        return float(np.sign(mean)) * np.inf if mean else 0.0
+    return float(mean / np.sqrt(variance / len(gain)))
+
+
+def _best(members: list[Member], rows: slice, shares: Shares, most: int) -> list[Member]:
+    """Return the members that count most in left-out predictions."""
+    judged = Judged(rows, np.stack([member.left_out for member in members]))
+    order = np.argsort(-shares(judged), kind="stable")[:most]
+    return [members[k] for k in np.sort(order)]

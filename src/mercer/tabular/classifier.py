@@ -1,0 +1,306 @@
+"""Classification of tables as they are, without settings."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
+
+from mercer._patience import deadline
+from mercer._settings import settings
+from mercer._threads import small_algebra
+from mercer.tabular.automatic import BY_NAME, Automatic, Judged, Plan
+from mercer.tabular.explanation import Effect, Explanation, effect_of
+from mercer.tabular.members import METRIC
+from mercer.tabular.stacking import log_odds, logistic_weights, probabilities
+from mercer.tabular.tasks import Logistic, Squares, signs
+
+__all__ = ["AutoClassifier"]
+
+Array = NDArray[np.float64]
+
+# Factorizations of logistic machines, in units of n^3, that are worth their time.
+AFFORDABLE = 8e10
+# Machines of least squares beside logistic ones: their errors are of another kind.
+BESIDE = ("laplacian-ranks", "matern", "gaussian")
+# Of many classes, each of which has its own logistic machine, fewer machines are logistic.
+MANY = 3
+FEWER = ("laplacian-ranks", "matern")
+
+
+@settings
+class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
+    r"""Classification of a table as it is: kernels learned from the data, stacked and calibrated.
+
+    Logistic machines with five kernels, one more in a learned metric and three least-squares
+    machines make log odds together,
+
+    .. math:: \log \frac{p_c}{p_0} = \sum_m w_m f_{mc}(x) + b_c, \qquad w_m \ge 0.
+
+    Every machine has a length scale for each column and a weight C that maximize the evidence, by
+    Laplace's approximation where the loss is logistic. The weights :math:`w_m` and constants
+    :math:`b_c` minimize the logistic loss of left-out decisions, so that probabilities are
+    calibrated; weights are drawn to equal ones as far as these decisions do not tell the machines
+    apart. Kernels, columns, categories and missing cells are as in :class:`AutoRegressor`.
+
+    Parameters
+    ----------
+    categorical_features : "from_dtype", array-like of bool, int or str, or None, \
+            default="from_dtype"
+        Columns that are categories although they hold numbers; columns of words always are.
+    members : "auto" or list of str, default="auto"
+        Machines to fit: names as in :class:`AutoRegressor`, and with "squares-" before them for
+        least squares of plus and minus one; all by default.
+    budget : float, optional
+        Seconds after which no further machine is begun. The fit is deterministic without it.
+    max_rows : int, default=10000
+        Largest number of rows to which exact machines are fitted, as in :class:`AutoRegressor`.
+    verbose : bool, default=False
+        Print a line for every machine.
+    random_state : int, default=0
+        Which rows are drawn, and folds.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Classes.
+    members_ : list
+        The fitted machines with their features, parameters and left-out decisions.
+    weights_ : ndarray of shape (n_members,)
+        Weights of their decisions; zeros where nothing predicts better than class frequencies.
+    left_out_probabilities_ : ndarray of shape (n_samples, n_classes)
+        Probabilities of rows by machines that were not fitted to them; NaN for rows that were not
+        left out, of more than 3000.
+    left_out_score_ : float
+        Share of these rows that are classified correctly.
+    notes_ : list of str
+        What the fit decided, and what deserves a second look.
+    encoder_ : TableEncoder
+        How columns were read, and which were dropped for which reason.
+    seconds_ : float
+        Time of the fit.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if they have any.
+
+    Notes
+    -----
+    Left-out decisions of least squares are exact; those of logistic machines are one Newton step
+    from the machine with all rows, and those of the learned metric are made by five folds. Where
+    logistic machines would take too long (more than some 4300 rows for two classes, 2000 for ten)
+    all machines are of least squares, which share one factorization between the classes.
+
+    See Also
+    --------
+    AutoRegressor : the same for numbers.
+    KernelLogisticRegression : one machine with a kernel of your own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import AutoClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(200, 3))
+    >>> y = np.where(np.abs(X[:, 0] - X[:, 1]) < 0.3, "near", "far")
+    >>> machine = AutoClassifier(members=["laplacian", "gaussian"]).fit(X, y)
+    >>> bool(machine.left_out_score_ > 0.9)
+    True
+    >>> machine.predict_proba(X[:2]).shape
+    (2, 2)
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit machines to a table, weigh and calibrate them.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_features)
+            Table.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+        """
+        began = time.perf_counter()
+        self.notes_: list[str] = []
+        with deadline(self.budget), small_algebra(min(_num_samples(y), self.max_rows)):
+            y = column_or_1d(y, warn=True)
+            check_classification_targets(y)
+            M, weights = self._read(X, y, sample_weight)
+            self.classes_, labels = np.unique(y, return_inverse=True)
+            if len(np.unique(labels[weights > 0])) < 2:
+                raise ValueError(
+                    "The number of classes has to be greater than one; got 1 class with weight."
+                )
+            order = self._ordered(M, labels[:, None])
+            M, labels, weights = M[order], labels[order], weights[order]
+            self._outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
+            shares = partial(_shares, labels, weights)
+            judged = self._fit_members(M, self._plan(labels, weights), shares)
+            self._weigh(judged, labels, weights)
+            self._set_left_out(judged, labels, order)
+        self.seconds_ = time.perf_counter() - began
+        return self
+
+    def _plan(self, labels: NDArray[np.intp], weights: Array) -> Plan:
+        """Return the machines that can be had in reasonable time."""
+        k = len(self.classes_)
+        logistic, squares = Logistic(labels, k, weights), Squares(signs(labels, k), weights)
+        beside = {f"squares-{name}": (BY_NAME[name], squares) for name in BY_NAME}
+        n = min(len(labels), self.max_rows)
+        if self._outputs * float(n) ** 3 > AFFORDABLE:
+            self.notes_.append(
+                f"Logistic machines of {n} rows and {k} classes would take long: all machines are "
+                "of least squares."
+            )
+            return dict(beside)
+        names = list(BY_NAME) if k < MANY else FEWER
+        plan: Plan = {name: (BY_NAME[name], logistic) for name in names}
+        return (
+            plan
+            | {METRIC: (None, logistic)}
+            | {f"squares-{name}": beside[f"squares-{name}"] for name in BESIDE}
+        )
+
+    def _weigh(self, judged: Judged, labels: NDArray[np.intp], weights: Array) -> None:
+        """Weigh the members, or none of them where class frequencies are as good."""
+        y, s = labels[judged.rows], weights[judged.rows]
+        self._portions = _shares(labels, weights, judged)
+        self.weights_, self._constants = logistic_weights(judged.values, y, s)
+        counts = np.bincount(y, weights=s, minlength=len(self.classes_))
+        # Frequencies without a row, and half a row of every class for classes that have one.
+        without = (counts[y] - s + 0.5) / (counts.sum() - s + 0.5 * len(counts))
+
+        def gain(values: Array) -> Array:
+            w, b = self.weights_, self._constants
+            if len(values) != len(w):
+                w, b = logistic_weights(values, y, s)
+            p = probabilities(log_odds(values, w, b))[np.arange(len(y)), y]
+            return np.asarray(np.log(np.maximum(p, 1e-15) / np.maximum(without, 1e-15)))
+
+        if not self._proved(gain, judged, s):
+            share = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
+            self.weights_ = np.zeros_like(self.weights_)
+            log_share = np.log(share)
+            self._constants = log_share if len(share) > 2 else log_share[1:] - log_share[:1]
+
+    def _set_left_out(
+        self, judged: Judged, labels: NDArray[np.intp], order: NDArray[np.intp]
+    ) -> None:
+        """Put left-out probabilities in the order of the rows as they came."""
+        y = labels[judged.rows]
+        P = probabilities(log_odds(judged.values, self.weights_, self._constants))
+        out = np.full((len(labels), len(self.classes_)), np.nan)
+        out[order[judged.rows]] = P
+        self.left_out_probabilities_ = out
+        self.left_out_score_ = float(np.mean(np.argmax(P, axis=1) == y))
+        rows = np.arange(len(y))
+        self._left_out_error = -float(np.mean(np.log(np.maximum(P[rows, y], 1e-15))))
+        self._left_out_errors = []
+        for F in judged.values:
+            odds = log_odds(F[None], np.ones(1), np.zeros(self._outputs))
+            log_p = log_softmax(odds if len(self.classes_) > 2 else _both(odds), axis=1)
+            self._left_out_errors.append(-float(np.mean(log_p[rows, y])))
+
+    # Predicting -----------------------------------------------------------------------------------
+
+    def _odds(self, X: Any) -> Array:
+        return log_odds(self._values(X), self.weights_, self._constants)
+
+    def decision_function(self, X: Any) -> Array:
+        """Return log odds of the second class, or logarithms of odds of all classes.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_features)
+            Table with the same columns.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        odds = self._odds(X)
+        return odds[:, 0] if odds.shape[1] == 1 else odds
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return calibrated probabilities of the classes.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_features)
+            Table with the same columns.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return probabilities(self._odds(X))
+
+    def predict(self, X: Any) -> Any:
+        """Return the most probable classes.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_features)
+            Table with the same columns.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    # Explaining -----------------------------------------------------------------------------------
+
+    def explain(self) -> Explanation:
+        """Return the machines and their weights, and how much columns matter.
+
+        Returns
+        -------
+        Explanation
+            Printed as a table.
+        """
+        check_is_fitted(self)
+        return self._explanation(
+            self._portions, self._left_out_errors, self._left_out_error, "left-out log loss"
+        )
+
+    def effect(self, X: Any, column: Any, points: int = 20) -> Effect:
+        """Return how mean probabilities change with a column, all other columns as they are.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_samples, n_features)
+            Rows over which to average.
+        column : str or int
+            Name or position of the column.
+        points : int, default=20
+            Number of values, if the column has more.
+        """
+        return effect_of(self.predict_proba, X, column, points)
+
+
+def _both(odds: Array) -> Array:
+    """Return log odds of the second class as columns of both."""
+    return np.hstack([np.zeros_like(odds), odds])
+
+
+def _shares(labels: NDArray[np.intp], weights: Array, judged: Judged) -> Array:
+    """Return how far each member moves log odds, in shares of all."""
+    w, _ = logistic_weights(judged.values, labels[judged.rows], weights[judged.rows])
+    moved = w * np.sqrt(np.mean(judged.values**2, axis=(1, 2)))
+    return np.asarray(moved / moved.sum())

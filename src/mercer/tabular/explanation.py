@@ -1,0 +1,96 @@
+"""What a machine of a table is made of, in words and numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Effect", "Explanation", "effect_of"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """How the mean prediction changes with a column."""
+
+    column: str
+    """Name of the column."""
+
+    values: NDArray[Any]
+    """Values of the column: quantiles of a number, or categories."""
+
+    mean: Array
+    """Mean prediction with the column at each value, (k,) or (k, d)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Members and columns of a machine of a table, the most important first."""
+
+    members: list[tuple[str, float, float, float]]
+    """Name, share of the weight, left-out error and seconds of every machine."""
+
+    columns: list[tuple[str, float]]
+    """Name of every column, and how much it moves kernel values in shares of all columns."""
+
+    error: float
+    """Left-out error of the whole."""
+
+    measure: str
+    """What errors are."""
+
+    notes: list[str]
+    """What deserves a second look."""
+
+    def __str__(self) -> str:
+        lines = [f"{'machine':30s}{'weight':>8s}{self.measure:>20s}{'seconds':>9s}"]
+        lines += [f"{a:30s}{w:8.2f}{e:20.4g}{s:9.1f}" for a, w, e, s in self.members]
+        lines += [f"{'together':30s}{1:8.2f}{self.error:20.4g}", ""]
+        lines += [f"{'column':30s}{'importance':>12s}"]
+        lines += [f"{name[:29]:30s}{share:12.1%}" for name, share in self.columns[:20]]
+        if len(self.columns) > 20:
+            rest = sum(share for _, share in self.columns[20:])
+            lines.append(f"{f'{len(self.columns) - 20} others':30s}{rest:12.1%}")
+        return "\n".join([*lines, *([""] if self.notes else []), *self.notes])
+
+
+def effect_of(predict: Any, X: Any, column: Any, points: int) -> Effect:
+    """Return the mean prediction with a column at several values, all else as it is.
+
+    Parameters
+    ----------
+    predict : callable
+        Predictions for a table.
+    X : data frame or array
+        Rows over which to average.
+    column : str or int
+        Name or position of the column.
+    points : int
+        Number of values, if the column has more.
+    """
+    frame = hasattr(X, "iloc")
+    name = column if isinstance(column, str) or not frame else X.columns[column]
+    given: Any = X[name] if frame else np.asarray(X)[:, column]
+    numbers = np.asarray(given).dtype.kind in "fiu"
+    seen = np.asarray(given.dropna() if hasattr(given, "dropna") else given)
+    seen = seen[~np.isnan(seen)] if numbers else seen
+    values = np.unique(seen)
+    if len(values) > points:
+        if numbers:
+            values = np.unique(np.quantile(seen, np.linspace(0.02, 0.98, points)))
+        else:
+            names, counts = np.unique(seen, return_counts=True)
+            values = np.sort(names[np.argsort(-counts, kind="stable")[:points]])
+    means = []
+    for value in values:
+        moved = X.copy()
+        if frame:
+            moved[name] = type(given)([value] * len(X), index=X.index, dtype=given.dtype)
+        else:
+            moved[:, column] = value
+        means.append(np.mean(predict(moved), axis=0))
+    return Effect(str(name), values, np.asarray(means))

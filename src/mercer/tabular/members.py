@@ -1,0 +1,296 @@
+"""Machines of a table: a kernel with scales of its own, and what it says of samples left out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from mercer._patience import time_left
+from mercer.kernels.base import Kernel
+from mercer.kernels.matern import Matern
+from mercer.reduced import Nystrom
+from mercer.selection.tuning import Tuning, tune
+from mercer.tabular.candidates import Candidate, Features
+from mercer.tabular.metric import gradients, normalized, outer_product, root
+from mercer.tabular.tasks import Task, spread, values
+
+__all__ = ["METRIC", "Columns", "Member", "enlarge", "judge", "judge_honestly", "judge_metric"]
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+METRIC = "metric"
+"""Name of the machine with a learned metric."""
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A sample in a random order: numbers and category codes, and which rows are used for what."""
+
+    X: Array
+    numbers: NDArray[np.intp]
+    categories: NDArray[np.intp]
+    fitted: int
+    """The first rows, to which machines are fitted."""
+
+    judged: int
+    """The first rows, which are left out."""
+
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A machine with its features."""
+
+    name: str
+    features: Features
+    template: Any
+    """The machine with its parameters, not fitted."""
+
+    machine: Any
+    """Fitted to all rows; None as long as it is fitted to the judged rows only."""
+
+    left_out: Array
+    """What it says of rows that it was not fitted to, (m, d)."""
+
+    importance: Array
+    """How much each column moves kernel values, in shares of all columns, (p,)."""
+
+    seconds: float
+    """Time that it took."""
+
+    notes: list[str] = field(default_factory=list)
+    map: Array | None = None
+    """Learned metric: numbers are multiplied by the map."""
+
+    def points(self, X: Array) -> Array:
+        """Return the points that the machine is computed from."""
+        Z = self.features(X)
+        return Z if self.map is None else mapped(Z, self.map)
+
+    def completed(self, columns: Columns, task: Task) -> Member:
+        """Return the member with its machine fitted to all rows."""
+        if self.machine is not None:
+            return self
+        began, rows = time.perf_counter(), slice(0, columns.fitted)
+        machine = _fit(self.template, self.points(columns.X[rows]), task, rows)
+        return replace(self, machine=machine, seconds=self.seconds + time.perf_counter() - began)
+
+    def judged_by(self, X: Array, d: int) -> Member:
+        """Return the member with what it says of rows that it does not know."""
+        return replace(self, left_out=self.values(X, d))
+
+    def values(self, X: Array, d: int) -> Array:
+        """Return what the machine says of rows of a table, (n, d)."""
+        return values(self.machine, self.points(X), d)
+
+
+def mapped(Z: Array, R: Array) -> Array:
+    """Return features whose first columns, the numbers, are multiplied by a map."""
+    p = len(R)
+    return np.hstack([Z[:, :p] @ R, Z[:, p:]])
+
+
+def judge(name: str, candidate: Candidate, columns: Columns, task: Task) -> Member:
+    """Choose scales and C of a candidate by the evidence, and leave the judged rows out.
+
+    Where there are more rows than are judged, an inverse of the whole kernel matrix would take most
+    of the time: the machine of the judged rows, with the same parameters, is judged instead.
+
+    Parameters
+    ----------
+    name : str
+        Name of the member.
+    candidate : Candidate
+        Kernel and form of the features.
+    columns : Columns
+        The sample.
+    task : Task
+        Its targets.
+    """
+    began = time.perf_counter()
+    X = columns.X[: columns.fitted]
+    features = Features.of(X, columns.numbers, columns.categories, candidate.ranks)
+    Z = features(X[: columns.judged])
+    start = features.kernel(candidate, Z, np.random.default_rng(columns.seed))
+    found = _tuned(task.machine(start), Z, task, columns, ard=True)
+    machine = _fit(found.best_estimator_, Z, task, slice(0, columns.judged))
+    left = task.left_out(machine, Z, slice(0, columns.judged))
+    return Member(
+        name,
+        features,
+        found.best_estimator_,
+        machine if columns.judged == columns.fitted else None,
+        left,
+        _importance(machine.kernel_, Z, features, X.shape[1]),
+        time.perf_counter() - began,
+        [note for note in found.notes_ if "max_rows" not in note],
+    )
+
+
+def judge_metric(base: Member, columns: Columns, task: Task) -> Member:
+    """Learn a metric from the gradients of a Matern machine, and judge the machine in that metric.
+
+    Left-out predictions are made by folds, each with the metric of its own gradients.
+
+    Parameters
+    ----------
+    base : Member
+        The Matern machine with standardized features.
+    columns, task :
+        As in :func:`judge`.
+    """
+    began = time.perf_counter()
+    p, m = len(columns.numbers), columns.judged
+    Z = base.features(columns.X[:m])
+    kernel, others = _parts(base.template.kernel)
+    scales = np.broadcast_to(np.asarray(kernel.length_scale, dtype=np.float64), p)
+    Z = mapped(Z, np.diag(1.0 / scales))
+    unit = Matern(1.0, nu=1.5)
+    start = unit if others is None else unit.on(list(range(p))) * others
+    first = task.machine(start).set_params(C=base.template.C)
+
+    def learned(rows: Rows) -> Array:
+        """Return the map of the metric of a machine that is fitted to some rows."""
+        some = rows[: task.tuned]
+        machine = _fit(first, Z[some], task, some)
+        factor = None if others is None else np.asarray(others(Z[some]))
+        slopes = gradients(Z[some, :p], spread(machine, len(some)), factor)
+        R = root(outer_product(slopes, task.weights[some]))
+        return normalized(R, Z[rows, :p], np.random.default_rng(columns.seed))
+
+    R = learned(np.arange(m))
+    found = _tuned(
+        first,
+        mapped(Z, R),
+        task,
+        columns,
+        parameters=[name for name in start.get_params() if name in ("length_scale", LEFT)],
+    )
+    left = np.zeros((m, task.Y.shape[1]))
+    fold = task.folds(m, columns.seed)
+    for outside in np.unique(fold):
+        inside, outside = np.flatnonzero(fold != outside), np.flatnonzero(fold == outside)
+        part = mapped(Z, learned(inside))
+        machine = _fit(found.best_estimator_, part[inside], task, inside)
+        left[outside] = values(machine, part[outside], task.Y.shape[1])
+    R = R / scales[:, None]
+    member = replace(
+        base,
+        name=METRIC,
+        template=found.best_estimator_,
+        machine=None,
+        left_out=left,
+        notes=[],
+        map=R,
+        importance=_importance_of_map(base, R, len(columns.numbers)),
+        seconds=time.perf_counter() - began,
+    )
+    return member.completed(columns, task) if m == columns.fitted else member
+
+
+# How much scales are drawn together: a factor e between two columns costs one unit of likelihood.
+PRIOR = 1.0
+LEFT = "left__kernel__length_scale"
+# Rows times squared centres of a machine of all rows.
+WORK = 4e11
+
+
+def judge_honestly(name: str, candidate: Candidate, columns: Columns, task: Task) -> Array:
+    """Return predictions of the judged rows by folds, each with scales of its own, (m, d).
+
+    Scales that were chosen by all rows know something of rows that are left out afterwards: enough
+    to find a pattern where there is none.
+
+    Parameters
+    ----------
+    name, candidate, columns, task :
+        As in :func:`judge`.
+    """
+    m = columns.judged
+    fold, out = task.folds(m, columns.seed), np.zeros((m, task.Y.shape[1]))
+    for k in np.unique(fold):
+        inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        n = len(inside)
+        part = replace(columns, X=columns.X[inside], fitted=n, judged=n)
+        member = judge(name, candidate, part, task.of(inside))
+        out[outside] = member.values(columns.X[outside], task.Y.shape[1])
+    return out
+
+
+def enlarge(member: Member, columns: Columns, task: Task, end: int) -> Member:
+    """Fit the machine of a member to all rows before the last ones, by centres.
+
+    Parameters
+    ----------
+    member : Member
+        The machine of some rows.
+    columns, task :
+        As in :func:`judge`.
+    end : int
+        The first row that is left for judging.
+    """
+    began, rows = time.perf_counter(), slice(0, end)
+    m = int(np.clip(np.sqrt(WORK / end), 500, 3000))
+    template = clone(member.template).set_params(
+        approximation=Nystrom(m=m, random_state=columns.seed)
+    )
+    machine = _fit(template, member.points(columns.X[rows]), task, rows)
+    seconds = time.perf_counter() - began
+    name = f"{member.name}, all rows"
+    return replace(member, name=name, template=template, machine=machine, seconds=seconds, notes=[])
+
+
+def _fit(machine: Any, Z: Array, task: Task, rows: Any) -> Any:
+    return clone(machine).fit(Z, task.targets(rows), sample_weight=task.weights[rows])
+
+
+def _tuned(machine: Any, Z: Array, task: Task, columns: Columns, **settings: Any) -> Tuning:
+    few = slice(0, task.tuned)
+    return tune(
+        machine,
+        Z[few],
+        task.targets(few),
+        sample_weight=task.weights[few],
+        criterion="evidence",
+        prior=PRIOR,
+        max_rows=task.tuned,
+        max_time=None if time_left() == np.inf else time_left(),
+        refit=False,
+        random_state=columns.seed,
+        **settings,
+    )
+
+
+def _importance(kernel: Kernel, Z: Array, features: Features, p: int) -> Array:
+    """Return how much each column of the table moves kernel values, in shares of all columns."""
+    some, out = Z[:200], np.zeros(p)
+    K = np.log(np.maximum(np.asarray(kernel(some)), 1e-300))
+    for j, column in enumerate(features.columns):
+        moved = some.copy()
+        moved[:, j] = some[0, j]
+        without = np.log(np.maximum(np.asarray(kernel(moved)), 1e-300))
+        out[column] = float(np.mean(np.abs(K - without)))
+    total = out.sum()
+    return out / total if total > 0 else out
+
+
+def _importance_of_map(base: Member, R: Array, p: int) -> Array:
+    """Return shares of the columns in squared distances of the metric."""
+    out = base.importance.copy()
+    columns = base.features.columns[:p]
+    size = np.sum(R**2, axis=1)
+    if size.sum() > 0:
+        out[columns] = out[columns].sum() * size / size.sum()
+    return out
+
+
+def _parts(kernel: Any) -> tuple[Any, Kernel | None]:
+    """Return the kernel of numbers, and the kernel of categories if there is any."""
+    return (kernel, None) if isinstance(kernel, Matern) else (kernel.left.kernel, kernel.right)

@@ -1,0 +1,202 @@
+"""What is asked of a table: numbers or classes, and the machines that answer."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import is_classifier
+
+from mercer.estimators.general import KernelLogisticRegression
+from mercer.estimators.ls_svm import LSSVR
+from mercer.kernels.base import Kernel
+from mercer.smoothing import Factored
+
+__all__ = ["Logistic", "Squares", "Task", "left_out_decisions", "signs", "spread", "values"]
+
+Array = NDArray[np.float64]
+
+FOLDS = 5
+# Log odds beyond which a sample that is left out is as good as certain.
+CERTAIN = 30.0
+# Curvatures are not smaller, so that they can be divided by.
+LEAST = 1e-8
+
+
+class Task(Protocol):
+    """Machines for the targets of a sample."""
+
+    Y: Array
+    """Targets as numbers, (n, d)."""
+
+    tuned: int
+    """Rows by which scales are chosen at most: more cost more than they tell."""
+
+    weights: Array
+    """Weights of the samples, (n,)."""
+
+    def machine(self, kernel: Kernel) -> Any:
+        """Return a machine with a kernel, not fitted."""
+
+    def targets(self, rows: Any) -> NDArray[Any]:
+        """Return what the machine is fitted to."""
+
+    def of(self, rows: Any) -> Task:
+        """Return the task of some of the samples."""
+
+    def folds(self, n: int, seed: int) -> NDArray[np.intp]:
+        """Return to which of five folds each of the first n samples belongs."""
+
+    def divisible(self, n: int) -> bool:
+        """Return whether all machines can be fitted without any fold."""
+
+    def left_out(self, machine: Any, Z: Array, rows: Any) -> Array:
+        """Return what the machines without each sample say of it, (n, d)."""
+
+
+class Squares:
+    """Least squares: numbers, or classes as plus and minus one.
+
+    Parameters
+    ----------
+    Y : (n, d) array
+        Targets.
+    weights : (n,) array
+        Weights of the samples.
+    """
+
+    tuned = 1000
+
+    def __init__(self, Y: Array, weights: Array) -> None:
+        self.Y, self.weights = Y, weights
+
+    def machine(self, kernel: Kernel) -> LSSVR:
+        return LSSVR(kernel=kernel)
+
+    def targets(self, rows: Any) -> NDArray[Any]:
+        Y = self.Y[rows]
+        return np.asarray(Y[:, 0] if Y.shape[1] == 1 else Y)
+
+    def of(self, rows: Any) -> Squares:
+        return Squares(self.Y[rows], self.weights[rows])
+
+    def folds(self, n: int, seed: int) -> NDArray[np.intp]:
+        return np.random.default_rng(seed).permutation(np.arange(n) % FOLDS)
+
+    def divisible(self, n: int) -> bool:
+        return n >= 2 * FOLDS
+
+    def left_out(self, machine: Any, Z: Array, rows: Any) -> Array:
+        return np.asarray(machine.loo_predictions_, dtype=np.float64).reshape(len(Z), -1)
+
+
+class Logistic:
+    """Logistic regression of classes, each against the rest.
+
+    Parameters
+    ----------
+    labels : (n,) array of int
+        Numbers of the classes.
+    k : int
+        How many there are.
+    weights : (n,) array
+        Weights of the samples.
+    """
+
+    def __init__(self, labels: NDArray[np.intp], k: int, weights: Array) -> None:
+        self.labels, self.k, self.weights = labels, k, weights
+        self.Y = signs(labels, k)
+        # Every class has factorizations of its own.
+        self.tuned = 500 if k <= 3 else 400 if k <= 10 else 300
+
+    def machine(self, kernel: Kernel) -> KernelLogisticRegression:
+        return KernelLogisticRegression(kernel=kernel)
+
+    def targets(self, rows: Any) -> NDArray[Any]:
+        return np.asarray(self.labels[rows])
+
+    def of(self, rows: Any) -> Logistic:
+        return Logistic(self.labels[rows], self.k, self.weights[rows])
+
+    def folds(self, n: int, seed: int) -> NDArray[np.intp]:
+        # Every class is dealt to the folds in turn.
+        order = np.random.default_rng(seed).permutation(n)
+        order = order[np.argsort(self.labels[:n][order], kind="stable")]
+        out = np.empty(n, dtype=np.intp)
+        out[order] = np.arange(n) % FOLDS
+        return out
+
+    def divisible(self, n: int) -> bool:
+        return int(np.min(np.bincount(self.labels[:n], minlength=self.k))) >= 2 * FOLDS
+
+    def left_out(self, machine: Any, Z: Array, rows: Any) -> Array:
+        K, f = np.asarray(machine.kernel_(Z)), values(machine, Z, self.Y.shape[1])
+        Y, s = self.Y[rows], self.weights[rows]
+        found = [
+            left_out_decisions(K, f[:, k], Y[:, k], s, float(machine.C_)) for k in range(Y.shape[1])
+        ]
+        return np.column_stack(found)
+
+
+def values(machine: Any, Z: Array, d: int) -> Array:
+    """Return what a machine of either task says at points, (n, d)."""
+    if not is_classifier(machine):
+        return np.asarray(machine.predict(Z), dtype=np.float64).reshape(len(Z), d)
+    found = np.asarray(machine.decision_function(Z), dtype=np.float64).reshape(len(Z), -1)
+    classes = machine.classes_
+    if len(classes) == max(d, 2):
+        return found
+    # Classes that were not in the fold: nothing speaks for them.
+    out = np.full((len(Z), d), -CERTAIN)
+    out[:, classes] = found if found.shape[1] > 1 else np.hstack([-found, found])
+    return out
+
+
+def signs(labels: NDArray[np.intp], k: int) -> Array:
+    """Return classes as columns of plus and minus one, one column for two classes."""
+    if k == 2:
+        return np.where(labels == 1, 1.0, -1.0)[:, None]
+    return np.where(labels[:, None] == np.arange(k), 1.0, -1.0)
+
+
+def spread(machine: Any, n: int) -> Array:
+    """Return the coefficients of a machine in all n samples, (n, d)."""
+    coefficients = np.atleast_2d(np.asarray(machine.dual_coef_, dtype=np.float64))
+    out = np.zeros((n, len(coefficients)))
+    out[machine.support_] = coefficients.T
+    return out
+
+
+def left_out_decisions(K: Array, f: Array, y: Array, s: Array, C: float) -> Array:
+    r"""Return log odds that a logistic machine has without each sample, by one Newton step.
+
+    The step is exact for the parabola that the machine's loss is close to. With the posterior
+    variance :math:`v_i` of a value, curvatures :math:`W_i = s_i p_i (1 - p_i)` and slopes
+    :math:`g_i = s_i (1[y_i = 1] - p_i)`,
+
+    .. math:: f_i^{(-i)} = f_i - \frac{g_i v_i}{1 - W_i v_i}.
+
+    Parameters
+    ----------
+    K : (n, n) array
+        Kernel matrix.
+    f : (n,) array
+        Log odds of the machine with all samples.
+    y : (n,) array
+        Labels +1 or -1.
+    s : (n,) array
+        Weights of the samples.
+    C : float
+        Weight of the loss.
+    """
+    p = expit(f)
+    W = np.maximum(s * p * (1.0 - p), LEAST)
+    live = s > 0
+    fit = Factored(K, np.ones((len(K), 1)), np.where(live, W, 0.0), C).fit(np.zeros(len(K)))
+    free = np.clip(fit.q / C, 1e-12, 1.0)  # 1 - W v
+    g = s[live] * (0.5 * (y[live] + 1.0) - p[live])
+    out = f.copy()
+    out[live] -= g * (1.0 - free) / (W[live] * free)
+    return np.clip(out, -CERTAIN, CERTAIN)
