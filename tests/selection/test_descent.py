@@ -175,7 +175,8 @@ def test_the_ratio_is_the_variance_of_the_function_over_the_noise(free):
     assert_allclose(Spectral(K, free, weights).signal, signal, rtol=1e-10)
     expected = np.zeros((120, 120))
     expected[np.ix_(live, live)] = W[:, None] * P * W / (live.sum() * signal)
-    assert_allclose(factored.by_signal, expected, atol=1e-12)
+    G = np.ones((120, 120))
+    assert_allclose(factored.at_ratio(G.copy(), 2.0), G - 2.0 * expected, atol=1e-12)
 
 
 def test_the_first_step_has_the_length_that_is_asked_for():

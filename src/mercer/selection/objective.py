@@ -48,7 +48,7 @@ ALIKE = 2
 # A step that changes the criterion by less than this share is the last, on all rows and on a part.
 ENOUGH, ROUGHLY = 3e-5, 3e-4
 # A descent that gained more than this begins once more where it ended, with a short first step.
-AGAIN, SHORT = 3e-3, 0.2
+AGAIN, SHORT = 1e-2, 0.2
 # Criteria feel a change of the width about as much as of the weight to this power.
 STEEP = 4.0
 
@@ -351,9 +351,7 @@ class Objective(Search):
             return np.inf, np.zeros_like(theta)
         slopes = {}
         if self.space.names:
-            # At a constant ratio C falls as the variance of the function grows.
-            G -= by_log_C * factored.by_signal
-            slopes = kernel.pullback(statement.X, G)
+            slopes = kernel.pullback(statement.X, factored.at_ratio(G, by_log_C))
         gradient = self.space.gradient(kernel, slopes, by_log_C)
         self.record(stage, theta, value, statement.n, factored.C)
         if self.criterion.positive:

@@ -149,7 +149,11 @@ def tune(
         What is minimized for the least-squares machine, see :mod:`mercer.smoothing`. "auto" is the
         exact leave-one-out error of classes ±1, and for a regression the evidence, which on tables
         of a few hundred rows does as well on average and is not fooled into kernels so wide that
-        they extrapolate wildly. For a logistic machine "auto" and "evidence" are the evidence of
+        they extrapolate wildly. For classes, errors of leave-one-out over errors of the evidence
+        have the geometric mean .985 (Gaussian) and .980 (Laplacian) on eight tables of 500 rows,
+        three splits, with `ard`: .905 and .968 for several classes, 1.037 and .987 for two, so that
+        "evidence" is worth a try there. Leave-one-out of the logistic loss makes 1.10 and 1.07
+        times as many errors. For a logistic machine "auto" and "evidence" are the evidence of
         classes. A machine that is tuned by its own held-out loss takes no other.
     parameters : sequence of str, optional
         Parameters of the kernel to tune, as in its ``get_params``; all by default.

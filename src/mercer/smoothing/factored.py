@@ -99,15 +99,26 @@ class Factored:
         whole = 2.0 * float(np.sum(np.log(np.diag(self._factor))))
         return whole - self.rank * float(np.log(self._tau + 1.0 / self.C))
 
-    @property
-    def by_signal(self) -> Array:
-        r"""Slope of :math:`\log \operatorname{tr}(PWKWP)` with respect to K, (n, n)."""
-        root, U = self._off.root, self._off.U
-        WU = root[:, None] * U
-        slope = -WU @ WU.T
-        slope[np.diag_indices(len(slope))] += root**2
-        slope /= len(root) * self._tau
-        return self.spread(slope)
+    def at_ratio(self, G: Array, slope: float) -> Array:
+        r"""Turn derivatives at constant C into derivatives at a constant signal-to-noise ratio.
+
+        C then falls as the variance of the function grows: K moves the criterion by
+        :math:`G - \frac{dJ}{d \log C} \frac{WPW}{\operatorname{tr}(PWKWP)}`.
+
+        Parameters
+        ----------
+        G : (n, n) array
+            Derivative by K at constant C; it is changed in place.
+        slope : float
+            Derivative by the logarithm of C.
+        """
+        off, share = self._off, slope / (len(self._off.live) * self._tau)
+        G[off.live, off.live] -= share * off.root**2
+        if self.rank:
+            WU = np.zeros((self.n, self.rank))
+            WU[off.live] = off.root[:, None] * off.U
+            G += (share * WU) @ WU.T
+        return G
 
     def spread(self, G: Array) -> Array:
         """Return a matrix over live samples as one over all, zero where there is no weight."""
