@@ -28,7 +28,7 @@ CONSTANT = 10.0
 # Newton's steps; it is a convex problem with a bounded third derivative, and takes half a dozen.
 STEPS = 50
 # Decrease of the functional, per sample, by the last step; the next one would be its square.
-ENOUGH = 1e-6
+ENOUGH = 1e-11
 # Curvatures are not smaller: a sample whose class is certain has no say, but is not infinite.
 LEAST = 1e-10
 

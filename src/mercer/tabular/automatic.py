@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -97,6 +97,11 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array]:
         """Return the encoded table and the weights of its rows, whose mean is one."""
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None."
+            )
         self.encoder_ = TableEncoder(categorical_features=self.categorical_features).fit(X)
         self.n_features_in_ = self.encoder_.n_features_in_
         if hasattr(self.encoder_, "feature_names_in_"):
@@ -107,22 +112,23 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         weights = _check_sample_weight(sample_weight, M, dtype=np.float64, ensure_non_negative=True)
         if not np.any(weights > 0):
             raise ValueError("all sample weights are zero: at least two rows must count.")
-        return M, weights / np.mean(weights)
+        return M, weights / np.mean(weights[weights > 0])
 
     def _encoded(self, X: Any) -> Array:
         return np.asarray(self.encoder_.transform(X), dtype=np.float64)
 
-    def _ordered(self, M: Array, Y: NDArray[Any]) -> NDArray[np.intp]:
-        """Return a random order of the rows that does not depend on the order they came in."""
+    def _ordered(self, M: Array, Y: NDArray[Any], weights: Array) -> NDArray[np.intp]:
+        """Return the rows with weight in a random order that does not depend on how they came."""
         alike = np.lexsort((*Y.T, *M.T))
+        alike = alike[weights[alike] > 0]
         order: NDArray[np.intp] = alike[
-            np.random.default_rng(self.random_state).permutation(len(M))
+            np.random.default_rng(self.random_state).permutation(len(alike))
         ]
         return order
 
     # Fitting --------------------------------------------------------------------------------------
 
-    def _fit_members(self, M: Array, plan: Plan, shares: Shares) -> Judged:
+    def _fit_members(self, M: Array, plan: Plan, usual: Sequence[str], shares: Shares) -> Judged:
         """Fit machines one after the other, as far as the budget goes.
 
         Parameters
@@ -131,6 +137,8 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             The encoded table.
         plan : dict
             Machines.
+        usual : sequence of str
+            Names of the machines that are fitted unless others are asked for.
         shares : callable
             Tells how much each member counts, in shares of all, from left-out predictions.
         """
@@ -145,7 +153,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             seed=self.random_state,
         )
         members: list[Member] = []
-        plan = self._asked(plan, columns)
+        plan = self._asked(plan, usual, columns)
         for name, (candidate, task) in plan.items():
             if self._late(members, len(plan)):
                 break
@@ -185,9 +193,9 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         assert candidate is not None
         return Judged(rows, left, partial(judge_honestly, best, candidate, columns, task))
 
-    def _asked(self, plan: Plan, columns: Columns) -> Plan:
+    def _asked(self, plan: Plan, usual: Sequence[str], columns: Columns) -> Plan:
         """Return the machines that are asked for and make sense."""
-        asked = list(plan) if isinstance(self.members, str) else list(self.members)
+        asked = list(usual) if isinstance(self.members, str) else list(self.members)
         wrong = [name for name in asked if name not in plan]
         if wrong or not asked:
             raise ValueError(f"members are names among {list(plan)}, got {self.members!r}.")

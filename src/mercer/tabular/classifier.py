@@ -136,44 +136,41 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         """
         began = time.perf_counter()
         self.notes_: list[str] = []
-        with deadline(self.budget), small_algebra(min(_num_samples(y), self.max_rows)):
+        with deadline(self.budget), small_algebra(min(_num_samples(X), self.max_rows)):
+            M, weights = self._read(X, y, sample_weight)
             y = column_or_1d(y, warn=True)
             check_classification_targets(y)
-            M, weights = self._read(X, y, sample_weight)
             self.classes_, labels = np.unique(y, return_inverse=True)
             if len(np.unique(labels[weights > 0])) < 2:
                 raise ValueError(
                     "The number of classes has to be greater than one; got 1 class with weight."
                 )
-            order = self._ordered(M, labels[:, None])
+            whole, order = len(M), self._ordered(M, labels[:, None], weights)
             M, labels, weights = M[order], labels[order], weights[order]
             self._outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
             shares = partial(_shares, labels, weights)
-            judged = self._fit_members(M, self._plan(labels, weights), shares)
+            judged = self._fit_members(M, *self._plan(labels, weights), shares)
             self._weigh(judged, labels, weights)
-            self._set_left_out(judged, labels, order)
+            self._set_left_out(judged, labels, order, whole)
         self.seconds_ = time.perf_counter() - began
         return self
 
-    def _plan(self, labels: NDArray[np.intp], weights: Array) -> Plan:
-        """Return the machines that can be had in reasonable time."""
-        k = len(self.classes_)
+    def _plan(self, labels: NDArray[np.intp], weights: Array) -> tuple[Plan, list[str]]:
+        """Return all machines, and those that can be had in reasonable time."""
+        k, n = len(self.classes_), min(len(labels), self.max_rows)
         logistic, squares = Logistic(labels, k, weights), Squares(signs(labels, k), weights)
-        beside = {f"squares-{name}": (BY_NAME[name], squares) for name in BY_NAME}
-        n = min(len(labels), self.max_rows)
+        plan: Plan = {name: (candidate, logistic) for name, candidate in BY_NAME.items()}
+        plan |= {METRIC: (None, logistic)}
+        plan |= {f"squares-{name}": (candidate, squares) for name, candidate in BY_NAME.items()}
         if self._outputs * float(n) ** 3 > AFFORDABLE:
-            self.notes_.append(
-                f"Logistic machines of {n} rows and {k} classes would take long: all machines are "
-                "of least squares."
-            )
-            return dict(beside)
+            if isinstance(self.members, str):
+                self.notes_.append(
+                    f"Logistic machines of {n} rows and {k} classes would take long: all machines "
+                    "are of least squares."
+                )
+            return plan, [f"squares-{name}" for name in BY_NAME]
         names = list(BY_NAME) if k < MANY else FEWER
-        plan: Plan = {name: (BY_NAME[name], logistic) for name in names}
-        return (
-            plan
-            | {METRIC: (None, logistic)}
-            | {f"squares-{name}": beside[f"squares-{name}"] for name in BESIDE}
-        )
+        return plan, [*names, METRIC, *(f"squares-{name}" for name in BESIDE)]
 
     def _weigh(self, judged: Judged, labels: NDArray[np.intp], weights: Array) -> None:
         """Weigh the members, or none of them where class frequencies are as good."""
@@ -181,15 +178,11 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         self._portions = _shares(labels, weights, judged)
         self.weights_, self._constants = logistic_weights(judged.values, y, s)
         counts = np.bincount(y, weights=s, minlength=len(self.classes_))
-        # Frequencies without a row, and half a row of every class for classes that have one.
-        without = (counts[y] - s + 0.5) / (counts.sum() - s + 0.5 * len(counts))
+        frequency = np.maximum(counts[y] / counts.sum(), 1e-15)
 
         def gain(values: Array) -> Array:
-            w, b = self.weights_, self._constants
-            if len(values) != len(w):
-                w, b = logistic_weights(values, y, s)
-            p = probabilities(log_odds(values, w, b))[np.arange(len(y)), y]
-            return np.asarray(np.log(np.maximum(p, 1e-15) / np.maximum(without, 1e-15)))
+            P = probabilities(log_odds(values, *logistic_weights(values, y, s)))
+            return np.asarray(np.log(np.maximum(P[np.arange(len(y)), y], 1e-15) / frequency))
 
         if not self._proved(gain, judged, s):
             share = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
@@ -198,12 +191,12 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
             self._constants = log_share if len(share) > 2 else log_share[1:] - log_share[:1]
 
     def _set_left_out(
-        self, judged: Judged, labels: NDArray[np.intp], order: NDArray[np.intp]
+        self, judged: Judged, labels: NDArray[np.intp], order: NDArray[np.intp], whole: int
     ) -> None:
         """Put left-out probabilities in the order of the rows as they came."""
         y = labels[judged.rows]
         P = probabilities(log_odds(judged.values, self.weights_, self._constants))
-        out = np.full((len(labels), len(self.classes_)), np.nan)
+        out = np.full((whole, len(self.classes_)), np.nan)
         out[order[judged.rows]] = P
         self.left_out_probabilities_ = out
         self.left_out_score_ = float(np.mean(np.argmax(P, axis=1) == y))
@@ -262,7 +255,8 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        P = self.predict_proba(X)
+        return self.classes_[np.argmax(P, axis=1)]
 
     # Explaining -----------------------------------------------------------------------------------
 

@@ -252,7 +252,7 @@ def _fit(machine: Any, Z: Array, task: Task, rows: Any) -> Any:
 
 
 def _tuned(machine: Any, Z: Array, task: Task, columns: Columns, **settings: Any) -> Tuning:
-    few = slice(0, task.tuned)
+    few = slice(0, min(task.tuned, len(Z)))
     return tune(
         machine,
         Z[few],

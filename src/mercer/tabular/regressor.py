@@ -136,12 +136,12 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         """
         began = time.perf_counter()
         self.notes_: list[str] = []
-        with deadline(self.budget), small_algebra(min(_num_samples(y), self.max_rows)):
-            y = _check_y(y, multi_output=True, y_numeric=True, estimator=self)
+        with deadline(self.budget), small_algebra(min(_num_samples(X), self.max_rows)):
             M, weights = self._read(X, y, sample_weight)
+            y = _check_y(y, multi_output=True, y_numeric=True, estimator=self)
             Y = np.asarray(y, dtype=np.float64).reshape(len(M), -1)
             self._flat, self._outputs = np.ndim(y) == 1, Y.shape[1]
-            order = self._ordered(M, Y)
+            whole, order = len(M), self._ordered(M, Y, weights)
             M, Y, weights = M[order], Y[order], weights[order]
             self._mean = np.average(Y, axis=0, weights=weights)
             scale = np.sqrt(np.average((Y - self._mean) ** 2, axis=0, weights=weights))
@@ -151,10 +151,11 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
             judged = self._fit_members(
                 M,
                 {**plan, METRIC: (None, task)},
+                [*plan, METRIC],
                 lambda judged: np.asarray(self._convex(judged, task).mean(axis=0)),
             )
             self._weigh(judged, task)
-            self._set_left_out(judged, Y, order)
+            self._set_left_out(judged, Y, order, whole)
             self._spreads = self._learn_spreads(M[judged.rows], judged, task)
         self.seconds_ = time.perf_counter() - began
         return self
@@ -176,7 +177,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         constant = np.mean(((Y - np.average(Y, axis=0, weights=s)) * away[:, None]) ** 2, axis=1)
 
         def gain(values: Array) -> Array:
-            w = self._weights if len(values) > 1 else np.ones((self._outputs, 1))
+            w = self._convex(Judged(judged.rows, values), task)
             F = np.einsum("km,mnk->nk", w, values)
             return np.asarray(constant - np.mean((Y - F) ** 2, axis=1))
 
@@ -184,11 +185,11 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
             self._weights = np.zeros_like(self._weights)
         self.weights_ = self._weights[0] if self._flat else self._weights
 
-    def _set_left_out(self, judged: Judged, Y: Array, order: NDArray[np.intp]) -> None:
+    def _set_left_out(self, judged: Judged, Y: Array, order: NDArray[np.intp], whole: int) -> None:
         """Put left-out predictions in the order of the rows as they came."""
         F = self._together(judged.values)
         known = Y[judged.rows]
-        out = np.full(Y.shape, np.nan)
+        out = np.full((whole, self._outputs), np.nan)
         out[order[judged.rows]] = F
         self.left_out_predictions_ = out[:, 0] if self._flat else out
         spread = np.sum((known - known.mean(axis=0)) ** 2)

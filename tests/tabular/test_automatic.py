@@ -1,0 +1,262 @@
+"""AutoRegressor and AutoClassifier: properties, tables with words and gaps, budgets, contract."""
+
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import log_loss
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mercer import AutoClassifier, AutoRegressor
+
+FEW = ["laplacian-ranks", "gaussian"]
+
+
+def smooth(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) * [1.0, 50.0, 0.01]
+    y = np.sin(2 * X[:, 0]) + 0.02 * X[:, 1] + 0.2 * rng.normal(size=n)
+    return X, y
+
+
+def frame(n, seed=0):
+    rng = np.random.default_rng(seed)
+    colour = rng.choice(["red", "green", "blue"], size=n)
+    size = rng.normal(size=n)
+    y = size**2 + 2.0 * (colour == "red") + 0.1 * rng.normal(size=n)
+    table = pd.DataFrame({"size": size, "colour": pd.Categorical(colour), "useless": rng.random(n)})
+    table.loc[rng.random(n) < 0.1, "size"] = np.nan
+    return table, y
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = smooth(150)
+    return X, y, AutoRegressor(members=FEW).fit(X, y)
+
+
+# Properties ---------------------------------------------------------------------------------------
+
+
+def test_prediction_does_not_depend_on_the_order_of_rows(fitted):
+    X, y, machine = fitted
+    order = np.random.default_rng(1).permutation(len(y))
+    other = AutoRegressor(members=FEW).fit(X[order], y[order])
+    assert np.array_equal(other.predict(X), machine.predict(X))
+    assert np.array_equal(other.left_out_predictions_, machine.left_out_predictions_[order])
+
+
+def test_prediction_does_not_depend_on_units(fitted):
+    X, y, machine = fitted
+    other = AutoRegressor(members=FEW).fit(X * [1000.0, 0.1, 7.0] + [3.0, -1.0, 0.0], 5.0 * y + 2.0)
+    moved = other.predict(X * [1000.0, 0.1, 7.0] + [3.0, -1.0, 0.0])
+    # Searches end where the evidence hardly changes, at slightly different points.
+    assert (moved - 2.0) / 5.0 == pytest.approx(machine.predict(X), abs=0.02)
+
+
+def test_constant_and_duplicate_columns_change_nothing(fitted):
+    X, y, machine = fitted
+    more = np.column_stack([X, np.full(len(X), 3.0), X[:, 0]])
+    other = AutoRegressor(members=FEW).fit(more, y)
+    assert np.array_equal(other.predict(more), machine.predict(X))
+    assert set(other.encoder_.dropped_) == {"x3", "x4"}
+
+
+def test_useless_columns_change_little(fitted):
+    X, y, machine = fitted
+    rng = np.random.default_rng(5)
+    new, truth = smooth(500, seed=3)
+    other = AutoRegressor(members=FEW).fit(np.column_stack([X, rng.normal(size=(len(X), 3))]), y)
+    error = np.mean((other.predict(np.column_stack([new, rng.normal(size=(500, 3))])) - truth) ** 2)
+    assert error < 1.3 * np.mean((machine.predict(new) - truth) ** 2)
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_permuted_targets_are_recognized(classes):
+    X, y = smooth(120)
+    recognized = 0
+    for seed in range(5):
+        shuffled = np.random.default_rng(seed).permutation(y)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if classes:
+                machine = AutoClassifier(members=["laplacian-ranks"]).fit(X, shuffled > 0)
+                constant = np.ptp(machine.predict_proba(X)[:, 1]) == 0
+            else:
+                machine = AutoRegressor(members=["laplacian-ranks"]).fit(X, shuffled)
+                constant = np.ptp(machine.predict(X)) == 0
+        said = any("constant" in str(warning.message) for warning in caught)
+        assert said == constant
+        recognized += constant
+    # A test with two standard errors is wrong once in forty times.
+    assert recognized >= 4
+
+
+def test_left_out_predictions_are_honest(fitted):
+    _, y, machine = fitted
+    new, truth = smooth(1000, seed=3)
+    left_out = np.mean((machine.left_out_predictions_ - y) ** 2)
+    # 150 left-out squares have a standard error of a ninth of their mean.
+    assert left_out == pytest.approx(np.mean((machine.predict(new) - truth) ** 2), rel=0.4)
+    assert machine.left_out_score_ == pytest.approx(1 - left_out / np.var(y))
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+
+def test_words_and_missing_cells():
+    table, y = frame(200)
+    machine = AutoRegressor(members=[*FEW, "matern", "metric"]).fit(table, y)
+    new, truth = frame(400, seed=1)
+    assert machine.score(new, truth) > 0.8
+    text = str(machine.explain())
+    assert text.index("colour") < text.index("useless")
+    effect = machine.effect(table, "colour")
+    assert list(effect.values) == ["blue", "green", "red"]
+    assert effect.mean[2] - effect.mean[0] == pytest.approx(2.0, abs=0.3)
+    curve = machine.effect(table, "size", points=9)
+    assert curve.mean[0] > curve.mean[4] < curve.mean[-1]
+    # A category that was never seen is no error.
+    new["colour"] = pd.Categorical(["violet"] * len(new))
+    assert np.all(np.isfinite(machine.predict(new)))
+
+
+def test_classes_are_words_and_probabilities_calibrated():
+    table, y = frame(250)
+    labels = np.where(y > np.quantile(y, 0.7), "high", np.where(y > 0.5, "middle", "low"))
+    machine = AutoClassifier(members=["laplacian-ranks", "squares-gaussian"]).fit(table, labels)
+    new, truth = frame(500, seed=1)
+    wanted = np.where(truth > np.quantile(y, 0.7), "high", np.where(truth > 0.5, "middle", "low"))
+    P = machine.predict_proba(new)
+    assert machine.score(new, wanted) > 0.75
+    assert log_loss(wanted, P, labels=machine.classes_) < 0.65
+    assert np.array_equal(machine.predict(new), machine.classes_[P.argmax(axis=1)])
+    assert machine.decision_function(new).shape == (500, 3)
+    left = machine.left_out_probabilities_
+    assert log_loss(labels, left, labels=machine.classes_) == pytest.approx(
+        machine.explain().error, rel=1e-9
+    )
+
+
+def test_dates_are_refused_with_a_way():
+    table, y = frame(30)
+    table["when"] = pd.date_range("2024-01-01", periods=30)
+    with pytest.raises(ValueError, match="when"):
+        AutoRegressor().fit(table, y)
+
+
+def test_weights_of_zero_leave_rows_out():
+    X, y = smooth(120)
+    spoiled = y.copy()
+    spoiled[80:] = 100.0
+    weights = np.r_[np.ones(80), np.zeros(40)]
+    machine = AutoRegressor(members=["gaussian"]).fit(X, spoiled, sample_weight=weights)
+    assert np.mean((machine.predict(X[80:]) - y[80:]) ** 2) < 0.5 * np.var(y)
+
+
+def test_several_outputs():
+    X, y = smooth(150)
+    Y = np.column_stack([y, 10.0 - 3.0 * np.cos(X[:, 0])])
+    machine = AutoRegressor(members=FEW).fit(X, Y)
+    assert machine.predict(X[:5]).shape == (5, 2)
+    assert machine.weights_.shape == (2, 2)
+    assert machine.predict_interval(X[:5]).shape == (5, 2, 2)
+    new, truth = smooth(300, seed=1)
+    assert machine.score(new, np.column_stack([truth, 10.0 - 3.0 * np.cos(new[:, 0])])) > 0.8
+
+
+# Intervals ----------------------------------------------------------------------------------------
+
+
+def test_intervals_cover():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(1400, 1))
+    y = np.sin(6 * X[:, 0]) + (0.05 + 0.4 * X[:, 0]) * rng.normal(size=1400)
+    machine = AutoRegressor(members=["gaussian"]).fit(X[:400], y[:400])
+    low, high = machine.predict_interval(X[400:], coverage=0.8).T
+    inside = np.mean((y[400:] >= low) & (y[400:] <= high))
+    # Three standard errors of 1000 new and 400 left-out samples.
+    assert inside == pytest.approx(0.8, abs=0.07)
+    assert (high - low)[X[400:, 0] > 0.9].mean() > 2 * (high - low)[X[400:, 0] < 0.1].mean()
+    quantiles = machine.predict_quantiles(X[:10], [0.1, 0.5, 0.9])
+    assert np.all(np.diff(quantiles, axis=1) >= 0)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        machine.predict_interval(X, coverage=1.0)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        machine.predict_quantiles(X, [0.0])
+
+
+# Size and time ------------------------------------------------------------------------------------
+
+
+def test_more_rows_than_exact_machines_take(monkeypatch):
+    monkeypatch.setattr("mercer.tabular.automatic.JUDGED", 100)
+    X, y = smooth(900)
+    machine = AutoRegressor(members=FEW, max_rows=200).fit(X, y)
+    assert [member.name for member in machine.members_] == [
+        *FEW,
+        *(f"{name}, all rows" for name in FEW),
+    ]
+    assert any("900 rows" in note for note in machine.notes_)
+    assert np.isnan(machine.left_out_predictions_).sum() == 900 - 350
+    new, truth = smooth(500, seed=1)
+    exact = AutoRegressor(members=FEW).fit(X[:200], y[:200])
+    error, less = (np.mean((m.predict(new) - truth) ** 2) for m in (machine, exact))
+    assert error < 1.02 * less
+
+
+def test_classes_of_more_rows(monkeypatch):
+    monkeypatch.setattr("mercer.tabular.automatic.JUDGED", 100)
+    monkeypatch.setattr("mercer.tabular.classifier.AFFORDABLE", 1e6)
+    X, y = smooth(600)
+    machine = AutoClassifier(max_rows=200).fit(X, y > 0)
+    assert any("least squares" in note for note in machine.notes_)
+    new, truth = smooth(500, seed=1)
+    assert machine.score(new, truth > 0) > 0.8
+
+
+def test_budget_ends_the_fit():
+    X, y = smooth(300)
+    began = time.perf_counter()
+    machine = AutoRegressor(budget=0.01).fit(X, y)
+    assert time.perf_counter() - began < 20.0
+    assert len(machine.members_) == 1
+    assert "budget" in machine.notes_[-1]
+
+
+def test_unknown_members_are_refused():
+    X, y = smooth(30)
+    with pytest.raises(ValueError, match="laplacian-ranks"):
+        AutoRegressor(members=["forest"]).fit(X, y)
+    with pytest.raises(ValueError, match="matern"):
+        AutoRegressor(members=["metric"]).fit(X, y)
+
+
+def test_fit_is_deterministic(fitted):
+    X, y, machine = fitted
+    again = clone(machine).fit(X, y)
+    assert np.array_equal(again.predict(X), machine.predict(X))
+
+
+def test_verbose_says_a_line_for_each_machine(capsys):
+    X, y = smooth(60)
+    AutoRegressor(members=FEW, verbose=True).fit(X, y)
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == FEW
+
+
+REPEATED = {
+    "check_sample_weight_equivalence_on_dense_data": "a row is not left out with its copies"
+}
+
+
+@parametrize_with_checks(
+    [AutoRegressor(members=["gaussian"]), AutoClassifier(members=["gaussian"])],
+    expected_failed_checks=lambda machine: REPEATED,
+)
+def test_contract(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        check(estimator)

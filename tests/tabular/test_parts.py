@@ -1,0 +1,220 @@
+"""Parts of machines of tables: weights, samples left out, metrics, scales of errors."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.base import clone
+
+from mercer import KernelLogisticRegression
+from mercer.kernels import Gaussian, Matern
+from mercer.tabular.candidates import CANDIDATES, Features
+from mercer.tabular.metric import gradients, normalized, outer_product, root
+from mercer.tabular.spread import Spread
+from mercer.tabular.stacking import convex_weights, log_odds, logistic_weights, probabilities
+from mercer.tabular.tasks import Logistic, Squares, left_out_decisions, spread, values
+
+# Weights ------------------------------------------------------------------------------------------
+
+
+def test_weights_minimize_the_error_without_a_price():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=200)
+    F = y + rng.normal(size=(3, 200)) * np.array([[0.3], [0.5], [2.0]])
+    w = convex_weights(F, y, np.ones(200), tau=1e-9)
+
+    def error(v):
+        return np.mean((y - v @ F) ** 2)
+
+    best = minimize(
+        error,
+        np.full(3, 1 / 3),
+        bounds=[(0, 1)] * 3,
+        constraints={"type": "eq", "fun": lambda v: v.sum() - 1},
+        method="SLSQP",
+        options={"ftol": 1e-12},
+    )
+    assert w.sum() == pytest.approx(1.0)
+    assert w == pytest.approx(best.x, abs=1e-3)
+
+
+def test_price_draws_weights_to_equal_ones():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=10)
+    F = y + rng.normal(size=(4, 10))
+    spreads = [np.ptp(convex_weights(F, y, np.ones(10), tau)) for tau in (0.01, 5.0, 50.0, 5000.0)]
+    assert np.all(np.diff(spreads) < 0)
+    assert spreads[-1] < 0.01
+
+
+def test_sample_weights_are_repetitions():
+    rng = np.random.default_rng(0)
+    y, labels = rng.normal(size=50), rng.integers(0, 3, size=50)
+    F, D = y + rng.normal(size=(2, 50)), rng.normal(size=(2, 50, 3))
+    counts = rng.integers(1, 4, size=50)
+    rows = np.repeat(np.arange(50), counts)
+    # The price is per row, so that it must be the same in all.
+    once = convex_weights(F, y, counts.astype(float), tau=5.0 * 50 / len(rows))
+    assert once == pytest.approx(convex_weights(F[:, rows], y[rows], np.ones(len(rows))), abs=1e-4)
+    w, b = logistic_weights(D, labels, counts.astype(float), tau=1e-9)
+    w2, b2 = logistic_weights(D[:, rows], labels[rows], np.ones(len(rows)), tau=1e-9)
+    # Decisions are scaled by their unweighted size, which changes the search and not the optimum.
+    assert log_odds(D, w, b) == pytest.approx(log_odds(D, w2, b2), abs=2e-3)
+
+
+def test_probabilities_are_calibrated():
+    rng = np.random.default_rng(0)
+    odds = rng.normal(size=4000) * 2
+    labels = (rng.random(4000) < 1 / (1 + np.exp(-odds))).astype(int)
+    # Twice as certain as it should be, and shifted.
+    w, b = logistic_weights((2 * odds + 3)[None, :, None], labels, np.ones(4000))
+    assert w[0] == pytest.approx(0.5, abs=0.05)
+    assert b[0] == pytest.approx(-1.5, abs=0.2)
+    P = probabilities(log_odds((2 * odds + 3)[None, :, None], w, b))
+    assert P.sum(axis=1) == pytest.approx(np.ones(4000))
+    assert P[:, 1].mean() == pytest.approx(labels.mean(), abs=0.02)
+
+
+# Samples left out ---------------------------------------------------------------------------------
+
+
+def test_left_out_decisions_are_close_to_refits():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    labels = (X[:, 0] + 0.7 * rng.normal(size=80) > 0).astype(int)
+    task = Logistic(labels, 2, rng.uniform(0.5, 2.0, size=80))
+    machine = KernelLogisticRegression(kernel=Gaussian(1.5), C=3.0, tol=1e-8)
+    whole = clone(machine).fit(X, labels, sample_weight=task.weights)
+    found = task.left_out(whole, X, slice(0, 80))[:, 0]
+    f = whole.decision_function(X)
+    refits = []
+    for i in range(0, 80, 4):
+        rest = np.delete(np.arange(80), i)
+        part = clone(machine).fit(X[rest], labels[rest], sample_weight=task.weights[rest])
+        refits.append(part.decision_function(X[[i]])[0])
+    error, change = found[::4] - refits, f[::4] - refits
+    # One Newton step removes nearly all of the difference that leaving out makes.
+    assert np.sqrt(np.mean(error**2)) < 0.15 * np.sqrt(np.mean(change**2))
+
+
+def test_left_out_decisions_without_weight_are_predictions():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 1))
+    y, s = np.where(X[:, 0] > 0, 1.0, -1.0), np.ones(30)
+    s[:3] = 0.0
+    f = rng.normal(size=30)
+    found = left_out_decisions(Gaussian(1.0)(X), f, y, s, 2.0)
+    assert found[:3] == pytest.approx(f[:3])
+    assert np.all(np.sign(f[3:] - found[3:]) == y[3:])
+
+
+def test_classes_that_a_fold_lacks_have_no_say():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(40, 2)), np.arange(40) % 3
+    some = labels != 1
+    machine = KernelLogisticRegression(kernel=Gaussian(1.0)).fit(X[some], labels[some])
+    found = values(machine, X, 3)
+    assert found.shape == (40, 3)
+    assert np.all(found[:, 1] < found[:, [0, 2]].min(axis=1))
+    assert found[:, 0] == pytest.approx(-found[:, 2])
+
+
+@pytest.mark.parametrize("kind", ["squares", "logistic"])
+def test_folds_hold_every_class(kind):
+    labels = np.r_[np.zeros(40, int), np.ones(12, int), np.full(10, 2)]
+    task = (
+        Logistic(labels, 3, np.ones(62))
+        if kind == "logistic"
+        else Squares(np.ones((62, 1)), np.ones(62))
+    )
+    fold = task.folds(62, 0)
+    assert np.ptp(np.bincount(fold, minlength=5)) <= 1
+    if kind == "logistic":
+        assert all(np.ptp(np.bincount(fold[labels == k], minlength=5)) <= 1 for k in range(3))
+        assert task.divisible(62)
+        assert not task.divisible(41)
+
+
+# Metrics ------------------------------------------------------------------------------------------
+
+
+def test_gradients_are_differences():
+    rng = np.random.default_rng(0)
+    X, a = rng.normal(size=(12, 3)), rng.normal(size=(12, 2))
+    others = np.exp(-np.abs(rng.normal(size=(12, 1)) - rng.normal(size=12)))
+    kernel, h = Matern(1.0, nu=1.5), 1e-6
+    found = gradients(X, a, others)
+    for j in range(3):
+        step = h * np.eye(3)[j]
+        up, down = (others * kernel(X + sign * step, X) for sign in (1, -1))
+        assert found[:, :, j] == pytest.approx(((up - down) @ a / (2 * h)).T, abs=1e-7)
+
+
+def test_metric_finds_a_direction():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    direction = np.array([1.0, -1.0, 0.5, 0.0]) / 1.5
+    slopes = np.cos(X @ direction)[:, None] * direction
+    M = outer_product(slopes[None], np.ones(400))
+    assert np.outer(direction, direction) == pytest.approx(M, abs=1e-12)
+    R = normalized(root(M), X, np.random.default_rng(0))
+    assert root(M) @ root(M).T == pytest.approx(M, abs=1e-12)
+    apart = (X[:200] - X[200:]) @ R
+    assert np.mean(np.sum(apart**2, axis=1)) == pytest.approx(2.0, rel=0.2)
+
+
+# Features and scales of errors --------------------------------------------------------------------
+
+
+def test_kernels_treat_features_alike():
+    rng = np.random.default_rng(0)
+    X = np.column_stack(
+        [rng.normal(size=300) * 100, rng.random(300) < 0.1, rng.integers(0, 5, 300)]
+    )
+    numbers, categories = np.array([0, 1]), np.array([2])
+    for candidate in CANDIDATES:
+        features = Features.of(X, numbers, categories, candidate.ranks)
+        Z = features(X)
+        assert np.array_equal(Z[:, 2], X[:, 2])
+        K = features.kernel(candidate, Z, np.random.default_rng(0))(Z)
+        assert K[0, 0] == pytest.approx(1.0)
+        # The median pair is neither equal nor strange.
+        assert 0.1 < np.median(K) < 0.9
+
+
+def test_spread_follows_the_noise():
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(size=400))
+    errors = (0.1 + x) * rng.normal(size=400)
+    found = Spread.of(Gaussian(0.5), x[:, None], errors, np.ones(400), 400, 0)
+    assert found.machine is not None
+    scale = found.scale(np.array([[0.1], [0.9]]))
+    assert 2.0 < scale[1] / scale[0] < 12.0
+    # The truth: errors in units of the scale have the quantile of a normal law.
+    ratio = found.quantile(0.95) * scale / np.array([0.2, 1.0])
+    assert ratio == pytest.approx([1.645, 1.645], rel=0.3)
+
+
+def test_spread_is_constant_where_nothing_changes():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(200, 1))
+    errors = rng.normal(size=200)
+    found = Spread.of(Gaussian(0.5), x, errors, np.ones(200), 200, 0)
+    assert np.ptp(found.scale(x)) < 0.35 * np.mean(found.scale(x))
+
+
+def test_quantiles_count_the_new_sample():
+    spread_ = Spread(None, 0.0, np.arange(1.0, 20.0), np.ones(19))
+    # Of twenty equally likely ranks the new one is among the last with probability 1/20.
+    assert spread_.quantile(0.95) == 19.0
+    assert spread_.quantile(0.9) == 18.0
+    assert spread_.quantile(0.05) == 1.0
+    assert spread_.quantile(0.1) == 2.0
+
+
+def test_coefficients_of_all_samples():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(40, 2)), np.arange(40) % 2
+    machine = KernelLogisticRegression(kernel=Gaussian(1.0)).fit(X, labels)
+    a = spread(machine, 40)
+    f = Gaussian(1.0)(X) @ a[:, 0] + machine.intercept_[0]
+    assert f == pytest.approx(machine.decision_function(X), abs=1e-8)
