@@ -81,6 +81,8 @@ from mercer.selection import FixedComplexity, StreamedSearch, ThresholdSelector
 TESTS = Path(__file__).parent
 ELSEWHERE = {
     "AdditiveRegularization": "fusion/test_additive.py",
+    "AutoClassifier": "tabular/test_automatic.py",
+    "AutoRegressor": "tabular/test_automatic.py",
     "FusedLSSVR": "fusion/test_fused_least_squares.py",
     "GenerativeTopographicMap": "manifold/test_generative.py",
     "KPlanes": "manifold/test_planes.py",

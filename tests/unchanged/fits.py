@@ -348,6 +348,8 @@ extra("manifold.KernelPCA", "plain", None, **SCORES)
 extra("manifold.KernelPCA", "thin plate", None, kernel="thin_plate", **SCORES)
 CASES["preprocessing.Imputer"] = {"plain": Case(mercer.preprocessing.Imputer, **GAPS)}
 extra("preprocessing.Imputer", "median", None, fill="median", outputs=("transform",), **GAPS)
+regression("AutoRegressor", several=True, members=["gaussian"])
+classification("AutoClassifier", members=["squares-gaussian"])
 CASES["preprocessing.RankNormalizer"] = {"plain": Case(mercer.preprocessing.RankNormalizer, **GAPS)}
 CASES["preprocessing.TableEncoder"] = {}
 extra("preprocessing.TableEncoder", "plain", None, outputs=("transform",), **GAPS)
@@ -450,6 +452,8 @@ LOOSER = {
     "VariationClassifier refit": (1e-2, "the refitted machine stops at tol=1e-3, whatever tol is"),
     "LSSVRCV": (1e-7, "settings follow a slope of the criterion, as in tune"),
     "LSSVCCV": (1e-7, "settings follow a slope of the criterion, as in tune"),
+    "AutoRegressor": (1e-5, "scales end a search where the evidence hardly changes"),
+    "AutoClassifier": (1e-5, "scales end a search where the evidence hardly changes"),
     "SVR auto": (1e-9, "C and epsilon are read from a fit to the sample before this fit"),
     "manifold.PrincipalPlane huber": (1e-6, "a plane has half the digits of its cost"),
     "manifold.KernelProjectionPursuit": (1e-6, "a direction has half the digits of its contrast"),
