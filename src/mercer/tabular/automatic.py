@@ -247,7 +247,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             "about the target, or there are too few rows to show it."
         )
         self.notes_.append(note)
-        warnings.warn(note, UserWarning, stacklevel=5)
+        warnings.warn(note, UserWarning, stacklevel=7)
         return False
 
     def _explanation(

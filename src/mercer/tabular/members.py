@@ -195,7 +195,7 @@ def judge_metric(base: Member, columns: Columns, task: Task) -> Member:
     return member.completed(columns, task) if m == columns.fitted else member
 
 
-# How much scales are drawn together: a factor e between two columns costs one unit of likelihood.
+# How much scales are drawn together: a column a factor e from the mean costs a unit of likelihood.
 PRIOR = 1.0
 LEFT = "left__kernel__length_scale"
 # Rows times squared centres of a machine of all rows.
