@@ -18,7 +18,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-ls bench-ls-short \
 	bench-tune bench-tune-short bench-starts \
-	bench-tables bench-tables-short \
+	bench-tables bench-tables-short bench-tables-intervals \
 	bench-cluster bench-cluster-short bench-faults \
 	bench-scale bench-scale-speed bench-scale-short \
 	bench-quality bench-quality-short \
@@ -128,6 +128,11 @@ bench-tables: $(READY)  ## the recommended estimators against boosted trees and 
 
 bench-tables-short: $(READY)  ## half a minute: are the recommended estimators good on few rows, and in time
 	$(BIN)/python benchmarks/contest.py short
+
+bench-tables-intervals: $(READY)  ## intervals of the recommended regressor beside quantiles of boosted trees, ten minutes
+	$(BIN)/python benchmarks/contest_intervals.py run mercer
+	$(PEERS) benchmarks/contest_intervals.py run peers
+	$(BIN)/python benchmarks/contest_intervals.py report
 
 bench-starts: $(READY)  ## tuning beside ten random starts on 20 real tables, ten minutes
 	$(ONE_THREAD) $(BIN)/python benchmarks/starts.py
