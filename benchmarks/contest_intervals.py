@@ -22,8 +22,11 @@ os.environ |= dict.fromkeys(
 )
 
 import numpy as np
-from contest_data import FRESH, Split, fits, split
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from contest_data import FRESH, Split, fits, split
 
 Array = NDArray[np.float64]
 Ends = Callable[[Any], tuple[Array, Array]]
