@@ -70,6 +70,7 @@ THREE_CLASSES = [
     *(mercer.SVC(decision_function_shape="ovo"), mercer.SVC(break_ties=True)),
     *(mercer.LSSVCCV(budget=2), mercer.SVCCV(budget=2), mercer.AdditiveClassifier()),
     mercer.SVC(approximation=mercer.Nystrom(20)),
+    mercer.AutoClassifier(members=["squares-gaussian"]),
 ]
 WITHOUT_TARGETS = [
     *(mercer.OneClassSVM(), density.ParzenWindow()),
@@ -83,6 +84,7 @@ ON_A_LINE = [
 
 CASES = [
     *((machine, X, SIGNAL, MANY) for machine in REGRESSION),
+    (mercer.AutoRegressor(members=["gaussian"]), X, SIGNAL, MANY),
     *((machine, X, SIDES, MANY) for machine in BINARY),
     *((machine, X, THREE, MANY) for machine in THREE_CLASSES),
     *((machine, X, None, MANY) for machine in WITHOUT_TARGETS),

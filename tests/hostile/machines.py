@@ -24,6 +24,8 @@ ROOMS = (
 # Searches look at few settings, because the subject is the data and not the search.
 SETTINGS: dict[str, dict[str, Any]] = {
     "AdditiveRegularization": {"cv": 3},
+    "AutoClassifier": {"members": ["gaussian"]},
+    "AutoRegressor": {"members": ["gaussian"]},
     "CompetingMachines": {"n_rounds": 2},
     "FixedComplexity": {"estimator": SVR(), "max_norm": 1.0},
     "Forecaster": {"lags": 3},

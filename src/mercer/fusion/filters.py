@@ -249,6 +249,11 @@ class ValidationPath:
         ]
         C = np.concatenate([[0.0], np.exp(roots), [np.inf]])
         costs = self.cost(C)
+        if not np.isfinite(costs.min()):
+            raise ValueError(
+                "the validation error is not finite for any C: the kernel or the targets are too "
+                "large or too small for their squares; scale them."
+            )
         # Equal up to the rounding of a sum of squares.
         best = int(np.flatnonzero(costs <= costs.min() * (1.0 + 1e-12))[0])
         boundary = "zero" if best == 0 else "infinity" if best == len(C) - 1 else None

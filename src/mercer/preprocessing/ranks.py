@@ -173,6 +173,8 @@ def interpolated(x: Array, knots: Array, values: Array) -> Array:
     left = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
     a, b, low, high = knots[left], knots[left + 1], values[left], values[left + 1]
     p, q = _quarter(a, b), _quarter(low, high)
+    # Beyond the ends first: a quotient of a large and a small number is no number.
+    x = np.clip(x, knots[0], knots[-1])
     share = np.clip((x * p - a * p) / (b * p - a * p), 0.0, 1.0)
     mixed = (low * q + share * (high * q - low * q)) / q
     return np.where(share < 1.0, np.minimum(mixed, high), high)

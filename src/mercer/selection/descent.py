@@ -74,6 +74,11 @@ def optimum(
     part = few if PART * few.n <= whole.n else whole
     try:
         begun = shared.starts(few, _widths(shared.space, few))
+        if not begun:
+            raise ValueError(
+                "the criterion is not finite for any kernel and weight that was tried: features or "
+                "targets are too large or too small for their squares; scale them."
+            )
         ends = [theta for _, theta in begun[: max(starts, 1)]]
         ends, status = _descend(shared, part, ends, budget, "descent" if part is whole else "part")
         if single is not None:

@@ -23,7 +23,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
@@ -196,7 +196,7 @@ class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # typ
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the classifier to a part of the sample, and choose the threshold on the rest."""
         check_classification_targets(y)
-        X, y = indexable(X, np.asarray(y))
+        X, y = indexable(X, column_or_1d(y, warn=True))
         labels, counts = np.unique(y, return_counts=True)
         if len(labels) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")

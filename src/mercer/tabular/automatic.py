@@ -170,7 +170,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
                 f"Scales are chosen by some of the rows and weights by {columns.judged}; the "
                 f"{len(members)} best machines are fitted to {columns.fitted} rows."
             )
-        members = [member.completed(columns, plan[member.name][1]) for member in members]
+        members = self._completed(members, columns, plan)
         if n > columns.fitted:
             held = slice(n - min(HELD, (n - columns.fitted) // 2), n)
             for member in _best(members, rows, shares, ENLARGED):
@@ -193,6 +193,16 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         assert candidate is not None
         return Judged(rows, left, partial(judge_honestly, best, candidate, columns, task))
 
+    def _completed(self, members: list[Member], columns: Columns, plan: Plan) -> list[Member]:
+        """Return members with machines of all rows, as far as the budget goes."""
+        done: list[Member] = []
+        for member in members:
+            if done and member.machine is None and time_left() == 0.0:
+                self._note_budget(len(done), len(members))
+                break
+            done.append(member.completed(columns, plan[member.name][1]))
+        return done
+
     def _asked(self, plan: Plan, usual: Sequence[str], columns: Columns) -> Plan:
         """Return the machines that are asked for and make sense."""
         asked = list(usual) if isinstance(self.members, str) else list(self.members)
@@ -211,10 +221,13 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         """Return whether the next machine would hardly be ready in time, and note it."""
         if not members or time_left() > 1.5 * max(member.seconds for member in members):
             return False
-        self.notes_.append(
-            f"The budget of {self.budget:g} s was spent after {len(members)} of {planned} machines."
-        )
+        self._note_budget(len(members), planned)
         return True
+
+    def _note_budget(self, done: int, planned: int) -> None:
+        self.notes_.append(
+            f"The budget of {self.budget:g} s was spent after {done} of {planned} machines."
+        )
 
     def _tell(self, member: Member) -> None:
         self.notes_.extend(f"{member.name}: {note}" for note in member.notes)

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
@@ -151,7 +150,7 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
             shares = partial(_shares, labels, weights)
             judged = self._fit_members(M, *self._plan(labels, weights), shares)
             self._weigh(judged, labels, weights)
-            self._set_left_out(judged, labels, order, whole)
+            self._set_left_out(judged, labels, weights, order, whole)
         self.seconds_ = time.perf_counter() - began
         return self
 
@@ -191,10 +190,15 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
             self._constants = log_share if len(share) > 2 else log_share[1:] - log_share[:1]
 
     def _set_left_out(
-        self, judged: Judged, labels: NDArray[np.intp], order: NDArray[np.intp], whole: int
+        self,
+        judged: Judged,
+        labels: NDArray[np.intp],
+        weights: Array,
+        order: NDArray[np.intp],
+        whole: int,
     ) -> None:
         """Put left-out probabilities in the order of the rows as they came."""
-        y = labels[judged.rows]
+        y, weights = labels[judged.rows], weights[judged.rows]
         P = probabilities(log_odds(judged.values, self.weights_, self._constants))
         out = np.full((whole, len(self.classes_)), np.nan)
         out[order[judged.rows]] = P
@@ -204,9 +208,9 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         self._left_out_error = -float(np.mean(np.log(np.maximum(P[rows, y], 1e-15))))
         self._left_out_errors = []
         for F in judged.values:
-            odds = log_odds(F[None], np.ones(1), np.zeros(self._outputs))
-            log_p = log_softmax(odds if len(self.classes_) > 2 else _both(odds), axis=1)
-            self._left_out_errors.append(-float(np.mean(log_p[rows, y])))
+            # Each machine calibrated by itself, since decisions of least squares are no log odds.
+            P = probabilities(log_odds(F[None], *logistic_weights(F[None], y, weights)))
+            self._left_out_errors.append(-float(np.mean(np.log(np.maximum(P[rows, y], 1e-15)))))
 
     # Predicting -----------------------------------------------------------------------------------
 
@@ -286,11 +290,6 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
             Number of values, if the column has more.
         """
         return effect_of(self.predict_proba, X, column, points)
-
-
-def _both(odds: Array) -> Array:
-    """Return log odds of the second class as columns of both."""
-    return np.hstack([np.zeros_like(odds), odds])
 
 
 def _shares(labels: NDArray[np.intp], weights: Array, judged: Judged) -> Array:
