@@ -36,8 +36,7 @@ class TableEncoder(Streamed):
 
     Parameters
     ----------
-    categorical_features : "from_dtype", array-like of bool, int or str, or None, \
-            default="from_dtype"
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns that are categories although they hold numbers: columns with the categorical type
         of pandas, or those of a mask, numbers or names of columns, or no column. Columns of words
         are always categories.
@@ -66,7 +65,7 @@ class TableEncoder(Streamed):
         For every output column the number of the column it is made from.
     dropped_ : dict from str to str
         Names of the columns that are left out, each with the reason.
-    medians_ : ndarray of shape (n_features_in_,)
+    medians_ : ndarray of shape (n_features,)
         Numbers that are filled in; NaN for categories and for columns that are left out.
     categories_ : list of list
         For every column of `categorical_` the labels of the codes 0, 1, ...; None is missing.
@@ -74,7 +73,7 @@ class TableEncoder(Streamed):
         For every column of `categorical_` the labels that share the code after the last.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they have any.
 
     Notes

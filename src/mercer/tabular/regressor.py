@@ -45,8 +45,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
 
     Parameters
     ----------
-    categorical_features : "from_dtype", array-like of bool, int or str, or None, \
-            default="from_dtype"
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns that are categories although they hold numbers; columns of words always are.
     members : "auto" or list of str, default="auto"
         Machines to fit, among "laplacian-ranks", "matern", "laplacian", "gaussian", "matern-ranks"
@@ -81,7 +80,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         Time of the fit.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they have any.
 
     Notes
