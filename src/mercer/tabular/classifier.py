@@ -91,10 +91,12 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
 
     Notes
     -----
-    Left-out decisions of least squares are exact; those of logistic machines are one Newton step
-    from the machine with all rows, and those of the learned metric are made by five folds. Where
-    logistic machines would take too long (more than some 4300 rows for two classes, 2000 for ten)
-    all machines are of least squares, which share one factorization between the classes.
+    For three classes and more two kernels are logistic beside the learned metric, since every class
+    has machines of its own. Left-out decisions of least squares are exact; those of logistic
+    machines are one Newton step from the machine with all rows, and those of the learned metric are
+    made by five folds. Where logistic machines would take too long (more than some 4300 rows for
+    two classes, 2000 for ten) all machines are of least squares, which share one factorization
+    between the classes.
 
     See Also
     --------

@@ -27,6 +27,12 @@ Rows = NDArray[np.intp]
 METRIC = "metric"
 """Name of the machine with a learned metric."""
 
+# How much scales are drawn together: a column a factor e from the mean costs a unit of likelihood.
+PRIOR = 1.0
+LEFT = "left__kernel__length_scale"
+# Rows times squared centres of a machine of all rows.
+WORK = 4e11
+
 
 @dataclass(frozen=True, eq=False)
 class Columns:
@@ -130,7 +136,7 @@ def judge(name: str, candidate: Candidate, columns: Columns, task: Task) -> Memb
         left,
         _importance(machine.kernel_, Z, features, X.shape[1]),
         time.perf_counter() - began,
-        [note for note in found.notes_ if "max_rows" not in note],
+        found.notes_,
     )
 
 
@@ -193,13 +199,6 @@ def judge_metric(base: Member, columns: Columns, task: Task) -> Member:
         seconds=time.perf_counter() - began,
     )
     return member.completed(columns, task) if m == columns.fitted else member
-
-
-# How much scales are drawn together: a column a factor e from the mean costs a unit of likelihood.
-PRIOR = 1.0
-LEFT = "left__kernel__length_scale"
-# Rows times squared centres of a machine of all rows.
-WORK = 4e11
 
 
 def judge_honestly(name: str, candidate: Candidate, columns: Columns, task: Task) -> Array:

@@ -41,7 +41,8 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
 
     Numbers, booleans, words and categories may be mixed, cells may be missing, and nothing needs to
     be scaled (see :class:`~mercer.preprocessing.TableEncoder`). Predictions do not depend on the
-    order of the rows, on units of columns, on constant columns or on copies of columns.
+    order of the rows, on constant columns or on copies of columns, nor on units of columns beyond
+    the tolerance of the searches for scales.
 
     Parameters
     ----------
