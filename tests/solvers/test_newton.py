@@ -23,7 +23,7 @@ from mercer.losses import (
 from mercer.problems import RegularizedRisk
 from mercer.regularizers import Constant, Empty
 from mercer.regularizers import Polynomial as Trend
-from mercer.solvers import ConvergenceWarning, InteriorPoint, Newton, Status, minimize
+from mercer.solvers import ConvergenceWarning, InteriorPoint, Newton, Status, minimize, newton
 from oracles import conic
 
 EPS = np.finfo(float).eps
@@ -165,6 +165,32 @@ class Watched(Tiled):
         out = super().block(rows, columns)
         self.largest = max(self.largest, out.size)
         return out
+
+
+@pytest.mark.parametrize("C, given_up", [(10.0, False), (1e9, True)])
+def test_conjugate_gradients_are_tried_first_and_given_up_if_slow(monkeypatch, C, given_up):
+    # Few rows, so that a factorization is the oracle: limits for a few hundred of them.
+    monkeypatch.setattr("mercer.solvers.newton.FASTER", 1.0)
+    monkeypatch.setattr("mercer.solvers.newton.WORTH", 20)
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-3, 3, size=(300, 3))
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + rng.normal(size=300) > 0, 1.0, -1.0)
+    K = Dense(Gaussian(0.4)(X))
+    risk = RegularizedRisk(Logistic(), K, y, C, Constant()(X))
+    factorized = []
+
+    def counted(*arguments, original=newton.factorized):
+        factorized.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(newton, "factorized", counted)
+    found = minimize(risk, Newton(tol=1e-8, rank=5))
+    assert bool(factorized) is given_up
+    monkeypatch.setattr("mercer.solvers.newton.WORTH", np.inf)
+    known = minimize(risk, Newton(tol=1e-8))
+    assert found.status is known.status is Status.CONVERGED
+    f, g = (K.matvec(s.a) + risk.B @ s.b for s in (found, known))
+    np.testing.assert_allclose(f, g, atol=1e-5 * np.max(np.abs(g)))
 
 
 def test_large_problems_are_never_held():

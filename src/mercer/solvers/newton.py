@@ -11,6 +11,10 @@ tangent, :math:`a^+ = -c\,(l' + l''(f^+ - f))`. Where the loss is straight (:mat
 
 For the squared loss one step is the answer; for the logistic loss these are iteratively reweighted
 least squares; for the squared hinge only the support vectors enter the matrix.
+
+A system of a thousand samples is factorized. A step need not be exact, so that conjugate gradients
+with a good preconditioner take a fraction of the time for larger ones: they are tried first, and
+given up once they have taken as long as a factorization.
 """
 
 from __future__ import annotations
@@ -42,6 +46,9 @@ FEASIBLE = 1e-10
 FLAT = 1e-16
 # Error of a system solved by conjugate gradients, relative to the change of the decision values.
 FORCING = 0.1
+# Multiplications of a factorization in the time of one of a product with K, which waits for memory;
+# and iterations below which conjugate gradients are not worth a preconditioner.
+FASTER, WORTH = 16.0, 20
 # A full step is taken if it leaves less than this fraction of the slope. Any other one is exact:
 # the objective along a line costs little next to a linear system, and exact steps save some.
 FULL, EXACT = 0.1, 1e-4
@@ -61,7 +68,8 @@ class Newton(Solver):
         Largest number of seconds.
     max_bytes : float, default=1e9
         Memory for one factorization of the curved samples. If it takes more, the system is solved
-        by preconditioned conjugate gradients, which need products with K only.
+        by preconditioned conjugate gradients, which need products with K only. They are also tried
+        where they are likely to take less time.
     rank : int, default=256
         Rank of the preconditioner of conjugate gradients.
 
@@ -141,6 +149,7 @@ class _Direction:
         self.risk, self.settings, self.monitor = risk, settings, monitor
         self.U, self.back = orthonormal(np.where(risk.c[:, None] > 0, risk.B, 0.0))
         self.delta = self.back.T @ risk.d
+        self.slow = False  # whether conjugate gradients have been given up
 
     def __call__(self, a: Array, b: Array, Ka: Array) -> tuple[Array, Array]:
         risk, U = self.risk, self.U
@@ -167,11 +176,27 @@ class _Direction:
         return da, self.back @ t
 
     def _system(self, e: Array, g: Array, curvature: Array) -> Bordered:
-        """Return the solver of the system: a factorization if it fits."""
-        K, settings = self.risk.K, self.settings
-        active = np.isfinite(e)
-        if min(K.factor_bytes, 8.0 * np.count_nonzero(active) ** 2) <= settings.max_bytes:
-            return factorized(K, e, self.U, settings.max_bytes)
+        """Return the solver of the system: a factorization if it fits and is not slower."""
+        K, U, max_bytes = self.risk.K, self.U, self.settings.max_bytes
+        size = float(np.count_nonzero(np.isfinite(e)))
+        if min(K.factor_bytes, 8.0 * size**2) > max_bytes:
+            return self._iterated(e, g, curvature, np.inf)
+        limit = size**3 / (6.0 * FASTER * self.risk.n**2)
+        if self.slow or limit < WORTH or not K.resident or K.factor_bytes < 8.0 * size**2:
+            return factorized(K, e, U, max_bytes)
+
+        def either(r: Array, d: Array) -> tuple[Array, Array]:
+            try:
+                return self._iterated(e, g, curvature, limit)(r, d)
+            except _TooSlow:
+                self.slow = True
+                return factorized(K, e, U, max_bytes)(r, d)
+
+        return either
+
+    def _iterated(self, e: Array, g: Array, curvature: Array, limit: float) -> Bordered:
+        """Return the solver by conjugate gradients, which raises if it takes too many."""
+        settings, active, steps = self.settings, np.isfinite(e), count(1)
         shift, g, weight = e[active], g[active], curvature[active] / np.max(curvature)
         root = 1.0 / np.sqrt(shift)
 
@@ -182,9 +207,14 @@ class _Direction:
             late = settings.max_time is not None and self.monitor.elapsed >= settings.max_time
             small = np.max(weight * np.abs(left)) <= 0.1 * settings.tol
             good = np.linalg.norm(root * left) <= FORCING * np.linalg.norm(root * df)
-            return bool(late or small or good)
+            if late or small or good:
+                return True
+            if next(steps) > limit:
+                raise _TooSlow
+            return False
 
-        return iterated(K, e, self.U, approximately(e, self._approximation), enough)
+        inverse = approximately(e, self._approximation)
+        return iterated(self.risk.K, e, self.U, inverse, enough)
 
     @cached_property
     def _approximation(self) -> Array:
@@ -192,6 +222,10 @@ class _Direction:
         # No thin factor comes near a matrix whose points see their neighbours only.
         rank = 0 if K.sparse else min(self.settings.rank, fits)
         return pivoted_cholesky(K, rank, self.U).L
+
+
+class _TooSlow(Exception):
+    """Conjugate gradients have taken as long as a factorization."""
 
 
 class _Line:
