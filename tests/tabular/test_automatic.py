@@ -208,12 +208,15 @@ def test_more_rows_than_exact_machines_take(monkeypatch):
     assert error < 1.02 * less
 
 
-def test_classes_of_more_rows(monkeypatch):
+@pytest.mark.parametrize("affordable", [1e4, 1e9])
+def test_classes_of_more_rows(monkeypatch, affordable):
     monkeypatch.setattr("mercer.tabular.automatic.JUDGED", 100)
-    monkeypatch.setattr("mercer.tabular.classifier.AFFORDABLE", 1e6)
+    monkeypatch.setattr("mercer.tabular.classifier.AFFORDABLE", affordable)
     X, y = smooth(600)
     machine = AutoClassifier(max_rows=200).fit(X, y > 0)
-    assert any("least squares" in note for note in machine.notes_)
+    assert any("least squares" in note for note in machine.notes_) is (affordable < 1e9)
+    logistic = [not member.name.startswith("squares") for member in machine.members_]
+    assert any(logistic) is (affordable == 1e9)
     new, truth = smooth(500, seed=1)
     assert machine.score(new, truth > 0) > 0.8
 

@@ -42,8 +42,9 @@ BY_NAME = {candidate.name: candidate for candidate in CANDIDATES}
 Plan = dict[str, tuple[Candidate | None, Task]]
 """Machines by name: kernel and form of the features, None for a learned metric, and the loss."""
 
-# Rows that are left out: more cost more than they tell.
-JUDGED = 3000
+# Rows that are left out: more cost more than they tell. Fewer where every one of many outputs has a
+# factorization of its own: rows cubed, times outputs.
+JUDGED, FACTORIZED = 3000, 6e10
 # Machines that are fitted to all rows where there are more than are judged.
 KEPT = 3
 # Machines that are fitted to all rows by centres where there are more than max_rows, and rows that
@@ -144,12 +145,13 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         """
         n, encoder = len(M), self.encoder_
         fitted = min(n, self.max_rows)
+        judged = min(fitted, JUDGED, int(np.cbrt(FACTORIZED / self._outputs)))
         columns = Columns(
             M,
             encoder.numeric_,
             encoder.categorical_,
             fitted=fitted,
-            judged=min(fitted, JUDGED),
+            judged=judged,
             seed=self.random_state,
         )
         members: list[Member] = []

@@ -19,14 +19,14 @@ from mercer.tabular.automatic import BY_NAME, Automatic, Judged, Plan
 from mercer.tabular.explanation import Effect, Explanation, effect_of
 from mercer.tabular.members import METRIC
 from mercer.tabular.stacking import log_odds, logistic_weights, probabilities
-from mercer.tabular.tasks import Logistic, Squares, signs
+from mercer.tabular.tasks import Logistic, SquaredSigns, signs
 
 __all__ = ["AutoClassifier"]
 
 Array = NDArray[np.float64]
 
-# Factorizations of logistic machines, in units of n^3, that are worth their time.
-AFFORDABLE = 8e10
+# Rows squared, times classes, beyond which logistic machines would take too long.
+AFFORDABLE = 1.2e8
 # Machines of least squares beside logistic ones: their errors are of another kind.
 BESIDE = ("laplacian-ranks", "matern", "gaussian")
 # Of many classes, each of which has its own logistic machine, fewer machines are logistic.
@@ -94,9 +94,10 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
     For three classes and more two kernels are logistic beside the learned metric, since every class
     has machines of its own. Left-out decisions of least squares are exact; those of logistic
     machines are one Newton step from the machine with all rows, and those of the learned metric are
-    made by five folds. Where logistic machines would take too long (more than some 4300 rows for
-    two classes, 2000 for ten) all machines are of least squares, which share one factorization
-    between the classes.
+    made by five folds. Where logistic machines would take too long (more than some 4,500 rows for
+    six classes, 3,500 for ten) all machines are of least squares, which share one factorization
+    between the classes. Least squares estimate :math:`2 p - 1`: their log odds are soft logarithms
+    of these estimates.
 
     See Also
     --------
@@ -158,11 +159,11 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
     def _plan(self, labels: NDArray[np.intp], weights: Array) -> tuple[Plan, list[str]]:
         """Return all machines, and those that can be had in reasonable time."""
         k, n = len(self.classes_), min(len(labels), self.max_rows)
-        logistic, squares = Logistic(labels, k, weights), Squares(signs(labels, k), weights)
+        logistic, squares = Logistic(labels, k, weights), SquaredSigns(signs(labels, k), weights)
         plan: Plan = {name: (candidate, logistic) for name, candidate in BY_NAME.items()}
         plan |= {METRIC: (None, logistic)}
         plan |= {f"squares-{name}": (candidate, squares) for name, candidate in BY_NAME.items()}
-        if self._outputs * float(n) ** 3 > AFFORDABLE:
+        if self._outputs * float(n) ** 2 > AFFORDABLE:
             if isinstance(self.members, str):
                 self.notes_.append(
                     f"Logistic machines of {n} rows and {k} classes would take long: all machines "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from mercer.reduced import Nystrom
 from mercer.selection.tuning import Tuning, tune
 from mercer.tabular.candidates import Candidate, Features
 from mercer.tabular.metric import gradients, normalized, outer_product, root
-from mercer.tabular.tasks import Task, spread, values
+from mercer.tabular.tasks import Squares, Task, spread, values
 
 __all__ = ["METRIC", "Columns", "Member", "enlarge", "judge", "judge_honestly", "judge_metric"]
 
@@ -30,8 +31,6 @@ METRIC = "metric"
 # How much scales are drawn together: a column a factor e from the mean costs a unit of likelihood.
 PRIOR = 1.0
 LEFT = "left__kernel__length_scale"
-# Rows times squared centres of a machine of all rows.
-WORK = 4e11
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +74,9 @@ class Member:
     map: Array | None = None
     """Learned metric: numbers are multiplied by the map."""
 
+    link: Callable[[Array], Array] = Squares.link
+    """What the machine's values say of the target."""
+
     def points(self, X: Array) -> Array:
         """Return the points that the machine is computed from."""
         Z = self.features(X)
@@ -94,7 +96,7 @@ class Member:
 
     def values(self, X: Array, d: int) -> Array:
         """Return what the machine says of rows of a table, (n, d)."""
-        return values(self.machine, self.points(X), d)
+        return self.link(values(self.machine, self.points(X), d))
 
 
 def mapped(Z: Array, R: Array) -> Array:
@@ -133,10 +135,11 @@ def judge(name: str, candidate: Candidate, columns: Columns, task: Task) -> Memb
         features,
         found.best_estimator_,
         machine if columns.judged == columns.fitted else None,
-        left,
+        task.link(left),
         _importance(machine.kernel_, Z, features, X.shape[1]),
         time.perf_counter() - began,
         found.notes_,
+        link=task.link,
     )
 
 
@@ -185,7 +188,7 @@ def judge_metric(base: Member, columns: Columns, task: Task) -> Member:
         inside, outside = np.flatnonzero(fold != outside), np.flatnonzero(fold == outside)
         part = mapped(Z, learned(inside))
         machine = _fit(found.best_estimator_, part[inside], task, inside)
-        left[outside] = values(machine, part[outside], task.Y.shape[1])
+        left[outside] = task.link(values(machine, part[outside], task.Y.shape[1]))
     R = R / scales[:, None]
     member = replace(
         base,
@@ -236,7 +239,7 @@ def enlarge(member: Member, columns: Columns, task: Task, end: int) -> Member:
         The first row that is left for judging.
     """
     began, rows = time.perf_counter(), slice(0, end)
-    m = int(np.clip(np.sqrt(WORK / end), 500, 3000))
+    m = int(np.clip(np.sqrt(task.work / end), 500, 3000))
     template = clone(member.template).set_params(
         approximation=Nystrom(m=m, random_state=columns.seed)
     )

@@ -14,7 +14,17 @@ from mercer.estimators.ls_svm import LSSVR
 from mercer.kernels.base import Kernel
 from mercer.smoothing import Factored
 
-__all__ = ["Logistic", "Squares", "Task", "left_out_decisions", "signs", "spread", "values"]
+__all__ = [
+    "Logistic",
+    "SquaredSigns",
+    "Squares",
+    "Task",
+    "left_out_decisions",
+    "signs",
+    "soft_logarithm",
+    "spread",
+    "values",
+]
 
 Array = NDArray[np.float64]
 
@@ -23,6 +33,8 @@ FOLDS = 5
 CERTAIN = 30.0
 # Curvatures are not smaller, so that they can be divided by.
 LEAST = 1e-8
+# Estimates of probabilities below this are not told apart.
+SOFT = 0.1
 
 
 class Task(Protocol):
@@ -33,6 +45,9 @@ class Task(Protocol):
 
     tuned: int
     """Rows by which scales are chosen at most: more cost more than they tell."""
+
+    work: float
+    """Rows times squared centres of a machine of all rows, divided by how often it passes them."""
 
     weights: Array
     """Weights of the samples, (n,)."""
@@ -55,9 +70,13 @@ class Task(Protocol):
     def left_out(self, machine: Any, Z: Array, rows: Any) -> Array:
         """Return what the machines without each sample say of it, (n, d)."""
 
+    @staticmethod
+    def link(values: Array) -> Array:
+        """Return what a machine's values say of the target: numbers, or log odds of classes."""
+
 
 class Squares:
-    """Least squares: numbers, or classes as plus and minus one.
+    """Least squares.
 
     Parameters
     ----------
@@ -68,6 +87,7 @@ class Squares:
     """
 
     tuned = 1000
+    work = 4e11
 
     def __init__(self, Y: Array, weights: Array) -> None:
         self.Y, self.weights = Y, weights
@@ -80,7 +100,7 @@ class Squares:
         return np.asarray(Y[:, 0] if Y.shape[1] == 1 else Y)
 
     def of(self, rows: Any) -> Squares:
-        return Squares(self.Y[rows], self.weights[rows])
+        return type(self)(self.Y[rows], self.weights[rows])
 
     def folds(self, n: int, seed: int) -> NDArray[np.intp]:
         return np.random.default_rng(seed).permutation(np.arange(n) % FOLDS)
@@ -90,6 +110,20 @@ class Squares:
 
     def left_out(self, machine: Any, Z: Array, rows: Any) -> Array:
         return np.asarray(machine.loo_predictions_, dtype=np.float64).reshape(len(Z), -1)
+
+    @staticmethod
+    def link(values: Array) -> Array:
+        return values
+
+
+class SquaredSigns(Squares):
+    """Least squares of classes as plus and minus one."""
+
+    @staticmethod
+    def link(values: Array) -> Array:
+        # They estimate 2 p - 1, but are not kept between minus and plus one.
+        odds = soft_logarithm(0.5 * (1.0 + values))
+        return odds if odds.shape[1] > 1 else odds - soft_logarithm(0.5 * (1.0 - values))
 
 
 class Logistic:
@@ -108,8 +142,9 @@ class Logistic:
     def __init__(self, labels: NDArray[np.intp], k: int, weights: Array) -> None:
         self.labels, self.k, self.weights = labels, k, weights
         self.Y = signs(labels, k)
-        # Every class has factorizations of its own.
+        # Every class has factorizations of its own, and half a dozen of them.
         self.tuned = 500 if k <= 3 else 400 if k <= 10 else 300
+        self.work = 6e10 / self.Y.shape[1]
 
     def machine(self, kernel: Kernel) -> KernelLogisticRegression:
         return KernelLogisticRegression(kernel=kernel)
@@ -138,6 +173,18 @@ class Logistic:
             left_out_decisions(K, f[:, k], Y[:, k], s, float(machine.C_)) for k in range(Y.shape[1])
         ]
         return np.column_stack(found)
+
+    @staticmethod
+    def link(values: Array) -> Array:
+        return values
+
+
+def soft_logarithm(p: Array) -> Array:
+    r"""Return :math:`\log (\varepsilon \log (1 + e^{p / \varepsilon}))`, near to log p for large p.
+
+    It goes on as a line where an estimate of a probability is not positive.
+    """
+    return np.asarray(np.log(SOFT * np.logaddexp(0.0, p / SOFT)))
 
 
 def values(machine: Any, Z: Array, d: int) -> Array:
