@@ -69,6 +69,7 @@ ROOMS = (
     "compression",
     "smoothing",
     "reduced",
+    "local",
     "data",
     "preprocessing",
     "losses",

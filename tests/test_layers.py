@@ -16,7 +16,7 @@ ROWS = (
     ("regularizers", "gram"),
     ("problems",),
     ("solvers", "series", "smoothing"),
-    ("reduced", "programs"),
+    ("reduced", "programs", "local"),
     ("machines", "preprocessing"),
     ("estimators", "linear"),
     ("selection", "inspect", "compression", "density"),

@@ -387,6 +387,7 @@ ROOMS = (
     *(
         "estimators",
         "reduced",
+        "local",
         "selection",
         "fusion",
         "manifold",

@@ -167,7 +167,7 @@ class Watched(Tiled):
         return out
 
 
-@pytest.mark.parametrize("C, given_up", [(10.0, False), (1e9, True)])
+@pytest.mark.parametrize(("C", "given_up"), [(10.0, False), (1e9, True)])
 def test_conjugate_gradients_are_tried_first_and_given_up_if_slow(monkeypatch, C, given_up):
     # Few rows, so that a factorization is the oracle: limits for a few hundred of them.
     monkeypatch.setattr("mercer.solvers.newton.FASTER", 1.0)

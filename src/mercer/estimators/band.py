@@ -79,7 +79,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         By which they are drawn.
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
-    approximation : Approximation, "auto" or None
+    approximation : Approximation, Local, "auto" or None
         As in :class:`SVR`, for large samples: functions are then fitted together, and kept in
         order by sorting their values only.
 

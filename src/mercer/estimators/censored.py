@@ -93,7 +93,7 @@ class CensoredRegressor(Regression):
         As in :class:`SVR`.
     max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
-    approximation : Approximation, "auto" or None
+    approximation : Approximation, Local, "auto" or None
         As in :class:`SVR`: the low-rank approximation of the machine.
 
     Attributes

@@ -49,7 +49,7 @@ class KernelRegressor(Outputs):
         As in :class:`SVR`.
     max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
-    approximation : Approximation, "auto" or None
+    approximation : Approximation, Local, "auto" or None
         As in :class:`SVR`: the low-rank approximation of the machine.
 
     Attributes
@@ -115,7 +115,7 @@ class KernelClassifier(OneVsRest):
         As in :class:`SVC`.
     max_time, gram, solver, warm_start, standardize :
         As in :class:`SVC`.
-    approximation : Approximation, "auto" or None
+    approximation : Approximation, Local, "auto" or None
         As in :class:`SVR`: the low-rank approximation of the machine.
 
     Attributes
@@ -165,7 +165,7 @@ class KernelLogisticRegression(OneVsRest):
         As in :class:`SVC`.
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVC`.
-    approximation : Approximation, "auto" or None
+    approximation : Approximation, Local, "auto" or None
         As in :class:`SVR`: the low-rank approximation of the machine.
 
     Attributes

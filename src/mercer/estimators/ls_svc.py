@@ -83,7 +83,7 @@ class LSSVC(Classifier):
         As in :class:`SVC`.
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVC`.
-    approximation : Approximation, "auto" or None
+    approximation : Approximation, Local, "auto" or None
         As in :class:`SVR`: the low-rank approximation of the machine.
 
     Attributes

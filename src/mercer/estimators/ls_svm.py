@@ -69,7 +69,7 @@ class LSSVR(Outputs):
         As in :class:`SVR`.
     max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
-    approximation : Approximation, "auto" or None
+    approximation : Approximation, Local, "auto" or None
         As in :class:`SVR`: the low-rank approximation of the machine.
 
     Attributes

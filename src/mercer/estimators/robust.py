@@ -82,7 +82,7 @@ class RobustLSSVR(Outputs):
         reweighting.
     degree, gamma, coef0, cache_size, verbose, max_time, gram, warm_start, standardize :
         As in :class:`SVR`.
-    approximation : Approximation, "auto" or None
+    approximation : Approximation, Local, "auto" or None
         As in :class:`SVR`: the low-rank approximation of the machine. Steps with new
         weights are then passes over the rows, and the robust scale is that of some thousand rows.
 

@@ -79,10 +79,11 @@ class SVR(Regression):
         Divide the features by their standard deviations over the sample, without centring: kernels
         with length scales take these as ``kernel_.length_scale``. Lengths and gammas that are given
         are then in standard deviations.
-    approximation : Approximation, "auto" or None
+    approximation : Approximation, Local, "auto" or None
         Fit a low-rank approximation of the machine, by passes over blocks of rows, instead of a
         function for every row: ``Nystrom(2000)``, ``RandomFeatures(2000)``, or "auto" for as many
-        landmarks as held-out rows ask for. Rows that come in blocks (:mod:`mercer.data`, Dask) are
+        landmarks as held-out rows ask for; or an exact machine in each part of the sample,
+        :class:`~mercer.local.Local`. Rows that come in blocks (:mod:`mercer.data`, Dask) are
         always approximated, by "auto" unless told otherwise. `cache_size`, `gram`, `solver` and
         `warm_start` apply to fits without an approximation.
 
@@ -164,7 +165,7 @@ class NuSVR(Regression):
         As in :class:`SVR`.
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
-    approximation : Approximation, "auto" or None
+    approximation : Approximation, Local, "auto" or None
         As in :class:`SVR`: the low-rank approximation of the machine.
 
     Attributes
@@ -254,7 +255,7 @@ class QuantileSVR(Regression):
         As in :class:`SVR`.
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
-    approximation : Approximation, "auto" or None
+    approximation : Approximation, Local, "auto" or None
         As in :class:`SVR`: the low-rank approximation of the machine.
 
     Attributes
@@ -306,7 +307,7 @@ class HuberSVR(Regression):
         As in :class:`SVR`.
     null_space, max_time, gram, solver, warm_start, standardize :
         As in :class:`SVR`.
-    approximation : Approximation, "auto" or None
+    approximation : Approximation, Local, "auto" or None
         As in :class:`SVR`: the low-rank approximation of the machine.
 
     Attributes

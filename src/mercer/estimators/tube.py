@@ -63,7 +63,7 @@ class SupportVectorTube(Regression):
         As in :class:`SVR`.
     gram, solver, warm_start, standardize :
         As in :class:`SVR`.
-    approximation : Approximation, "auto" or None
+    approximation : Approximation, Local, "auto" or None
         As in :class:`SVR`; for more than one exception, as many below as above.
 
     Attributes

@@ -23,6 +23,7 @@ from mercer.machines.component_tuning import tune_terms
 from mercer.machines.components import Term, named_kernel, read_components
 from mercer.machines.expansion import Array
 from mercer.machines.posing import Rows
+from mercer.reduced.base import Approximation
 from mercer.regularizers.null_space import complete
 from mercer.smoothing.pairs import some_rows
 
@@ -42,6 +43,8 @@ CONSTRAINTS: dict[str, Any] = {
     "kernel": [StrOptions({*FREE, *NAMES} - {"precomputed"}), callable, dict],
     "categorical": ["array-like", None],
     "tune": [StrOptions({"weights", "widths"}), None],
+    # No local machines: components are functions of all rows.
+    "approximation": [Approximation, StrOptions({"auto"}), None],
 }
 
 

@@ -45,7 +45,8 @@ def by_blocks(method: Function) -> Function:
     @functools.wraps(method)
     def streamed(self: Any, X: Any) -> Any:
         if not is_source(X):
-            return method(self, X)
+            local = getattr(self, "_local", None)
+            return method(self, X) if local is None else local.evaluate(self, method.__name__, X)
         if not isinstance(X, Source):
             return plugin("dask").lazy(self, method.__name__, X)
         _compare_names(self, X)

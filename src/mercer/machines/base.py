@@ -31,6 +31,7 @@ from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.kernels.points import take
+from mercer.local import Local
 from mercer.losses.base import Loss
 from mercer.machines import risk_terms
 from mercer.machines.approximated import admit_blocks, fit_reduced, solve_reduced
@@ -38,6 +39,7 @@ from mercer.machines.automatic import choose_kernel, guess, stretched
 from mercer.machines.callbacks import watched
 from mercer.machines.expansion import Array, Expansion, Function, check_weights, dense
 from mercer.machines.fitted import FittedExpansion
+from mercer.machines.leaves import fit_local
 from mercer.machines.posing import (
     Declared,
     Laid,
@@ -125,7 +127,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     solver: Solver | str = "auto"
     warm_start: bool = False
     standardize: bool = False
-    approximation: Approximation | str | None = None
+    approximation: Approximation | Local | str | None = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({*FREE, *NAMES}), callable],
@@ -149,7 +151,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         "solver": [StrOptions({*SOLVERS}), Solver],
         "warm_start": ["boolean"],
         "standardize": ["boolean"],
-        "approximation": [Approximation, StrOptions({"auto"}), None],
+        "approximation": [Approximation, Local, StrOptions({"auto"}), None],
         "verbose": ["verbose"],
     }
 
@@ -285,9 +287,27 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
 
     # The fitted functions as a value, and back ---------------------------------------------------
 
+    @property
+    def leaves_(self) -> list[Any]:
+        """The machines of a local machine, with their rows and classes."""
+        if self._local is None:
+            raise AttributeError("leaves_ are there after a fit with approximation=Local(...).")
+        return list(self._local.leaves)
+
+    @property
+    def tree_(self) -> Any:
+        """The tree of a local machine."""
+        if self._local is None:
+            raise AttributeError("tree_ is there after a fit with approximation=Local(...).")
+        return self._local.tree
+
     def _expansion(self) -> FittedExpansion:
-        """Return the fitted functions; refuse random features, which are no expansion."""
+        """Return the fitted functions; refuse what is no expansion, or many."""
         check_is_fitted(self)
+        if self._local is not None:
+            raise ValueError(
+                "a local machine is an expansion in each leaf: take those of leaves_ one by one."
+            )
         if self._functions is not None:
             raise ValueError(
                 "a machine of random features is no expansion of its kernel; fit it with fewer "
@@ -412,6 +432,13 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         given = (X, y, sample_weight)
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         task = {"estimator": self, "X": given[0], "y": given[1], "metadata": metadata}
+        self._local = None
+        if isinstance(self.approximation, Local):
+            context = self._init_callback_context(max_subtasks=0)
+            context.call_on_fit_task_begin(**task)
+            fit_local(self, X, y, sample_weight)
+            context.call_on_fit_task_end(**task, reconstruction_attributes={})
+            return self
         if self._reduces(X):
             context = self._init_callback_context(max_subtasks=1)
             context.call_on_fit_task_begin(**task)

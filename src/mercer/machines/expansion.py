@@ -139,6 +139,9 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
     _functions: Any = None
     """The functions of a machine that is no expansion of its kernel."""
 
+    _local: Any = None
+    """The machines that this one is made of, if it is local."""
+
     _single: bool = False
     """Whether kernel values are computed in float32, as a copy of a fitted machine may be asked."""
 

@@ -224,7 +224,7 @@ class _Direction:
         return pivoted_cholesky(K, rank, self.U).L
 
 
-class _TooSlow(Exception):
+class _TooSlow(Exception):  # noqa: N818
     """Conjugate gradients have taken as long as a factorization."""
 
 

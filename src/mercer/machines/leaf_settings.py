@@ -1,0 +1,148 @@
+r"""Widths and weights of the machines in leaves, from rows left out.
+
+In every leaf a piece of some hundred neighbouring rows, as dense as the leaf, shows by exact
+leave-one-out errors :math:`e_l` of least squares which width :math:`\varphi` and weight C suit it.
+Pieces are small, so leaves share what they found: with the likelihood :math:`e_l^{-m/2}` of m rows
+and the share :math:`\pi` of leaves that are for each setting, which is unknown too,
+
+.. math:: p_l(\varphi, C) \propto \pi(\varphi, C)\, e_l(\varphi, C)^{-m/2}, \qquad
+          \pi = \frac1L \sum_l p_l .
+
+Where leaves have little to say they all take the same; where one has a reason, it has its own.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from mercer.kernels.base import Kernel
+from mercer.kernels.points import Array, count, take
+from mercer.kernels.stretched import stretch
+from mercer.local import grow
+from mercer.machines.posing import Rows
+from mercer.smoothing import Spectral
+
+__all__ = ["leaf_settings", "widened"]
+
+# Rows of a piece: their eigenvalues take some twentieths of a second.
+PIECE = 600
+# Factors of the width, and of the weight beside the one that is given.
+FACTORS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+WEIGHTS = 4.0 ** np.arange(-5, 6)
+# Rounds after which shares hardly change, and a share that no setting loses.
+ROUNDS, LEAST = 30, 1e-6
+
+
+def widened(kernel: Kernel, factor: float) -> Kernel:
+    """Return a kernel with all its length scales multiplied by a factor.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> widened(Gaussian(0.5).on([0]) + Linear(), 2.0)
+    Gaussian(length_scale=1.0).on([0]) + Linear()
+    """
+    if factor == 1.0:
+        return kernel
+    params = kernel.get_params()
+    names = [name for name in params if name.split("__")[-1] == "length_scale"]
+    if not names:
+        return stretch(kernel, factor)
+    scaled = {name: factor * np.asarray(params[name], dtype=np.float64) for name in names}
+    new = copy.deepcopy(kernel)
+    new.set_params(**{k: float(v) if v.ndim == 0 else v for k, v in scaled.items()})
+    return new
+
+
+def leaf_settings(
+    machine: Any,
+    rows: Rows,
+    parts: Sequence[NDArray[np.intp]],
+    scales: Array,
+    categories: Sequence[int],
+) -> list[dict[str, Any]]:
+    """Return parameters for the machine of each leaf.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+        With its kernel settled.
+    rows : Rows
+        The sample as it was admitted.
+    parts : sequence of arrays
+        The rows of each leaf.
+    scales, categories :
+        As the tree was grown with.
+    """
+    quadratic = machine._loss(rows).quadratic
+    given = getattr(machine, "C", 1.0)
+    weights = (1.0 if isinstance(given, str) else float(given)) * WEIGHTS
+    kernels = [widened(machine.kernel_, factor) for factor in FACTORS]
+    scores = np.array(
+        [
+            _scores(machine, rows, _piece(rows, part, k, scales, categories), kernels, weights)
+            for k, part in enumerate(parts)
+        ]
+    )
+    found = []
+    for shares in _shared(scores):
+        i, j = np.unravel_index(int(np.argmax(shares)), shares.shape)
+        settings: dict[str, Any] = {"kernel": kernels[i]}
+        if quadratic:
+            settings["C"] = float(weights[j])
+        found.append(settings)
+    return found
+
+
+def _shared(scores: Array) -> Array:
+    """Return how much each leaf is for each setting, from minus the logarithms of likelihoods."""
+    log_pi = np.zeros(scores.shape[1:])
+    for _ in range(ROUNDS):
+        shares = softmax(log_pi - scores, axis=(1, 2))
+        log_pi = np.log(np.mean(shares, axis=0) + LEAST)
+    return np.asarray(shares)
+
+
+def _piece(
+    rows: Rows,
+    part: NDArray[np.intp],
+    number: int,
+    scales: Array,
+    categories: Sequence[int],
+) -> NDArray[np.intp]:
+    """Return neighbouring rows of a leaf, about as many as a piece has."""
+    pieces = -(-len(part) // PIECE)
+    if pieces == 1:
+        return part
+    X = take(rows.X, part)
+    leaf = grow(X, pieces, scales, categories).route(X)
+    chosen = leaf == number % (int(leaf.max()) + 1)
+    return np.asarray(part[chosen][: 2 * PIECE])
+
+
+def _scores(
+    machine: Any, rows: Rows, piece: NDArray[np.intp], kernels: Sequence[Kernel], weights: Array
+) -> Array:
+    """Return half the rows times the logarithm of the left-out error, (kernels, weights)."""
+    X, s = take(rows.X, piece), np.asarray(rows.weights)[piece]
+    Y = machine._targets(np.asarray(rows.y)[piece])
+    out = np.zeros((len(kernels), len(weights)))
+    centred = Y - np.average(Y, axis=0, weights=s)
+    variance = float(np.average(np.sum(centred**2, axis=1), weights=s))
+    if count(X) < 3 or variance == 0.0:
+        return out
+    B = np.ones((len(piece), 1))
+    for i, kernel in enumerate(kernels):
+        spectral = Spectral(np.asarray(kernel(X), dtype=np.float64), B, s)
+        errors = sum(
+            np.average(spectral.leave_one_out(y, weights) ** 2, axis=1, weights=s) for y in Y.T
+        )
+        # Errors that vanish to rounding are no infinite evidence.
+        out[i] = 0.5 * len(piece) * np.log(errors + 1e-9 * variance)
+    return out

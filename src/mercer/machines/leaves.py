@@ -1,0 +1,235 @@
+"""A machine that is many: one in each leaf of a tree, asked about the points that fall there."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from mercer.data.opening import is_source
+from mercer.kernels.algebra import ActiveDims
+from mercer.kernels.base import Kernel
+from mercer.kernels.points import count, take
+from mercer.local import Local, Tree, grow, sensitivity
+from mercer.machines.leaf_settings import leaf_settings
+from mercer.machines.posing import Rows
+from mercer.solvers import Status, join
+
+__all__ = ["Leaves", "fit_local"]
+
+# Points that a tree is grown from, in all and for each leaf, where there are more.
+POINTS, EACH = 100_000, 200
+# Points by pairs of which the reach of the kernel is measured.
+PAIRED = 400
+# A class that a leaf has not seen counts as half a row.
+UNSEEN = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """The machine of some rows; None where all of them have one class."""
+
+    rows: NDArray[np.intp]
+    """Which rows of the data it was fitted to."""
+
+    machine: Any
+    classes: NDArray[np.intp]
+    """Positions of its classes among all classes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """A tree with a machine in each leaf."""
+
+    tree: Tree
+    leaves: list[Leaf]
+    blend: bool
+
+    def evaluate(self, whole: Any, name: str, X: Any) -> Any:
+        """Return what a method of the machines says of new points, each by its own leaf.
+
+        Parameters
+        ----------
+        whole : KernelMachine
+            The machine that they are the leaves of.
+        name : str
+            The method.
+        X : points
+        """
+        X = whole._check_new(X)
+        labelled = whole._labelled()
+        if labelled and name == "predict_log_proba":
+            return np.log(self.evaluate(whole, "predict_proba", X))
+        if labelled and name == "predict" and self.blend:
+            f = self.evaluate(whole, "decision_function", X)
+            return whole.classes_[np.argmax(f, axis=1) if f.ndim > 1 else (f > 0).astype(np.intp)]
+        out: Any = None
+        for k, rows, weight in self.tree.parts(X, self.blend):
+            values = self._values(whole, self.leaves[k], name, take(X, rows))
+            if out is None:
+                out = np.zeros((count(X), *values.shape[1:]), dtype=values.dtype)
+            if weight is None:
+                out[rows] = values
+            else:
+                out[rows] += values * weight.reshape(-1, *[1] * (values.ndim - 1))
+        return out
+
+    def _values(self, whole: Any, leaf: Leaf, name: str, X: Any) -> Any:
+        """Return what one leaf says, in terms of all classes."""
+        if not whole._labelled():
+            return np.asarray(getattr(leaf.machine, name)(X))
+        if name == "predict":
+            if leaf.machine is None:
+                return np.repeat(whole.classes_[leaf.classes], count(X))
+            return leaf.machine.predict(X)
+        n, k = count(X), len(whole.classes_)
+        known = leaf.machine is not None
+        values = np.asarray(getattr(leaf.machine, name)(X), dtype=np.float64) if known else None
+        if name == "predict_proba":
+            unseen = UNSEEN / (len(leaf.rows) + UNSEEN * k)
+            P = np.full((n, k), unseen)
+            left = 1.0 - unseen * (k - len(leaf.classes))
+            P[:, leaf.classes] = left * (1.0 if values is None else values)
+            return P
+        if values is None:
+            values = np.ones((n, 1))
+        elif values.ndim == 1:
+            values = np.column_stack([-values, values])
+        if len(leaf.classes) < k:
+            # Below all others: what was never seen here is not what is decided for.
+            lowest = np.minimum(np.min(values, axis=1, keepdims=True), -1.0)
+            every = np.repeat(lowest, k, axis=1)
+            every[:, leaf.classes] = values
+            values = every
+        return values[:, 1] if k == 2 else values
+
+
+def fit_local(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Divide the rows, fit the machine of every part, and join what they certify.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+    X, y, sample_weight :
+        As in its ``fit``.
+    """
+    how: Local = machine.approximation
+    _refuse(machine, X)
+    parameters = machine.get_params(deep=False)
+    for name in [name for name in vars(machine) if name not in parameters and name[:4] != "_skl"]:
+        del machine.__dict__[name]  # of another fit
+    rows = machine._admit(X, y, sample_weight)
+    n, p = rows.X.shape
+    machine._sparse, machine.shape_fit_ = sp.issparse(rows.X), (n, p)
+    machine._X_fit = machine._kernel_fit = None
+    machine.kernel_ = machine._resolved(rows)
+    if (
+        len(getattr(machine, "classes_", ())) > 2
+        and parameters.get("decision_function_shape") == "ovo"
+    ):
+        raise ValueError(
+            "leaves have pairs of classes of their own: local machines need "
+            "decision_function_shape='ovr'."
+        )
+    order = np.arange(n) if rows.order is None else rows.order
+    live = np.flatnonzero(np.asarray(rows.weights) > 0)
+    points = take(rows.X, live)
+    categories = _compared_by_equality(machine.kernel_, p)
+    some = np.random.default_rng(how.random_state).permutation(len(live))
+    scales = sensitivity(machine.kernel_, take(points, some[:PAIRED]), categories)
+    wanted = -(-len(live) // int(how.leaf_size))
+    few = take(points, np.sort(some[: max(EACH * wanted, POINTS)]))
+    tree = grow(few, wanted, scales, categories, how.overlap)
+    found = sorted(tree.parts(points, how.overlap > 0), key=lambda part: part[0])
+    parts = [live[part] for _, part, _ in found]
+    template, leaves = _template(machine), []
+    own: list[dict[str, Any]] = [{}] * len(parts)
+    if how.adapt:
+        own = leaf_settings(machine, rows, parts, scales, categories)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for part, settings in zip(parts, own, strict=True):
+            leaves.append(_fit_leaf(machine, template, settings, rows, part, order, y))
+    _say_once(caught, len(leaves))
+    machine._local = Leaves(tree, leaves, how.blend)
+    fitted = [leaf for leaf in leaves if leaf.machine is not None]
+    machine.solution_ = join([leaf.machine.solution_ for leaf in fitted])
+    machine.fit_status_ = int(machine.solution_.status is not Status.CONVERGED)
+    machine.n_iter_ = machine.solution_.n_iter
+    support = [leaf.rows[leaf.machine.support_] for leaf in fitted]
+    machine.support_ = np.unique(np.concatenate(support)).astype(np.int64)
+
+
+def _refuse(machine: Any, X: Any) -> None:
+    if is_source(X):
+        raise ValueError("local machines are fitted to arrays; give the rows themselves.")
+    if machine._function or machine._precomputed or machine._objects:
+        raise ValueError(
+            "a tree cuts features: local machines need a Kernel of numbers or its name, not a "
+            "function, a matrix or objects."
+        )
+    if not machine.__sklearn_tags__().target_tags.required:
+        raise ValueError(f"{type(machine).__name__} has no targets that leaves could predict.")
+
+
+def _compared_by_equality(kernel: Any, p: int) -> list[int]:
+    """Return the features that a kernel compares by equality."""
+    if isinstance(kernel, ActiveDims):
+        dims = np.arange(p)[
+            kernel.dims if isinstance(kernel.dims, slice) else np.array(kernel.dims)
+        ]
+        return [int(dims[j]) for j in _compared_by_equality(kernel.kernel, len(dims))]
+    found = {int(j) for j in getattr(kernel, "categories", ())}
+    for name in ("kernel", "left", "right"):
+        if isinstance(getattr(kernel, name, None), Kernel):
+            found |= set(_compared_by_equality(getattr(kernel, name), p))
+    return sorted(found)
+
+
+def _template(machine: Any) -> Any:
+    """Return the machine of a leaf, with what all rows decide about the kernel."""
+    settings: dict[str, Any] = {"approximation": None, "kernel": machine.kernel_}
+    names = getattr(machine, "feature_names_in_", None)
+    if names is not None and machine.null_space is not None:
+        settings["null_space"] = machine.null_space.bind(list(names))
+    settings |= {"standardize": False, "class_weight": None, "verbose": False, "warm_start": False}
+    known = machine.get_params(deep=False)
+    return clone(machine).set_params(**{k: v for k, v in settings.items() if k in known})
+
+
+def _fit_leaf(
+    machine: Any,
+    template: Any,
+    settings: dict[str, Any],
+    rows: Rows,
+    part: Any,
+    order: Any,
+    y: Any,
+) -> Leaf:
+    """Fit the machine of some rows."""
+    index, weights = order[part], np.asarray(rows.weights)[part]
+    classes = np.empty(0, dtype=np.intp)
+    if machine._labelled():
+        classes = np.unique(np.asarray(rows.y)[part])
+        if len(classes) == 1:
+            return Leaf(index, None, classes)
+    targets = _safe_indexing(y, index)
+    fitted = clone(template).set_params(**settings)
+    fitted.fit(take(rows.X, part), targets, sample_weight=weights)
+    return Leaf(index, fitted, classes)
+
+
+def _say_once(caught: Iterable[Any], leaves: int) -> None:
+    """Repeat warnings of leaves, each kind once."""
+    kinds: dict[type[Warning], list[str]] = {}
+    for one in caught:
+        kinds.setdefault(one.category, []).append(str(one.message))
+    for kind, texts in kinds.items():
+        warnings.warn(f"{len(texts)} of {leaves} leaves: {texts[0]}", kind, stacklevel=6)
