@@ -47,7 +47,7 @@ Plan = dict[str, tuple[Candidate | None, Task]]
 JUDGED, FACTORIZED = 3000, 6e10
 # Machines that are fitted to all rows where there are more than are judged.
 KEPT = 3
-# Machines that are fitted to all rows by centres where there are more than max_rows, and rows that
+# Machines that are fitted to all rows in parts where there are more than max_rows, and rows that
 # judge between these and the exact machines.
 ENLARGED, HELD = 2, 5000
 # Standard errors by which left-out predictions must be better than a constant.
@@ -182,9 +182,8 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             members = [member.judged_by(M[held], self._outputs) for member in members]
             self.notes_.append(
                 f"One machine of all {n} rows is too large: exact machines are fitted to "
-                f"{columns.fitted} rows, {ENLARGED} machines of "
-                f"{members[-1].machine.approximation.m} centres to all but {n - held.start}, which "
-                "decide between them."
+                f"{columns.fitted} rows, and local machines in {len(members[-1].machine.leaves_)} "
+                f"parts to all but {n - held.start}, which decide between them."
             )
         self.members_ = members
         left = np.stack([member.left_out for member in members])

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from mercer._patience import time_left
 from mercer.kernels.base import Kernel
 from mercer.kernels.matern import Matern
-from mercer.reduced import Nystrom
+from mercer.local import Local
 from mercer.selection.tuning import Tuning, tune
 from mercer.tabular.candidates import Candidate, Features
 from mercer.tabular.metric import gradients, normalized, outer_product, root
@@ -31,6 +31,8 @@ METRIC = "metric"
 # How much scales are drawn together: a column a factor e from the mean costs a unit of likelihood.
 PRIOR = 1.0
 LEFT = "left__kernel__length_scale"
+# Rows of the parts that all rows are divided into, and the share that neighbours have in common.
+LEAF, OVERLAP = 4000, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +229,7 @@ def judge_honestly(name: str, candidate: Candidate, columns: Columns, task: Task
 
 
 def enlarge(member: Member, columns: Columns, task: Task, end: int) -> Member:
-    """Fit the machine of a member to all rows before the last ones, by centres.
+    """Fit the machine of a member to all rows before the last ones, in parts.
 
     Parameters
     ----------
@@ -239,10 +241,8 @@ def enlarge(member: Member, columns: Columns, task: Task, end: int) -> Member:
         The first row that is left for judging.
     """
     began, rows = time.perf_counter(), slice(0, end)
-    m = int(np.clip(np.sqrt(task.work / end), 500, 3000))
-    template = clone(member.template).set_params(
-        approximation=Nystrom(m=m, random_state=columns.seed)
-    )
+    how = Local(LEAF, overlap=OVERLAP, blend=True, random_state=columns.seed)
+    template = clone(member.template).set_params(approximation=how)
     machine = _fit(template, member.points(columns.X[rows]), task, rows)
     seconds = time.perf_counter() - began
     name = f"{member.name}, all rows"

@@ -55,8 +55,8 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         Seconds after which no further machine is begun. The fit is deterministic without it.
     max_rows : int, default=10000
         Largest number of rows to which exact machines are fitted. Of a larger table this many rows
-        are drawn, and two machines with a few hundred or thousand centres are fitted to all rows;
-        rows that none of them saw decide between them.
+        are drawn, and the two best machines are fitted to all rows once more, as local machines in
+        parts of 4000 (:class:`~mercer.local.Local`); rows that none of them saw then decide.
     verbose : bool, default=False
         Print a line for every machine.
     random_state : int, default=0

@@ -46,9 +46,6 @@ class Task(Protocol):
     tuned: int
     """Rows by which scales are chosen at most: more cost more than they tell."""
 
-    work: float
-    """Rows times squared centres of a machine of all rows, divided by how often it passes them."""
-
     weights: Array
     """Weights of the samples, (n,)."""
 
@@ -87,7 +84,6 @@ class Squares:
     """
 
     tuned = 1000
-    work = 4e11
 
     def __init__(self, Y: Array, weights: Array) -> None:
         self.Y, self.weights = Y, weights
@@ -142,9 +138,8 @@ class Logistic:
     def __init__(self, labels: NDArray[np.intp], k: int, weights: Array) -> None:
         self.labels, self.k, self.weights = labels, k, weights
         self.Y = signs(labels, k)
-        # Every class has factorizations of its own, and half a dozen of them.
+        # Every class has factorizations of its own.
         self.tuned = 500 if k <= 3 else 400 if k <= 10 else 300
-        self.work = 6e10 / self.Y.shape[1]
 
     def machine(self, kernel: Kernel) -> KernelLogisticRegression:
         return KernelLogisticRegression(kernel=kernel)
