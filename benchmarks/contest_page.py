@@ -22,6 +22,8 @@ TITLES |= {"ece": "calibration error", "r2": "R2"}
 HEAD = """\
 # Tables: the recommended estimators beside others
 
+{summary}
+
 Average ranks, ratios and tests of the recommended estimators, untouched, against boosted trees and
 others on {regression} regression and {classification} classification sets with their categories and
 missing cells. Training rows: {sizes}. Sets, sizes, splits,
@@ -159,7 +161,8 @@ def dear(table: dict[str, Any], task: str, metric: str, size: int) -> str:
     """Return the sets that dear peers were given: their values beside some others."""
     field = Field(table, task, metric, size, subset=True)
     few = [m for m, how in PLAN["contenders"]["peers"].items() if how["group"] == "subset"]
-    shown = [m for m in (OURS, "CatBoost", "LightGBM tuned", *few) if m in field.methods()]
+    wanted = (OURS, "CatBoost", "LightGBM tuned", "SVM grid", *few)
+    shown = [m for m in wanted if m in field.methods()]
     if not set(few) & set(shown):
         return ""
     found = {m: field.values(m) for m in shown}
@@ -169,6 +172,32 @@ def dear(table: dict[str, Any], task: str, metric: str, size: int) -> str:
     duels = field.duels()
     cells = ["" if m not in duels else "/".join(map(str, duels[m][0].counts)) for m in shown]
     return text + (row("recommended: better / tied / worse", *cells) if duels else "")
+
+
+def summary(table: dict[str, Any]) -> str:
+    """Return, task by task, the average rank beside that of the best peer, and wins over one."""
+    text = ""
+    for task, metrics in JUDGED.items():
+        for metric in metrics:
+            parts = []
+            for size in SIZES:
+                field = Field(table, task, metric, size)
+                found, duels = field.ranking(), field.duels()
+                if found is None or OURS not in found.names:
+                    continue
+                by = dict(zip(found.names, found.ranks, strict=True))
+                best = min((m for m in by if m in PLAN["contenders"]["peers"]), key=lambda m: by[m])
+                part = f"{by[OURS]:.2f} with {rows(size)} (best peer: {best}, {by[best]:.2f}"
+                if "CatBoost" in duels:
+                    duel, p = duels["CatBoost"]
+                    counts = "/".join(map(str, duel.counts))
+                    part += f"; against CatBoost better, tied, worse on {counts} sets, p {p:.2g}"
+                parts.append(part + ")")
+            if parts:
+                text += (
+                    f"- {task.capitalize()}, {TITLES[metric]}: average rank {'; '.join(parts)}.\n"
+                )
+    return text.rstrip("\n")
 
 
 def panels(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -205,6 +234,7 @@ def machines(about: dict[str, Any]) -> str:
 def page(table: dict[str, Any]) -> str:
     """Return the page."""
     text = HEAD.format(
+        summary=summary(table),
         regression=len(SETS["regression"]),
         classification=len(SETS["classification"]),
         sizes=", ".join(f"{s:,} (x {PLAN['sizes'][str(s)]['splits']} splits)" for s in SIZES),
