@@ -305,9 +305,52 @@ def test_what_cannot_be_local_is_refused(machine, message):
         machine.set_params(approximation=Local(20)).fit(X, target)
 
 
-def test_no_targets_and_blocks_are_refused():
-    X, y, _ = sample(60)
+def test_no_targets_are_refused():
+    X, _, _ = sample(60)
     with pytest.raises(ValueError, match="no targets"):
         OneClassSVM(approximation=Local(20)).fit(X)
-    with pytest.raises(ValueError, match="rows themselves"):
-        LSSVR(approximation=Local(20)).fit(Arrays(X, y))
+
+
+# Rows in blocks -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [64, 1000])
+@pytest.mark.parametrize("how", [Local(100), Local(100, overlap=0.1, blend=True)], ids=repr)
+def test_blocks_have_the_leaves_of_arrays(monkeypatch, how, rows):
+    monkeypatch.setattr("mercer.machines.leaves.BLOCK", rows)
+    X, y, _ = sample()
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, size=len(y))
+    machine = LSSVR(kernel=Gaussian(1.0), approximation=how)
+    blocks = clone(machine).fit(Arrays(X, y, weights))
+    arrays = clone(machine).fit(X, y, sample_weight=weights)
+    assert [sorted(leaf.rows) for leaf in blocks.leaves_] == [
+        sorted(leaf.rows) for leaf in arrays.leaves_
+    ]
+    np.testing.assert_allclose(blocks.predict(X), arrays.predict(X), atol=1e-9)
+    np.testing.assert_array_equal(blocks.predict(Arrays(X)), blocks.predict(X))
+
+
+def test_the_order_of_rows_does_not_change_a_bit():
+    X, _, labels = sample()
+    order = np.random.default_rng(2).permutation(len(X))
+    machine = KernelLogisticRegression(kernel=Gaussian(1.0), approximation=Local(100))
+    one = clone(machine).fit(Arrays(X, labels))
+    other = clone(machine).fit(Arrays(X[order], labels[order]))
+    np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+
+
+def test_classes_in_blocks():
+    X, y = parted()
+    for machine in (LSSVC(class_weight="balanced"), SVC(gamma=1.0)):
+        machine.set_params(approximation=plain(100))
+        blocks, arrays = clone(machine).fit(Arrays(X, y)), clone(machine).fit(X, y)
+        np.testing.assert_array_equal(blocks.predict(X), arrays.predict(X))
+
+
+def test_nothing_is_left_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    X, y, _ = sample()
+    LSSVR(approximation=Local(100)).fit(Arrays(X, y))
+    with pytest.raises(ValueError, match="NaN"):
+        LSSVR(approximation=Local(100)).fit(Arrays(X, np.where(y > 1, np.nan, y)))
+    assert not list(tmp_path.iterdir())

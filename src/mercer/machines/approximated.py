@@ -30,7 +30,14 @@ from mercer.reduced.passes import Passes
 from mercer.reduced.solve import Reduced, Task, choose_map, open_passes, problem_of, solve
 from mercer.solvers import Status
 
-__all__ = ["admit_blocks", "by_blocks", "declare_reduced", "fit_reduced", "solve_reduced"]
+__all__ = [
+    "admit_blocks",
+    "by_blocks",
+    "declare_reduced",
+    "fit_reduced",
+    "settle_on",
+    "solve_reduced",
+]
 
 # Rows that settings left to the sample are chosen on.
 SOME = 2000
@@ -53,7 +60,7 @@ def by_blocks(method: Function) -> Function:
         with warnings.catch_warnings():
             # Blocks are arrays; the source has the names, and they were compared.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-            return np.concatenate([method(self, block.X) for block in X.checked().blocks(BLOCK)])
+            return np.concatenate([streamed(self, block.X) for block in X.checked().blocks(BLOCK)])
 
     return streamed
 
@@ -163,7 +170,7 @@ def declare_reduced(
         )
     if rows.X is None and not machine._labelled():
         machine._encode(census.pool.y)
-    _settle_on(machine, rows, census, labels)
+    settle_on(machine, rows, census, labels)
     targets, factors = machine._reduced_targets(labels)
     task = Task(
         kernel=machine.kernel_,
@@ -180,8 +187,18 @@ def declare_reduced(
     return task, labels
 
 
-def _settle_on(machine: Any, rows: Rows, census: Census, labels: Any) -> None:
-    """Settle kernel, unpenalized functions and what is left to the sample."""
+def settle_on(machine: Any, rows: Rows, census: Census, labels: Any) -> None:
+    """Settle kernel, unpenalized functions and what is left to the sample.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+    rows : Rows
+        Points, encoded targets and weights, if they are at hand.
+    census : Census
+    labels : array or None
+        Classes.
+    """
     pool = census.pool
     chosen = np.arange(min(SOME, len(pool.keys)))
     y = np.asarray(pool.y)[chosen]

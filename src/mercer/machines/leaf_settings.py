@@ -14,11 +14,10 @@ Where leaves have little to say they all take the same; where one has a reason, 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 
 from mercer.kernels.base import Kernel
@@ -61,11 +60,7 @@ def widened(kernel: Kernel, factor: float) -> Kernel:
 
 
 def leaf_settings(
-    machine: Any,
-    rows: Rows,
-    parts: Sequence[NDArray[np.intp]],
-    scales: Array,
-    categories: Sequence[int],
+    machine: Any, parts: Iterable[Rows], scales: Array, categories: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Return parameters for the machine of each leaf.
 
@@ -73,25 +68,20 @@ def leaf_settings(
     ----------
     machine : KernelMachine
         With its kernel settled.
-    rows : Rows
-        The sample as it was admitted.
-    parts : sequence of arrays
-        The rows of each leaf.
+    parts : iterable of Rows
+        The rows of each leaf, as the machine admitted them.
     scales, categories :
         As the tree was grown with.
     """
-    quadratic = machine._loss(rows).quadratic
     given = getattr(machine, "C", 1.0)
     weights = (1.0 if isinstance(given, str) else float(given)) * WEIGHTS
     kernels = [widened(machine.kernel_, factor) for factor in FACTORS]
-    scores = np.array(
-        [
-            _scores(machine, rows, _piece(rows, part, k, scales, categories), kernels, weights)
-            for k, part in enumerate(parts)
-        ]
-    )
+    scores, quadratic = [], False
+    for k, part in enumerate(parts):
+        quadratic = machine._loss(part).quadratic
+        scores.append(_scores(machine, _piece(part, k, scales, categories), kernels, weights))
     found = []
-    for shares in _shared(scores):
+    for shares in _shared(np.array(scores)):
         i, j = np.unravel_index(int(np.argmax(shares)), shares.shape)
         settings: dict[str, Any] = {"kernel": kernels[i]}
         if quadratic:
@@ -109,40 +99,33 @@ def _shared(scores: Array) -> Array:
     return np.asarray(shares)
 
 
-def _piece(
-    rows: Rows,
-    part: NDArray[np.intp],
-    number: int,
-    scales: Array,
-    categories: Sequence[int],
-) -> NDArray[np.intp]:
+def _piece(rows: Rows, number: int, scales: Array, categories: Sequence[int]) -> Rows:
     """Return neighbouring rows of a leaf, about as many as a piece has."""
-    pieces = -(-len(part) // PIECE)
+    n = count(rows.X)
+    pieces = -(-n // PIECE)
     if pieces == 1:
-        return part
-    X = take(rows.X, part)
-    leaf = grow(X, pieces, scales, categories).route(X)
-    chosen = leaf == number % (int(leaf.max()) + 1)
-    return np.asarray(part[chosen][: 2 * PIECE])
+        return rows
+    leaf = grow(rows.X, pieces, scales, categories).route(rows.X)
+    some = np.flatnonzero(leaf == number % (int(leaf.max()) + 1))[: 2 * PIECE]
+    y, weights = np.asarray(rows.y)[some], np.asarray(rows.weights)[some]
+    return Rows(take(rows.X, some), y, weights)
 
 
-def _scores(
-    machine: Any, rows: Rows, piece: NDArray[np.intp], kernels: Sequence[Kernel], weights: Array
-) -> Array:
+def _scores(machine: Any, piece: Rows, kernels: Sequence[Kernel], weights: Array) -> Array:
     """Return half the rows times the logarithm of the left-out error, (kernels, weights)."""
-    X, s = take(rows.X, piece), np.asarray(rows.weights)[piece]
-    Y = machine._targets(np.asarray(rows.y)[piece])
+    X, s, n = piece.X, np.asarray(piece.weights), count(piece.X)
+    Y = machine._targets(np.asarray(piece.y))
     out = np.zeros((len(kernels), len(weights)))
     centred = Y - np.average(Y, axis=0, weights=s)
     variance = float(np.average(np.sum(centred**2, axis=1), weights=s))
-    if count(X) < 3 or variance == 0.0:
+    if n < 3 or variance == 0.0:
         return out
-    B = np.ones((len(piece), 1))
+    B = np.ones((n, 1))
     for i, kernel in enumerate(kernels):
         spectral = Spectral(np.asarray(kernel(X), dtype=np.float64), B, s)
         errors = sum(
             np.average(spectral.leave_one_out(y, weights) ** 2, axis=1, weights=s) for y in Y.T
         )
         # Errors that vanish to rounding are no infinite evidence.
-        out[i] = 0.5 * len(piece) * np.log(errors + 1e-9 * variance)
+        out[i] = 0.5 * n * np.log(errors + 1e-9 * variance)
     return out

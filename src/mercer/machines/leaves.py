@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,16 +19,19 @@ from mercer.kernels.algebra import ActiveDims
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import count, take
 from mercer.local import Local, Tree, grow, sensitivity
+from mercer.local.spill import Spill
+from mercer.machines.approximated import settle_on
+from mercer.machines.expansion import BLOCK
 from mercer.machines.leaf_settings import leaf_settings
 from mercer.machines.posing import Rows
+from mercer.reduced.census import take_census
+from mercer.reduced.passes import Passes
 from mercer.solvers import Status, join
 
 __all__ = ["Leaves", "fit_local"]
 
 # Points that a tree is grown from, in all and for each leaf, where there are more.
 POINTS, EACH = 100_000, 200
-# Points by pairs of which the reach of the kernel is measured.
-PAIRED = 400
 # A class that a leaf has not seen counts as half a row.
 UNSEEN = 0.5
 
@@ -121,42 +125,36 @@ def fit_local(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
         As in its ``fit``.
     """
     how: Local = machine.approximation
-    _refuse(machine, X)
+    _refuse(machine)
     parameters = machine.get_params(deep=False)
     for name in [name for name in vars(machine) if name not in parameters and name[:4] != "_skl"]:
         del machine.__dict__[name]  # of another fit
-    rows = machine._admit(X, y, sample_weight)
-    n, p = rows.X.shape
-    machine._sparse, machine.shape_fit_ = sp.issparse(rows.X), (n, p)
-    machine._X_fit = machine._kernel_fit = None
-    machine.kernel_ = machine._resolved(rows)
-    if (
-        len(getattr(machine, "classes_", ())) > 2
-        and parameters.get("decision_function_shape") == "ovo"
-    ):
-        raise ValueError(
-            "leaves have pairs of classes of their own: local machines need "
-            "decision_function_shape='ovr'."
-        )
-    order = np.arange(n) if rows.order is None else rows.order
-    live = np.flatnonzero(np.asarray(rows.weights) > 0)
-    points = take(rows.X, live)
-    categories = _compared_by_equality(machine.kernel_, p)
-    some = np.random.default_rng(how.random_state).permutation(len(live))
-    scales = sensitivity(machine.kernel_, take(points, some[:PAIRED]), categories)
-    wanted = -(-len(live) // int(how.leaf_size))
-    few = take(points, np.sort(some[: max(EACH * wanted, POINTS)]))
-    tree = grow(few, wanted, scales, categories, how.overlap)
-    found = sorted(tree.parts(points, how.overlap > 0), key=lambda part: part[0])
-    parts = [live[part] for _, part, _ in found]
-    template, leaves = _template(machine), []
-    own: list[dict[str, Any]] = [{}] * len(parts)
-    if how.adapt:
-        own = leaf_settings(machine, rows, parts, scales, categories)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for part, settings in zip(parts, own, strict=True):
-            leaves.append(_fit_leaf(machine, template, settings, rows, part, order, y))
+    with ExitStack() as stack:
+        sample: _Arrays | _Blocks
+        if is_source(X):
+            sample = _Blocks(stack, machine, X, y, sample_weight)
+        else:
+            sample = _Arrays(machine, X, y, sample_weight)
+        pairs = len(getattr(machine, "classes_", ())) > 2
+        if pairs and parameters.get("decision_function_shape") == "ovo":
+            raise ValueError(
+                "leaves have pairs of classes of their own: local machines need "
+                "decision_function_shape='ovr'."
+            )
+        categories = _compared_by_equality(machine.kernel_, machine.n_features_in_)
+        points = sample.points(how)
+        scales = sensitivity(machine.kernel_, points, categories)
+        wanted = -(-sample.n // int(how.leaf_size))
+        tree = grow(points, wanted, scales, categories, how.overlap)
+        sample.divide(tree, how.overlap > 0)
+        own: list[dict[str, Any]] = [{}] * len(sample)
+        if how.adapt:
+            own = leaf_settings(machine, (part.rows for part in sample), scales, categories)
+        template, leaves = _template(machine), []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for part, settings in zip(sample, own, strict=True):
+                leaves.append(_fit_leaf(machine, clone(template).set_params(**settings), part))
     _say_once(caught, len(leaves))
     machine._local = Leaves(tree, leaves, how.blend)
     fitted = [leaf for leaf in leaves if leaf.machine is not None]
@@ -167,9 +165,118 @@ def fit_local(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
     machine.support_ = np.unique(np.concatenate(support)).astype(np.int64)
 
 
-def _refuse(machine: Any, X: Any) -> None:
-    if is_source(X):
-        raise ValueError("local machines are fitted to arrays; give the rows themselves.")
+class _Part(NamedTuple):
+    """What a leaf is fitted to."""
+
+    rows: Rows
+    """As the machine admitted them."""
+
+    targets: Any
+    """As they came."""
+
+    numbers: NDArray[np.intp]
+    """Which rows of the data these are."""
+
+
+class _Arrays:
+    """A sample in memory."""
+
+    def __init__(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+        rows = machine._admit(X, y, sample_weight)
+        machine._sparse, machine.shape_fit_ = sp.issparse(rows.X), rows.X.shape
+        machine._X_fit = machine._kernel_fit = None
+        machine.kernel_ = machine._resolved(rows)
+        order = np.arange(count(rows.X)) if rows.order is None else rows.order
+        live = np.flatnonzero(np.asarray(rows.weights) > 0)
+        self.rows = _of(rows, live)
+        self.order, self.y, self.n = order[live], y, len(live)
+
+    def points(self, how: Local) -> Any:
+        """Return some points in a random order."""
+        wanted = max(EACH * (-(-self.n // int(how.leaf_size))), POINTS)
+        some = np.random.default_rng(how.random_state).permutation(self.n)[:wanted]
+        return take(self.rows.X, some)
+
+    def divide(self, tree: Tree, overlap: bool) -> None:
+        """Sort the rows to leaves."""
+        found = sorted(tree.parts(self.rows.X, overlap), key=lambda part: part[0])
+        self.parts = [part for _, part, _ in found]
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __iter__(self) -> Iterator[_Part]:
+        for part in self.parts:
+            index = self.order[part]
+            yield _Part(_of(self.rows, part), _safe_indexing(self.y, index), index)
+
+
+class _Blocks:
+    """A sample that is read in blocks, and sorted to leaves on disk."""
+
+    def __init__(self, stack: ExitStack, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+        self.stack, self.machine = stack, machine
+        self.source, rows = machine._admit_blocks(X, y, sample_weight)
+        passes = Passes(self.source)
+        how: Local = machine.approximation
+        self.census = take_census(passes, POINTS, how.random_state, machine._labelled())
+        self.n, pool = self.census.n, self.census.pool
+        if pool.y is None:
+            raise ValueError(
+                f"{type(machine).__name__} requires y to be passed, but the target y is None."
+            )
+        if sp.issparse(pool.X):
+            raise ValueError("local machines of rows in blocks need dense numbers.")
+        if self.census.classes is not None:
+            machine._count_classes(self.census.classes, self.census.counts)
+        else:
+            machine._encode(pool.y)
+        settle_on(machine, rows, self.census, self.census.classes)
+
+    def points(self, how: Local) -> Any:
+        """Return some points in a random order: that of their fingerprints."""
+        return self.census.pool.X
+
+    def divide(self, tree: Tree, overlap: bool) -> None:
+        """Sort the rows to leaves, in one pass."""
+        width = 0
+        for block in self.source.blocks(BLOCK):
+            s = np.ones(block.n) if block.s is None else np.asarray(block.s, dtype=np.float64)
+            y, classes = np.asarray(block.y), self.census.classes
+            if classes is not None:
+                y = np.searchsorted(classes, y.reshape(-1))
+                s = s * self.machine.class_weight_[y]
+            number = block.start + np.arange(block.n)
+            table = np.column_stack([np.asarray(block.X, dtype=np.float64), y, s, number])
+            if not width:
+                width = table.shape[1]
+                self.spill = self.stack.enter_context(Spill(width))
+            live = np.flatnonzero(s > 0)
+            for leaf, part, _ in tree.parts(block.X[live], overlap):
+                self.spill.add(leaf, table[live[part]])
+        self.columns = self.source.n_features, width - self.source.n_features - 2
+
+    def __len__(self) -> int:
+        return len(self.spill.leaves)
+
+    def __iter__(self) -> Iterator[_Part]:
+        p, d = self.columns
+        for leaf in self.spill.leaves:
+            table = self.spill.rows(leaf)
+            y = table[:, p] if d == 1 else table[:, p : p + d]
+            if self.census.classes is not None:
+                y = y.astype(np.intp)
+            targets = y if self.census.classes is None else self.census.classes[y]
+            rows = Rows(np.ascontiguousarray(table[:, :p]), y, table[:, -2])
+            yield _Part(rows, targets, table[:, -1].astype(np.int64))
+
+
+def _of(rows: Rows, some: NDArray[np.intp]) -> Rows:
+    weights = np.asarray(rows.weights)[some]
+    return Rows(take(rows.X, some), np.asarray(rows.y)[some], weights)
+
+
+def _refuse(machine: Any) -> None:
     if machine._function or machine._precomputed or machine._objects:
         raise ValueError(
             "a tree cuts features: local machines need a Kernel of numbers or its name, not a "
@@ -204,26 +311,15 @@ def _template(machine: Any) -> Any:
     return clone(machine).set_params(**{k: v for k, v in settings.items() if k in known})
 
 
-def _fit_leaf(
-    machine: Any,
-    template: Any,
-    settings: dict[str, Any],
-    rows: Rows,
-    part: Any,
-    order: Any,
-    y: Any,
-) -> Leaf:
+def _fit_leaf(machine: Any, leaf: Any, part: _Part) -> Leaf:
     """Fit the machine of some rows."""
-    index, weights = order[part], np.asarray(rows.weights)[part]
     classes = np.empty(0, dtype=np.intp)
     if machine._labelled():
-        classes = np.unique(np.asarray(rows.y)[part])
+        classes = np.unique(np.asarray(part.rows.y))
         if len(classes) == 1:
-            return Leaf(index, None, classes)
-    targets = _safe_indexing(y, index)
-    fitted = clone(template).set_params(**settings)
-    fitted.fit(take(rows.X, part), targets, sample_weight=weights)
-    return Leaf(index, fitted, classes)
+            return Leaf(part.numbers, None, classes)
+    leaf.fit(part.rows.X, part.targets, sample_weight=np.asarray(part.rows.weights))
+    return Leaf(part.numbers, leaf, classes)
 
 
 def _say_once(caught: Iterable[Any], leaves: int) -> None:
