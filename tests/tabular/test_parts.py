@@ -11,7 +11,15 @@ from mercer.tabular.candidates import CANDIDATES, Features
 from mercer.tabular.metric import gradients, normalized, outer_product, root
 from mercer.tabular.spread import Spread
 from mercer.tabular.stacking import convex_weights, log_odds, logistic_weights, probabilities
-from mercer.tabular.tasks import Logistic, Squares, left_out_decisions, spread, values
+from mercer.tabular.tasks import (
+    Logistic,
+    SquaredSigns,
+    Squares,
+    left_out_decisions,
+    signs,
+    soft_odds,
+    spread,
+)
 
 # Weights ------------------------------------------------------------------------------------------
 
@@ -112,7 +120,7 @@ def test_classes_that_a_fold_lacks_have_no_say():
     X, labels = rng.normal(size=(40, 2)), np.arange(40) % 3
     some = labels != 1
     machine = KernelLogisticRegression(kernel=Gaussian(1.0)).fit(X[some], labels[some])
-    found = values(machine, X, 3)
+    found = Logistic.says(machine, X, 3)
     assert found.shape == (40, 3)
     assert np.all(found[:, 1] < found[:, [0, 2]].min(axis=1))
     assert found[:, 0] == pytest.approx(-found[:, 2])
@@ -160,6 +168,35 @@ def test_metric_finds_a_direction():
     assert root(M) @ root(M).T == pytest.approx(M, abs=1e-12)
     apart = (X[:200] - X[200:]) @ R
     assert np.mean(np.sum(apart**2, axis=1)) == pytest.approx(2.0, rel=0.2)
+
+
+# Log odds of least squares ------------------------------------------------------------------------
+
+
+def test_soft_odds_are_log_odds_where_estimates_are_probabilities():
+    p = np.array([[0.6, 0.4], [0.9, 0.5]])
+    # The soft positive part is off by less than .1 exp(-p / .1).
+    assert soft_odds(2.0 * p - 1.0) == pytest.approx(np.log(p), abs=0.1 * np.exp(-4.0) / 0.4)
+    one = soft_odds(np.array([[0.0], [0.5], [-0.5]]))
+    assert one[0, 0] == pytest.approx(0.0)
+    assert one[1, 0] == pytest.approx(-one[2, 0])
+    # Outside they go on, and never turn.
+    values = np.linspace(-3.0, 3.0, 200)
+    assert np.all(np.diff(soft_odds(np.column_stack([values, values]))[:, 0]) > 0)
+    assert np.all(np.isfinite(soft_odds(1e3 * values[:, None])))
+
+
+def test_left_out_odds_of_least_squares_are_those_of_machines_without_the_row():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    labels = np.digitize(X[:, 0] + 0.3 * rng.normal(size=40), [-0.5, 0.5])
+    task = SquaredSigns(signs(labels, 3), np.ones(40))
+    machine = task.machine(Gaussian(1.0)).fit(X, task.targets(slice(None)))
+    left = task.left_out(machine, X, slice(None))
+    for i in (0, 7, 39):
+        others = np.delete(np.arange(40), i)
+        without = task.machine(Gaussian(1.0)).fit(X[others], task.targets(others))
+        assert task.says(without, X[[i]], 3)[0] == pytest.approx(left[i], abs=1e-8)
 
 
 # Features and scales of errors --------------------------------------------------------------------

@@ -20,7 +20,7 @@ from mercer._patience import time_left
 from mercer._settings import KW_ONLY, settings
 from mercer.preprocessing import TableEncoder
 from mercer.tabular.candidates import CANDIDATES, Candidate
-from mercer.tabular.explanation import Explanation
+from mercer.tabular.explanation import Effect, Explanation, effect_of
 from mercer.tabular.members import (
     METRIC,
     Columns,
@@ -285,6 +285,23 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             for j in np.argsort(-matters, kind="stable")
         ]
         return Explanation(members, columns, together, measure, list(self.notes_))
+
+    def effect(self, X: Any, column: Any, points: int = 20) -> Effect:
+        """Return how mean predictions, or probabilities of classes, change with a column.
+
+        All other columns stay as they are.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_samples, n_features)
+            Rows over which to average.
+        column : str or int
+            Name or position of the column.
+        points : int, default=20
+            Number of values, if the column has more.
+        """
+        predict = getattr(self, "predict_proba", None) or self.predict
+        return effect_of(predict, X, column, points)
 
     def _values(self, X: Any) -> Array:
         """Return what every member says of rows, (m, n, d)."""

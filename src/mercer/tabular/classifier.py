@@ -16,7 +16,7 @@ from mercer._patience import deadline
 from mercer._settings import settings
 from mercer._threads import small_algebra
 from mercer.tabular.automatic import BY_NAME, Automatic, Judged, Plan
-from mercer.tabular.explanation import Effect, Explanation, effect_of
+from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
 from mercer.tabular.stacking import log_odds, logistic_weights, probabilities
 from mercer.tabular.tasks import Logistic, SquaredSigns, signs
@@ -278,20 +278,6 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         return self._explanation(
             self._portions, self._left_out_errors, self._left_out_error, "left-out log loss"
         )
-
-    def effect(self, X: Any, column: Any, points: int = 20) -> Effect:
-        """Return how mean probabilities change with a column, all other columns as they are.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_samples, n_features)
-            Rows over which to average.
-        column : str or int
-            Name or position of the column.
-        points : int, default=20
-            Number of values, if the column has more.
-        """
-        return effect_of(self.predict_proba, X, column, points)
 
 
 def _shares(labels: NDArray[np.intp], weights: Array, judged: Judged) -> Array:

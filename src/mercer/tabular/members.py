@@ -18,7 +18,7 @@ from mercer.local import Local
 from mercer.selection.tuning import Tuning, tune
 from mercer.tabular.candidates import Candidate, Features
 from mercer.tabular.metric import gradients, normalized, outer_product, root
-from mercer.tabular.tasks import Squares, Task, spread, values
+from mercer.tabular.tasks import Squares, Task, spread
 
 __all__ = ["METRIC", "Columns", "Member", "enlarge", "judge", "judge_honestly", "judge_metric"]
 
@@ -76,8 +76,8 @@ class Member:
     map: Array | None = None
     """Learned metric: numbers are multiplied by the map."""
 
-    link: Callable[[Array], Array] = Squares.link
-    """What the machine's values say of the target."""
+    says: Callable[[Any, Array, int], Array] = Squares.says
+    """How the machine's values are read."""
 
     def points(self, X: Array) -> Array:
         """Return the points that the machine is computed from."""
@@ -98,7 +98,7 @@ class Member:
 
     def values(self, X: Array, d: int) -> Array:
         """Return what the machine says of rows of a table, (n, d)."""
-        return self.link(values(self.machine, self.points(X), d))
+        return self.says(self.machine, self.points(X), d)
 
 
 def mapped(Z: Array, R: Array) -> Array:
@@ -137,11 +137,11 @@ def judge(name: str, candidate: Candidate, columns: Columns, task: Task) -> Memb
         features,
         found.best_estimator_,
         machine if columns.judged == columns.fitted else None,
-        task.link(left),
+        left,
         _importance(machine.kernel_, Z, features, X.shape[1]),
         time.perf_counter() - began,
         found.notes_,
-        link=task.link,
+        says=task.says,
     )
 
 
@@ -190,7 +190,7 @@ def judge_metric(base: Member, columns: Columns, task: Task) -> Member:
         inside, outside = np.flatnonzero(fold != outside), np.flatnonzero(fold == outside)
         part = mapped(Z, learned(inside))
         machine = _fit(found.best_estimator_, part[inside], task, inside)
-        left[outside] = task.link(values(machine, part[outside], task.Y.shape[1]))
+        left[outside] = task.says(machine, part[outside], task.Y.shape[1])
     R = R / scales[:, None]
     member = replace(
         base,

@@ -14,7 +14,7 @@ from mercer._patience import deadline
 from mercer._settings import settings
 from mercer._threads import small_algebra
 from mercer.tabular.automatic import BY_NAME, Automatic, Judged
-from mercer.tabular.explanation import Effect, Explanation, effect_of
+from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
 from mercer.tabular.spread import Spread
 from mercer.tabular.stacking import convex_weights
@@ -292,20 +292,6 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         return self._explanation(
             self._weights.mean(axis=0), self._left_out_errors, self._left_out_error, "left-out RMSE"
         )
-
-    def effect(self, X: Any, column: Any, points: int = 20) -> Effect:
-        """Return how the mean prediction changes with a column, all other columns as they are.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_samples, n_features)
-            Rows over which to average.
-        column : str or int
-            Name or position of the column.
-        points : int, default=20
-            Number of values, if the column has more.
-        """
-        return effect_of(self.predict, X, column, points)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import is_classifier
 
 from mercer.estimators.general import KernelLogisticRegression
 from mercer.estimators.ls_svm import LSSVR
@@ -21,9 +20,8 @@ __all__ = [
     "Task",
     "left_out_decisions",
     "signs",
-    "soft_logarithm",
+    "soft_odds",
     "spread",
-    "values",
 ]
 
 Array = NDArray[np.float64]
@@ -68,8 +66,8 @@ class Task(Protocol):
         """Return what the machines without each sample say of it, (n, d)."""
 
     @staticmethod
-    def link(values: Array) -> Array:
-        """Return what a machine's values say of the target: numbers, or log odds of classes."""
+    def says(machine: Any, Z: Array, d: int) -> Array:
+        """Return what a machine says of the targets at points: numbers or log odds, (n, d)."""
 
 
 class Squares:
@@ -108,18 +106,19 @@ class Squares:
         return np.asarray(machine.loo_predictions_, dtype=np.float64).reshape(len(Z), -1)
 
     @staticmethod
-    def link(values: Array) -> Array:
-        return values
+    def says(machine: Any, Z: Array, d: int) -> Array:
+        return np.asarray(machine.predict(Z), dtype=np.float64).reshape(len(Z), d)
 
 
 class SquaredSigns(Squares):
     """Least squares of classes as plus and minus one."""
 
+    def left_out(self, machine: Any, Z: Array, rows: Any) -> Array:
+        return soft_odds(super().left_out(machine, Z, rows))
+
     @staticmethod
-    def link(values: Array) -> Array:
-        # They estimate 2 p - 1, but are not kept between minus and plus one.
-        odds = soft_logarithm(0.5 * (1.0 + values))
-        return odds if odds.shape[1] > 1 else odds - soft_logarithm(0.5 * (1.0 - values))
+    def says(machine: Any, Z: Array, d: int) -> Array:
+        return soft_odds(Squares.says(machine, Z, d))
 
 
 class Logistic:
@@ -162,7 +161,7 @@ class Logistic:
         return int(np.min(np.bincount(self.labels[:n], minlength=self.k))) >= 2 * FOLDS
 
     def left_out(self, machine: Any, Z: Array, rows: Any) -> Array:
-        K, f = np.asarray(machine.kernel_(Z)), values(machine, Z, self.Y.shape[1])
+        K, f = np.asarray(machine.kernel_(Z)), self.says(machine, Z, self.Y.shape[1])
         Y, s = self.Y[rows], self.weights[rows]
         found = [
             left_out_decisions(K, f[:, k], Y[:, k], s, float(machine.C_)) for k in range(Y.shape[1])
@@ -170,30 +169,30 @@ class Logistic:
         return np.column_stack(found)
 
     @staticmethod
-    def link(values: Array) -> Array:
-        return values
+    def says(machine: Any, Z: Array, d: int) -> Array:
+        found = np.asarray(machine.decision_function(Z), dtype=np.float64).reshape(len(Z), -1)
+        classes = machine.classes_
+        if len(classes) == max(d, 2):
+            return found
+        # Classes that were not in the fold: nothing speaks for them.
+        out = np.full((len(Z), d), -CERTAIN)
+        out[:, classes] = found if found.shape[1] > 1 else np.hstack([-found, found])
+        return out
 
 
-def soft_logarithm(p: Array) -> Array:
-    r"""Return :math:`\log (\varepsilon \log (1 + e^{p / \varepsilon}))`, near to log p for large p.
+def soft_odds(values: Array) -> Array:
+    r"""Return log odds of classes from estimates of :math:`2 p - 1`, (n, d), which may be outside.
 
-    It goes on as a line where an estimate of a probability is not positive.
+    .. math:: \log \bigl(\varepsilon \log (1 + e^{p / \varepsilon})\bigr)
+
+    is near to :math:`\log p` for large p, and goes on as a line where p is not positive.
     """
-    return np.asarray(np.log(SOFT * np.logaddexp(0.0, p / SOFT)))
 
+    def logarithm(p: Array) -> Array:
+        return np.asarray(np.log(SOFT * np.logaddexp(0.0, p / SOFT)))
 
-def values(machine: Any, Z: Array, d: int) -> Array:
-    """Return what a machine of either task says at points, (n, d)."""
-    if not is_classifier(machine):
-        return np.asarray(machine.predict(Z), dtype=np.float64).reshape(len(Z), d)
-    found = np.asarray(machine.decision_function(Z), dtype=np.float64).reshape(len(Z), -1)
-    classes = machine.classes_
-    if len(classes) == max(d, 2):
-        return found
-    # Classes that were not in the fold: nothing speaks for them.
-    out = np.full((len(Z), d), -CERTAIN)
-    out[:, classes] = found if found.shape[1] > 1 else np.hstack([-found, found])
-    return out
+    odds = logarithm(0.5 * (1.0 + values))
+    return odds if odds.shape[1] > 1 else odds - logarithm(0.5 * (1.0 - values))
 
 
 def signs(labels: NDArray[np.intp], k: int) -> Array:
