@@ -189,7 +189,10 @@ def soft_odds(values: Array) -> Array:
     """
 
     def logarithm(p: Array) -> Array:
-        return np.asarray(np.log(SOFT * np.logaddexp(0.0, p / SOFT)))
+        t = p / SOFT
+        # Far below zero the inner logarithm is the exponential itself, and would vanish.
+        inner = np.log(np.logaddexp(0.0, np.maximum(t, -CERTAIN)))
+        return np.asarray(np.log(SOFT) + np.where(t < -CERTAIN, t, inner))
 
     odds = logarithm(0.5 * (1.0 + values))
     return odds if odds.shape[1] > 1 else odds - logarithm(0.5 * (1.0 - values))
