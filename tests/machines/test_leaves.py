@@ -144,6 +144,15 @@ def test_leaves_without_some_classes(machine, blend):
         np.testing.assert_allclose(machine.predict_log_proba(X), np.log(P))
 
 
+def test_leaves_of_one_class_each_need_no_machine():
+    X = np.linspace(0, 1, 200)[:, None]
+    machine = SVC(approximation=plain(100)).fit(X, X[:, 0] > 0.5)
+    assert [leaf.machine for leaf in machine.leaves_] == [None, None]
+    assert machine.score(X, X[:, 0] > 0.5) == 1.0
+    assert machine.solution_.status is Status.CONVERGED
+    assert len(machine.support_) == 0
+
+
 def test_two_classes_keep_one_column():
     X, y = parted()
     machine = LSSVC(approximation=plain(100)).fit(X, y == "a")
@@ -337,6 +346,15 @@ def test_the_order_of_rows_does_not_change_a_bit():
     one = clone(machine).fit(Arrays(X, labels))
     other = clone(machine).fit(Arrays(X[order], labels[order]))
     np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+
+
+def test_blocks_of_rows_without_weight():
+    X, y, _ = sample()
+    weights = (X[:, 0] < 0).astype(float)
+    machine = LSSVR(approximation=Local(50)).fit(Arrays(X, y, weights))
+    assert len(machine.leaves_) == machine.tree_.leaves
+    assert np.all(X[np.concatenate([leaf.rows for leaf in machine.leaves_]), 0] < 0)
+    assert np.all(np.isfinite(machine.predict(X)))
 
 
 def test_classes_in_blocks():

@@ -26,7 +26,7 @@ from mercer.machines.leaf_settings import leaf_settings
 from mercer.machines.posing import Rows
 from mercer.reduced.census import take_census
 from mercer.reduced.passes import Passes
-from mercer.solvers import Status, join
+from mercer.solvers import Solution, Status, join
 
 __all__ = ["Leaves", "fit_local"]
 
@@ -34,6 +34,23 @@ __all__ = ["Leaves", "fit_local"]
 POINTS, EACH = 100_000, 200
 # A class that a leaf has not seen counts as half a row.
 UNSEEN = 0.5
+
+
+# Where every leaf has one class there is no problem to solve.
+CONSTANTS = Solution(
+    a=np.empty(0),
+    b=np.empty(0),
+    objective=0.0,
+    dual=0.0,
+    gap=0.0,
+    violation=0.0,
+    residual=0.0,
+    status=Status.CONVERGED,
+    n_iter=0,
+    solver="none",
+    reason="every leaf has one class",
+    f=np.empty(0),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,11 +175,11 @@ def fit_local(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
     _say_once(caught, len(leaves))
     machine._local = Leaves(tree, leaves, how.blend)
     fitted = [leaf for leaf in leaves if leaf.machine is not None]
-    machine.solution_ = join([leaf.machine.solution_ for leaf in fitted])
+    machine.solution_ = join([leaf.machine.solution_ for leaf in fitted]) if fitted else CONSTANTS
     machine.fit_status_ = int(machine.solution_.status is not Status.CONVERGED)
     machine.n_iter_ = machine.solution_.n_iter
     support = [leaf.rows[leaf.machine.support_] for leaf in fitted]
-    machine.support_ = np.unique(np.concatenate(support)).astype(np.int64)
+    machine.support_ = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *support]))
 
 
 class _Part(NamedTuple):
@@ -234,8 +251,9 @@ class _Blocks:
         settle_on(machine, rows, self.census, self.census.classes)
 
     def points(self, how: Local) -> Any:
-        """Return some points in a random order: that of their fingerprints."""
-        return self.census.pool.X
+        """Return some points with weight in a random order: that of their fingerprints."""
+        pool = self.census.pool
+        return pool.X if pool.s is None else pool.X[np.asarray(pool.s) > 0]
 
     def divide(self, tree: Tree, overlap: bool) -> None:
         """Sort the rows to leaves, in one pass."""
