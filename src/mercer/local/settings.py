@@ -41,7 +41,7 @@ class Local(Params):
 
     References
     ----------
-    A. Beaglehole, D. Holzmueller, A. Radhakrishnan and M. Belkin, *xRFM: accurate, scalable and
+    D. Beaglehole, D. Holzmueller, A. Radhakrishnan and M. Belkin, *xRFM: accurate, scalable and
     interpretable feature learning models for tabular data*, 2025; P. Thomann, I. Blaschzyk, M.
     Meister and I. Steinwart, *Spatial decompositions for large scale SVMs*, AISTATS 2017.
 
