@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
 from mercer._threads import stream_blocks
 from mercer.data.checks import Check, Places
+from mercer.data.spill import HELD, Groups, Sort, Spill
 
 __all__ = ["Block", "Mapped", "Source", "Summand", "Sums", "Work"]
 
@@ -65,8 +67,8 @@ class Sums(dict[str, Any]):
 class Source(ABC):
     """Rows in blocks, again and again.
 
-    A subclass writes :meth:`blocks`. One whose rows live elsewhere also writes :meth:`total`, which
-    is all that a fit asks of it, and so decides where the work is done.
+    A subclass writes :meth:`blocks`. One whose rows live elsewhere also writes :meth:`total` and
+    :meth:`sorted`, which are all that a fit asks of it, and so decides where the work is done.
     """
 
     n_features: int
@@ -148,6 +150,47 @@ class Source(ABC):
             raise ValueError("the source has no rows")
         return result
 
+    def sorted(
+        self,
+        sort: Sort,
+        groups: int,
+        *,
+        rows: int = 65_536,
+        held: float = HELD,
+        folder: Any = None,
+        report: Callable[[int], object] | None = None,
+    ) -> AbstractContextManager[Groups]:
+        """Sort the rows to groups in one pass, and enter a context in which they can be worked on.
+
+        Parameters
+        ----------
+        sort : callable
+            From a block to numbers of groups, each with a table of its rows; a function of a
+            module, or an object with ``__call__``, because it may have to travel.
+        groups : int
+            How many there are: they are numbered from 0.
+        rows : int
+            Largest number of rows in a block.
+        held : float
+            Bytes that are held before they are written to files.
+        folder : path, optional
+            Where rows are kept meanwhile; that of temporary files by default.
+        report : callable, optional
+            Told the number of rows of every block that is sorted.
+        """
+
+        @contextmanager
+        def on_disk() -> Iterator[Groups]:
+            with Spill(folder, held) as spill:
+                for block in self.blocks(rows):
+                    for group, table in sort(block):
+                        spill.add(group, table)
+                    if report is not None:
+                        report(block.n)
+                yield spill
+
+        return on_disk()
+
     def map(self, function: Callable[[Block], Block], names: list[str] | None = None) -> Source:
         """Return a source whose blocks are transformed as they are read.
 
@@ -176,6 +219,17 @@ class _Chained:
 
     def __call__(self, block: Block, shared: Any, state: Any) -> Any:
         return self.work(self.function(block), shared, state)
+
+
+@dataclass
+class _ChainedSort:
+    """First one function of a block, then its sorting."""
+
+    function: Callable[[Block], Block]
+    sort: Sort
+
+    def __call__(self, block: Block) -> Any:
+        return self.sort(self.function(block))
 
 
 class Mapped(Source):
@@ -228,3 +282,6 @@ class Mapped(Source):
 
     def total(self, work: Work, shared: Any = None, state: Any = None, **how: Any) -> Any:
         return self.source.total(_Chained(self.function, work), shared, state, **how)
+
+    def sorted(self, sort: Sort, groups: int, **how: Any) -> AbstractContextManager[Groups]:
+        return self.source.sorted(_ChainedSort(self.function, sort), groups, **how)

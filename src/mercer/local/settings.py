@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 from mercer._params import Params, is_integer
+from mercer.data.memory import parse
 
 __all__ = ["Local"]
 
@@ -16,7 +18,7 @@ class Local(Params):
     The tree cuts the feature that the kernel sees furthest apart, at a quantile, until leaves have
     as many rows as one machine should have. Each leaf is the whole machine of its own rows, solved
     and certified as ever; a point is predicted by the leaf that it falls into. A fit costs
-    :math:`n\,m^2` operations for n rows in leaves of m, and memory for one leaf.
+    :math:`n\,m^2` operations for n rows in leaves of m, and memory for one leaf a job.
 
     Parameters
     ----------
@@ -31,9 +33,21 @@ class Local(Params):
     adapt : bool, default=True
         Choose the width of the kernel in each leaf, and C where the loss is squared, by exact
         leave-one-out errors of least squares on a piece of the leaf; leaves are drawn to each
-        other, since what suits all rows of a large sample seldom suits a dense part of it.
+        other, since what suits all rows of a large sample seldom suits a dense part of it. Of more
+        than 256 leaves, 256 are looked at, and the others take what most of them take.
     random_state : int, default=0
         Which rows the tree is grown from.
+    memory_limit : str, int or float, default="2GB"
+        Largest memory of the fit beside what was there before: bytes, a text, or a share of the
+        machine's memory. Where fitted leaves would take more than two fifths of it, they are
+        written to files: ``leaves_`` then is a sequence that reads them, ``solution_`` has sums but
+        no coefficients, and there is no ``support_``.
+    folder : str or path, optional
+        Where rows and leaves are written, in folders of their own that are removed with the fit and
+        with the machine; that of temporary files by default.
+    n_jobs : int, optional
+        Number of processes that fit leaves, by joblib: one by default, unless
+        :func:`joblib.parallel_config` says otherwise. On a cluster its workers do.
 
     See Also
     --------
@@ -64,6 +78,9 @@ class Local(Params):
     blend: bool = False
     adapt: bool = True
     random_state: int = 0
+    memory_limit: str | int | float = "2GB"
+    folder: Any = None
+    n_jobs: int | None = None
 
     def __post_init__(self) -> None:
         if not (is_integer(self.leaf_size) and int(self.leaf_size) >= 2):
@@ -74,3 +91,6 @@ class Local(Params):
             raise ValueError(
                 "blend needs rows that both sides of a cut know: give an overlap, such as 0.1."
             )
+        parse(self.memory_limit)
+        if not (self.n_jobs is None or (is_integer(self.n_jobs) and self.n_jobs != 0)):
+            raise ValueError(f"n_jobs must be a number of processes or None, got {self.n_jobs!r}.")

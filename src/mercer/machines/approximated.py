@@ -57,10 +57,12 @@ def by_blocks(method: Function) -> Function:
         if not isinstance(X, Source):
             return plugin("dask").lazy(self, method.__name__, X)
         _compare_names(self, X)
+        local = getattr(self, "_local", None)
+        rows = BLOCK if local is None else local.batch(X.n_features)
         with warnings.catch_warnings():
             # Blocks are arrays; the source has the names, and they were compared.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-            return np.concatenate([streamed(self, block.X) for block in X.checked().blocks(BLOCK)])
+            return np.concatenate([streamed(self, block.X) for block in X.checked().blocks(rows)])
 
     return streamed
 

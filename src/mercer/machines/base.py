@@ -288,11 +288,11 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     # The fitted functions as a value, and back ---------------------------------------------------
 
     @property
-    def leaves_(self) -> list[Any]:
+    def leaves_(self) -> Sequence[Any]:
         """The machines of a local machine, with their rows and classes."""
         if self._local is None:
             raise AttributeError("leaves_ are there after a fit with approximation=Local(...).")
-        return list(self._local.leaves)
+        return self._local.sequence  # type: ignore[no-any-return]
 
     @property
     def tree_(self) -> Any:

@@ -152,7 +152,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "support_")
+        return self._local is not None or hasattr(self, "support_")
 
     @property
     def _precomputed(self) -> bool:

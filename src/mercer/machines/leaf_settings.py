@@ -14,16 +14,19 @@ Where leaves have little to say they all take the same; where one has a reason, 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
+from mercer.data.spill import Groups
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, count, take
 from mercer.kernels.stretched import stretch
 from mercer.local import grow
+from mercer.machines.leaf_tasks import Recipe
 from mercer.machines.posing import Rows
 from mercer.smoothing import Spectral
 
@@ -31,6 +34,8 @@ __all__ = ["leaf_settings", "widened"]
 
 # Rows of a piece: their eigenvalues take some twentieths of a second.
 PIECE = 600
+# Leaves that are examined at most.
+EXAMINED = 256
 # Factors of the width, and of the weight beside the one that is given.
 FACTORS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 WEIGHTS = 4.0 ** np.arange(-5, 6)
@@ -59,35 +64,82 @@ def widened(kernel: Kernel, factor: float) -> Kernel:
     return new
 
 
-def leaf_settings(
-    machine: Any, parts: Iterable[Rows], scales: Array, categories: Sequence[int]
-) -> list[dict[str, Any]]:
-    """Return parameters for the machine of each leaf.
+@dataclass(frozen=True)
+class Examination:
+    """What pieces of all leaves are examined with.
 
     Parameters
     ----------
     machine : KernelMachine
         With its kernel settled.
-    parts : iterable of Rows
-        The rows of each leaf, as the machine admitted them.
+    recipe : Recipe
+    kernels : list of Kernel
+    weights : array
+    scales, categories :
+        As the tree was grown with.
+    """
+
+    machine: Any
+    recipe: Recipe
+    kernels: Sequence[Kernel]
+    weights: Array
+    scales: Array
+    categories: Sequence[int]
+
+
+def examine(rows: Any, shared: Examination, number: int) -> tuple[Array, bool]:
+    """Return scores of the settings in a leaf, and whether the loss is squared: a task."""
+    part = shared.recipe.part(rows).rows
+    piece = _piece(part, number, shared.scales, shared.categories)
+    scores = _scores(shared.machine, piece, shared.kernels, shared.weights)
+    return scores, shared.machine._loss(part).quadratic
+
+
+def leaf_settings(
+    machine: Any,
+    groups: Groups,
+    recipe: Recipe,
+    leaves: int,
+    scales: Array,
+    categories: Sequence[int],
+) -> dict[int, dict[str, Any]]:
+    """Return parameters for the machine of each leaf.
+
+    At most 256 leaves, evenly spread over the tree, are examined: beyond, examining all would take
+    longer than fits of small leaves, and others take the setting with the largest share.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+        With its kernel settled.
+    groups : Groups
+        The rows of each leaf.
+    recipe : Recipe
+    leaves : int
     scales, categories :
         As the tree was grown with.
     """
     given = getattr(machine, "C", 1.0)
     weights = (1.0 if isinstance(given, str) else float(given)) * WEIGHTS
     kernels = [widened(machine.kernel_, factor) for factor in FACTORS]
-    scores, quadratic = [], False
-    for k, part in enumerate(parts):
-        quadratic = machine._loss(part).quadratic
-        scores.append(_scores(machine, _piece(part, k, scales, categories), kernels, weights))
-    found = []
-    for shares in _shared(np.array(scores)):
+    chosen = [k * leaves // EXAMINED for k in range(EXAMINED)] if leaves > EXAMINED else None
+    numbers = list(range(leaves)) if chosen is None else chosen
+    shared = Examination(machine, recipe, kernels, weights, scales, categories)
+    n_jobs = machine.approximation.n_jobs
+    found = dict(groups.map(examine, shared, {k: k for k in numbers}, n_jobs))
+    quadratic = found[numbers[-1]][1]
+
+    def best(shares: Array) -> dict[str, Any]:
         i, j = np.unravel_index(int(np.argmax(shares)), shares.shape)
         settings: dict[str, Any] = {"kernel": kernels[i]}
         if quadratic:
             settings["C"] = float(weights[j])
-        found.append(settings)
-    return found
+        return settings
+
+    shares = _shared(np.array([found[k][0] for k in numbers]))
+    own = dict(zip(numbers, map(best, shares), strict=True))
+    common = best(np.mean(shares, axis=0))
+    return {k: own.get(k, common) for k in range(leaves)}
 
 
 def _shared(scores: Array) -> Array:

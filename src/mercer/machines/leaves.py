@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
+from mercer._jobs import at_once
+from mercer._patience import time_left
+from mercer.data.memory import parse, show
 from mercer.data.opening import is_source
+from mercer.data.progress import Bar
 from mercer.kernels.algebra import ActiveDims
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import count, take
 from mercer.local import Local, Tree, grow, sensitivity
-from mercer.local.spill import Spill
-from mercer.machines.approximated import settle_on
+from mercer.local.shelf import Shelf
 from mercer.machines.expansion import BLOCK
+from mercer.machines.leaf_samples import Divisible, InArrays, InBlocks
 from mercer.machines.leaf_settings import leaf_settings
-from mercer.machines.posing import Rows
-from mercer.reduced.census import take_census
-from mercer.reduced.passes import Passes
+from mercer.machines.leaf_tasks import Leaf, Recipe, fit_leaf, template_of
 from mercer.solvers import Solution, Status, join
 
 __all__ = ["Leaves", "fit_local"]
 
-# Points that a tree is grown from, in all and for each leaf, where there are more.
-POINTS, EACH = 100_000, 200
+# Shares of the memory limit: fitted leaves, those that were read from files again, and rows whose
+# leaves are asked together, with what they are worth.
+FITTED, READ, ASKED = 0.4, 0.125, 0.125
+# Rows that are asked together at most: leaves see enough of them, and more are not faster.
+MANY = 2**18
 # A class that a leaf has not seen counts as half a row.
 UNSEEN = 0.5
 
@@ -54,24 +54,23 @@ CONSTANTS = Solution(
 
 
 @dataclass(frozen=True, eq=False)
-class Leaf:
-    """The machine of some rows; None where all of them have one class."""
-
-    rows: NDArray[np.intp]
-    """Which rows of the data it was fitted to."""
-
-    machine: Any
-    classes: NDArray[np.intp]
-    """Positions of its classes among all classes."""
-
-
-@dataclass(frozen=True, eq=False)
 class Leaves:
     """A tree with a machine in each leaf."""
 
     tree: Tree
-    leaves: list[Leaf]
+    leaves: Shelf
     blend: bool
+    limit: float
+    """Bytes that predictions may take."""
+
+    @property
+    def sequence(self) -> Sequence[Leaf]:
+        """The leaves: a list, or a sequence that reads them from files."""
+        return self.leaves if self.leaves.on_disk else list(self.leaves)
+
+    def batch(self, features: int) -> int:
+        """Return how many rows of a source are asked together: leaves should see many at once."""
+        return int(np.clip(ASKED * self.limit / (8 * (4 * features + 16)), BLOCK, MANY))
 
     def evaluate(self, whole: Any, name: str, X: Any) -> Any:
         """Return what a method of the machines says of new points, each by its own leaf.
@@ -146,152 +145,110 @@ def fit_local(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
     parameters = machine.get_params(deep=False)
     for name in [name for name in vars(machine) if name not in parameters and name[:4] != "_skl"]:
         del machine.__dict__[name]  # of another fit
-    with ExitStack() as stack:
-        sample: _Arrays | _Blocks
-        if is_source(X):
-            sample = _Blocks(stack, machine, X, y, sample_weight)
-        else:
-            sample = _Arrays(machine, X, y, sample_weight)
-        pairs = len(getattr(machine, "classes_", ())) > 2
-        if pairs and parameters.get("decision_function_shape") == "ovo":
-            raise ValueError(
-                "leaves have pairs of classes of their own: local machines need "
-                "decision_function_shape='ovr'."
-            )
-        categories = _compared_by_equality(machine.kernel_, machine.n_features_in_)
-        points = sample.points(how)
-        scales = sensitivity(machine.kernel_, points, categories)
-        wanted = -(-sample.n // int(how.leaf_size))
-        tree = grow(points, wanted, scales, categories, how.overlap)
-        sample.divide(tree, how.overlap > 0)
-        own: list[dict[str, Any]] = [{}] * len(sample)
-        if how.adapt:
-            own = leaf_settings(machine, (part.rows for part in sample), scales, categories)
-        template, leaves = _template(machine), []
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            for part, settings in zip(sample, own, strict=True):
-                leaves.append(_fit_leaf(machine, clone(template).set_params(**settings), part))
-    _say_once(caught, len(leaves))
-    machine._local = Leaves(tree, leaves, how.blend)
-    fitted = [leaf for leaf in leaves if leaf.machine is not None]
-    machine.solution_ = join([leaf.machine.solution_ for leaf in fitted]) if fitted else CONSTANTS
-    machine.fit_status_ = int(machine.solution_.status is not Status.CONVERGED)
-    machine.n_iter_ = machine.solution_.n_iter
-    support = [leaf.rows[leaf.machine.support_] for leaf in fitted]
-    machine.support_ = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *support]))
+
+    def bar(name: str, total: int | None) -> Bar:
+        return Bar(f"{type(machine).__name__}, {name}", total, show=bool(machine.verbose))
+
+    sample: Divisible
+    if is_source(X):
+        sample = InBlocks(machine, X, y, sample_weight, bar)
+    else:
+        sample = InArrays(machine, X, y, sample_weight)
+    _refuse_large(machine, how, sample.n)
+    pairs = len(getattr(machine, "classes_", ())) > 2
+    if pairs and parameters.get("decision_function_shape") == "ovo":
+        raise ValueError(
+            "leaves have pairs of classes of their own: local machines need "
+            "decision_function_shape='ovr'."
+        )
+    categories = _compared_by_equality(machine.kernel_, machine.n_features_in_)
+    points = sample.points(how)
+    scales = sensitivity(machine.kernel_, points, categories)
+    wanted = -(-sample.n // int(how.leaf_size))
+    tree = grow(points, wanted, scales, categories, how.overlap)
+    recipe = Recipe(template_of(machine), machine._labelled(), sample.read)
+    limit = parse(how.memory_limit)
+    leaves = Shelf(FITTED * limit, READ * limit, how.folder)
+    # Rows near a cut are fitted twice, so it is not known before how many there are.
+    rows = None if how.overlap else sample.n
+    try:
+        with sample.divided(tree, how) as groups, bar("fit leaves", rows) as told:
+            own: dict[int, dict[str, Any]] = {k: {} for k in range(tree.leaves)}
+            if how.adapt:
+                own = leaf_settings(machine, groups, recipe, tree.leaves, scales, categories)
+            caught, certificates = [], _Certificates(tree.leaves)
+            for k, fitted in groups.map(fit_leaf, recipe, own, how.n_jobs, last=True):
+                leaves.put(k, fitted.leaf)
+                caught += fitted.warnings
+                certificates.add(k, fitted.leaf)
+                told(len(fitted.leaf.rows))
+                if time_left() == 0.0 and len(leaves) < tree.leaves:
+                    raise TimeoutError(
+                        f"max_time={machine.max_time} s were over after {len(leaves)} of "
+                        f"{tree.leaves} leaves; a local machine needs all of them. Give it more "
+                        "time, or smaller leaves."
+                    )
+    except BaseException:
+        leaves.close()
+        raise
+    _say_once(caught, tree.leaves)
+    machine._local = Leaves(tree, leaves, how.blend, limit)
+    _certify(machine, certificates)
 
 
-class _Part(NamedTuple):
-    """What a leaf is fitted to."""
-
-    rows: Rows
-    """As the machine admitted them."""
-
-    targets: Any
-    """As they came."""
-
-    numbers: NDArray[np.intp]
-    """Which rows of the data these are."""
-
-
-class _Arrays:
-    """A sample in memory."""
-
-    def __init__(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
-        rows = machine._admit(X, y, sample_weight)
-        machine._sparse, machine.shape_fit_ = sp.issparse(rows.X), rows.X.shape
-        machine._X_fit = machine._kernel_fit = None
-        machine.kernel_ = machine._resolved(rows)
-        order = np.arange(count(rows.X)) if rows.order is None else rows.order
-        live = np.flatnonzero(np.asarray(rows.weights) > 0)
-        self.rows = _of(rows, live)
-        self.order, self.y, self.n = order[live], y, len(live)
-
-    def points(self, how: Local) -> Any:
-        """Return some points in a random order."""
-        wanted = max(EACH * (-(-self.n // int(how.leaf_size))), POINTS)
-        some = np.random.default_rng(how.random_state).permutation(self.n)[:wanted]
-        return take(self.rows.X, some)
-
-    def divide(self, tree: Tree, overlap: bool) -> None:
-        """Sort the rows to leaves."""
-        found = sorted(tree.parts(self.rows.X, overlap), key=lambda part: part[0])
-        self.parts = [part for _, part, _ in found]
-
-    def __len__(self) -> int:
-        return len(self.parts)
-
-    def __iter__(self) -> Iterator[_Part]:
-        for part in self.parts:
-            index = self.order[part]
-            yield _Part(_of(self.rows, part), _safe_indexing(self.y, index), index)
+def _certify(machine: Any, certificates: _Certificates) -> None:
+    """Join what the leaves certify, with all coefficients where they are in memory."""
+    solution, local = certificates.joined(), machine._local
+    if not local.leaves.on_disk:
+        fitted = [leaf for leaf in local.leaves if leaf.machine is not None]
+        if fitted:
+            whole = join([leaf.machine.solution_ for leaf in fitted])
+            solution = whole if len(fitted) == 1 else replace(whole, reason=solution.reason)
+        support = [leaf.rows[leaf.machine.support_] for leaf in fitted]
+        machine.support_ = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *support]))
+    machine.solution_ = solution
+    machine.fit_status_ = int(solution.status is not Status.CONVERGED)
+    machine.n_iter_ = solution.n_iter
 
 
-class _Blocks:
-    """A sample that is read in blocks, and sorted to leaves on disk."""
+class _Certificates:
+    """What leaves certify, added up in their order, whatever the order they come in."""
 
-    def __init__(self, stack: ExitStack, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
-        self.stack, self.machine = stack, machine
-        self.source, rows = machine._admit_blocks(X, y, sample_weight)
-        passes = Passes(self.source)
-        how: Local = machine.approximation
-        self.census = take_census(passes, POINTS, how.random_state, machine._labelled())
-        self.n, pool = self.census.n, self.census.pool
-        if pool.y is None:
-            raise ValueError(
-                f"{type(machine).__name__} requires y to be passed, but the target y is None."
-            )
-        if sp.issparse(pool.X):
-            raise ValueError("local machines of rows in blocks need dense numbers.")
-        if self.census.classes is not None:
-            machine._count_classes(self.census.classes, self.census.counts)
-        else:
-            machine._encode(pool.y)
-        settle_on(machine, rows, self.census, self.census.classes)
+    def __init__(self, leaves: int) -> None:
+        self.leaves, self.next = leaves, 0
+        self.waiting: dict[int, Solution | None] = {}
+        self.total: Solution | None = None
+        self.slowest = self.widest = (-1.0, 0)
 
-    def points(self, how: Local) -> Any:
-        """Return some points with weight in a random order: that of their fingerprints."""
-        pool = self.census.pool
-        return pool.X if pool.s is None else pool.X[np.asarray(pool.s) > 0]
+    def add(self, k: int, leaf: Leaf) -> None:
+        """Add the certificate of a leaf."""
+        self.waiting[k] = None if leaf.machine is None else _summary(leaf.machine.solution_)
+        while self.next in self.waiting:
+            one = self.waiting.pop(self.next)
+            if one is not None:
+                self.slowest = max(self.slowest, (sum(one.times.values()), -self.next))
+                self.widest = max(self.widest, (one.gap, -self.next))
+                self.total = one if self.total is None else _summary(join([self.total, one]))
+            self.next += 1
 
-    def divide(self, tree: Tree, overlap: bool) -> None:
-        """Sort the rows to leaves, in one pass."""
-        width = 0
-        for block in self.source.blocks(BLOCK):
-            s = np.ones(block.n) if block.s is None else np.asarray(block.s, dtype=np.float64)
-            y, classes = np.asarray(block.y), self.census.classes
-            if classes is not None:
-                y = np.searchsorted(classes, y.reshape(-1))
-                s = s * self.machine.class_weight_[y]
-            number = block.start + np.arange(block.n)
-            table = np.column_stack([np.asarray(block.X, dtype=np.float64), y, s, number])
-            if not width:
-                width = table.shape[1]
-                self.spill = self.stack.enter_context(Spill(width))
-            live = np.flatnonzero(s > 0)
-            for leaf, part, _ in tree.parts(block.X[live], overlap):
-                self.spill.add(leaf, table[live[part]])
-        self.columns = self.source.n_features, width - self.source.n_features - 2
-
-    def __len__(self) -> int:
-        return len(self.spill.leaves)
-
-    def __iter__(self) -> Iterator[_Part]:
-        p, d = self.columns
-        for leaf in self.spill.leaves:
-            table = self.spill.rows(leaf)
-            y = table[:, p] if d == 1 else table[:, p : p + d]
-            if self.census.classes is not None:
-                y = y.astype(np.intp)
-            targets = y if self.census.classes is None else self.census.classes[y]
-            rows = Rows(np.ascontiguousarray(table[:, :p]), y, table[:, -2])
-            yield _Part(rows, targets, table[:, -1].astype(np.int64))
+    def joined(self) -> Solution:
+        """Return the certificate of all leaves: no coefficients, and sums of what is a sum."""
+        if self.total is None:
+            return CONSTANTS
+        (seconds, slowest), (gap, widest) = self.slowest, self.widest
+        return replace(
+            self.total,
+            reason=f"{self.leaves} leaves: the slowest is number {-slowest} ({seconds:.2g} s), the "
+            f"largest gap that of number {-widest} ({gap:.2g})",
+        )
 
 
-def _of(rows: Rows, some: NDArray[np.intp]) -> Rows:
-    weights = np.asarray(rows.weights)[some]
-    return Rows(take(rows.X, some), np.asarray(rows.y)[some], weights)
+def _summary(solution: Solution) -> Solution:
+    """Return a solution without what grows with the number of rows or of leaves."""
+    empty, terms = np.empty(0), solution.terms
+    if terms is not None:
+        terms = type(terms)(*(np.array([np.sum(term)]) for term in terms))
+    return replace(solution, a=empty, b=empty, f=empty, history=(), b_interval=None, terms=terms)
 
 
 def _refuse(machine: Any) -> None:
@@ -302,6 +259,19 @@ def _refuse(machine: Any) -> None:
         )
     if not machine.__sklearn_tags__().target_tags.required:
         raise ValueError(f"{type(machine).__name__} has no targets that leaves could predict.")
+
+
+def _refuse_large(machine: Any, how: Local, n: int) -> None:
+    """Refuse leaves whose kernel matrices take more than the memory limit, before any work."""
+    limit, jobs = parse(how.memory_limit), at_once(how.n_jobs)
+    rows = min(int(how.leaf_size), n)
+    if 8.0 * jobs * rows**2 > limit and machine.gram != "tiled":
+        fits = int((limit / (8.0 * jobs)) ** 0.5)
+        raise ValueError(
+            f"memory_limit is {show(limit)}, but the kernel matrix of a leaf of {rows} rows takes "
+            f"{show(8.0 * rows**2)}, for each of {jobs} jobs; leaf_size={fits} fits, or raise the "
+            "limit."
+        )
 
 
 def _compared_by_equality(kernel: Any, p: int) -> list[int]:
@@ -318,32 +288,10 @@ def _compared_by_equality(kernel: Any, p: int) -> list[int]:
     return sorted(found)
 
 
-def _template(machine: Any) -> Any:
-    """Return the machine of a leaf, with what all rows decide about the kernel."""
-    settings: dict[str, Any] = {"approximation": None, "kernel": machine.kernel_}
-    names = getattr(machine, "feature_names_in_", None)
-    if names is not None and machine.null_space is not None:
-        settings["null_space"] = machine.null_space.bind(list(names))
-    settings |= {"standardize": False, "class_weight": None, "verbose": False, "warm_start": False}
-    known = machine.get_params(deep=False)
-    return clone(machine).set_params(**{k: v for k, v in settings.items() if k in known})
-
-
-def _fit_leaf(machine: Any, leaf: Any, part: _Part) -> Leaf:
-    """Fit the machine of some rows."""
-    classes = np.empty(0, dtype=np.intp)
-    if machine._labelled():
-        classes = np.unique(np.asarray(part.rows.y))
-        if len(classes) == 1:
-            return Leaf(part.numbers, None, classes)
-    leaf.fit(part.rows.X, part.targets, sample_weight=np.asarray(part.rows.weights))
-    return Leaf(part.numbers, leaf, classes)
-
-
-def _say_once(caught: Iterable[Any], leaves: int) -> None:
+def _say_once(caught: list[tuple[type[Warning], str]], leaves: int) -> None:
     """Repeat warnings of leaves, each kind once."""
     kinds: dict[type[Warning], list[str]] = {}
-    for one in caught:
-        kinds.setdefault(one.category, []).append(str(one.message))
+    for kind, text in caught:
+        kinds.setdefault(kind, []).append(text)
     for kind, texts in kinds.items():
         warnings.warn(f"{len(texts)} of {leaves} leaves: {texts[0]}", kind, stacklevel=6)

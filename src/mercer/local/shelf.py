@@ -1,0 +1,153 @@
+"""Fitted leaves: in memory while they are few, in files of their own beyond."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import tempfile
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self, overload
+
+__all__ = ["Shelf"]
+
+
+class Shelf(Sequence[Any]):
+    """A sequence of objects, which are written to files where they take more than some memory.
+
+    Files are read by the process that wrote them, in a private folder that is removed when the
+    shelf is collected. A pickled shelf contains its objects, and writes them again where it
+    arrives. Copies share the files, which are never changed.
+
+    Parameters
+    ----------
+    limit : float
+        Bytes, as pickled, up to which objects stay in memory.
+    cache : float
+        Bytes of objects that are kept after they were read from files.
+    folder : path, optional
+        Where the private folder is made; that of temporary files by default.
+
+    Examples
+    --------
+    >>> shelf = Shelf(limit=100, cache=100)
+    >>> for k in range(30):
+    ...     shelf.put(k, f"leaf {k}")
+    >>> shelf.on_disk, len(shelf), shelf[-1], shelf[:2]
+    (True, 30, 'leaf 29', ['leaf 0', 'leaf 1'])
+    """
+
+    def __init__(self, limit: float, cache: float, folder: Any = None) -> None:
+        self.limit, self.cache, self.parent = limit, cache, folder
+        self._begin()
+
+    def _begin(self) -> None:
+        self.items: dict[int, Any] = {}
+        self.sizes: dict[int, int] = {}
+        self.path: Path | None = None
+        self._kept: OrderedDict[int, Any] = OrderedDict()
+        self._held = 0  # bytes in memory: of all objects, or of those that were read
+        self._lock = threading.Lock()
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether objects are in files."""
+        return self.path is not None
+
+    def put(self, k: int, item: Any) -> None:
+        """Put an object at a position, once."""
+        data = pickle.dumps(item, protocol=pickle.HIGHEST_PROTOCOL)
+        self.sizes[k] = len(data)
+        if self.path is not None:
+            self._file(k).write_bytes(data)
+            return
+        self.items[k] = item
+        self._held += len(data)
+        if self._held > self.limit:
+            self._move()
+
+    def close(self) -> None:
+        """Remove the folder, if there is one."""
+        if self.path is not None:
+            self._end()
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @overload
+    def __getitem__(self, k: int) -> Any: ...
+    @overload
+    def __getitem__(self, k: slice) -> list[Any]: ...
+    def __getitem__(self, k: int | slice) -> Any:
+        n = len(self)
+        if isinstance(k, slice):
+            return [self._read(j) for j in range(*k.indices(n))]
+        if not -n <= k < n:
+            raise IndexError(f"there are {n} leaves, no number {k}.")
+        return self._read(int(k) % n)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self._read(k) for k in range(len(self)))
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = {"limit": self.limit, "cache": self.cache, "items": self.items}
+        if self.path is not None:
+            state["files"] = [self._file(k).read_bytes() for k in range(len(self))]
+        else:
+            state["sizes"] = self.sizes
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # The folder that was asked for may not be there: those of temporary files are everywhere.
+        self.limit, self.cache, self.parent = state["limit"], state["cache"], None
+        self._begin()
+        if "files" not in state:
+            self.items, self.sizes = state["items"], state["sizes"]
+            return
+        self._open()
+        for k, data in enumerate(state["files"]):
+            self.sizes[k] = len(data)
+            self._file(k).write_bytes(data)
+
+    def _open(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="mercer-leaves-", dir=self.parent))
+        self._end = weakref.finalize(self, _remove, str(self.path), os.getpid())
+
+    def _move(self) -> None:
+        self._open()
+        for k, item in self.items.items():
+            self._file(k).write_bytes(pickle.dumps(item, protocol=pickle.HIGHEST_PROTOCOL))
+        self.items, self._held = {}, 0
+
+    def _read(self, k: int) -> Any:
+        if self.path is None:
+            return self.items[k]
+        with self._lock:
+            if k in self._kept:
+                self._kept.move_to_end(k)
+                return self._kept[k]
+        item = pickle.loads(self._file(k).read_bytes())
+        with self._lock:
+            if k not in self._kept:
+                self._kept[k] = item
+                self._held += self.sizes[k]
+            while self._held > self.cache and len(self._kept) > 1:
+                self._held -= self.sizes[self._kept.popitem(last=False)[0]]
+        return item
+
+    def _file(self, k: int) -> Path:
+        assert self.path is not None
+        return self.path / f"{k}.leaf"
+
+
+def _remove(path: str, process: int) -> None:
+    """Remove a folder, unless a forked child ends: it is the folder of its parent."""
+    if os.getpid() == process:
+        shutil.rmtree(path, ignore_errors=True)

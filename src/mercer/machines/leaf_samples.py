@@ -1,0 +1,161 @@
+"""The two kinds of samples that are divided into leaves: arrays in memory, and rows in blocks.
+
+Both know how many rows there are (`n`), give points to grow a tree from (`points`), and sort their
+rows to its leaves (`divided`): a context with :class:`mercer.data.spill.Groups`, whose ``map`` runs
+a task for every leaf, and does not say where. A task gets rows that ``Recipe.part`` understands:
+``read`` of the sample makes parts of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from mercer._jobs import each
+from mercer.data.memory import parse
+from mercer.data.progress import Bar
+from mercer.data.spill import HELD, Groups, GroupWork
+from mercer.kernels.points import count, take
+from mercer.local import Local, Tree
+from mercer.machines.approximated import settle_on
+from mercer.machines.expansion import BLOCK
+from mercer.machines.leaf_tasks import Part, Reader, Sorter
+from mercer.machines.posing import Rows
+from mercer.reduced.census import take_census
+from mercer.reduced.passes import Passes
+
+__all__ = ["Divisible", "InArrays", "InBlocks"]
+
+# Points that a tree is grown from, in all and for each leaf, where there are more.
+POINTS, EACH = 100_000, 200
+
+Bars = Callable[[str, int | None], Bar]
+
+
+class Divisible(Protocol):
+    """A sample that a machine has admitted, and whose kernel it has settled."""
+
+    n: int
+
+    @property
+    def read(self) -> Reader | None:
+        """Makes the part of a leaf of the rows that a task gets; None where they are a part."""
+
+    def points(self, how: Local) -> Any:
+        """Return some points in a random order."""
+
+    def divided(self, tree: Tree, how: Local) -> AbstractContextManager[Groups]:
+        """Sort the rows to leaves."""
+
+
+class InArrays:
+    """A sample in memory.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+    X, y, sample_weight :
+        As in its ``fit``.
+    """
+
+    read: Reader | None = None
+
+    def __init__(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+        rows = machine._admit(X, y, sample_weight)
+        machine._sparse, machine.shape_fit_ = sp.issparse(rows.X), rows.X.shape
+        machine._X_fit = machine._kernel_fit = None
+        machine.kernel_ = machine._resolved(rows)
+        order = np.arange(count(rows.X)) if rows.order is None else rows.order
+        live = np.flatnonzero(np.asarray(rows.weights) > 0)
+        self.rows = _of(rows, live)
+        self.order, self.y, self.n = order[live], y, len(live)
+
+    def points(self, how: Local) -> Any:
+        """Return some points in a random order."""
+        wanted = max(EACH * (-(-self.n // int(how.leaf_size))), POINTS)
+        some = np.random.default_rng(how.random_state).permutation(self.n)[:wanted]
+        return take(self.rows.X, some)
+
+    def divided(self, tree: Tree, how: Local) -> AbstractContextManager[Groups]:
+        """Sort the rows to leaves."""
+        self.parts = {leaf: part for leaf, part, _ in tree.parts(self.rows.X, how.overlap > 0)}
+        return nullcontext(self)
+
+    def map(
+        self,
+        work: GroupWork,
+        shared: Any,
+        states: Mapping[int, Any],
+        n_jobs: int | None = None,
+        last: bool = False,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield leaves with the results of their tasks; see :class:`mercer.data.spill.Groups`."""
+        calls = ((self._part(self.parts[leaf]), shared, state) for leaf, state in states.items())
+        return zip(states, each(work, calls, n_jobs), strict=True)
+
+    def _part(self, some: NDArray[np.intp]) -> Part:
+        index = self.order[some]
+        return Part(_of(self.rows, some), _safe_indexing(self.y, index), index)
+
+
+class InBlocks:
+    """A sample that is read in blocks, here or on a cluster.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+    X, y, sample_weight :
+        As in its ``fit``.
+    bar : callable
+        From the name of a pass and the number of rows to a bar.
+    """
+
+    def __init__(self, machine: Any, X: Any, y: Any, sample_weight: Any, bar: Bars) -> None:
+        self.source, rows = machine._admit_blocks(X, y, sample_weight)
+        how: Local = machine.approximation
+        passes, self.bar = Passes(self.source, bar=bar), bar
+        self.census = take_census(passes, POINTS, how.random_state, machine._labelled())
+        self.n, pool, classes = self.census.n, self.census.pool, self.census.classes
+        if pool.y is None:
+            raise ValueError(
+                f"{type(machine).__name__} requires y to be passed, but the target y is None."
+            )
+        if sp.issparse(pool.X):
+            raise ValueError("local machines of rows in blocks need dense numbers.")
+        if classes is not None:
+            machine._count_classes(classes, self.census.counts)
+        else:
+            machine._encode(pool.y)
+        settle_on(machine, rows, self.census, classes)
+        self.factors = None if classes is None else machine.class_weight_
+        self.read = Reader(self.source.n_features, classes)
+
+    def points(self, how: Local) -> Any:
+        """Return some points with weight in a random order: that of their fingerprints."""
+        pool = self.census.pool
+        return pool.X if pool.s is None else pool.X[np.asarray(pool.s) > 0]
+
+    @contextmanager
+    def divided(self, tree: Tree, how: Local) -> Iterator[Groups]:
+        """Sort the rows to leaves, in one pass."""
+        sorter = Sorter(tree, how.overlap > 0, self.census.classes, self.factors)
+        held = min(HELD, parse(how.memory_limit) / 16)
+        with ExitStack() as stack:
+            with self.bar("sort rows to leaves", self.n) as bar:
+                groups = stack.enter_context(
+                    self.source.sorted(
+                        sorter, tree.leaves, rows=BLOCK, held=held, folder=how.folder, report=bar
+                    )
+                )
+            yield groups
+
+
+def _of(rows: Rows, some: NDArray[np.intp]) -> Rows:
+    weights = np.asarray(rows.weights)[some]
+    return Rows(take(rows.X, some), np.asarray(rows.y)[some], weights)

@@ -1,0 +1,173 @@
+"""The machine of one leaf as a task: a function of its rows that can run anywhere."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from mercer.data.base import Block
+from mercer.data.sampling import fingerprints
+from mercer.local import Tree
+from mercer.machines.posing import Rows
+
+__all__ = ["Fitted", "Leaf", "Part", "Reader", "Recipe", "Sorter", "fit_leaf", "template_of"]
+
+
+class Part(NamedTuple):
+    """The rows of a leaf."""
+
+    rows: Rows
+    """As the machine admitted them."""
+
+    targets: Any
+    """As they came."""
+
+    numbers: NDArray[np.int64]
+    """Which rows of the data these are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """The machine of some rows; None where all of them have one class."""
+
+    rows: NDArray[np.intp]
+    """Which rows of the data it was fitted to."""
+
+    machine: Any
+    classes: NDArray[np.intp]
+    """Positions of its classes among all classes."""
+
+
+class Fitted(NamedTuple):
+    """A leaf, and the kinds and texts of the warnings of its fit."""
+
+    leaf: Leaf
+    warnings: list[tuple[type[Warning], str]]
+
+
+@dataclass(frozen=True)
+class Sorter:
+    """Sorts the rows of blocks to leaves: tables of inputs, targets, weights and numbers of rows.
+
+    Parameters
+    ----------
+    tree : Tree
+    overlap : bool
+        Whether rows near a cut belong to both sides.
+    classes : array or None
+        Labels, which become positions.
+    factors : array or None
+        Weights of the classes.
+    """
+
+    tree: Tree
+    overlap: bool
+    classes: Any = None
+    factors: Any = None
+
+    def __call__(self, block: Block) -> Iterable[tuple[int, Any]]:
+        s = np.ones(block.n) if block.s is None else np.asarray(block.s, dtype=np.float64)
+        y = np.asarray(block.y)
+        if self.classes is not None:
+            y = np.searchsorted(self.classes, y.reshape(-1))
+            s = s * self.factors[y]
+        number = block.start + np.arange(block.n)
+        table = np.column_stack([np.asarray(block.X, dtype=np.float64), y, s, number])
+        live = np.flatnonzero(s > 0)
+        for leaf, part, _ in self.tree.parts(block.X[live], self.overlap):
+            yield leaf, table[live[part]]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Makes the part of a leaf of a table that a :class:`Sorter` made.
+
+    Parameters
+    ----------
+    features : int
+        Number of inputs.
+    classes : array or None
+        Labels.
+    """
+
+    features: int
+    classes: Any = None
+
+    def __call__(self, table: Any) -> Part:
+        if not len(table):
+            raise ValueError("a leaf has lost its rows: the data changed while it was read.")
+        # In an order that depends on the rows only, not on files, blocks and who sorted them.
+        table = table[np.argsort(fingerprints(table[:, :-1]), kind="stable")]
+        p, outputs = self.features, table.shape[1] - self.features - 2
+        y = table[:, p] if outputs == 1 else table[:, p : p + outputs]
+        if self.classes is not None:
+            y = y.astype(np.intp)
+        targets = y if self.classes is None else self.classes[y]
+        rows = Rows(np.ascontiguousarray(table[:, :p]), y, table[:, -2])
+        return Part(rows, targets, table[:, -1].astype(np.int64))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What all leaves of a machine have in common.
+
+    Parameters
+    ----------
+    template : KernelMachine
+        Unfitted, with what all rows decide about the kernel.
+    labelled : bool
+        Whether targets are classes.
+    read : Reader or None
+        From a table to a part; None where parts come as they are.
+    """
+
+    template: Any
+    labelled: bool
+    read: Reader | None = None
+
+    def part(self, rows: Any) -> Part:
+        """Return the part of a leaf."""
+        found: Part = rows if self.read is None else self.read(rows)
+        return found
+
+
+def template_of(machine: Any) -> Any:
+    """Return the machine of a leaf, with what all rows decide about the kernel."""
+    settings: dict[str, Any] = {"approximation": None, "kernel": machine.kernel_}
+    names = getattr(machine, "feature_names_in_", None)
+    if names is not None and machine.null_space is not None:
+        settings["null_space"] = machine.null_space.bind(list(names))
+    settings |= {"standardize": False, "class_weight": None, "verbose": False, "warm_start": False}
+    known = machine.get_params(deep=False)
+    return clone(machine).set_params(**{k: v for k, v in settings.items() if k in known})
+
+
+def fit_leaf(rows: Any, recipe: Recipe, settings: dict[str, Any]) -> Fitted:
+    """Fit the machine of a leaf.
+
+    Parameters
+    ----------
+    rows : Part or table
+    recipe : Recipe
+    settings : dict
+        Parameters of this leaf.
+    """
+    part, classes = recipe.part(rows), np.empty(0, dtype=np.intp)
+    if recipe.labelled:
+        classes = np.unique(np.asarray(part.rows.y))
+        if len(classes) == 1:
+            return Fitted(Leaf(part.numbers, None, classes), [])
+    machine = clone(recipe.template).set_params(**settings)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        machine.fit(part.rows.X, part.targets, sample_weight=np.asarray(part.rows.weights))
+    # Where a fit would go on from, which a leaf does not: its solutions a second time.
+    machine.__dict__.pop("_last", None)
+    told = [(one.category, str(one.message)) for one in caught]
+    return Fitted(Leaf(part.numbers, machine, classes), told)

@@ -1,0 +1,163 @@
+"""Local machines whose leaves are in files, fitted by several processes, within limits."""
+
+import copy
+import gc
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from mercer import LSSVC, LSSVR, SVC, SVR
+from mercer.data import Arrays
+from mercer.kernels import Gaussian
+from mercer.local import Local
+from mercer.local.shelf import Shelf
+from mercer.machines import leaf_settings
+from mercer.solvers import Status
+
+
+def sample(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, (n, 2))
+    y = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.1 * rng.normal(size=n)
+    return X, y, np.array(["low", "middle", "high"])[np.digitize(y, [-0.5, 0.5])]
+
+
+def few_bytes(leaf_size=100, **settings):
+    # A kernel matrix of 100 rows takes 80,000 bytes, so all leaves but the first go to files.
+    return Local(leaf_size, memory_limit=8 * leaf_size**2, **settings)
+
+
+@pytest.mark.parametrize("machine", [LSSVR(), SVC(gamma=1.0), LSSVC(class_weight="balanced")])
+@pytest.mark.parametrize("blocks", [False, True])
+def test_files_do_not_change_a_bit(tmp_path, machine, blocks):
+    X, y, labels = sample()
+    target = y if isinstance(machine, LSSVR) else labels
+    data = (Arrays(X, target),) if blocks else (X, target)
+    memory = clone(machine).set_params(approximation=Local(100)).fit(*data)
+    files = clone(machine).set_params(approximation=few_bytes(folder=tmp_path)).fit(*data)
+    assert isinstance(memory.leaves_, list)
+    assert len(list(tmp_path.rglob("*.leaf"))) == len(files.leaves_) == 4
+    assert not list(tmp_path.rglob("*.rows"))
+    predicted = memory.predict(X)
+    for one in (files, copy.copy(files), copy.deepcopy(files), pickle.loads(pickle.dumps(files))):
+        np.testing.assert_array_equal(one.predict(X), predicted)
+        np.testing.assert_array_equal(one.predict(Arrays(X)), predicted)
+    for one, other in zip(files.leaves_, memory.leaves_, strict=True):
+        np.testing.assert_array_equal(one.rows, other.rows)
+    assert files.solution_.gap == pytest.approx(memory.solution_.gap, rel=1e-9)
+    assert files.solution_.objective == pytest.approx(memory.solution_.objective, rel=1e-12)
+    assert files.solution_.n_iter == memory.solution_.n_iter
+    assert files.solution_.status is memory.solution_.status is Status.CONVERGED
+    assert files.solution_.a.size == files.solution_.f.size == 0
+    assert not hasattr(files, "support_")
+    # Another fit, and the end of the machine, remove the files.
+    files.set_params(approximation=None).fit(X, target)
+    del files, one
+    gc.collect()
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_certificate_names_the_slowest_and_the_worst_leaf():
+    X, y, _ = sample()
+    for how in (Local(100), few_bytes()):
+        machine = SVR(approximation=how).fit(X, y)
+        gaps = [leaf.machine.solution_.gap for leaf in machine.leaves_]
+        assert machine.solution_.gap == pytest.approx(sum(gaps))
+        assert f"gap that of number {int(np.argmax(gaps))} " in machine.solution_.reason
+
+
+def test_leaves_beyond_the_limit_are_refused_with_a_size_that_fits():
+    X, y, _ = sample()
+    with pytest.raises(ValueError, match="leaf_size=100 fits"):
+        LSSVR(approximation=Local(200, memory_limit=80_000)).fit(X, y)
+    LSSVR(approximation=Local(100, memory_limit=80_000)).fit(X, y)
+    with pytest.raises(ValueError, match="leaf_size=70 fits"):
+        LSSVR(approximation=Local(100, memory_limit=80_000, n_jobs=2)).fit(X, y)
+    # A matrix that is never held need not fit.
+    SVR(gram="tiled", approximation=Local(200, memory_limit=80_000, adapt=False)).fit(X, y)
+
+
+# Jobs ---------------------------------------------------------------------------------------------
+
+
+def test_several_jobs_do_not_change_a_bit():
+    X, y, labels = sample()
+    machine = LSSVR(approximation=Local(100))
+    for data in ((Arrays(X, y),), (X, y)):
+        one, two = (
+            clone(machine).set_params(approximation__n_jobs=n_jobs).fit(*data) for n_jobs in (1, 2)
+        )
+        np.testing.assert_array_equal(two.predict(X), one.predict(X))
+        assert two.solution_.gap == one.solution_.gap
+    machine = SVC(gamma=1.0, approximation=Local(100))
+    one = clone(machine).fit(Arrays(X, labels))
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        threads = clone(machine).fit(Arrays(X, labels))
+    np.testing.assert_array_equal(threads.decision_function(X), one.decision_function(X))
+
+
+def test_warnings_come_back_from_processes():
+    X, y, _ = sample()
+    how = Local(100, adapt=False, n_jobs=2)
+    machine = SVR(C=1e4, max_iter=3, tol=1e-9, approximation=how)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        machine.fit(X, y)
+    assert [str(one.message)[:15] for one in caught] == ["4 of 4 leaves: "]
+
+
+# Many leaves --------------------------------------------------------------------------------------
+
+
+def test_few_of_many_leaves_choose_for_the_others(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 8, (800, 1))
+    y = np.sin(9 * X[:, 0]) + 0.1 * rng.normal(size=800)
+    machine = LSSVR(kernel=Gaussian(2.0), approximation=Local(50)).fit(X, y)
+    every = [float(leaf.machine.kernel_.length_scale) for leaf in machine.leaves_]
+    monkeypatch.setattr(leaf_settings, "EXAMINED", 4)
+    some = [float(leaf.machine.kernel_.length_scale) for leaf in machine.fit(X, y).leaves_]
+    assert len(some) == len(every) == 16
+    assert set(some) <= {0.125, 0.25, 0.5}
+    assert max(some, key=some.count) == max(every, key=every.count)
+
+
+# Time, and the keyboard ---------------------------------------------------------------------------
+
+
+def test_a_fit_that_is_over_before_its_leaves_is_refused(tmp_path):
+    X, y, _ = sample()
+    machine = SVR(max_time=1e-6, approximation=few_bytes(folder=tmp_path, adapt=False))
+    with pytest.raises(TimeoutError, match="1 of 4 leaves"):
+        machine.fit(Arrays(X, y))
+    assert not hasattr(machine, "tree_")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupt_leaves_no_files(tmp_path, monkeypatch):
+    X, y, _ = sample()
+    machine = LSSVR(approximation=few_bytes(folder=tmp_path)).fit(Arrays(X, y))
+    before, put = machine.predict(X), Shelf.put
+
+    def interrupted(self, k, item):
+        if k == 3:
+            raise KeyboardInterrupt
+        put(self, k, item)
+
+    monkeypatch.setattr(Shelf, "put", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        machine.fit(Arrays(X, -y))
+    np.testing.assert_array_equal(machine.predict(X), before)
+    assert len(list(tmp_path.iterdir())) == 1  # of the first fit
+
+
+def test_a_bar_ends(capsys):
+    X, y, _ = sample()
+    LSSVR(verbose=True, approximation=Local(100)).fit(Arrays(X, y))
+    lines = capsys.readouterr().err.splitlines()
+    assert any("LSSVR, sort rows to leaves: 400 of 400 rows, 100%" in line for line in lines)
+    assert "LSSVR, fit leaves: 400 of 400 rows, 100%" in lines[-1]
