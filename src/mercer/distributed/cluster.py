@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from hashlib import sha256
@@ -24,6 +25,8 @@ from distributed import CancelledError, Client, Future, KilledWorker, get_worker
 
 from mercer.data import Block
 from mercer.data.base import Work
+from mercer.data.spill import HELD, Groups, Sort
+from mercer.distributed.bundles import Bundles, bounds_of
 from mercer.distributed.partitions import Held, Parcel, Partitions
 
 __all__ = ["Cluster"]
@@ -239,6 +242,32 @@ class Cluster(Partitions):
             raise ValueError("the source has no rows")
         return result
 
+    @contextmanager
+    def sorted(  # type: ignore[override]
+        self,
+        sort: Sort,
+        groups: int,
+        *,
+        rows: int = 65_536,
+        held: float = HELD,
+        folder: Any = None,
+        report: Callable[[int], object] | None = None,
+    ) -> Iterator[Groups]:
+        """Sort the rows to groups on the workers, which hold them, or put them on disk themselves.
+
+        The parameters are those of :meth:`mercer.data.Source.sorted`; the last three have no
+        meaning here.
+        """
+        graph, inputs = self._partitions()
+        starts = self._starts()
+        nbytes = 8.0 * sum(self.sizes or ()) * (self.n_features + 3)
+        bounds = bounds_of(groups, len(inputs), nbytes)
+        bundles = Bundles(graph, inputs, starts, sort, bounds, rows, self._submit, self._results)
+        try:
+            yield bundles
+        finally:
+            bundles.close()
+
     def _submit(self, graph: dict[Any, Any], keys: list[Any]) -> list[Future]:
         # Centres of some megabytes belong into the graph: from there they can be sent again.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "4 GiB"}):
@@ -308,29 +337,36 @@ class Cluster(Partitions):
         # What was added up is of no use any more: only the queue refers to a part, until it is told
         # of, so that workers hold few parts at a time.
         futures.clear()
-        try:
+        with explained():
             for future in _until(root, done, self._look):
                 n = left.pop(future.key, 0)
                 if report is not None and n:
                     report(n)
             result = root.result()
-            if restarts == self._factor:
-                self._factor = 1.0
-        except KilledWorker as error:
-            error.add_note(
-                "Several workers died while they worked on this partition: most often it does not "
-                "fit into the memory of one. Make partitions smaller or workers larger."
-            )
-            raise
-        except CancelledError as error:
-            raise RuntimeError(
-                "the cluster lost data that it cannot compute again, or was shut down. Rows that "
-                "were only scattered go with their worker: build the collection from tasks."
-            ) from error
+        if restarts == self._factor:
+            self._factor = 1.0
         if report is not None:
             for n in left.values():
                 report(n)
         return result
+
+    def _results(self, futures: list[Future]) -> Iterator[Any]:
+        """Yield results as they are there, let go of them, and look after silent workers."""
+        done: SimpleQueue[Future] = SimpleQueue()
+        left = {future.key: future for future in futures}
+        futures.clear()
+        for future in left.values():
+            future.add_done_callback(done.put)
+        with explained():
+            while left:
+                self._look()
+                try:
+                    ready = [done.get(timeout=1.0)]
+                except Empty:
+                    ready = [future for future in left.values() if future.done()]
+                for future in ready:
+                    if left.pop(future.key, None) is not None:
+                        yield future.result()
 
     def _workers(self) -> dict[str, Any]:
         """Return what the scheduler knows of its workers, by their addresses."""
@@ -366,6 +402,24 @@ class Cluster(Partitions):
             self._factor *= 2.0
             self._silent = {}
             self.client.run_on_scheduler(give_up, silent)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Say what it means that workers died, or that data is lost."""
+    try:
+        yield
+    except KilledWorker as error:
+        error.add_note(
+            "Several workers died while they worked on this partition: most often it does not "
+            "fit into the memory of one. Make partitions smaller or workers larger."
+        )
+        raise
+    except CancelledError as error:
+        raise RuntimeError(
+            "the cluster lost data that it cannot compute again, or was shut down. Rows that "
+            "were only scattered go with their worker: build the collection from tasks."
+        ) from error
 
 
 def refill(cluster: Any) -> None:

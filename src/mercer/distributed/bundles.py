@@ -1,0 +1,175 @@
+"""Rows sorted to groups on the workers of a cluster, and work on groups where their rows are.
+
+Every partition is cut into bundles of neighbouring groups, and every bundle gathers its pieces from
+all partitions. Work on the groups of a bundle is one task, whose result goes to the client as soon
+as it is there. So a worker that dies takes with it the bundles it worked on or had gathered, which
+the scheduler has made again, and nothing that was done.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from distributed import Future
+from numpy.typing import NDArray
+
+from mercer._threads import small_algebra
+from mercer.data.spill import GroupWork
+from mercer.distributed.partitions import Held, Parcel
+
+__all__ = ["Bundles", "bounds_of"]
+
+Tables = dict[int, NDArray[np.float64]]
+
+PIECES = 2048
+"""Pieces, partitions times bundles, up to which the scheduler takes no time worth mentioning."""
+
+LARGE = 2**28
+"""Bytes of a bundle beyond which there are more of them all the same."""
+
+
+def bounds_of(groups: int, partitions: int, nbytes: float) -> list[int]:
+    """Return the first group of every bundle, and the number of groups.
+
+    Parameters
+    ----------
+    groups, partitions : int
+    nbytes : float
+        Size of all rows.
+
+    Examples
+    --------
+    >>> bounds_of(5, 4, 1e3), bounds_of(10_000, 1024, 1e6)
+    ([0, 1, 2, 3, 4, 5], [0, 5000, 10000])
+    """
+    bundles = min(groups, max(1, PIECES // max(partitions, 1), int(nbytes // LARGE)))
+    return [j * groups // bundles for j in range(bundles + 1)]
+
+
+def split(
+    held: Held, sort: Parcel, bounds: list[int], rows: int, number: int, start: int
+) -> list[Tables]:
+    """Return the rows of a partition by bundles and groups."""
+    found: list[dict[int, list[Any]]] = [{} for _ in bounds[1:]]
+    try:
+        for block in () if held.source is None else held.source.blocks(rows):
+            for group, table in sort.value(block._replace(start=block.start + start)):
+                bundle = found[bisect_right(bounds, group) - 1]
+                bundle.setdefault(group, []).append(table)
+    except Exception as error:
+        error.add_note(f"in partition {number}")
+        raise
+    return [_joined(bundle) for bundle in found]
+
+
+def piece(parts: list[Tables], j: int) -> Tables:
+    """Return the rows of one bundle."""
+    return parts[j]
+
+
+def gathered(pieces: list[Tables]) -> Tables:
+    """Return the rows of a bundle from all partitions."""
+    found: dict[int, list[Any]] = {}
+    for tables in pieces:
+        for group, table in tables.items():
+            found.setdefault(group, []).append(table)
+    return _joined(found)
+
+
+def _joined(found: dict[int, list[Any]]) -> Tables:
+    # Also a single table is copied: one that came over the network may begin at any byte.
+    return {group: np.concatenate(tables) for group, tables in found.items()}
+
+
+def on_bundle(bundle: Tables, order: Parcel, states: Parcel) -> Parcel:
+    """Return the results of work on some groups of a bundle, each with its number."""
+    work, shared = order.value
+    empty = np.empty((0, 0))
+    # One thread of BLAS, however small or large the groups: a worker has as many tasks as cores.
+    with small_algebra(0):
+        return Parcel.of(
+            [(g, work(bundle.get(g, empty), shared, state)) for g, state in states.value.items()]
+        )
+
+
+class Bundles:
+    """Groups of rows on a cluster.
+
+    Parameters
+    ----------
+    graph : dict
+        Tasks that read the partitions.
+    inputs : list
+        What of them, or of what is held, gives each partition.
+    starts : list of int
+        Number of the first row of each partition.
+    sort : callable
+        As in :meth:`mercer.data.Source.sorted`.
+    bounds : list of int
+        First groups of the bundles.
+    rows : int
+        Largest number of rows in a block.
+    submit, wait : callable
+        From a graph and keys to futures; and from futures to results as they are there.
+    """
+
+    def __init__(
+        self,
+        graph: dict[Any, Any],
+        inputs: list[Any],
+        starts: list[int],
+        sort: Any,
+        bounds: list[int],
+        rows: int,
+        submit: Callable[[dict[Any, Any], list[Any]], list[Future]],
+        wait: Callable[[list[Future]], Iterator[Any]],
+    ) -> None:
+        self.bounds, self.submit, self.wait = bounds, submit, wait
+        name, graph = uuid4().hex, dict(graph)
+        order = f"mercer-sort-{name}"
+        graph[order] = Parcel.of(sort)
+        pieces: list[list[Any]] = [[] for _ in bounds[1:]]
+        for i, (one, start) in enumerate(zip(inputs, starts, strict=True)):
+            whole = (f"mercer-split-{name}", i)
+            graph[whole] = (split, one, order, bounds, rows, i, start)
+            for j, parts in enumerate(pieces):
+                key = (f"mercer-piece-{name}", i, j)
+                graph[key] = (piece, whole, j)
+                parts.append(key)
+        keys = [(f"mercer-bundle-{name}", j) for j in range(len(pieces))]
+        graph.update((key, (gathered, parts)) for key, parts in zip(keys, pieces, strict=True))
+        self.futures = dict(enumerate(submit(graph, keys)))
+
+    def map(
+        self,
+        work: GroupWork,
+        shared: Any,
+        states: Mapping[int, Any],
+        n_jobs: int | None = None,
+        last: bool = False,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield groups with results as they are done; see :class:`mercer.data.spill.Groups`."""
+        by_bundle: dict[int, dict[int, Any]] = {}
+        for group, state in states.items():
+            by_bundle.setdefault(bisect_right(self.bounds, group) - 1, {})[group] = state
+        name = uuid4().hex
+        order = f"mercer-order-{name}"
+        graph: dict[Any, Any] = {order: Parcel.of((work, shared))}
+        keys = [(f"mercer-groups-{name}", j) for j in by_bundle]
+        for key, (j, own) in zip(keys, by_bundle.items(), strict=True):
+            graph[key] = (on_bundle, self.futures[j], order, Parcel.of(own))
+        futures = self.submit(graph, keys)
+        if last:
+            # Tasks keep their rows until they are done.
+            for j in by_bundle:
+                del self.futures[j]
+        for parcel in self.wait(futures):
+            yield from parcel.value
+
+    def close(self) -> None:
+        """Let go of the rows."""
+        self.futures.clear()
