@@ -45,13 +45,13 @@ def thread():
         yield client
 
 
-def test_any_workers_and_partitions_fit_the_leaves_of_a_source(client, thread):
+def test_any_workers_and_partitions_fit_the_leaves_of_a_source(harmed, thread):
     for machine, y, answers in (
         (REGRESSOR, Y, "predict"),
         (CLASSIFIER, LABELS, "decision_function"),
     ):
         here = clone(machine).fit(Arrays(X, y))
-        for workers, parts in ((client, 3), (client, 7), (thread, 3)):
+        for workers, parts in ((harmed, 3), (harmed, 7), (thread, 3)):
             there = clone(machine).fit(as_source(*partitioned(y, parts), client=workers))
             np.testing.assert_array_equal(getattr(there, answers)(X), getattr(here, answers)(X))
             assert there.solution_.gap == here.solution_.gap
@@ -59,7 +59,7 @@ def test_any_workers_and_partitions_fit_the_leaves_of_a_source(client, thread):
                 np.testing.assert_array_equal(mine.rows, other.rows)
 
 
-def test_overlap_weights_and_files(client, tmp_path):
+def test_overlap_weights_and_files(harmed, tmp_path):
     how = Local(120, overlap=0.1, blend=True, memory_limit=8 * 120**2, folder=tmp_path)
     weights = rng.uniform(0.5, 2.0, size=N)
     machine = clone(REGRESSOR).set_params(approximation=how)

@@ -243,7 +243,7 @@ class Cluster(Partitions):
         return result
 
     @contextmanager
-    def sorted(  # type: ignore[override]
+    def sorted(
         self,
         sort: Sort,
         groups: int,
