@@ -17,6 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 	bench-certificate bench-certificate-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-ls bench-ls-short \
+	bench-local bench-local-short \
 	bench-tune bench-tune-short bench-starts \
 	bench-tables bench-tables-short bench-tables-intervals \
 	bench-cluster bench-cluster-short bench-faults \
@@ -110,6 +111,12 @@ bench-ls: $(READY)  ## least squares beside LAPACK, and 100,000 rows without a m
 
 bench-ls-short: $(READY)  ## a minute: do answers agree, do fits cost little more than factors
 	$(BIN)/python benchmarks/least_squares.py short
+
+bench-local: $(READY)  ## local machines from files and on Dask workers, 10^6 and 10^7 rows; resumable, half an hour
+	$(BIN)/python benchmarks/local_scale.py full
+
+bench-local-short: $(READY)  ## half a minute: is time linear, is memory flat, is prediction fast
+	$(BIN)/python benchmarks/local_scale.py short
 
 bench-tune: $(READY)  ## one call against grids on 35 real tables, resumable, about an hour
 	$(BIN)/python benchmarks/tuning.py run sklearn
