@@ -2,9 +2,8 @@
 
 import json
 
-import numpy as np
-
 import local_scale
+import numpy as np
 
 
 def test_what_was_measured_is_not_measured_again(tmp_path, monkeypatch, capsys):
