@@ -32,7 +32,7 @@ from mercer.local import Local, grow
 RESULTS = Path(__file__).with_name("local_scale.jsonl")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 FEATURES, LEAF, BLOCK = 10, 1000, 2**17
-LIMIT = "512MB"
+LIMIT = "256MB"
 """Memory of a fit: leaves of 10^6 rows are beyond their share of it already."""
 
 FULL: tuple[tuple[str, dict[str, Any]], ...] = (

@@ -142,3 +142,32 @@ def test_empty_tree_is_one_leaf():
 def test_settings_that_mean_nothing_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         Local(**settings)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_compiled_descent_is_the_way_from_node_to_node(dtype):
+    rng = np.random.default_rng(4)
+    X = np.column_stack([rng.normal(size=(600, 2)), rng.integers(0, 7, 600)]).astype(dtype)
+    tree = grow(X, 24, np.array([1.0, 0.5, 1.0]), categories=(2,))
+    assert any(codes is not None for codes in tree.codes)
+    new = np.vstack([X, X[:5] + np.array([0, 0, 0.5]), [[np.nan, 0, 1]], [[0, 0, 99]]]).astype(
+        dtype
+    )
+
+    def by_hand(x):
+        node = 0
+        while tree.column[node] >= 0:
+            value, codes = float(x[tree.column[node]]), tree.codes[node]
+            right = value > tree.cut[node] if codes is None else value not in codes
+            node = tree.children[node][right]
+        return tree.children[node][0]
+
+    leaf = tree.route(new)
+    np.testing.assert_array_equal(leaf, [by_hand(x) for x in new])
+    parts = {k: rows for k, rows, _ in tree.parts(new)}
+    assert sorted(parts) == sorted(set(leaf))
+    for k, rows in parts.items():
+        np.testing.assert_array_equal(rows, np.flatnonzero(leaf == k))
+    visited = {k: rows for k, rows, _ in tree._visited(new.astype(np.float64), False)}
+    for k, rows in visited.items():
+        np.testing.assert_array_equal(rows, parts[k])

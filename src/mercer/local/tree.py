@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, count, is_sparse, take
+from mercer.local._descent_numba import descend
 
 __all__ = ["Tree", "grow", "sensitivity"]
 
@@ -109,10 +111,31 @@ class Tree:
 
     def route(self, X: Any) -> Rows:
         """Return the leaf that each point falls into, (n,)."""
-        out = np.empty(count(X), dtype=np.intp)
-        for leaf, rows, _ in self.parts(X):
-            out[rows] = leaf
-        return out
+        if is_sparse(X):
+            out = np.empty(count(X), dtype=np.intp)
+            for leaf, rows, _ in self._visited(X, False):
+                out[rows] = leaf
+            return out
+        points = np.asarray(X)
+        points = points if points.dtype.kind == "f" else points.astype(np.float64)
+        found = np.empty(len(points), dtype=np.int64)
+        descend(points, *self._flat, found)
+        return found.astype(np.intp, copy=False)
+
+    @cached_property
+    def _flat(self) -> tuple[Any, ...]:
+        """Columns, cuts, children and codes of all nodes, as compiled code reads them."""
+        codes = [np.empty(0) if known is None else known for known in self.codes]
+        left, right = np.array(self.children, dtype=np.int64).T
+        first = np.concatenate([[0], np.cumsum([len(known) for known in codes])])
+        return (
+            np.array(self.column, dtype=np.int64),
+            np.array(self.cut, dtype=np.float64),
+            np.ascontiguousarray(left),
+            np.ascontiguousarray(right),
+            first.astype(np.int64),
+            np.concatenate(codes).astype(np.float64),
+        )
 
     def parts(self, X: Any, overlap: bool = False) -> Iterator[tuple[int, Rows, Array | None]]:
         """Yield leaves with their points: numbers of rows, and how much the leaf counts for them.
@@ -125,6 +148,20 @@ class Tree:
             to one over the leaves, change linearly from one end to the other. Otherwise weights are
             None.
         """
+        if overlap or is_sparse(X):
+            yield from self._visited(X, overlap)
+            return
+        leaf = self.route(X)
+        # Numbers of 16 bits are sorted by their digits, others by comparisons.
+        kind = np.uint16 if self.leaves <= 2**16 else np.int64
+        order = np.argsort(leaf.astype(kind), kind="stable")
+        counts = np.bincount(leaf, minlength=1)
+        ends = np.cumsum(counts)
+        for k in np.flatnonzero(counts):
+            yield int(k), order[ends[k] - counts[k] : ends[k]], None
+
+    def _visited(self, X: Any, overlap: bool) -> Iterator[tuple[int, Rows, Array | None]]:
+        """Yield leaves with their points, node by node."""
         columns = X.tocsc() if is_sparse(X) else X
 
         def values(rows: Rows, j: int) -> Array:

@@ -24,7 +24,6 @@ from mercer.data.spill import HELD, Groups, GroupWork
 from mercer.kernels.points import count, take
 from mercer.local import Local, Tree
 from mercer.machines.approximated import settle_on
-from mercer.machines.expansion import BLOCK
 from mercer.machines.leaf_tasks import Part, Reader, Sorter
 from mercer.machines.posing import Rows
 from mercer.reduced.census import take_census
@@ -34,6 +33,8 @@ __all__ = ["Divisible", "InArrays", "InBlocks"]
 
 # Points that a tree is grown from, in all and for each leaf, where there are more.
 POINTS, EACH = 100_000, 200
+# Rows of a block that is sorted, at most.
+SORTED = 2**17
 
 Bars = Callable[[str, int | None], Bar]
 
@@ -145,12 +146,19 @@ class InBlocks:
     def divided(self, tree: Tree, how: Local) -> Iterator[Groups]:
         """Sort the rows to leaves, in one pass."""
         sorter = Sorter(tree, how.overlap > 0, self.census.classes, self.factors)
-        held = min(HELD, parse(how.memory_limit) / 16)
+        limit = parse(how.memory_limit)
+        # Rows of a block, moved twice: many leaves should not share few rows.
+        rows = int(np.clip(limit / 16 / (3 * 8 * (self.source.n_features + 3)), 1024, SORTED))
         with ExitStack() as stack:
             with self.bar("sort rows to leaves", self.n) as bar:
                 groups = stack.enter_context(
                     self.source.sorted(
-                        sorter, tree.leaves, rows=BLOCK, held=held, folder=how.folder, report=bar
+                        sorter,
+                        tree.leaves,
+                        rows=rows,
+                        held=min(HELD, limit / 8),
+                        folder=how.folder,
+                        report=bar,
                     )
                 )
             yield groups

@@ -79,9 +79,14 @@ class Sorter:
             s = s * self.factors[y]
         number = block.start + np.arange(block.n)
         table = np.column_stack([np.asarray(block.X, dtype=np.float64), y, s, number])
-        live = np.flatnonzero(s > 0)
-        for leaf, part, _ in self.tree.parts(block.X[live], self.overlap):
-            yield leaf, table[live[part]]
+        table = table if np.all(s > 0) else table[s > 0]
+        parts = list(self.tree.parts(table[:, : block.X.shape[1]], self.overlap))
+        # All rows are moved once, and leaves get slices: there may be more leaves than rows.
+        table = table[np.concatenate([part for _, part, _ in parts])] if parts else table
+        start = 0
+        for leaf, part, _ in parts:
+            yield leaf, table[start : start + len(part)]
+            start += len(part)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,38 @@
+"""The compiled way of points down a tree."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["descend"]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def descend(
+    X: NDArray[Any],
+    column: NDArray[np.int64],
+    cut: NDArray[np.float64],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    first: NDArray[np.int64],
+    codes: NDArray[np.float64],
+    leaf: NDArray[np.int64],
+) -> None:
+    """Write the leaf of each point: larger values go right, and codes that are not known.
+
+    Codes of node k, in ascending order, are ``codes[first[k]:first[k + 1]]``.
+    """
+    for i in range(X.shape[0]):
+        node = 0
+        while column[node] >= 0:
+            x = np.float64(X[i, column[node]])
+            begin, end = first[node], first[node + 1]
+            if begin == end:
+                go_right = x > cut[node]
+            else:
+                at = begin + np.searchsorted(codes[begin:end], x)
+                go_right = at == end or codes[at] != x
+            node = right[node] if go_right else left[node]
+        leaf[i] = left[node]
