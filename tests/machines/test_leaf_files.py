@@ -15,7 +15,7 @@ from mercer.data import Arrays
 from mercer.kernels import Gaussian
 from mercer.local import Local
 from mercer.local.shelf import Shelf
-from mercer.machines import leaf_settings
+from mercer.machines import leaf_samples, leaf_settings
 from mercer.solvers import Status
 
 
@@ -126,13 +126,36 @@ def test_few_of_many_leaves_choose_for_the_others(monkeypatch):
     assert max(some, key=some.count) == max(every, key=every.count)
 
 
+@pytest.mark.parametrize("overlap", [0.0, 0.1])
+def test_branches_of_many_leaves_are_cut_later(monkeypatch, overlap):
+    monkeypatch.setattr(leaf_samples, "POINTS", 600)
+    X, y, labels = sample(2000)
+    how = Local(50, overlap=overlap, blend=overlap > 0)
+    for machine, target in ((LSSVR(), y), (SVC(), labels)):
+        machine.set_params(kernel=Gaussian(1.0), approximation=how).fit(Arrays(X, target))
+        sizes = [len(leaf.rows) for leaf in machine.leaves_]
+        assert machine.tree_.leaves == len(sizes)
+        assert machine.score(X, target) > 0.9
+        assert f"{len(sizes)} leaves" in machine.solution_.reason
+        for k, rows, _ in machine.tree_.parts(X, overlap > 0):
+            np.testing.assert_array_equal(rows, np.sort(machine.leaves_[k].rows))
+        order = np.random.default_rng(1).permutation(len(X))
+        again = clone(machine).fit(Arrays(X[order], target[order]))
+        np.testing.assert_array_equal(again.predict(X), machine.predict(X))
+        if not overlap:
+            # Three branches of 667 rows, each cut by all its rows: not by 600 points in all.
+            assert sum(sizes) == 2000
+            assert max(sizes) - min(sizes) <= 8
+            assert len(sizes) in (39, 40, 41)
+
+
 # Time, and the keyboard ---------------------------------------------------------------------------
 
 
 def test_a_fit_that_is_over_before_its_leaves_is_refused(tmp_path):
     X, y, _ = sample()
     machine = SVR(max_time=1e-6, approximation=few_bytes(folder=tmp_path, adapt=False))
-    with pytest.raises(TimeoutError, match="1 of 4 leaves"):
+    with pytest.raises(TimeoutError, match="25% of the leaves"):
         machine.fit(Arrays(X, y))
     assert not hasattr(machine, "tree_")
     assert not list(tmp_path.iterdir())
@@ -144,7 +167,7 @@ def test_an_interrupt_leaves_no_files(tmp_path, monkeypatch):
     before, put = machine.predict(X), Shelf.put
 
     def interrupted(self, k, item):
-        if k == 3:
+        if k == (3, 0):
             raise KeyboardInterrupt
         put(self, k, item)
 

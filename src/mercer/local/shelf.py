@@ -46,10 +46,12 @@ class Shelf(Sequence[Any]):
         self._begin()
 
     def _begin(self) -> None:
-        self.items: dict[int, Any] = {}
-        self.sizes: dict[int, int] = {}
+        self.items: dict[Any, Any] = {}
+        self.sizes: dict[Any, int] = {}
         self.path: Path | None = None
-        self._kept: OrderedDict[int, Any] = OrderedDict()
+        self._order: list[Any] = []
+        self._names: dict[Any, int] = {}
+        self._kept: OrderedDict[Any, Any] = OrderedDict()
         self._held = 0  # bytes in memory: of all objects, or of those that were read
         self._lock = threading.Lock()
 
@@ -58,10 +60,10 @@ class Shelf(Sequence[Any]):
         """Whether objects are in files."""
         return self.path is not None
 
-    def put(self, k: int, item: Any) -> None:
-        """Put an object at a position, once."""
+    def put(self, k: Any, item: Any) -> None:
+        """Put an object under a key, once; the order of the objects is that of their keys."""
         data = pickle.dumps(item, protocol=pickle.HIGHEST_PROTOCOL)
-        self.sizes[k] = len(data)
+        self._names[k], self.sizes[k] = len(self.sizes), len(data)
         if self.path is not None:
             self._file(k).write_bytes(data)
             return
@@ -85,13 +87,13 @@ class Shelf(Sequence[Any]):
     def __getitem__(self, k: int | slice) -> Any:
         n = len(self)
         if isinstance(k, slice):
-            return [self._read(j) for j in range(*k.indices(n))]
+            return [self._read(key) for key in self._keys()[k]]
         if not -n <= k < n:
             raise IndexError(f"there are {n} leaves, no number {k}.")
-        return self._read(int(k) % n)
+        return self._read(self._keys()[k])
 
     def __iter__(self) -> Iterator[Any]:
-        return (self._read(k) for k in range(len(self)))
+        return map(self._read, self._keys())
 
     def __deepcopy__(self, memo: Any) -> Self:
         return self
@@ -99,7 +101,7 @@ class Shelf(Sequence[Any]):
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = {"limit": self.limit, "cache": self.cache, "items": self.items}
         if self.path is not None:
-            state["files"] = [self._file(k).read_bytes() for k in range(len(self))]
+            state["files"] = {k: self._file(k).read_bytes() for k in self._keys()}
         else:
             state["sizes"] = self.sizes
         return state
@@ -112,9 +114,14 @@ class Shelf(Sequence[Any]):
             self.items, self.sizes = state["items"], state["sizes"]
             return
         self._open()
-        for k, data in enumerate(state["files"]):
-            self.sizes[k] = len(data)
+        for k, data in state["files"].items():
+            self._names[k], self.sizes[k] = len(self.sizes), len(data)
             self._file(k).write_bytes(data)
+
+    def _keys(self) -> list[Any]:
+        if len(self._order) != len(self.sizes):
+            self._order = sorted(self.sizes)
+        return self._order
 
     def _open(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="mercer-leaves-", dir=self.parent))
@@ -126,7 +133,7 @@ class Shelf(Sequence[Any]):
             self._file(k).write_bytes(pickle.dumps(item, protocol=pickle.HIGHEST_PROTOCOL))
         self.items, self._held = {}, 0
 
-    def _read(self, k: int) -> Any:
+    def _read(self, k: Any) -> Any:
         if self.path is None:
             return self.items[k]
         with self._lock:
@@ -142,9 +149,9 @@ class Shelf(Sequence[Any]):
                 self._held -= self.sizes[self._kept.popitem(last=False)[0]]
         return item
 
-    def _file(self, k: int) -> Path:
+    def _file(self, k: Any) -> Path:
         assert self.path is not None
-        return self.path / f"{k}.leaf"
+        return self.path / f"{self._names[k]}.leaf"
 
 
 def _remove(path: str, process: int) -> None:

@@ -14,7 +14,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, count, is_sparse, take
 from mercer.local._descent_numba import descend
 
-__all__ = ["Tree", "grow", "sensitivity"]
+__all__ = ["Tree", "graft", "grow", "sensitivity"]
 
 Rows = NDArray[np.intp]
 
@@ -265,6 +265,46 @@ def grow(
 
     visit(np.arange(len(points)), max(int(leaves), 1))
     return tree
+
+
+def graft(tree: Tree, branches: Sequence[Tree]) -> Tree:
+    """Return a tree with another tree in place of every leaf; leaves are numbered anew, in order.
+
+    Parameters
+    ----------
+    tree : Tree
+    branches : sequence of Tree
+        One for each leaf.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.arange(8.0)[:, None]
+    >>> halves = grow(X, 2, np.ones(1))
+    >>> quarters = [grow(X[:4], 2, np.ones(1)), grow(X[4:], 2, np.ones(1))]
+    >>> graft(halves, quarters).route(X)
+    array([0, 0, 1, 1, 2, 2, 3, 3])
+    """
+    out, made = Tree(), 0
+
+    def copied(source: Tree, node: int, below: Sequence[Tree] | None) -> int:
+        nonlocal made
+        left, right = source.children[node]
+        if source.column[node] < 0 and below is not None:
+            return copied(below[left], 0, None)
+        here = out.add()
+        if source.column[node] < 0:
+            out.children[here] = (made, -1)
+            made += 1
+            return here
+        out.column[here], out.cut[here] = source.column[node], source.cut[node]
+        out.band[here], out.codes[here] = source.band[node], source.codes[node]
+        first = copied(source, left, below)
+        out.children[here] = (first, copied(source, right, below))
+        return here
+
+    copied(tree, 0, branches)
+    return out
 
 
 def _cut(

@@ -24,14 +24,14 @@ from mercer.data.spill import HELD, Groups, GroupWork
 from mercer.kernels.points import count, take
 from mercer.local import Local, Tree
 from mercer.machines.approximated import settle_on
-from mercer.machines.leaf_tasks import Part, Reader, Sorter
-from mercer.machines.posing import Rows
+from mercer.machines.leaf_tasks import Part, Reader, Sorter, rows_of
 from mercer.reduced.census import take_census
 from mercer.reduced.passes import Passes
 
 __all__ = ["Divisible", "InArrays", "InBlocks"]
 
-# Points that a tree is grown from, in all and for each leaf, where there are more.
+# Points that a tree is grown from, in all and for each leaf, where there are more. Of rows in
+# blocks no more can be held, so the tree of many leaves has branches that are cut later.
 POINTS, EACH = 100_000, 200
 # Rows of a block that is sorted, at most.
 SORTED = 2**17
@@ -50,6 +50,9 @@ class Divisible(Protocol):
 
     def points(self, how: Local) -> Any:
         """Return some points in a random order."""
+
+    def branches(self, leaves: int) -> int:
+        """Return how many parts the points can tell apart, of at most as many leaves."""
 
     def divided(self, tree: Tree, how: Local) -> AbstractContextManager[Groups]:
         """Sort the rows to leaves."""
@@ -74,7 +77,7 @@ class InArrays:
         machine.kernel_ = machine._resolved(rows)
         order = np.arange(count(rows.X)) if rows.order is None else rows.order
         live = np.flatnonzero(np.asarray(rows.weights) > 0)
-        self.rows = _of(rows, live)
+        self.rows = rows_of(rows, live)
         self.order, self.y, self.n = order[live], y, len(live)
 
     def points(self, how: Local) -> Any:
@@ -82,6 +85,10 @@ class InArrays:
         wanted = max(EACH * (-(-self.n // int(how.leaf_size))), POINTS)
         some = np.random.default_rng(how.random_state).permutation(self.n)[:wanted]
         return take(self.rows.X, some)
+
+    def branches(self, leaves: int) -> int:
+        """Return the number of leaves: there are points enough for each."""
+        return leaves
 
     def divided(self, tree: Tree, how: Local) -> AbstractContextManager[Groups]:
         """Sort the rows to leaves."""
@@ -102,7 +109,7 @@ class InArrays:
 
     def _part(self, some: NDArray[np.intp]) -> Part:
         index = self.order[some]
-        return Part(_of(self.rows, some), _safe_indexing(self.y, index), index)
+        return Part(rows_of(self.rows, some), _safe_indexing(self.y, index), index)
 
 
 class InBlocks:
@@ -142,6 +149,16 @@ class InBlocks:
         pool = self.census.pool
         return pool.X if pool.s is None else pool.X[np.asarray(pool.s) > 0]
 
+    def branches(self, leaves: int) -> int:
+        """Return how many parts have 200 points each, and so about the same number of leaves.
+
+        Cuts of fewer points would make leaves of very different sizes.
+        """
+        if self.n <= POINTS:
+            return leaves
+        each = -(-leaves * EACH // POINTS)
+        return -(-leaves // each)
+
     @contextmanager
     def divided(self, tree: Tree, how: Local) -> Iterator[Groups]:
         """Sort the rows to leaves, in one pass."""
@@ -162,8 +179,3 @@ class InBlocks:
                     )
                 )
             yield groups
-
-
-def _of(rows: Rows, some: NDArray[np.intp]) -> Rows:
-    weights = np.asarray(rows.weights)[some]
-    return Rows(take(rows.X, some), np.asarray(rows.y)[some], weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,10 +13,22 @@ from sklearn.base import clone
 
 from mercer.data.base import Block
 from mercer.data.sampling import fingerprints
-from mercer.local import Tree
+from mercer.kernels.points import count, take
+from mercer.local import Tree, grow
 from mercer.machines.posing import Rows
 
-__all__ = ["Fitted", "Leaf", "Part", "Reader", "Recipe", "Sorter", "fit_leaf", "template_of"]
+__all__ = [
+    "Branch",
+    "Cutting",
+    "Leaf",
+    "Part",
+    "Reader",
+    "Recipe",
+    "Sorter",
+    "fit_branch",
+    "rows_of",
+    "template_of",
+]
 
 
 class Part(NamedTuple):
@@ -44,10 +56,13 @@ class Leaf:
     """Positions of its classes among all classes."""
 
 
-class Fitted(NamedTuple):
-    """A leaf, and the kinds and texts of the warnings of its fit."""
+class Branch(NamedTuple):
+    """Leaves of neighbouring rows, the tree that cut them, and what their fits warned of."""
 
-    leaf: Leaf
+    tree: Tree | None
+    """None where the rows are one leaf."""
+
+    leaves: list[Leaf]
     warnings: list[tuple[type[Warning], str]]
 
 
@@ -119,6 +134,35 @@ class Reader:
 
 
 @dataclass(frozen=True)
+class Cutting:
+    """How the rows of a branch are cut into leaves, once all of them are at hand.
+
+    Parameters
+    ----------
+    leaf_size : int
+        Rows of a leaf, on average.
+    scales, categories, overlap :
+        As in :func:`mercer.local.grow`.
+    """
+
+    leaf_size: int
+    scales: Any
+    categories: Sequence[int]
+    overlap: float
+
+    def __call__(self, part: Part) -> tuple[Tree, list[Part]]:
+        """Return the tree of a branch, and its parts."""
+        X = part.rows.X
+        wanted = max(1, round(count(X) / self.leaf_size))
+        tree = grow(X, wanted, self.scales, self.categories, self.overlap)
+        found = sorted(tree.parts(X, self.overlap > 0), key=lambda one: one[0])
+        return tree, [
+            Part(rows_of(part.rows, some), part.targets[some], part.numbers[some])
+            for _, some, _ in found
+        ]
+
+
+@dataclass(frozen=True)
 class Recipe:
     """What all leaves of a machine have in common.
 
@@ -130,11 +174,14 @@ class Recipe:
         Whether targets are classes.
     read : Reader or None
         From a table to a part; None where parts come as they are.
+    cut : Cutting or None
+        From a part to leaves; None where it is one leaf.
     """
 
     template: Any
     labelled: bool
     read: Reader | None = None
+    cut: Cutting | None = None
 
     def part(self, rows: Any) -> Part:
         """Return the part of a leaf."""
@@ -153,26 +200,39 @@ def template_of(machine: Any) -> Any:
     return clone(machine).set_params(**{k: v for k, v in settings.items() if k in known})
 
 
-def fit_leaf(rows: Any, recipe: Recipe, settings: dict[str, Any]) -> Fitted:
-    """Fit the machine of a leaf.
+def rows_of(rows: Rows, some: NDArray[np.intp]) -> Rows:
+    """Return some rows of a sample."""
+    weights = np.asarray(rows.weights)[some]
+    return Rows(take(rows.X, some), np.asarray(rows.y)[some], weights)
+
+
+def fit_branch(rows: Any, recipe: Recipe, settings: dict[str, Any]) -> Branch:
+    """Fit the machines of neighbouring rows: a task.
 
     Parameters
     ----------
     rows : Part or table
     recipe : Recipe
     settings : dict
-        Parameters of this leaf.
+        Parameters of these leaves.
     """
-    part, classes = recipe.part(rows), np.empty(0, dtype=np.intp)
+    part = recipe.part(rows)
+    tree, parts = (None, [part]) if recipe.cut is None else recipe.cut(part)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        leaves = [_fit_leaf(one, recipe, settings) for one in parts]
+    told = [(one.category, str(one.message)) for one in caught]
+    return Branch(tree, leaves, told)
+
+
+def _fit_leaf(part: Part, recipe: Recipe, settings: dict[str, Any]) -> Leaf:
+    classes = np.empty(0, dtype=np.intp)
     if recipe.labelled:
         classes = np.unique(np.asarray(part.rows.y))
         if len(classes) == 1:
-            return Fitted(Leaf(part.numbers, None, classes), [])
+            return Leaf(part.numbers, None, classes)
     machine = clone(recipe.template).set_params(**settings)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        machine.fit(part.rows.X, part.targets, sample_weight=np.asarray(part.rows.weights))
+    machine.fit(part.rows.X, part.targets, sample_weight=np.asarray(part.rows.weights))
     # Where a fit would go on from, which a leaf does not: its solutions a second time.
     machine.__dict__.pop("_last", None)
-    told = [(one.category, str(one.message)) for one in caught]
-    return Fitted(Leaf(part.numbers, machine, classes), told)
+    return Leaf(part.numbers, machine, classes)

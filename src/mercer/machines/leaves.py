@@ -17,12 +17,12 @@ from mercer.data.progress import Bar
 from mercer.kernels.algebra import ActiveDims
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import count, take
-from mercer.local import Local, Tree, grow, sensitivity
+from mercer.local import Local, Tree, graft, grow, sensitivity
 from mercer.local.shelf import Shelf
 from mercer.machines.expansion import BLOCK
 from mercer.machines.leaf_samples import Divisible, InArrays, InBlocks
 from mercer.machines.leaf_settings import leaf_settings
-from mercer.machines.leaf_tasks import Leaf, Recipe, fit_leaf, template_of
+from mercer.machines.leaf_tasks import Cutting, Leaf, Recipe, fit_branch, template_of
 from mercer.solvers import Solution, Status, join
 
 __all__ = ["Leaves", "fit_local"]
@@ -165,8 +165,12 @@ def fit_local(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
     points = sample.points(how)
     scales = sensitivity(machine.kernel_, points, categories)
     wanted = -(-sample.n // int(how.leaf_size))
-    tree = grow(points, wanted, scales, categories, how.overlap)
-    recipe = Recipe(template_of(machine), machine._labelled(), sample.read)
+    parts = sample.branches(wanted)
+    tree = grow(points, parts, scales, categories, how.overlap)
+    cut = None
+    if parts < wanted:
+        cut = Cutting(int(how.leaf_size), scales, categories, how.overlap)
+    recipe = Recipe(template_of(machine), machine._labelled(), sample.read, cut)
     limit = parse(how.memory_limit)
     leaves = Shelf(FITTED * limit, READ * limit, how.folder)
     # Rows near a cut are fitted twice, so it is not known before how many there are.
@@ -176,21 +180,25 @@ def fit_local(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
             own: dict[int, dict[str, Any]] = {k: {} for k in range(tree.leaves)}
             if how.adapt:
                 own = leaf_settings(machine, groups, recipe, tree.leaves, scales, categories)
-            caught, certificates = [], _Certificates(tree.leaves)
-            for k, fitted in groups.map(fit_leaf, recipe, own, how.n_jobs, last=True):
-                leaves.put(k, fitted.leaf)
-                caught += fitted.warnings
-                certificates.add(k, fitted.leaf)
-                told(len(fitted.leaf.rows))
-                if time_left() == 0.0 and len(leaves) < tree.leaves:
+            caught, certificates, branches = [], _Certificates(), {}
+            for k, branch in groups.map(fit_branch, recipe, own, how.n_jobs, last=True):
+                branches[k] = branch.tree
+                for j, leaf in enumerate(branch.leaves):
+                    leaves.put((k, j), leaf)
+                    told(len(leaf.rows))
+                caught += branch.warnings
+                certificates.add(k, branch.leaves)
+                if time_left() == 0.0 and len(branches) < tree.leaves:
                     raise TimeoutError(
-                        f"max_time={machine.max_time} s were over after {len(leaves)} of "
-                        f"{tree.leaves} leaves; a local machine needs all of them. Give it more "
-                        "time, or smaller leaves."
+                        f"max_time={machine.max_time} s were over with "
+                        f"{len(branches) / tree.leaves:.0%} of the leaves; a local machine needs "
+                        "all of them. Give it more time, or smaller leaves."
                     )
     except BaseException:
         leaves.close()
         raise
+    if cut is not None:
+        tree = graft(tree, [branches[k] for k in range(tree.leaves)])
     _say_once(caught, tree.leaves)
     machine._local = Leaves(tree, leaves, how.blend, limit)
     _certify(machine, certificates)
@@ -212,23 +220,26 @@ def _certify(machine: Any, certificates: _Certificates) -> None:
 
 
 class _Certificates:
-    """What leaves certify, added up in their order, whatever the order they come in."""
+    """What leaves certify, added up in their order, whatever the order that branches come in."""
 
-    def __init__(self, leaves: int) -> None:
-        self.leaves, self.next = leaves, 0
-        self.waiting: dict[int, Solution | None] = {}
+    def __init__(self) -> None:
+        self.next = self.leaves = 0
+        self.waiting: dict[int, list[Solution | None]] = {}
         self.total: Solution | None = None
         self.slowest = self.widest = (-1.0, 0)
 
-    def add(self, k: int, leaf: Leaf) -> None:
-        """Add the certificate of a leaf."""
-        self.waiting[k] = None if leaf.machine is None else _summary(leaf.machine.solution_)
+    def add(self, k: int, leaves: Sequence[Leaf]) -> None:
+        """Add the certificates of the leaves of branch k."""
+        self.waiting[k] = [
+            None if leaf.machine is None else _summary(leaf.machine.solution_) for leaf in leaves
+        ]
         while self.next in self.waiting:
-            one = self.waiting.pop(self.next)
-            if one is not None:
-                self.slowest = max(self.slowest, (sum(one.times.values()), -self.next))
-                self.widest = max(self.widest, (one.gap, -self.next))
-                self.total = one if self.total is None else _summary(join([self.total, one]))
+            for one in self.waiting.pop(self.next):
+                if one is not None:
+                    self.slowest = max(self.slowest, (sum(one.times.values()), -self.leaves))
+                    self.widest = max(self.widest, (one.gap, -self.leaves))
+                    self.total = one if self.total is None else _summary(join([self.total, one]))
+                self.leaves += 1
             self.next += 1
 
     def joined(self) -> Solution:
