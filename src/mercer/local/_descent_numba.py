@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 __all__ = ["descend"]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def descend(
     X: NDArray[Any],
     column: NDArray[np.int64],
