@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from mercer.kernels._tiles_numba import _power, _power_double
+from mercer.kernels._wide_numba import wide
 
 __all__ = ["laplace", "laplace_double", "pull_back"]
 
@@ -19,6 +20,7 @@ COLUMNS = 1024
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _clear(t):
     """Set all sums to zero."""
+    wide()
     zero = t.dtype.type(0.0)
     for j in range(t.shape[0]):
         t[j] = zero
@@ -31,6 +33,7 @@ def _subtract_both(x, y, factor, fours, columns, begin, t, u):
     Four features of two rows at a time, because reading columns and sums costs as much as adding:
     with 50 features in float32 that saves a quarter of the time.
     """
+    wide()
     m = t.shape[0]
     for q in range(0, fours, 4):
         x0, x1, x2, x3 = x[q], x[q + 1], x[q + 2], x[q + 3]
@@ -52,6 +55,7 @@ def _subtract_both(x, y, factor, fours, columns, begin, t, u):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _subtract(x, factor, first, numbers, columns, begin, t):
     """Subtract ``sum_q factor[q] |x[q] - z[q]|`` over the features from `first` on."""
+    wide()
     p, m = x.shape[0], t.shape[0]
     zero = t.dtype.type(0.0)
     fours = numbers - numbers % 4
@@ -79,6 +83,7 @@ def _subtract(x, factor, first, numbers, columns, begin, t):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _distances(X, i, factor, numbers, columns, begin, t, u):
     """Write minus the distances of rows i and i + 1; of the last row only t."""
+    wide()
     _clear(t)
     first = 0
     if i + 1 < X.shape[0]:
@@ -95,6 +100,7 @@ def laplace(X, factor, numbers, columns, start, m, flat, step):
 
     Row i of the result begins at ``flat[i step]``.
     """
+    wide()
     t = np.empty((2, min(m, COLUMNS)), dtype=columns.dtype)
     for begin in range(0, m, COLUMNS):
         end = min(begin + COLUMNS, m)
@@ -119,6 +125,7 @@ def laplace(X, factor, numbers, columns, start, m, flat, step):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def laplace_double(X, factor, numbers, columns, start, m, flat, step):
     """Write the same in float64."""
+    wide()
     t = np.empty((2, min(m, COLUMNS)), dtype=columns.dtype)
     for begin in range(0, m, COLUMNS):
         end = min(begin + COLUMNS, m)
@@ -143,6 +150,7 @@ def laplace_double(X, factor, numbers, columns, start, m, flat, step):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def _add_slopes(x, numbers, columns, begin, w, sums):
     """Add ``sum_j w[j] |x[q] - z_j[q]|`` to the sum of each feature."""
+    wide()
     m = w.shape[0]
     for q in range(x.shape[0]):
         x0, z0 = x[q], columns[q, begin : begin + m]
@@ -164,6 +172,7 @@ def pull_back(X, factor, numbers, columns, G, first, last, tied, sums):
     The derivative by minus the factor of each feature; if `tied`, the sum of distances instead,
     in units of all factors.
     """
+    wide()
     t = np.empty(COLUMNS)
     for begin in range(0, last, COLUMNS):
         for i in range(max(first, begin + 1), last):

@@ -10,6 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from mercer.kernels._wide_numba import wide
+
 __all__ = [
     "LOWEST",
     "LOWEST_DOUBLE",
@@ -78,6 +80,7 @@ D9, D10, D11 = 1.0180558117345349e-07, 7.0720261628708018e-09, 4.079636838385359
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def in_units(X, origin, factor, units, half):
     """Write the points in units around the origin, and half their squared norms."""
+    wide()
     n, p = X.shape
     for i in range(n):
         x, u = X[i], units[i]
@@ -117,6 +120,7 @@ def _power_double(t):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def powers_of_two(D, hx, hz, flat, step):
     """Write ``2^min(D - hx - hz, HIGHEST)``; row i of the result begins at ``flat[i step]``."""
+    wide()
     n, m = D.shape
     for i in range(n):
         h = hx[i]
@@ -129,6 +133,7 @@ def powers_of_two(D, hx, hz, flat, step):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def raise_two(D, hx, hz):
     """Do the same in place: where memory overlaps, the loop above runs on one lane only."""
+    wide()
     n, m = D.shape
     for i in range(n):
         h = hx[i]
@@ -140,6 +145,7 @@ def raise_two(D, hx, hz):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def raise_two_double(D, hx, hz):
     """Do the same in place in float64, where differences exceed zero by rounding only."""
+    wide()
     n, m = D.shape
     for i in range(n):
         h = hx[i]
@@ -151,6 +157,7 @@ def raise_two_double(D, hx, hz):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def exponents(D, hx, hz):
     """Change inner products into exponents, in place."""
+    wide()
     n, m = D.shape
     for i in range(n):
         h = hx[i]
@@ -167,6 +174,7 @@ def repair(flat, step, m, X, Z, factor, rows, lowest, exponential):
     Row i of the m exponents, or with ``exponential`` of their powers of two, begins at
     ``flat[i step]``. Few are: 64 at a time are compared in all lanes before one is looked at.
     """
+    wide()
     p = X.shape[1]
     for k in range(rows.shape[0]):
         i, low = rows[k], lowest[k]
@@ -191,6 +199,7 @@ def repair(flat, step, m, X, Z, factor, rows, lowest, exponential):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def weigh(K, a, f):
     """Add ``K a`` to f, in float64: the sum of many terms keeps the digits of the values."""
+    wide()
     n, m = K.shape
     for i in range(n):
         for start in range(0, m, RUN):
@@ -204,6 +213,7 @@ def weigh(K, a, f):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def _sum_powers(d, hz, h, a):
+    wide()
     total = 0.0
     for j in range(d.shape[0]):
         total += _power_double((d[j] - hz[j]) - h) * a[j]
@@ -213,6 +223,7 @@ def _sum_powers(d, hz, h, a):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def weigh_powers(D, hx, hz, a, f):
     """Add ``2^(D - hx - hz) a`` to f, in float64, without writing the powers."""
+    wide()
     n, m = D.shape
     for i in range(n):
         for start in range(0, m, RUN):
@@ -223,6 +234,7 @@ def weigh_powers(D, hx, hz, a, f):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def weigh_and_bound(K, a, w, f, e):
     """Add ``K a`` to f, in float64, and ``K w`` to e, summed in float32."""
+    wide()
     n, m = K.shape
     for i in range(n):
         row = K[i]
@@ -238,6 +250,7 @@ def weigh_and_bound(K, a, w, f, e):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def weigh_both(K, a, f, b, g):
     """Add ``K a`` to f and ``K' b`` to g, in float64, reading K once."""
+    wide()
     n, m = K.shape
     for i in range(n):
         row, weight = K[i], b[i]
@@ -266,6 +279,7 @@ def _add_rows(F, flat, starts, t):
 
     The sums of some columns stay in the fastest cache while many rows pass by, four at a time.
     """
+    wide()
     n, m = F.shape[0], starts.shape[0]
     one = flat.dtype.type
     for begin in range(0, n, COLUMNS):
@@ -288,6 +302,7 @@ def _add_rows(F, flat, starts, t):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})
 def _add_both(F, G, flat, starts, t, u):
     """Add weighted rows to two vectors of sums."""
+    wide()
     n, m = F.shape[0], starts.shape[0]
     one = flat.dtype.type
     for begin in range(0, n, COLUMNS):
