@@ -36,6 +36,7 @@ def test_memory_is_bounded(kernel, dtype, layout):
     # What is loaded on first use, and the scratch tiles of a thread, are not the product's own.
     for v in (np.ones(3000), np.r_[np.ones(500), np.zeros(2500)]):
         gram.matvec(v)
+    gram.rows(np.arange(50))
     whole = 3000**2 * X.dtype.itemsize
     for v in (np.ones(3000), np.r_[np.ones(500), np.zeros(2500)]):
         _, peak = peak_of(lambda v=v: gram.matvec(v))
@@ -168,3 +169,40 @@ def test_products_do_not_depend_on_the_cores(precision, monkeypatch):
     bound = 2500 * np.finfo(float).eps * np.max(Gaussian(1.0)(X) @ np.abs(v))
     for other in results[1:]:
         np.testing.assert_allclose(results[0], other, rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(3.0), Laplacian(3.0), Matern(3.0, 1.5), Gaussian(3.0) + Linear()], ids=repr
+)
+def test_kept_tiles_make_the_same_products(kernel, columns, monkeypatch):
+    """The first rows are computed once, the others every time, within the memory granted."""
+    monkeypatch.setattr(tiled, "SIDE", 256)
+    n = 1500
+    X, V = rng.normal(size=(n, 4)).astype(np.float32), rng.normal(size=(n, columns))
+    plain = Tiled(kernel, X, 2**26)
+    wanted = plain.matvec(V)
+    for limit in (3e5, 4e6, 4.0 * n**2):
+        kept = plain.keeping(limit)
+        for _ in range(2):
+            np.testing.assert_allclose(kept.matvec(V), wanted, rtol=0, atol=1e-12 * np.abs(V).sum())
+        held = sum(tile.nbytes for tile in kept._store._tiles.values())
+        assert held <= limit
+        # Most of the memory is used, or all that there is to keep.
+        assert held >= min(0.5 * limit - 4 * 512**2, 2.0 * n**2)
+    assert plain._store is None
+
+
+def test_kept_tiles_are_not_evaluated_again():
+    calls = []
+
+    def count(X, Z):
+        calls.append(len(X) * len(Z))
+        return X @ Z.T
+
+    X, v = rng.normal(size=(600, 2)), rng.normal(size=600)
+    kept = Tiled(Callable(count), X, 2**20).keeping(8.0 * 600**2)
+    first = kept.matvec(v)
+    done = len(calls)
+    np.testing.assert_array_equal(kept.matvec(v), first)
+    assert len(calls) == done

@@ -8,7 +8,7 @@ from scipy.sparse.linalg import spsolve
 from cases import LOSSES, random_risk
 from gram_spy import Spy
 from mercer.gram import Dense, Indexed, LowRank, Sparse, Tiled
-from mercer.kernels import BSpline, Gaussian
+from mercer.kernels import BSpline, Gaussian, Laplacian
 from mercer.losses import Expectile, Huber, Logistic, Squared, SquaredHinge
 from mercer.problems import RegularizedRisk
 from mercer.regularizers import Constant, Empty
@@ -246,6 +246,39 @@ def test_stops_when_told(rng):
         assert early.objective == pytest.approx(lines[-1].objective, rel=1e-9)
         assert np.all(np.diff([line.objective for line in lines]) <= 0)
         assert early.gap >= lines[-1].gap * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("max_bytes", [2e4, 1e9])
+def test_an_early_stop_in_float32_has_an_honest_gap(max_bytes, rng):
+    """The optimum of the factorization lies inside the gap of every early stop."""
+    X, y = sample(rng, 700)
+    gram, B = Tiled(Laplacian(2.0), X), np.ones((700, 1))
+    risk = RegularizedRisk(Squared(), gram, y, 100.0, B)
+    best = minimize(risk, Direct()).objective
+    gaps = []
+    for steps in (1, 4, 8):
+        solver = ConjugateGradient(tol=1e-8, max_iter=steps, rank=10, max_bytes=max_bytes)
+        with pytest.warns(ConvergenceWarning, match=f"stopped at max_iter after {steps} "):
+            early = minimize(risk, solver)
+        assert early.status is Status.MAX_ITER
+        assert -1e-9 * best <= early.objective - best <= early.gap * (1 + 1e-9)
+        # Measured from outside, with a matrix in float64.
+        f = Laplacian(2.0)(X) @ early.a
+        value = 0.5 * early.a @ f + 50.0 * np.sum((y - f - early.b) ** 2)
+        assert early.objective == pytest.approx(value, rel=1e-10)
+        gaps.append(early.gap)
+    assert np.all(np.diff(gaps) < 0)
+
+
+def test_memory_and_rank_do_not_change_the_answer(rng):
+    X, y = sample(rng, 900)
+    risk = RegularizedRisk(Squared(), Tiled(Laplacian(1.0), X), y, 10.0, np.ones((900, 1)))
+    exact = minimize(risk, Direct())
+    for settings in ({"max_bytes": 1e5}, {"max_bytes": 2e6}, {}, {"rank": 700}):
+        found = minimize(risk, ConjugateGradient(tol=1e-7, **settings))
+        assert found.converged
+        # An error of the residuals of at most tol, times the weight.
+        np.testing.assert_allclose(found.a, exact.a, atol=1e-7 * 10.0 * np.sqrt(900))
 
 
 def test_does_not_reach_what_rounding_forbids(rng):

@@ -6,7 +6,15 @@ import pytest
 from mercer.gram import Dense, LowRank, Tiled
 from mercer.gram.pivoted import pivoted_cholesky
 from mercer.kernels import Gaussian
-from mercer.solvers._preconditioner import approximately, nystrom, thin_rank
+from mercer.solvers._preconditioner import (
+    ITERATIONS,
+    READ,
+    VALUE,
+    approximately,
+    nystrom,
+    thin_rank,
+    worthwhile,
+)
 
 N = 300
 EPS = np.finfo(float).eps
@@ -126,12 +134,57 @@ def test_the_inverse_is_positive_where_the_shift_vanishes():
     assert np.linalg.eigvalsh(0.5 * (inverse + inverse.T))[0] > 0
 
 
-def test_rank_follows_rows_and_memory():
+@pytest.mark.parametrize("rough", [True, False])
+def test_products_in_single_precision(rough):
+    """Off by the ratio of K to the shift times the rounding of float32, one per cent at most."""
+    L = random_pivots(Dense(matrix()), 60, dtype=np.float32)
+    M = L.astype(float) @ L.astype(float).T
+    top, r = np.linalg.eigvalsh(M)[-1], np.random.default_rng(0).normal(size=(N, 3))
+    for ratio in (1e2, 1e4, 1e6):
+        e = top / ratio
+        x = np.linalg.solve(M + e * np.eye(N), r)
+        error = np.linalg.norm(approximately(np.full(N, e), L, rough)(r * 1e-30) * 1e30 - x, axis=0)
+        # Beyond a ratio of 1e5 products are in double precision, whatever is asked for.
+        digits = 0.01 if rough and ratio < 1e5 else 1e-6
+        assert np.all(error <= digits * np.linalg.norm(r, axis=0) / e)
+        assert np.all(error <= digits * np.linalg.norm(x, axis=0))
+
+
+def test_largest_rank_follows_rows_and_memory():
     assert thin_rank(50, 1e9) == 50
-    assert thin_rank(1000, 1e9) == 256
-    assert thin_rank(40_000, 1e9) == 800
     assert thin_rank(40_000, 1.6e7) == 100
+    assert thin_rank(40_000, 1.6e7, 8) == 50
     assert thin_rank(10**6, 1.0) == 1
+
+
+def test_columns_are_drawn_while_they_pay():
+    """The cheapest rank of a matrix whose eigenvalues fall like 1/k, by the costs themselves."""
+    n, shift, top = 50_000, 0.1, 5000.0
+    k = np.arange(256, 8000)
+    iterations = ITERATIONS * np.sqrt(1.0 + top / k / shift)
+    cost = iterations * (0.5 * n**2 * VALUE + READ * n * k) + n * k.astype(float) ** 2
+    rule = worthwhile(n, shift)
+    stop = next(int(j) for j in k if not rule(int(j), top / j))
+    # The rule leaves out what fewer iterations save in reading the factor.
+    assert abs(stop / k[np.argmin(cost)] - 1.0) <= 0.05
+    # Fewer pay where kernel values are cheaper, the shift is larger, or there are fewer rows.
+    for other in (worthwhile(n, shift, 1.0), worthwhile(n, 10 * shift), worthwhile(n // 4, shift)):
+        assert next(int(j) for j in k if not other(int(j), top / j)) < 0.8 * stop
+
+
+def test_a_factor_ends_where_columns_no_longer_pay():
+    asked = []
+
+    def more(columns, gain):
+        asked.append((columns, gain))
+        return columns < 150
+
+    K = matrix()
+    L = pivoted_cholesky(Dense(K + 0.1 * np.eye(N)), pivoting="random", more=more).L
+    assert L.shape[1] == asked[-1][0] >= 150
+    assert asked[-2][0] < 150
+    first = asked[0][0]
+    assert asked[0][1] == pytest.approx(np.sum(L[:, :first] ** 2) / first)
 
 
 def test_tiles_are_read_by_rows():

@@ -131,6 +131,16 @@ class Gram(ABC):
         """Return the same matrix in float32, where a solver reads it row by row; here itself."""
         return self
 
+    def keeping(self, max_bytes: float) -> Gram:
+        """Return the same matrix for many products, of which values are kept; here itself.
+
+        Parameters
+        ----------
+        max_bytes : float
+            Memory for kernel values.
+        """
+        return self
+
     def part_of(self) -> tuple[Gram, NDArray[np.intp]] | None:
         """Return the matrix of which K is a block, and its points there; None if K is whole."""
         return None

@@ -57,6 +57,9 @@ class Held(Tiled):
     def single(self) -> Gram:
         return self if self.in_memory else super().single()
 
+    def keeping(self, max_bytes: float) -> Gram:
+        return self if self.in_memory else super().keeping(max_bytes)
+
     def rows(self, index: Index, out: Array | None = None) -> Array:
         return self._dense.rows(index, out) if self.in_memory else super().rows(index, out)
 

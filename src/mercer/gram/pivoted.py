@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ class PivotedCholesky(NamedTuple):
 class Deflated:
     """Read rows and diagonal of ``(1 - UU')K(1 - UU') = K - UV' - VU'``, at one product with K.
 
-    For a factor in single precision the product is one in single precision too.
+    For a factor in single precision, rows and product are in single precision too.
     """
 
     def __init__(self, K: Gram, U: Array | None, dtype: DTypeLike = np.float64) -> None:
@@ -45,22 +46,24 @@ class Deflated:
         self.K = K
         self.U = np.zeros((n, 0)) if U is None else U
         exact = np.dtype(dtype) == np.float64
-        V = (K if exact else K.single()).matvec(self.U) if self.U.shape[1] else self.U
+        self.dtype = np.dtype(dtype)
+        self.read = K if exact else K.single()
+        V = self.read.matvec(self.U) if self.U.shape[1] else self.U
         self.V = V - 0.5 * self.U @ (self.U.T @ V)
         diagonal = K.diag().astype(np.float64)
         border = 2.0 * np.sum(self.U * self.V, axis=1)
         self.diagonal = diagonal - border
         scale = np.max(diagonal, initial=0.0) + np.max(np.abs(border), initial=0.0)
         # Errors of a factorization in double precision add up; those of values in single have no
-        # common sign, and those of a product of n of them neither.
-        self.floor = float(scale) * (n * EPS if exact else 8.0 * eps)
+        # common sign, and those of products of 4000 of them, 64 = sqrt(4000) times as large, neither.
+        self.floor = float(scale) * (n * EPS if exact else 64.0 * eps)
 
     def columns(self, rank: int) -> int:
         """Return how many columns a factor has at most."""
         return max(0, min(rank, len(self.diagonal) - int(self.U.shape[1])))
 
     def rows(self, index: NDArray[np.intp]) -> Array:
-        rows = np.array(self.K.rows(index), dtype=np.float64)
+        rows = np.array(self.read.rows(index), dtype=self.dtype)
         if self.U.shape[1]:
             rows -= self.U[index] @ self.V.T
             rows -= self.V[index] @ self.U.T
@@ -77,6 +80,7 @@ def pivoted_cholesky(
     tol: float | None = None,
     random_state: int = 0,
     dtype: DTypeLike = np.float64,
+    more: Callable[[int, float], bool] | None = None,
 ) -> PivotedCholesky:
     r"""Return a thin factor of :math:`K \approx LL'` and its pivots.
 
@@ -105,7 +109,10 @@ def pivoted_cholesky(
     random_state : int, default=0
         Seed of the draws.
     dtype : dtype, default=float64
-        Precision in which random pivots keep the factor; the remainder is computed in double.
+        Precision in which random pivots compute and keep the factor.
+    more : callable, optional
+        Asked after every batch of random pivots whether to go on, given the number of columns and
+        the mean squared length of the latest, by which the trace of the remainder has shrunk.
 
     Returns
     -------
@@ -138,7 +145,7 @@ def pivoted_cholesky(
     rank = M.columns(len(M.diagonal) if rank is None else rank)
     if pivoting == "largest":
         return _largest(M, rank, first)
-    return _random(M, rank, first, random_state, dtype)
+    return _random(M, rank, first, random_state, more)
 
 
 def _complete(K: Array, tol: float) -> PivotedCholesky:
@@ -167,55 +174,61 @@ def _largest(M: Deflated, rank: int, first: NDArray[np.intp] | None) -> PivotedC
 
 
 def _random(
-    M: Deflated, rank: int, first: NDArray[np.intp] | None, random_state: int, dtype: DTypeLike
+    M: Deflated,
+    rank: int,
+    first: NDArray[np.intp] | None,
+    random_state: int,
+    more: Callable[[int, float], bool] | None,
 ) -> PivotedCholesky:
     rng = np.random.default_rng(random_state)
     n, rest, floor = len(M.diagonal), np.maximum(M.diagonal, 0.0), M.floor
-    L = np.zeros((n, rank), dtype=dtype)
+    # By columns, because memory that is not used is not taken then.
+    rows = np.empty((rank, n), dtype=M.dtype)
     parts, k = list(row_slices(n, 1, ROWS)), 0
     # Few of many rows: they and their copies should be small beside the factor.
     drawn = int(np.clip(2 * BLOCK_BYTES // (8 * max(n, 1)), 16, DRAWN))
     given = np.empty(0, dtype=np.intp) if first is None else first
     waiting = [given[part] for part in row_slices(len(given), 1, drawn)]
     pivots = [np.empty(0, dtype=np.intp)]
-    while k < L.shape[1] and (waiting or np.max(rest) > floor):
+    while k < rank and (waiting or np.max(rest) > floor):
         chance = None if waiting else rng
         if waiting:
             index = waiting.pop(0)
         else:
             index = rng.choice(n, drawn, p=rest / np.sum(rest))
         R = M.rows(index)
-        done = L[:, :k]
+        done = rows[:k]
+        some = np.ascontiguousarray(done[:, index].T)
 
-        some = done[index].astype(np.float64)
-
-        def reduce(
-            rows: slice, R: Array = R, done: NDArray[np.floating] = done, some: Array = some
-        ) -> None:
-            R[:, rows] -= some @ done[rows].T.astype(np.float64)
+        def reduce(part: slice, R: Array = R, done: Array = done, some: Array = some) -> None:
+            R[:, part] -= some @ done[:, part]
 
         if k:
             map_blocks(reduce, parts)
-        keep = _kept(R[:, index], floor, chance)[: L.shape[1] - k]
+        H = R[:, index].astype(np.float64)
+        H = 0.5 * (H + H.T)
+        keep = _kept(H.copy(), floor, chance)[: rank - k]
         if chance is None:
             rest[index] = 0.0
         index, R = index[keep], R[keep]
         pivots.append(index)
-        corner = np.linalg.cholesky(0.5 * (R[:, index] + R[:, index].T))
+        corner = np.linalg.cholesky(H[np.ix_(keep, keep)]).astype(M.dtype)
         new = solve_triangular(corner, R, lower=True, check_finite=False)
-        L[:, k : k + len(keep)] = new.T
-        rest = np.maximum(rest - np.sum(L[:, k : k + len(keep)].astype(np.float64) ** 2, axis=1), 0)
+        rows[k : k + len(keep)] = new
+        lengths = np.einsum("ij,ij->j", new, new, dtype=np.float64)
+        rest = np.maximum(rest - lengths, 0)
         rest[index] = 0.0
         k += len(keep)
-    return PivotedCholesky(L[:, :k], np.concatenate(pivots))
+        if more is not None and keep and not more(k, float(np.sum(lengths)) / len(keep)):
+            break
+    return PivotedCholesky(rows[:k].T, np.concatenate(pivots))
 
 
 def _kept(H: Array, floor: float, rng: np.random.Generator | None) -> list[int]:
     """Return which of the proposed rows are kept, all that can be without a generator.
 
-    H is what remains of K among them.
+    H is what remains of K among them, and is overwritten.
     """
-    H = H.copy()
     proposed = np.diag(H).copy()
     keep = []
     for i in range(len(H)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,13 @@ from mercer.kernels.points import (
     take,
 )
 from mercer.kernels.roundoff import Roundoff
+from mercer.kernels.tile_store import TileStore
 from mercer.kernels.tiles import TiledEvaluator, Tiles
 
 # Points whose float32 copy takes more than this are read as they are.
 SINGLE_BYTES = 2**30
+# Largest side of a tile: with more, its values would leave the processor's cache before their use.
+SIDE = 1024
 # Largest number of groups of rows that cores share in a product, and memory for their sums.
 GROUPS, SUMS_BYTES = 16, 2**27
 
@@ -57,6 +60,7 @@ class Tiled(Gram):
         self.kernel = kernel
         self.X = X
         self.max_bytes = int(max_bytes)
+        self._keep = 0.0
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -67,7 +71,7 @@ class Tiled(Gram):
         return float_dtype(self.X)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: self.__dict__[key] for key in ("kernel", "X", "max_bytes")}
+        return {key: self.__dict__[key] for key in ("kernel", "X", "max_bytes", "_keep")}
 
     def single(self) -> Gram:
         return self._single
@@ -80,6 +84,21 @@ class Tiled(Gram):
             return self
         single = as_single(X, SINGLE_BYTES, self.kernel.origin(X))
         return Tiled(self.kernel, single, 4 * SINGLE_BYTES)
+
+    def keeping(self, max_bytes: float) -> Gram:
+        kept = object.__new__(type(self))
+        # All that is prepared is shared, but tiles that another matrix keeps are its own.
+        kept.__dict__.update({k: v for k, v in self.__dict__.items() if k != "_store"})
+        kept._keep = max_bytes
+        return kept
+
+    @cached_property
+    def _store(self) -> TileStore | None:
+        """Tiles that are kept between products."""
+        known = self._evaluate
+        tiled = isinstance(known, TiledEvaluator)
+        height = known.tiles.height if tiled and known.tiles is not None else self._side(tiled)
+        return TileStore(self._keep, self.dtype.itemsize, height) if self._keep else None
 
     def restrict(self, index: NDArray[np.intp]) -> Gram:
         return Tiled(self.kernel, take(self.X, index), self.max_bytes)
@@ -161,7 +180,8 @@ class Tiled(Gram):
         flat = v.reshape(len(v), -1)
         known = self._evaluate
         if isinstance(known, TiledEvaluator) and known.tiles is not None:
-            return known.tiles.mirrored(self.X, flat, self._groups(flat)).reshape(v.shape)
+            product = known.tiles.mirrored(self.X, flat, self._groups(flat), self._store)
+            return product.reshape(v.shape)
         return self._mirrored(flat, isinstance(known, TiledEvaluator)).reshape(v.shape)
 
     def product(self, v: Array, rows: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -207,14 +227,22 @@ class Tiled(Gram):
         """Return the number of groups with sums of their own, so that these take little memory."""
         return int(np.clip(min(self.max_bytes, SUMS_BYTES) // max(1, 2 * v.nbytes), 1, GROUPS))
 
+    def _kept(self, rows: slice, columns: slice, compute: Callable[[], Array]) -> Array:
+        """Return a tile in float64, whose values may have been kept."""
+        store = self._store
+        return _double(compute() if store is None else store.tile(rows, columns, compute))
+
+    def _side(self, threads: bool) -> int:
+        """Return the side of a tile where each core has its own: together they take what one may."""
+        return max(1, min(SIDE, int(self._tile / np.sqrt(usable_cores() if threads else 1))))
+
     def _mirrored(self, v: Array, threads: bool) -> Array:
         """Return ``K v``; every tile below the diagonal is used twice, once for its mirror image.
 
         Cores share groups of row blocks, each with sums of its own that are added in one order.
         """
-        # Each core has tiles of its own, and together they take what one may take.
         cores = usable_cores() if threads else 1
-        parts = list(row_slices(len(v), 1, max(1, int(self._tile / np.sqrt(cores)))))
+        parts = list(row_slices(len(v), 1, self._side(threads)))
         groups = min(self._groups(v), len(parts)) if cores > 1 else 1
 
         def group(first: int) -> Array:
@@ -223,9 +251,10 @@ class Tiled(Gram):
                 part = parts[i]
                 Z = take(self.X, part)
                 evaluate = self.kernel.against(Z)
-                out[part] += _double(self.kernel(Z)) @ v[part]
+                out[part] += self._kept(part, part, partial(self.kernel, Z)) @ v[part]
                 for rows in parts[:i]:
-                    tile = _double(evaluate(take(self.X, rows)))
+                    # Its mirror image, below the diagonal, is the tile that may be kept.
+                    tile = self._kept(part, rows, partial(evaluate, take(self.X, rows)))
                     out[rows] += tile @ v[part]
                     out[part] += tile.T @ v[rows]
                     del tile

@@ -26,6 +26,7 @@ from mercer.kernels.points import (
     pieces,
 )
 from mercer.kernels.roundoff import Roundoff
+from mercer.kernels.tile_store import TileStore
 
 TILE = 2**17
 """Entries of a tile: with its copy it takes 1 MB, half of a core's second cache."""
@@ -224,7 +225,7 @@ class Tiles(ABC):
         """Add the product of a tile with a column of coefficients."""
         weigh(self._fresh(rows, columns), a, f)
 
-    def mirrored(self, X: Array, coef: Array, groups: int) -> Array:
+    def mirrored(self, X: Array, coef: Array, groups: int, store: TileStore | None = None) -> Array:
         r"""Return the product :math:`K A` of the points Z, given as X, with themselves.
 
         Every tile off the diagonal serves twice, once for its mirror image. Cores share
@@ -238,6 +239,8 @@ class Tiles(ABC):
         coef : (m, q) array
         groups : int
             Number of groups; each takes (m, q) numbers.
+        store : TileStore, optional
+            Keeps tiles between products.
 
         Returns
         -------
@@ -252,7 +255,7 @@ class Tiles(ABC):
             for part in parts[first::groups]:
                 rows, width = self._rows(X[part]), self._width(part)
                 for columns in pieces(0, part.start, width):
-                    K = self._fresh(rows, columns)
+                    K = self._stored(rows, part, columns, store)
                     if q == 1:
                         weigh_both(
                             K, weights[columns, 0], out[part, 0], weights[part, 0], out[columns, 0]
@@ -261,13 +264,22 @@ class Tiles(ABC):
                         out[part] += K @ weights[columns]
                         out[columns] += K.T @ weights[part]
                 for columns in pieces(part.start, part.stop, width):
-                    if q == 1:
+                    if q == 1 and store is None:
                         self._weigh(rows, columns, weights[columns, 0], out[part, 0])
+                    elif q == 1:
+                        K = self._stored(rows, part, columns, store)
+                        weigh(K, weights[columns, 0], out[part, 0])
                     else:
-                        out[part] += self._fresh(rows, columns) @ weights[columns]
+                        out[part] += self._stored(rows, part, columns, store) @ weights[columns]
             return out
 
         return np.asarray(sum(map_blocks(group, range(min(groups, len(parts))))))
+
+    def _stored(self, rows: Rows, part: slice, columns: slice, store: TileStore | None) -> Array:
+        """Return the kernel values of a tile that may have been kept."""
+        if store is None:
+            return self._fresh(rows, columns)
+        return store.tile(part, columns, lambda: self._fresh(rows, columns))
 
     def _fresh(self, rows: Rows, columns: slice) -> Array:
         """Return the kernel values of a tile, valid until the next one of this thread."""

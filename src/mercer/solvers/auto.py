@@ -34,6 +34,9 @@ ENOUGH, EACH = 50_000, 1_000
 # values of 2 ns, a factorization n^3 / 3 multiplications at 50 a ns: it takes less time up to 2500
 # samples times that square root, this part of the largest sample that is factorized in any case.
 BREAK_EVEN = 2500 / 6000
+# Conjugate gradients need more memory than decomposition, for a thin factor: so many times the
+# memory for kernel values, up to this much of it, and whatever is granted beyond.
+SHARE, CACHE = 5.0, 2e8
 # A thin or banded factor of n m numbers takes n m^2 multiplications: so many take about a second.
 SECOND = 1e10
 
@@ -61,7 +64,8 @@ class Auto(Solver):
     max_time : float, optional
         Largest number of seconds.
     cache_bytes : float, default=2e8
-        Memory for kernel rows in decomposition.
+        Memory for kernel rows in decomposition; for kernel values and thin factor of conjugate
+        gradients five times as much up to 2e8, or as much if that is more.
     max_dense : int, default=6000
         Largest sample for which a matrix is factorized in any case; others are if their factor is
         thin or a narrow band.
@@ -93,7 +97,9 @@ class Auto(Solver):
         }
         room = 8.0 * min(self.max_dense**2, np.sqrt(SECOND * risk.n))
         fits = risk.n <= self.max_dense or risk.K.factor_bytes <= room
-        direct, iterative = Direct(**budget), ConjugateGradient(**budget)
+        memory = max(SHARE * min(self.cache_bytes, CACHE), self.cache_bytes)
+        direct = Direct(**budget)
+        iterative = ConjugateGradient(**budget, max_bytes=memory)
         newton = Newton(**budget, max_bytes=room) if risk.K.sparse else Newton(**budget)
         if iterative.accepts(risk):
             even = BREAK_EVEN * self.max_dense * np.sqrt(_stiffness(risk))
@@ -102,7 +108,7 @@ class Auto(Solver):
                 return direct, f"squared loss: one linear system of {risk.n} samples"
             if slow and 4.0 * risk.n**2 <= direct.max_bytes:
                 return (
-                    ConjugateGradient(**budget, preconditioner="cholesky"),
+                    replace(iterative, preconditioner="cholesky"),
                     f"squared loss, {risk.n} samples, weights up to {np.max(risk.c):.0e}: a factor "
                     "in single precision",
                 )

@@ -28,6 +28,7 @@ from mercer.solvers._preconditioner import (
     nystrom,
     rounded,
     thin_rank,
+    worthwhile,
 )
 from mercer.solvers._system import iterated
 from mercer.solvers.base import Answer, Solver
@@ -45,6 +46,9 @@ SINGLE = 3 * 2.0**-24
 # Shift, in units of the largest kernel value, beside which a factor in float32 is as good as exact:
 # the rounding of 10,000 rows of ones adds up to 2^-24 * 1e4 = 6e-4 at most.
 COARSE = 1e-3
+# Columns of a thin factor that is made by other rules than random pivots, in units of sqrt(n), and
+# the least number of them.
+SLOPE, LEAST = 4.0, 256
 PRECONDITIONERS = ("auto", "random", "low_rank", "nystrom", "cholesky", "jacobi", None)
 
 
@@ -75,11 +79,14 @@ class ConjugateGradient(Solver):
         so large that no thin one helps), or with the diagonal of K (``jacobi``), or None. ``auto``
         is ``jacobi`` for a sparse Gram and else ``random``.
     rank : int, optional
-        Largest number of columns of the thin factor; by default :math:`4 \sqrt n`, at which the
-        factor costs about as much as a product with K, at least 256, and no more than fit.
-    max_bytes : float, default=5e8
+        Largest number of columns of the thin factor. By default random pivots are drawn while the
+        products with K that more columns save cost more than the columns do, at least 256 and no
+        more than fit; the other kinds have :math:`4 \sqrt n` columns.
+    max_bytes : float, default=1e9
         Memory for the thin factor, which is kept in single precision if it would not fit in
-        double.
+        double, and for kernel values: where K is computed as it is read, its first rows are
+        computed once and kept in float32 as far as the factor has left memory, two bytes for each
+        of the :math:`n^2` entries if all are.
     random_state : int, default=0
         Seed of ``random`` and ``nystrom``.
 
@@ -104,7 +111,7 @@ class ConjugateGradient(Solver):
 
     preconditioner: str | None = "auto"
     rank: int | None = None
-    max_bytes: float = 5e8
+    max_bytes: float = 1e9
     random_state: int = 0
     joint = True
 
@@ -139,10 +146,12 @@ class ConjugateGradient(Solver):
         U, back = orthonormal(np.where(live[:, None], p.B, 0.0))
         R, e = np.column_stack([system.r for system in systems]), np.where(live, p.e, 0.0)[:, None]
         delta = np.repeat((back.T @ p.d)[:, None], k, axis=1)
-        inverse = self._inverse(p, U)
+        inverse, held = self._inverse(p, U)
         fast: Gram | None = p.K.single()
         if fast is None or fast is p.K or fast.dtype == p.K.dtype:
             fast = None
+        # Products of the iterations have the memory that the thin factor has left.
+        often: Gram = (fast or p.K).keeping(max(0.0, self.max_bytes - held))
         scale = SINGLE * float(np.max(np.abs(p.K.diag()), initial=0.0))
         A, T = np.zeros((len(R), k)), np.zeros((U.shape[1], k))
         for j, start in enumerate(starts):
@@ -172,7 +181,7 @@ class ConjugateGradient(Solver):
             previous, size = size, float(np.max(np.abs(left), initial=0.0))
             idle = not size < 0.5 * previous
             if idle and fast is not None and size > self.tol:
-                fast, idle = None, False
+                fast, often, idle = None, p.K, False
             if size <= self.tol or idle:
                 return [
                     Answer(a, back @ t, done, Ka)
@@ -183,13 +192,13 @@ class ConjugateGradient(Solver):
             if monitors[0].spent(done):
                 return lowest.answers(live, back, done)
             try:
-                solve = iterated(fast or p.K, p.e, U, inverse, enough)
+                solve = iterated(often, p.e, U, inverse, enough)
                 X, S = solve(left, delta - U.T @ A)
             except Indefinite as error:
                 if fast is None:
                     raise ValueError(str(error)) from None
                 # Rounding to float32 may have cost the matrix its smallest eigenvalues.
-                fast, size = None, np.inf
+                fast, often, size = None, p.K, np.inf
                 continue
             if ended := next((m.status for m in monitors if m.status is not None), None):
                 for monitor in monitors:
@@ -197,32 +206,41 @@ class ConjugateGradient(Solver):
                 return lowest.answers(live, back, done)
             A, T = A + X, T + S
 
-    def _inverse(self, p: LinearSystem, U: Array) -> Solve:
-        """Return the preconditioner over the samples with weight."""
+    def _inverse(self, p: LinearSystem, U: Array) -> tuple[Solve, float]:
+        """Return the preconditioner over the samples with weight, and the memory it takes."""
         kind, n = self.preconditioner, len(p.e)
         if kind is None:
-            return np.copy
+            return np.copy, 0.0
         if kind == "jacobi" or (kind == "auto" and p.K.sparse):
-            return approximately(p.e + np.maximum(p.K.diag(), 0.0), np.empty((n, 0)))
+            return approximately(p.e + np.maximum(p.K.diag(), 0.0), np.empty((n, 0))), 0.0
         if kind == "cholesky":
             try:
-                return rounded(p.K, p.e)
+                return rounded(p.K, p.e), 4.0 * n**2
             except Indefinite:
                 # Positive definite only off the border, or not beyond rounding: a thin one is.
                 kind = "random"
-        rank = thin_rank(n, self.max_bytes) if self.rank is None else self.rank
-        if kind == "low_rank":
-            return approximately(p.e, pivoted_cholesky(p.K, rank, U).L)
-        if kind == "nystrom":
-            return approximately(p.e, nystrom(p.K, rank, U, self.random_state))
         # In single precision where the shift hides its rounding, or where double does not fit.
-        hides = np.min(p.e) >= COARSE * np.max(np.abs(p.K.diag()), initial=0.0)
-        fits = 8.0 * n * rank <= self.max_bytes
-        dtype = np.float64 if fits and not hides else np.float32
-        thin = pivoted_cholesky(
-            p.K, rank, U, pivoting="random", random_state=self.random_state, dtype=dtype
-        )
-        return approximately(p.e, thin.L)
+        least, top = float(np.min(p.e)), float(np.max(np.abs(p.K.diag()), initial=0.0))
+        hides = least >= COARSE * top
+        wanted = min(n, max(LEAST, int(SLOPE * np.sqrt(n)))) if self.rank is None else self.rank
+        double = not hides and wanted <= thin_rank(n, self.max_bytes, 8)
+        most = thin_rank(n, self.max_bytes, 8 if double else 4)
+        if kind == "low_rank":
+            L = pivoted_cholesky(p.K, min(wanted, most), U).L
+        elif kind == "nystrom":
+            L = nystrom(p.K, min(wanted, most), U, self.random_state)
+        else:
+            rule = worthwhile(n, least, 1.0 if p.K.in_memory else self.max_bytes / (2.0 * n**2))
+            L = pivoted_cholesky(
+                p.K,
+                most if self.rank is None else self.rank,
+                U,
+                pivoting="random",
+                random_state=self.random_state,
+                dtype=np.float64 if double else np.float32,
+                more=rule if self.rank is None else None,
+            ).L
+        return approximately(p.e, L, rough=hides), float(L.nbytes)
 
 
 class _Lowest:
