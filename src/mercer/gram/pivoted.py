@@ -55,7 +55,7 @@ class Deflated:
         self.diagonal = diagonal - border
         scale = np.max(diagonal, initial=0.0) + np.max(np.abs(border), initial=0.0)
         # Errors of a factorization in double precision add up; those of values in single have no
-        # common sign, and those of products of 4000 of them, 64 = sqrt(4000) times as large, neither.
+        # common sign, and those of sums of 4000 products, sqrt(4000) = 64 times as large, neither.
         self.floor = float(scale) * (n * EPS if exact else 64.0 * eps)
 
     def columns(self, rank: int) -> int:

@@ -95,10 +95,14 @@ class Tiled(Gram):
     @cached_property
     def _store(self) -> TileStore | None:
         """Tiles that are kept between products."""
+        if not self._keep:
+            return None
         known = self._evaluate
-        tiled = isinstance(known, TiledEvaluator)
-        height = known.tiles.height if tiled and known.tiles is not None else self._side(tiled)
-        return TileStore(self._keep, self.dtype.itemsize, height) if self._keep else None
+        if isinstance(known, TiledEvaluator) and known.tiles is not None:
+            height = known.tiles.height
+        else:
+            height = self._side(isinstance(known, TiledEvaluator))
+        return TileStore(self._keep, self.dtype.itemsize, height)
 
     def restrict(self, index: NDArray[np.intp]) -> Gram:
         return Tiled(self.kernel, take(self.X, index), self.max_bytes)
@@ -233,7 +237,7 @@ class Tiled(Gram):
         return _double(compute() if store is None else store.tile(rows, columns, compute))
 
     def _side(self, threads: bool) -> int:
-        """Return the side of a tile where each core has its own: together they take what one may."""
+        """Return the side of a tile so that the tiles of all cores fit where one would."""
         return max(1, min(SIDE, int(self._tile / np.sqrt(usable_cores() if threads else 1))))
 
     def _mirrored(self, v: Array, threads: bool) -> Array:

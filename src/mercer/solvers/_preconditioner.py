@@ -78,9 +78,9 @@ def worthwhile(n: int, shift: float, kept: float = 0.0) -> Callable[[int, float]
     r"""Return the rule that says whether more columns of a thin factor pay.
 
     A product with K takes :math:`n^2/2` kernel values, a factor with k columns
-    :math:`n k^2` multiplications and :math:`2 n k` more in each iteration. The number of iterations
-    falls like :math:`\sqrt{1 + g / e}` with the gain g of the latest columns, which is taken to fall
-    like 1/k; more columns pay while the products they save cost more than they do.
+    :math:`n k^2` multiplications and :math:`2 n k` more in each iteration. The number of
+    iterations falls like :math:`\sqrt{1 + g / e}` with the gain g of the latest columns, which is
+    taken to fall like 1/k; more columns pay while the products they save cost more than they do.
 
     Parameters
     ----------
@@ -102,7 +102,6 @@ def worthwhile(n: int, shift: float, kept: float = 0.0) -> Callable[[int, float]
     >>> rule(1000, 5.0), rule(4000, 1.0)
     (True, False)
     """
-
     price = VALUE + min(kept, 1.0) * (KEPT - VALUE)
 
     def rule(k: int, gain: float) -> bool:
