@@ -16,7 +16,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 .PHONY: help install check test rooms fuzz coverage figure docs studies bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth \
 	bench-certificate bench-certificate-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
-	bench-ls bench-ls-short \
+	bench-ls bench-ls-short bench-exact-large bench-exact-large-short \
 	bench-local bench-local-short \
 	bench-tune bench-tune-short bench-starts \
 	bench-tables bench-tables-short bench-tables-intervals \
@@ -102,6 +102,12 @@ bench-columns: $(READY)  ## machines with a free plane against the interior poin
 
 bench-laplacian: $(READY)  ## Laplacian tiles beside Gaussian tiles, cdist and the bare loop; half a minute
 	$(ONE_THREAD) $(BIN)/python benchmarks/laplacian.py
+
+bench-exact-large: $(READY)  ## exact least squares at 10,000 to 41,157 rows by conjugate gradients, five minutes
+	$(ONE_THREAD) $(BIN)/python benchmarks/exact_large.py
+
+bench-exact-large-short: $(READY)  ## twenty seconds: do bounds agree, and is the default fast
+	$(ONE_THREAD) $(BIN)/python benchmarks/exact_large.py short
 
 bench-compact-short: $(READY)  ## a minute: does memory follow the neighbours, do objectives agree
 	$(BIN)/python benchmarks/compact.py short

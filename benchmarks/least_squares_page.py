@@ -55,11 +55,16 @@ above what it held with the points loaded, {points}.
 
 {growth}
 
-The thin factor takes at most `max_bytes`, half a gigabyte, whatever n is, in single precision where
-double would not fit or is not needed; beside it there are a copy of the points in float32, tiles in
-the processor's cache and a few dozen vectors. Rows of the matrix are drawn for it in
-proportion to what is left of the diagonal, 4 sqrt(n) of them: the factor then costs about as much
-as a product or two.
+The thin factor and the kernel values that are kept take at most `max_bytes`, by default four
+gigabytes as for a factorization, whatever n is; beside them there are a copy of the points in
+float32, tiles in the processor's cache and a few dozen vectors. Rows of the matrix are drawn for
+the factor in proportion to what is left of the diagonal, while the products they save cost more
+than they do: some 10 sqrt(n) of them for C = 10. The factor is in single precision where double
+would not fit or is not needed. Memory that it leaves holds the first rows of the kernel matrix,
+half of them because the matrix is symmetric, in float32: computed once, and read in every step. Up
+to some 41,000 rows that is all of them. The figures above are older: nothing was kept then, and
+the factor had 4 sqrt(n) columns.
+`make bench-exact-large` measures it.
 """
 
 

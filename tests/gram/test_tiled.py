@@ -186,11 +186,11 @@ def test_kept_tiles_make_the_same_products(kernel, columns, monkeypatch):
         kept = plain.keeping(limit)
         for _ in range(2):
             np.testing.assert_allclose(kept.matvec(V), wanted, rtol=0, atol=1e-12 * np.abs(V).sum())
-        held = sum(tile.nbytes for tile in kept._store._tiles.values())
+        held = kept._kept.nbytes
         assert held <= limit
-        # Most of the memory is used, or all that there is to keep.
-        assert held >= min(0.5 * limit - 4 * 512**2, 2.0 * n**2)
-    assert plain._store is None
+        # All that there is to keep, or all but one block of 512 rows at most.
+        assert held >= min(limit - 4 * 512 * n, 2.0 * n**2)
+    assert plain._kept is None
 
 
 def test_kept_tiles_are_not_evaluated_again():

@@ -52,9 +52,19 @@ def test_large_weights_are_factorized_while_a_factor_fits():
         return type(solver).__name__, getattr(solver, "preconditioner", ""), str(n) in reason
 
     assert choice(8_000, 1.0) == ("ConjugateGradient", "auto", True)
-    assert choice(8_000, 100.0) == ("Direct", "", True)
-    assert choice(20_000, 100.0) == ("ConjugateGradient", "cholesky", True)
+    assert choice(8_000, 100.0) == ("ConjugateGradient", "auto", True)
+    assert choice(8_000, 1e3) == ("Direct", "", True)
+    assert choice(20_000, 1e4) == ("ConjugateGradient", "cholesky", True)
     assert choice(40_000, 1e4) == ("ConjugateGradient", "auto", True)
+
+
+def test_memory_of_conjugate_gradients_follows_the_cache():
+    def memory(cache_bytes):
+        X = np.linspace(0.0, 1.0, 8000)[:, None]
+        problem = RegularizedRisk(Squared(), Tiled(Gaussian(1.0), X), X[:, 0], 1.0)
+        return Auto(cache_bytes=cache_bytes).choose(problem)[0].max_bytes
+
+    assert [memory(size) for size in (1e6, 2e8, 1e9, 8e9)] == [2e7, 4e9, 4e9, 8e9]
 
 
 def test_weights_that_make_pairs_creep_go_to_the_interior_point():

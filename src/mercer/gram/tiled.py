@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mercer._threads import map_blocks, usable_cores
 from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
 from mercer.kernels.base import Evaluator, Kernel, into
+from mercer.kernels.kept_rows import KeptRows
 from mercer.kernels.points import (
     Array,
     Data,
@@ -23,7 +24,6 @@ from mercer.kernels.points import (
     take,
 )
 from mercer.kernels.roundoff import Roundoff
-from mercer.kernels.tile_store import TileStore
 from mercer.kernels.tiles import TiledEvaluator, Tiles
 
 # Points whose float32 copy takes more than this are read as they are.
@@ -88,13 +88,13 @@ class Tiled(Gram):
     def keeping(self, max_bytes: float) -> Gram:
         kept = object.__new__(type(self))
         # All that is prepared is shared, but tiles that another matrix keeps are its own.
-        kept.__dict__.update({k: v for k, v in self.__dict__.items() if k != "_store"})
+        kept.__dict__.update({k: v for k, v in self.__dict__.items() if k != "_kept"})
         kept._keep = max_bytes
         return kept
 
     @cached_property
-    def _store(self) -> TileStore | None:
-        """Tiles that are kept between products."""
+    def _kept(self) -> KeptRows | None:
+        """Kernel values that are kept between products."""
         if not self._keep:
             return None
         known = self._evaluate
@@ -102,7 +102,7 @@ class Tiled(Gram):
             height = known.tiles.height
         else:
             height = self._side(isinstance(known, TiledEvaluator))
-        return TileStore(self._keep, self.dtype.itemsize, height)
+        return KeptRows(self.shape[0], self._keep, self.dtype, height)
 
     def restrict(self, index: NDArray[np.intp]) -> Gram:
         return Tiled(self.kernel, take(self.X, index), self.max_bytes)
@@ -184,7 +184,7 @@ class Tiled(Gram):
         flat = v.reshape(len(v), -1)
         known = self._evaluate
         if isinstance(known, TiledEvaluator) and known.tiles is not None:
-            product = known.tiles.mirrored(self.X, flat, self._groups(flat), self._store)
+            product = known.tiles.mirrored(self.X, flat, self._groups(flat), self._kept)
             return product.reshape(v.shape)
         return self._mirrored(flat, isinstance(known, TiledEvaluator)).reshape(v.shape)
 
@@ -231,11 +231,6 @@ class Tiled(Gram):
         """Return the number of groups with sums of their own, so that these take little memory."""
         return int(np.clip(min(self.max_bytes, SUMS_BYTES) // max(1, 2 * v.nbytes), 1, GROUPS))
 
-    def _kept(self, rows: slice, columns: slice, compute: Callable[[], Array]) -> Array:
-        """Return a tile in float64, whose values may have been kept."""
-        store = self._store
-        return _double(compute() if store is None else store.tile(rows, columns, compute))
-
     def _side(self, threads: bool) -> int:
         """Return the side of a tile so that the tiles of all cores fit where one would."""
         return max(1, min(SIDE, int(self._tile / np.sqrt(usable_cores() if threads else 1))))
@@ -255,10 +250,18 @@ class Tiled(Gram):
                 part = parts[i]
                 Z = take(self.X, part)
                 evaluate = self.kernel.against(Z)
-                out[part] += self._kept(part, part, partial(self.kernel, Z)) @ v[part]
+
+                def fill(K: Array, i: int = i, Z: Data = Z, evaluate: Evaluator = evaluate) -> None:
+                    K[:, parts[i]] = self.kernel(Z)
+                    for rows in parts[:i]:
+                        K[:, rows] = evaluate(take(self.X, rows)).T
+
+                known = None if self._kept is None else self._kept.rows(part, fill)
+                tile = self.kernel(Z) if known is None else known[:, part]
+                out[part] += _double(tile) @ v[part]
                 for rows in parts[:i]:
-                    # Its mirror image, below the diagonal, is the tile that may be kept.
-                    tile = self._kept(part, rows, partial(evaluate, take(self.X, rows)))
+                    tile = evaluate(take(self.X, rows)) if known is None else known[:, rows].T
+                    tile = _double(tile)
                     out[rows] += tile @ v[part]
                     out[part] += tile.T @ v[rows]
                     del tile

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from mercer.kernels._tiles_numba import (
     weigh,
     weigh_both,
 )
+from mercer.kernels.kept_rows import KeptRows
 from mercer.kernels.points import (
     Array,
     Data,
@@ -26,7 +28,6 @@ from mercer.kernels.points import (
     pieces,
 )
 from mercer.kernels.roundoff import Roundoff
-from mercer.kernels.tile_store import TileStore
 
 TILE = 2**17
 """Entries of a tile: with its copy it takes 1 MB, half of a core's second cache."""
@@ -225,7 +226,7 @@ class Tiles(ABC):
         """Add the product of a tile with a column of coefficients."""
         weigh(self._fresh(rows, columns), a, f)
 
-    def mirrored(self, X: Array, coef: Array, groups: int, store: TileStore | None = None) -> Array:
+    def mirrored(self, X: Array, coef: Array, groups: int, kept: KeptRows | None = None) -> Array:
         r"""Return the product :math:`K A` of the points Z, given as X, with themselves.
 
         Every tile off the diagonal serves twice, once for its mirror image. Cores share
@@ -239,8 +240,8 @@ class Tiles(ABC):
         coef : (m, q) array
         groups : int
             Number of groups; each takes (m, q) numbers.
-        store : TileStore, optional
-            Keeps tiles between products.
+        kept : KeptRows, optional
+            Kernel values that are computed by the first product only.
 
         Returns
         -------
@@ -250,36 +251,43 @@ class Tiles(ABC):
         weights = np.ascontiguousarray(coef, dtype=np.float64 if q == 1 else self.dtype)
         parts = list(pieces(0, self.m, self.height))
 
+        def both(K: Array, part: slice, columns: slice, out: Array) -> None:
+            if q == 1:
+                weigh_both(K, weights[columns, 0], out[part, 0], weights[part, 0], out[columns, 0])
+            else:
+                out[part] += K @ weights[columns]
+                out[columns] += K.T @ weights[part]
+
         def group(first: int) -> Array:
             out = np.zeros(coef.shape)
             for part in parts[first::groups]:
-                rows, width = self._rows(X[part]), self._width(part)
+                width = self._width(part)
+                fill = partial(self._fill, X[part])
+                known = None if kept is None else kept.rows(part, fill)
+                if known is not None and q == 1:
+                    both(known, part, slice(0, part.start), out)
+                    out[part] += known[:, part.start :] @ weights[part]
+                    continue
+                rows = self._rows(X[part])
                 for columns in pieces(0, part.start, width):
-                    K = self._stored(rows, part, columns, store)
-                    if q == 1:
-                        weigh_both(
-                            K, weights[columns, 0], out[part, 0], weights[part, 0], out[columns, 0]
-                        )
-                    else:
-                        out[part] += K @ weights[columns]
-                        out[columns] += K.T @ weights[part]
+                    K = self._fresh(rows, columns) if known is None else known[:, columns]
+                    both(K, part, columns, out)
                 for columns in pieces(part.start, part.stop, width):
-                    if q == 1 and store is None:
-                        self._weigh(rows, columns, weights[columns, 0], out[part, 0])
+                    if known is not None:
+                        out[part] += known[:, columns] @ weights[columns]
                     elif q == 1:
-                        K = self._stored(rows, part, columns, store)
-                        weigh(K, weights[columns, 0], out[part, 0])
+                        self._weigh(rows, columns, weights[columns, 0], out[part, 0])
                     else:
-                        out[part] += self._stored(rows, part, columns, store) @ weights[columns]
+                        out[part] += self._fresh(rows, columns) @ weights[columns]
             return out
 
         return np.asarray(sum(map_blocks(group, range(min(groups, len(parts))))))
 
-    def _stored(self, rows: Rows, part: slice, columns: slice, store: TileStore | None) -> Array:
-        """Return the kernel values of a tile that may have been kept."""
-        if store is None:
-            return self._fresh(rows, columns)
-        return store.tile(part, columns, lambda: self._fresh(rows, columns))
+    def _fill(self, X: Array, out: Array) -> None:
+        """Write the kernel values of a block of points on the left and the first points of Z."""
+        rows, flat = self._rows(X), _memory(out)
+        for columns in pieces(0, out.shape[1], self._width(slice(0, len(X)))):
+            self._tile(rows, columns, out[:, columns], flat[columns.start :])
 
     def _fresh(self, rows: Rows, columns: slice) -> Array:
         """Return the kernel values of a tile, valid until the next one of this thread."""

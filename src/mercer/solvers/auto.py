@@ -30,13 +30,15 @@ FEW = 50
 # same: at 0.2 us (40 samples) to 1.5 us (2000) each they take about as long as the path does, so
 # that a problem on which pairs creep costs twice the better solver at most.
 ENOUGH, EACH = 50_000, 1_000
-# Conjugate gradients take about 17 sqrt(weight times kernel value) products with n^2 / 2 kernel
-# values of 2 ns, a factorization n^3 / 3 multiplications at 50 a ns: it takes less time up to 2500
-# samples times that square root, this part of the largest sample that is factorized in any case.
-BREAK_EVEN = 2500 / 6000
+# Conjugate gradients take about 10 sqrt(weight times kernel value) products with n^2 / 2 kernel
+# values of 0.35 ns and as much for their thin factor, a factorization n^3 / 3 multiplications at
+# 40 a ns: it takes less time up to 300 samples times that square root, this part of the largest
+# sample that is factorized in any case. On 8,000 rows of protein_casp it takes 4.7 s, conjugate
+# gradients 1.0, 1.8, 5.3 and 7.3 s for C = 10, 100, 1e3 and 1e4.
+BREAK_EVEN = 300 / 6000
 # Conjugate gradients need more memory than decomposition, for a thin factor: so many times the
-# memory for kernel values, up to this much of it, and whatever is granted beyond.
-SHARE, CACHE = 5.0, 2e8
+# memory for kernel values, up to what a factorization may take, and whatever is granted beyond.
+SHARE = 20.0
 # A thin or banded factor of n m numbers takes n m^2 multiplications: so many take about a second.
 SECOND = 1e10
 
@@ -65,7 +67,7 @@ class Auto(Solver):
         Largest number of seconds.
     cache_bytes : float, default=2e8
         Memory for kernel rows in decomposition; for kernel values and thin factor of conjugate
-        gradients five times as much up to 2e8, or as much if that is more.
+        gradients 20 times as much up to 4e9, or as much if that is more.
     max_dense : int, default=6000
         Largest sample for which a matrix is factorized in any case; others are if their factor is
         thin or a narrow band.
@@ -97,7 +99,7 @@ class Auto(Solver):
         }
         room = 8.0 * min(self.max_dense**2, np.sqrt(SECOND * risk.n))
         fits = risk.n <= self.max_dense or risk.K.factor_bytes <= room
-        memory = max(SHARE * min(self.cache_bytes, CACHE), self.cache_bytes)
+        memory = max(min(SHARE * self.cache_bytes, MAX_BYTES), self.cache_bytes)
         direct = Direct(**budget)
         iterative = ConjugateGradient(**budget, max_bytes=memory)
         newton = Newton(**budget, max_bytes=room) if risk.K.sparse else Newton(**budget)

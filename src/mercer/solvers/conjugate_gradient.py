@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.data.memory import machine_bytes
 from mercer.gram.base import Gram
-from mercer.gram.factor import Indefinite, Solve, orthonormal
+from mercer.gram.factor import MAX_BYTES, Indefinite, Solve, orthonormal
 from mercer.gram.pivoted import pivoted_cholesky
 from mercer.losses.base import Array
 from mercer.problems.reductions import LinearSystem, infeasible, linear_system
@@ -46,6 +47,8 @@ SINGLE = 3 * 2.0**-24
 # Shift, in units of the largest kernel value, beside which a factor in float32 is as good as exact:
 # the rounding of 10,000 rows of ones adds up to 2^-24 * 1e4 = 6e-4 at most.
 COARSE = 1e-3
+# The largest part of the memory of a machine that kernel values and factor may take.
+HALF = 0.5
 # Columns of a thin factor that is made by other rules than random pivots, in units of sqrt(n), and
 # the least number of them.
 SLOPE, LEAST = 4.0, 256
@@ -82,11 +85,11 @@ class ConjugateGradient(Solver):
         Largest number of columns of the thin factor. By default random pivots are drawn while the
         products with K that more columns save cost more than the columns do, at least 256 and no
         more than fit; the other kinds have :math:`4 \sqrt n` columns.
-    max_bytes : float, default=1e9
+    max_bytes : float, default=4e9
         Memory for the thin factor, which is kept in single precision if it would not fit in
         double, and for kernel values: where K is computed as it is read, its first rows are
         computed once and kept in float32 as far as the factor has left memory, two bytes for each
-        of the :math:`n^2` entries if all are.
+        of the :math:`n^2` entries if all are. Never more than half of the memory of the machine.
     random_state : int, default=0
         Seed of ``random`` and ``nystrom``.
 
@@ -111,7 +114,7 @@ class ConjugateGradient(Solver):
 
     preconditioner: str | None = "auto"
     rank: int | None = None
-    max_bytes: float = 1e9
+    max_bytes: float = MAX_BYTES
     random_state: int = 0
     joint = True
 
@@ -151,7 +154,8 @@ class ConjugateGradient(Solver):
         if fast is None or fast is p.K or fast.dtype == p.K.dtype:
             fast = None
         # Products of the iterations have the memory that the thin factor has left.
-        often: Gram = (fast or p.K).keeping(max(0.0, self.max_bytes - held))
+        room = min(self.max_bytes, HALF * machine_bytes()) - held
+        often: Gram = (fast or p.K).keeping(max(0.0, room))
         scale = SINGLE * float(np.max(np.abs(p.K.diag()), initial=0.0))
         A, T = np.zeros((len(R), k)), np.zeros((U.shape[1], k))
         for j, start in enumerate(starts):
