@@ -1,6 +1,7 @@
 """Machines among few functions take what other machines take, and refuse the rest in words."""
 
 import io
+import re
 from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from mercer import (
     RandomFeatures,
 )
 from mercer.data import as_source
+from mercer.reduced.solve import open_passes
 from mercer.solvers import Status
 
 N, M = 200, 20
@@ -195,6 +197,26 @@ def test_what_is_refused(kind: Any) -> None:
         for given in ((X, np.zeros(N)), (as_source(X, np.zeros(N)),)):
             with pytest.raises(ValueError, match="greater than one; got 1 class"):
                 kind(approximation=how).fit(*given)
+
+
+@pytest.mark.parametrize(("m", "limit"), [(8000, "2GB"), (3000, "200MB"), (900, "50MB")])
+def test_a_refusal_names_the_largest_number_that_fits(m: int, limit: str) -> None:
+    X, y = case(SVR)
+
+    def refusal(number: int) -> str:
+        how = Nystrom(number, memory_limit=limit, n_jobs=1)
+        try:
+            open_passes(as_source(X, y), how, number, 1, 1000)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    found = re.search(r"; (\d+) centres or random features fit", refusal(m))
+    assert found is not None
+    most = int(found[1])
+    assert 100 < most < m
+    assert refusal(most) == ""
+    assert refusal(most + 1).endswith(f"; {most} centres or random features fit")
 
 
 def test_what_else_is_refused() -> None:

@@ -50,6 +50,8 @@ class Deflated:
         self.read = K if exact else K.single()
         V = self.read.matvec(self.U) if self.U.shape[1] else self.U
         self.V = V - 0.5 * self.U @ (self.U.T @ V)
+        self.border = np.hstack([self.U, self.V]).astype(dtype)
+        self.mirror = np.hstack([self.V, self.U]).astype(dtype)
         diagonal = K.diag().astype(np.float64)
         border = 2.0 * np.sum(self.U * self.V, axis=1)
         self.diagonal = diagonal - border
@@ -65,8 +67,7 @@ class Deflated:
     def rows(self, index: NDArray[np.intp]) -> Array:
         rows = np.array(self.read.rows(index), dtype=self.dtype)
         if self.U.shape[1]:
-            rows -= self.U[index] @ self.V.T
-            rows -= self.V[index] @ self.U.T
+            rows -= self.border[index] @ self.mirror.T
         return rows
 
 

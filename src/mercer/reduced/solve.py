@@ -192,15 +192,42 @@ def open_passes(
     """
     threads = how.n_jobs or usable_cores()
     p = source.n_features
-    size = 8.0 * m * m
-    # The factor and its copy, the two of the curvature, what each thread sums, and the rows drawn,
-    # those of a block among them while they are merged.
-    fixed = 4 * size + threads * (2**22 + (size if m <= DENSE else 0) * k)
-    fixed += source.reading_bytes + 3 * 8.0 * p * pool + SLACK
-    # Raw values, features and weighted features of the rows whose curvature is added at once.
-    fixed += (threads if m <= DENSE else 1) * 3 * 8.0 * TALL * m
-    rows = block_rows(how.memory_limit, 8.0 * (p + 24 * k), threads, fixed, 8.0 * p, 16384)
-    return Passes(source, rows=rows, n_jobs=how.n_jobs, directory=how.checkpoint, bar=bar)
+
+    def rows(m: int) -> int:
+        size = 8.0 * m * m
+        # The factor and its copy, the two of the curvature, what each thread sums, and the rows
+        # drawn, those of a block among them while they are merged.
+        fixed = 4 * size + threads * (2**22 + (size if m <= DENSE else 0) * k)
+        fixed += source.reading_bytes + 3 * 8.0 * p * pool + SLACK
+        # Raw values, features and weighted features of the rows whose curvature is added at once.
+        fixed += (threads if m <= DENSE else 1) * 3 * 8.0 * TALL * m
+        return block_rows(how.memory_limit, 8.0 * (p + 24 * k), threads, fixed, 8.0 * p, 16384)
+
+    try:
+        height = rows(m)
+    except ValueError as refusal:
+        most = _largest(rows, m)
+        ending = f"; {most} centres or random features fit" if most else ""
+        raise ValueError(f"{refusal}{ending}") from None
+    return Passes(source, rows=height, n_jobs=how.n_jobs, directory=how.checkpoint, bar=bar)
+
+
+def _largest(rows: Callable[[int], int], m: int) -> int:
+    """Return the largest number of functions below m whose passes fit in memory, perhaps zero."""
+
+    def fits(number: int) -> bool:
+        try:
+            return rows(number) >= 1
+        except ValueError:
+            return False
+
+    # Beyond that number threads share one sum, and need less memory.
+    step = DENSE + 1
+    low, high = (step, m) if m > step and fits(step) else (0, min(m, step))
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def solve(

@@ -49,6 +49,8 @@ SINGLE = 3 * 2.0**-24
 COARSE = 1e-3
 # The largest part of the memory of a machine that kernel values and factor may take.
 HALF = 0.5
+# Columns, in units of sqrt(n), for which memory is left beside the kernel values.
+RESERVED = 12.0
 # Columns of a thin factor that is made by other rules than random pivots, in units of sqrt(n), and
 # the least number of them.
 SLOPE, LEAST = 4.0, 256
@@ -149,13 +151,13 @@ class ConjugateGradient(Solver):
         U, back = orthonormal(np.where(live[:, None], p.B, 0.0))
         R, e = np.column_stack([system.r for system in systems]), np.where(live, p.e, 0.0)[:, None]
         delta = np.repeat((back.T @ p.d)[:, None], k, axis=1)
-        inverse, held = self._inverse(p, U)
         fast: Gram | None = p.K.single()
         if fast is None or fast is p.K or fast.dtype == p.K.dtype:
             fast = None
-        # Products of the iterations have the memory that the thin factor has left.
-        room = min(self.max_bytes, HALF * machine_bytes()) - held
-        often: Gram = (fast or p.K).keeping(max(0.0, room))
+        room = self._room(p.K)
+        often: Gram = (fast or p.K).keeping(room)
+        kept = min(room, 0.5 * often.dtype.itemsize * len(p.e) ** 2)
+        inverse = self._inverse(p, U, often, self.max_bytes - kept)
         scale = SINGLE * float(np.max(np.abs(p.K.diag()), initial=0.0))
         A, T = np.zeros((len(R), k)), np.zeros((U.shape[1], k))
         for j, start in enumerate(starts):
@@ -210,16 +212,24 @@ class ConjugateGradient(Solver):
                 return lowest.answers(live, back, done)
             A, T = A + X, T + S
 
-    def _inverse(self, p: LinearSystem, U: Array) -> tuple[Solve, float]:
-        """Return the preconditioner over the samples with weight, and the memory it takes."""
+    def _room(self, K: Gram) -> float:
+        """Return the memory for kernel values, beside which a thin factor fits."""
+        n = K.shape[0]
+        if K.in_memory or self.preconditioner == "cholesky":
+            return 0.0
+        factor = 4.0 * n * min(n, RESERVED * np.sqrt(n))
+        return max(0.0, min(self.max_bytes, HALF * machine_bytes()) - factor)
+
+    def _inverse(self, p: LinearSystem, U: Array, often: Gram, max_bytes: float) -> Solve:
+        """Return the preconditioner over the samples with weight, of rows of K in any precision."""
         kind, n = self.preconditioner, len(p.e)
         if kind is None:
-            return np.copy, 0.0
+            return np.copy
         if kind == "jacobi" or (kind == "auto" and p.K.sparse):
-            return approximately(p.e + np.maximum(p.K.diag(), 0.0), np.empty((n, 0))), 0.0
+            return approximately(p.e + np.maximum(p.K.diag(), 0.0), np.empty((n, 0)))
         if kind == "cholesky":
             try:
-                return rounded(p.K, p.e), 4.0 * n**2
+                return rounded(p.K, p.e)
             except Indefinite:
                 # Positive definite only off the border, or not beyond rounding: a thin one is.
                 kind = "random"
@@ -227,8 +237,8 @@ class ConjugateGradient(Solver):
         least, top = float(np.min(p.e)), float(np.max(np.abs(p.K.diag()), initial=0.0))
         hides = least >= COARSE * top
         wanted = min(n, max(LEAST, int(SLOPE * np.sqrt(n)))) if self.rank is None else self.rank
-        double = not hides and wanted <= thin_rank(n, self.max_bytes, 8)
-        most = thin_rank(n, self.max_bytes, 8 if double else 4)
+        double = not hides and wanted <= thin_rank(n, max_bytes, 8)
+        most = thin_rank(n, max_bytes, 8 if double else 4)
         if kind == "low_rank":
             L = pivoted_cholesky(p.K, min(wanted, most), U).L
         elif kind == "nystrom":
@@ -236,7 +246,7 @@ class ConjugateGradient(Solver):
         else:
             rule = worthwhile(n, least, 1.0 if p.K.in_memory else self.max_bytes / (2.0 * n**2))
             L = pivoted_cholesky(
-                p.K,
+                p.K if double else often,
                 most if self.rank is None else self.rank,
                 U,
                 pivoting="random",
@@ -244,7 +254,7 @@ class ConjugateGradient(Solver):
                 dtype=np.float64 if double else np.float32,
                 more=rule if self.rank is None else None,
             ).L
-        return approximately(p.e, L, rough=hides), float(L.nbytes)
+        return approximately(p.e, L, rough=hides)
 
 
 class _Lowest:
