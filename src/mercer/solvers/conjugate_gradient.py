@@ -217,7 +217,7 @@ class ConjugateGradient(Solver):
         n = K.shape[0]
         if K.in_memory or self.preconditioner == "cholesky":
             return 0.0
-        factor = 4.0 * n * min(n, RESERVED * np.sqrt(n))
+        factor = 4.0 * n * min(float(n), RESERVED * float(np.sqrt(n)))
         return max(0.0, min(self.max_bytes, HALF * machine_bytes()) - factor)
 
     def _inverse(self, p: LinearSystem, U: Array, often: Gram, max_bytes: float) -> Solve:
