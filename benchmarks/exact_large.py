@@ -2,9 +2,10 @@
 
 ``exact_large.py [rows ...]`` prints a line for every number of rows and every way: a thin factor of
 4 sqrt(n) columns and no kernel values kept, as conjugate gradients had them up to commit c65674c,
-then half a gigabyte for both, then the default of the estimator. ``short`` is a check of 20 seconds
-that fails if answers differ by more than their certificates allow, or if the default is less than
-1.5 times as fast as the first way. Rows are of protein_casp, features rank-normal, a Laplacian
+then half a gigabyte for both, then the default of the estimator. All have the tiles of today: that
+commit itself took 5.8, 27 and 91 processor seconds for 10,000, 20,000 and 41,157 rows. ``short`` is
+a check of 20 seconds that fails if answers differ by more than their certificates allow, or if the
+default is slower than the first way. Rows are of protein_casp, features rank-normal, a Laplacian
 kernel of length scale 2 with C = 10; one thread.
 """
 
@@ -24,7 +25,6 @@ from mercer.solvers import ConjugateGradient, Solution
 
 SIZES, SHORT = (10_000, 20_000, 41_157), (10_000,)
 C, WIDTH = 10.0, 2.0
-TIMES = 1.5
 
 
 def points() -> tuple[np.ndarray, np.ndarray]:
@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> int:
         found = measure(X, y, n)
         lowest = max(solution.objective - solution.gap for _, solution in found)
         wrong += [f"{n}: bounds cross" for _, s in found if s.objective < lowest * (1 - 1e-12)]
-        if found[0][0] < TIMES * found[-1][0]:
+        if found[0][0] < found[-1][0]:
             wrong.append(f"{n}: the default takes {found[-1][0]:.1f} s, before {found[0][0]:.1f} s")
     if short:
         print("\n".join(wrong) or "bounds agree, and the default is fast")
