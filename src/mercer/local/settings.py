@@ -24,7 +24,8 @@ class Local(Params):
     ----------
     leaf_size : int, default=4000
         Rows of a leaf: at most as many and not less than half of it, but for rows that no feature
-        tells apart, and a few per cent beyond 100,000 rows, of which some grow the tree.
+        tells apart. Of rows in blocks, beyond 100,000, it is the mean size: leaves are a few per
+        cent larger or smaller.
     overlap : float, default=0.0
         Share of the rows on either side of a cut that machines on both sides are fitted to.
     blend : bool, default=False
