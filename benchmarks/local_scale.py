@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,8 @@ FULL: tuple[tuple[str, dict[str, Any]], ...] = (
     ("predict", {"kernel": "laplacian", "rows": 2**18}),
 )
 SHORT: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("fit", {"rows": 20_000}),
-    ("fit", {"rows": 80_000}),
+    ("fit", {"rows": 15_000}),
+    ("fit", {"rows": 60_000}),
     ("predict", {"kernel": "gaussian", "rows": 2**16}),
 )
 
@@ -65,12 +66,12 @@ def block(number: int, rows: int) -> tuple[Any, Any]:
     return X, y
 
 
-def write(path: str, rows: str) -> None:
+def write(path: str, n: int) -> None:
     """Write a Parquet file of that many rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names, n = [*(f"x{j}" for j in range(FEATURES)), "y"], int(rows)
+    names = [*(f"x{j}" for j in range(FEATURES)), "y"]
     with pq.ParquetWriter(path, pa.schema([(name, pa.float64()) for name in names])) as writer:
         for number, start in enumerate(range(0, n, BLOCK)):
             X, y = block(number, min(BLOCK, n - start))
@@ -83,7 +84,9 @@ def files(rows: int) -> Iterator[Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         # By another process: what writing leaves in memory would be counted with the fit.
-        subprocess.run([sys.executable, __file__, "write", str(path), str(rows)], check=True)
+        child = get_context("fork").Process(target=write, args=(str(path), rows))
+        child.start()
+        child.join()
         yield mercer.data.open(path, target="y")
 
 
@@ -147,14 +150,14 @@ def cluster(rows: int, workers: int, kill: bool = False) -> dict[str, Any]:
 
     with (
         files(rows) as source,
+        files(40_000) as few,
         LocalCluster(
             n_workers=workers, threads_per_worker=1, dashboard_address=":0", memory_limit=0,
             silence_logs=50,
         ) as local,
         Client(local) as client,
     ):  # fmt: skip
-        with files(40_000) as few:
-            machine().fit(few)  # workers have loaded everything
+        machine().fit(few)  # workers have loaded everything
         client.register_plugin(counting())
         pids, put, half = list(client.run(os.getpid).values()), Shelf.put, rows / LEAF / 2
 
@@ -255,9 +258,6 @@ def main() -> None:
     what = sys.argv[1] if len(sys.argv) > 1 else "short"
     if what == "one":
         print(json.dumps(TASKS[sys.argv[2]](**json.loads(sys.argv[3]))))
-        return
-    if what == "write":
-        write(*sys.argv[2:])
         return
     if what == "fresh":
         RESULTS.unlink(missing_ok=True)
