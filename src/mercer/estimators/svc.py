@@ -89,11 +89,13 @@ class SVC(PairwiseClassifier):
         are then in standard deviations.
     approximation : Approximation, Local, "auto" or None
         Fit a low-rank approximation of the machine, by passes over blocks of rows, instead of a
-        function for every row: ``Nystrom(2000)``, ``RandomFeatures(2000)``, or "auto" for as many
-        landmarks as held-out rows ask for; or an exact machine in each part of the sample,
-        :class:`~mercer.local.Local`. Rows that come in blocks (:mod:`mercer.data`, Dask) are
-        always approximated, by "auto" unless told otherwise. `cache_size`, `gram`, `solver` and
-        `warm_start` apply to fits without an approximation.
+        function for every row: ``Nystrom(2000)``, ``RandomFeatures(2000)``, or an exact
+        machine in each part of the sample, :class:`~mercer.local.Local`. "auto" chooses between
+        these and the exact machine by what a pilot measures on parts of the sample;
+        ``approximation_`` is the choice and ``approximation_reason_`` says why. Rows that come in
+        blocks (:mod:`mercer.data`, Dask) are always approximated, by ``Nystrom()`` unless told
+        otherwise. `cache_size`, `gram`, `solver` and `warm_start` apply to fits without an
+        approximation.
 
     Attributes
     ----------

@@ -6,10 +6,11 @@ Local : leaves of some thousand rows, an exact machine in each
 Tree : balanced cuts in the metric of a kernel, and which leaf a point belongs to
 grow : a tree from a sample
 graft : a tree whose leaves become trees
+equality_columns : features that a kernel compares by equality
 sensitivity : how far a kernel sees apart what differs in one feature
 """
 
 from mercer.local.settings import Local
-from mercer.local.tree import Tree, graft, grow, sensitivity
+from mercer.local.tree import Tree, equality_columns, graft, grow, sensitivity
 
-__all__ = ["Local", "Tree", "graft", "grow", "sensitivity"]
+__all__ = ["Local", "Tree", "equality_columns", "graft", "grow", "sensitivity"]

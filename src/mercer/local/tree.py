@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.kernels.algebra import ActiveDims
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, count, is_sparse, take
 from mercer.local._descent_numba import descend
 
-__all__ = ["Tree", "graft", "grow", "sensitivity"]
+__all__ = ["Tree", "equality_columns", "graft", "grow", "sensitivity"]
 
 Rows = NDArray[np.intp]
 
@@ -22,6 +23,34 @@ Rows = NDArray[np.intp]
 PAIRS = 200
 # A cut need not be nearer to the wanted share than this part of it: values may be repeated.
 UNEVEN = 0.5
+
+
+def equality_columns(kernel: Any, p: int) -> list[int]:
+    """Return the features that a kernel compares by equality.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A kernel of p features.
+    p : int
+        Number of features.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Laplacian
+    >>> equality_columns(Gaussian(1.0).on([0]) * Laplacian(1.0, categories=(1,)).on([1, 2]), 3)
+    [2]
+    """
+    if isinstance(kernel, ActiveDims):
+        dims = np.arange(p)[
+            kernel.dims if isinstance(kernel.dims, slice) else np.array(kernel.dims)
+        ]
+        return [int(dims[j]) for j in equality_columns(kernel.kernel, len(dims))]
+    found = {int(j) for j in getattr(kernel, "categories", ())}
+    for name in ("kernel", "left", "right"):
+        if isinstance(getattr(kernel, name, None), Kernel):
+            found |= set(equality_columns(getattr(kernel, name), p))
+    return sorted(found)
 
 
 def sensitivity(kernel: Kernel, X: Any, categories: Sequence[int] = ()) -> Array:

@@ -37,6 +37,7 @@ from mercer.machines import risk_terms
 from mercer.machines.approximated import admit_blocks, fit_reduced, solve_reduced
 from mercer.machines.automatic import choose_kernel, guess, stretched
 from mercer.machines.callbacks import watched
+from mercer.machines.choosing import fit_chosen
 from mercer.machines.expansion import Array, Expansion, Function, check_weights, dense
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.leaves import fit_local
@@ -214,6 +215,12 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     def _reduces(self, X: Any) -> bool:
         """Return whether the machine is approximated, by choice or because rows come in blocks."""
         return self.approximation is not None or is_source(X)
+
+    def _undecided(self, X: Any) -> bool:
+        """Return whether a pilot is to choose between exact, few functions and local machines."""
+        named = isinstance(self.approximation, str) and not is_source(X)
+        kinds = self._parameter_constraints["approximation"]
+        return named and Local in kinds and self.__sklearn_tags__().target_tags.required
 
     def _how(self) -> Approximation:
         """Return the approximation asked for."""
@@ -433,6 +440,9 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         task = {"estimator": self, "X": given[0], "y": given[1], "metadata": metadata}
         self._local = None
+        if self._undecided(X):
+            fit_chosen(self, X, y, sample_weight)
+            return self
         if isinstance(self.approximation, Local):
             context = self._init_callback_context(max_subtasks=0)
             context.call_on_fit_task_begin(**task)

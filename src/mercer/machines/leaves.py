@@ -14,10 +14,8 @@ from mercer._patience import time_left
 from mercer.data.memory import parse, show
 from mercer.data.opening import is_source
 from mercer.data.progress import Bar
-from mercer.kernels.algebra import ActiveDims
-from mercer.kernels.base import Kernel
 from mercer.kernels.points import count, take
-from mercer.local import Local, Tree, graft, grow, sensitivity
+from mercer.local import Local, Tree, equality_columns, graft, grow, sensitivity
 from mercer.local.shelf import Shelf
 from mercer.machines.expansion import BLOCK
 from mercer.machines.leaf_samples import Divisible, InArrays, InBlocks
@@ -161,7 +159,7 @@ def fit_local(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
             "leaves have pairs of classes of their own: local machines need "
             "decision_function_shape='ovr'."
         )
-    categories = _compared_by_equality(machine.kernel_, machine.n_features_in_)
+    categories = equality_columns(machine.kernel_, machine.n_features_in_)
     points = sample.points(how)
     scales = sensitivity(machine.kernel_, points, categories)
     wanted = -(-sample.n // int(how.leaf_size))
@@ -283,20 +281,6 @@ def _refuse_large(machine: Any, how: Local, n: int) -> None:
             f"{show(8.0 * rows**2)}, for each of {jobs} jobs; leaf_size={fits} fits, or raise the "
             "limit."
         )
-
-
-def _compared_by_equality(kernel: Any, p: int) -> list[int]:
-    """Return the features that a kernel compares by equality."""
-    if isinstance(kernel, ActiveDims):
-        dims = np.arange(p)[
-            kernel.dims if isinstance(kernel.dims, slice) else np.array(kernel.dims)
-        ]
-        return [int(dims[j]) for j in _compared_by_equality(kernel.kernel, len(dims))]
-    found = {int(j) for j in getattr(kernel, "categories", ())}
-    for name in ("kernel", "left", "right"):
-        if isinstance(getattr(kernel, name, None), Kernel):
-            found |= set(_compared_by_equality(getattr(kernel, name), p))
-    return sorted(found)
 
 
 def _say_once(caught: list[tuple[type[Warning], str]], leaves: int) -> None:

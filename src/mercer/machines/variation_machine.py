@@ -23,6 +23,7 @@ from mercer.machines.components import functions_of, named_kernel, read_componen
 from mercer.machines.expansion import Array
 from mercer.machines.folds import as_splitter
 from mercer.programs.variation import Variation, VariationProblem
+from mercer.reduced.nystrom import Nystrom
 from mercer.regularizers.null_space import Constant, NullSpace, complete
 from mercer.smoothing.pairs import some_rows
 from mercer.smoothing.widths import guess_C
@@ -228,7 +229,7 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
                 tune="weights" if self.refit == "tuned" else None,
             )
             if len(X) > EXACT:
-                machine.set_params(approximation="auto")
+                machine.set_params(approximation=Nystrom())
             self.machine_ = machine.fit(X, y, sample_weight=s)
 
     def _problem(self, y: Array, c: Array, B: Array) -> VariationProblem:

@@ -38,6 +38,7 @@ from mercer.machines.codes import decode
 from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census, take_census
 from mercer.reduced.grid import Examined, examine_settings
+from mercer.reduced.nystrom import Nystrom
 from mercer.reduced.oracle import ROWS
 from mercer.reduced.passes import Passes
 from mercer.reduced.settings import Errors, Mistakes, Scorer, Scores, Split
@@ -258,7 +259,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
             start = time.perf_counter()
             self.best_estimator_ = self._machine(self.best_params_)
             if at_hand and self.best_estimator_.approximation is None:
-                self.best_estimator_.set_params(approximation="auto")
+                self.best_estimator_.set_params(approximation=Nystrom())
             self.best_estimator_.fit(*given)
             self.refit_time_ = time.perf_counter() - start
             self.n_passes_ += self.best_estimator_.solution_.passes

@@ -14,6 +14,7 @@ from sklearn.utils import indexable
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
 from mercer.selection.descent import drawn, optimum
+from mercer.selection.local_tuning import is_local, tune_in_parts
 from mercer.selection.logistic_objective import LogisticObjective
 from mercer.selection.objective import Objective, Search, Trial, criterion_of
 from mercer.selection.path_validation import choose_weight
@@ -127,6 +128,11 @@ def tune(
     cross-validation along a path. Gross outliers mislead the least-squares machine, and with it
     these; tune :class:`RobustLSSVR` where there are some.
 
+    A local machine (``approximation=Local(...)``) is tuned to six parts of some thousand
+    neighbouring rows, which are as dense as its leaves: rows drawn at random are further apart, and
+    their length scales too wide for a leaf. Left-out errors of all parts decide between what
+    each of them found.
+
     Any other machine is tuned by cross-validation of itself: censored targets, samples that are
     reweighted, constraints, prices of unpenalized functions and linear programs make problems that
     squared errors do not speak for. Kernel and C, or nu of a machine without C, minimize its own
@@ -213,6 +219,41 @@ def tune(
     """
     began = time.perf_counter()
     check_tunable(estimator)
+    if is_local(estimator):
+
+        def search_part(machine: Any, X: Any, y: Any, weights: Any, left: float | None) -> Tuning:
+            return tune(
+                machine,
+                X,
+                y,
+                sample_weight=weights,
+                criterion=criterion,
+                parameters=parameters,
+                ard=ard,
+                fixed=fixed,
+                refine=refine,
+                budget=budget,
+                max_time=left,
+                max_rows=max_rows,
+                starts=starts,
+                prior=prior,
+                refit=False,
+                random_state=random_state,
+                callback=callback,
+            )
+
+        in_parts: Tuning = tune_in_parts(
+            search_part,
+            estimator,
+            X,
+            y,
+            sample_weight,
+            max_rows=max_rows,
+            max_time=max_time,
+            refit=refit,
+            random_state=random_state,
+        )
+        return in_parts
     whole = state(estimator, X, y, sample_weight)
     rng = np.random.default_rng(random_state)
     some, p = drawn(whole, max_rows, rng), _features(whole.X)

@@ -31,8 +31,9 @@ METRIC = "metric"
 # How much scales are drawn together: a column a factor e from the mean costs a unit of likelihood.
 PRIOR = 1.0
 LEFT = "left__kernel__length_scale"
-# Rows of the parts that all rows are divided into, and the share that neighbours have in common.
-LEAF, OVERLAP = 4000, 0.1
+# Rows of the parts that all rows are divided into. Up to so many rows there is time for larger
+# parts, and for a share that neighbours have in common.
+LEAF, MANY, LARGE, OVERLAP = 4000, 100_000, 8000, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,12 +242,20 @@ def enlarge(member: Member, columns: Columns, task: Task, end: int) -> Member:
         The first row that is left for judging.
     """
     began, rows = time.perf_counter(), slice(0, end)
-    how = Local(LEAF, overlap=OVERLAP, blend=True, random_state=columns.seed)
+    how = Local(LARGE, overlap=OVERLAP, blend=True) if end <= MANY else Local(LEAF)
+    how.random_state = columns.seed
+    Z = member.points(columns.X[rows])
     template = clone(member.template).set_params(approximation=how)
-    machine = _fit(template, member.points(columns.X[rows]), task, rows)
-    seconds = time.perf_counter() - began
-    name = f"{member.name}, all rows"
-    return replace(member, name=name, template=template, machine=machine, seconds=seconds, notes=[])
+    found = _tuned(template, Z, task, columns, ard=True)
+    machine = _fit(found.best_estimator_, Z, task, rows)
+    return replace(
+        member,
+        name=f"{member.name}, all rows",
+        template=found.best_estimator_,
+        machine=machine,
+        seconds=time.perf_counter() - began,
+        notes=[],
+    )
 
 
 def _fit(machine: Any, Z: Array, task: Task, rows: Any) -> Any:
@@ -254,12 +263,13 @@ def _fit(machine: Any, Z: Array, task: Task, rows: Any) -> Any:
 
 
 def _tuned(machine: Any, Z: Array, task: Task, columns: Columns, **settings: Any) -> Tuning:
-    few = slice(0, min(task.tuned, len(Z)))
+    # Parts of a sample are drawn from all of it.
+    few = slice(0, None if machine.approximation is not None else task.tuned)
     return tune(
         machine,
         Z[few],
-        task.targets(few),
-        sample_weight=task.weights[few],
+        task.targets(slice(0, len(Z[few]))),
+        sample_weight=task.weights[: len(Z[few])],
         criterion="evidence",
         prior=PRIOR,
         max_rows=task.tuned,

@@ -1,0 +1,165 @@
+"""Exact, few functions or local machines: what a pilot measures on a part of the sample."""
+
+from __future__ import annotations
+
+import copy
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from mercer.kernels.points import count, take
+from mercer.local import Local, equality_columns, grow, sensitivity
+from mercer.reduced.nystrom import Nystrom
+
+__all__ = ["Choice", "choose_approximation", "fit_chosen"]
+
+# Up to so many rows an exact machine takes seconds, and a pilot as long.
+FEW = 8000
+# Rows of a part of the sample, the share of them that is left out, and parts.
+PART, LEFT_OUT, PARTS = 8000, 0.2, 2
+# Rows that a tree is grown from, where there are more.
+POINTS = 100_000
+# Landmarks of all rows, and the fewest that stand for the share of a part in them.
+LANDMARKS, FEWEST = Nystrom().max_m, 32
+# Errors nearer to each other than this share are equal: then the cheaper machine is taken.
+EQUAL = 0.01
+# Seconds of an exact machine that need no comparison, that it may take if it is better, and that a
+# fit of the pilot may take.
+AT_ONCE, PATIENT, BRIEF = 60.0, 300.0, 20.0
+# Powers of the number of rows that the time of an exact machine may grow with.
+GROWTH = (1.5, 3.0)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a machine is fitted, and why."""
+
+    how: Any
+    """Nystrom, Local, or None for an exact machine."""
+
+    reason: str
+
+
+def fit_chosen(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit a machine in the way that a pilot chooses.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+        With ``approximation="auto"``.
+    X, y, sample_weight :
+        As in its ``fit``.
+    """
+    choice = choose_approximation(machine, X, y, sample_weight)
+    other = copy.copy(machine).set_params(approximation=choice.how)
+    other.fit(X, y, sample_weight=sample_weight)
+    parameters = machine.get_params(deep=False)
+    machine.__dict__.update({k: v for k, v in vars(other).items() if k not in parameters})
+    machine.approximation_, machine.approximation_reason_ = choice.how, choice.reason
+
+
+def choose_approximation(machine: Any, X: Any, y: Any, sample_weight: Any = None) -> Choice:
+    """Return how to fit a machine to a sample in memory.
+
+    Parts of neighbouring rows, as dense as the sample, are fitted in three ways, and rows of the
+    parts that are left out are predicted: by local machines, by as many landmarks as a part would
+    have if 4096 were shared by all parts, and by the exact machine, whose time for all rows is
+    foretold by its times for a part and a quarter of it. An exact machine of a minute is not
+    compared.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+        It is not changed.
+    X, y, sample_weight :
+        As in its ``fit``.
+    """
+    pilot = clone(machine)
+    rows = pilot._admit(X, y, sample_weight)
+    n = count(rows.X)
+    if n <= FEW:
+        return Choice(None, f"Exact: {n} rows take seconds.")
+    pilot._sparse = hasattr(rows.X, "tocsr")
+    kernel = pilot._resolved(rows)
+    parts = _parts(pilot, kernel, rows)
+    if not parts:
+        return Choice(Nystrom(), "Few functions: targets of neighbouring rows are all alike.")
+    order = np.arange(n) if rows.order is None else rows.order
+    settings = {"kernel": kernel, "standardize": False, "verbose": False, "max_time": BRIEF}
+    known = pilot.get_params(deep=False)
+    template = clone(machine).set_params(**{k: v for k, v in settings.items() if k in known})
+    trial = _Trial(template, X, y, sample_weight, [order[part] for part in parts])
+    # A quarter of a part tells how the time of an exact machine grows.
+    _, before = trial(None, 0.25)
+    exact, after = trial(None)
+    growth = float(np.clip(np.log(after / before) / np.log(4.0), *GROWTH))
+    foretold = after * (n / (PART * (1.0 - LEFT_OUT))) ** growth
+    if foretold <= AT_ONCE:
+        return Choice(None, f"Exact: all {n} rows take some {max(foretold, 1.0):.0f} s.")
+    share = max(FEWEST, round(LANDMARKS * PART / n))
+    local, few = trial(Local())[0], trial(Nystrom(share))[0]
+    why = (
+        f"parts of {PART} rows, left-out errors {local:.4g} (local), {few:.4g} ({share} landmarks, "
+        f"the share of a part in {LANDMARKS}), {exact:.4g} (exact, some {foretold:.0f} s for "
+        f"all {n} rows)."
+    )
+    if exact < (1.0 - EQUAL) * min(local, few) and foretold <= PATIENT:
+        return Choice(None, f"Exact: {why}")
+    if few <= (1.0 + EQUAL) * local:
+        return Choice(Nystrom(), f"Few functions: {why}")
+    return Choice(Local(), f"Local: {why}")
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Fits to parts of a sample in one way or another."""
+
+    template: Any
+    X: Any
+    y: Any
+    weights: Any
+    parts: list[NDArray[np.intp]]
+
+    def __call__(self, how: Any, share: float = 1.0) -> tuple[float, float]:
+        """Return the mean left-out error of an approximation, and the seconds of a fit."""
+        errors, began, seconds = [], 0.0, 0.0
+        for part in self.parts:
+            cut = round((1.0 - LEFT_OUT) * len(part))
+            inside, outside = part[: round(share * cut)], part[cut:]
+            fit = {} if self.weights is None else {"sample_weight": self.weights[inside]}
+            machine = clone(self.template).set_params(approximation=how)
+            began = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                machine.fit(_safe_indexing(self.X, inside), _safe_indexing(self.y, inside), **fit)
+            seconds += time.perf_counter() - began
+            right = machine.score(_safe_indexing(self.X, outside), _safe_indexing(self.y, outside))
+            errors.append(1.0 - float(right))
+        return float(np.mean(errors)), seconds / len(self.parts)
+
+
+def _parts(pilot: Any, kernel: Any, rows: Any) -> list[NDArray[np.intp]]:
+    """Return rows of some parts of the sample, in a random order, whose targets differ."""
+    n, rng = count(rows.X), np.random.default_rng(0)
+    order = rng.permutation(n)
+    points = take(rows.X, order[:POINTS])
+    categories = equality_columns(kernel, int(points.shape[1]))
+    tree = grow(points, -(-n // PART), sensitivity(kernel, points, categories), categories)
+    leaf = tree.route(rows.X)
+    Y = pilot._targets(np.asarray(rows.y))
+    found = []
+    for number in rng.permutation(tree.leaves):
+        part = order[leaf[order] == number]
+        cut = round((1.0 - LEFT_OUT) * len(part))
+        quarter = part[: cut // 4]
+        if len(quarter) and np.any(np.ptp(Y[quarter], axis=0) > 0):
+            found.append(part)
+        if len(found) == PARTS:
+            break
+    return found

@@ -1,0 +1,188 @@
+r"""Hyperparameters of local machines, from parts of the sample that are as dense as their leaves.
+
+Rows drawn at random from a large sample lie further apart than the rows of a leaf, so what they
+say of length scales holds for a function seen from afar. Here some parts of neighbouring rows are
+tuned one by one. Leave-one-out errors of all parts then decide between what each of them found and
+the medians. A second round divides the sample again, in the metric that was found.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, indexable
+
+from mercer.kernels.base import Kernel
+from mercer.kernels.points import take
+from mercer.local import Local, equality_columns, grow, sensitivity
+from mercer.selection._statement import Statement, state
+from mercer.smoothing import Spectral
+
+__all__ = ["is_local", "tune_in_parts"]
+
+# Parts in a round, their rows, and rounds: about a second each for ten features.
+PARTS, ROWS, ROUNDS = 6, 1000, 2
+# Points that a tree is grown from, where there are more.
+POINTS = 100_000
+# Share of the variance of the targets that a part must have to tell much.
+TELLING = 0.25
+# Rows of a part by which parameters are compared, and weights C that are tried, in units of the
+# inverse variance of the function.
+JUDGED, WEIGHTS = 600, 10.0 ** np.arange(-2, 8)
+
+
+def is_local(estimator: Any) -> bool:
+    """Return whether a machine is divided into local ones."""
+    return isinstance(getattr(estimator, "approximation", None), Local)
+
+
+def tune_in_parts(
+    search: Callable[..., Any],
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    max_rows: int,
+    max_time: float | None,
+    refit: bool,
+    random_state: Any,
+) -> Any:
+    """Return the tuning of a local machine.
+
+    Parameters
+    ----------
+    search : callable
+        Tunes a machine to a sample, ``search(machine, X, y, sample_weight, max_time)``.
+    estimator : KernelMachine
+        With ``approximation=Local(...)``.
+    X, y, sample_weight, max_rows, max_time, refit, random_state :
+        As in :func:`mercer.selection.tune`.
+    """
+    began = time.perf_counter()
+    how: Local = estimator.approximation
+    whole = state(estimator, X, y, sample_weight)
+    X, y = indexable(X, y)
+    given = {} if sample_weight is None else {"sample_weight": sample_weight}
+    rows = min(max_rows, ROWS, int(how.leaf_size))
+    machine = clone(estimator).set_params(approximation=None, kernel=whole.kernel)
+    if "standardize" in machine.get_params(deep=False):
+        machine.set_params(standardize=False)
+    found: list[Any] = []
+    trials: list[Any] = []
+    parameters: dict[str, Any] = {}
+    for _ in range(ROUNDS):
+        found, parts = [], _parts(whole, machine.kernel, rows, np.random.default_rng(random_state))
+        for part in parts:
+            left = None if max_time is None else began + max_time - time.perf_counter()
+            if found and left is not None and left < 0:
+                break
+            index = whole.rows[part]
+            weights = None if sample_weight is None else np.asarray(sample_weight)[index]
+            sample = _safe_indexing(X, index), _safe_indexing(y, index), weights
+            found.append(search(machine, *sample, left))
+            trials += found[-1].trials_
+            if found[-1].status_ == "stopped":
+                break
+        parameters = _best([one.best_params_ for one in found], [whole.of(part) for part in parts])
+        machine.set_params(**parameters)
+        if found[-1].status_ == "stopped":
+            break
+    seconds = time.perf_counter() - began
+    best = clone(estimator).set_params(**parameters)
+    if "standardize" in best.get_params(deep=False):
+        best.set_params(standardize=False)
+        parameters["standardize"] = False
+    if refit:
+        best.fit(X, y, **given)
+    last = found[-1]
+    return replace(
+        last,
+        best_estimator_=best,
+        best_params_=parameters,
+        best_value_=float(np.mean([one.best_value_ for one in found])),
+        trials_=trials,
+        seconds_=seconds,
+        notes_=[f"Chosen from {len(found)} parts of about {rows} neighbouring rows of {whole.n}."],
+    )
+
+
+def _parts(
+    whole: Statement, kernel: Kernel, rows: int, rng: np.random.Generator
+) -> list[NDArray[np.intp]]:
+    """Return some parts of the sample, those first whose targets vary."""
+    order = rng.permutation(whole.n)
+    points = take(whole.X, order[:POINTS])
+    p = int(points.shape[1])
+    categories = equality_columns(kernel, p)
+    scales = sensitivity(kernel, points, categories)
+    leaf = grow(points, -(-whole.n // rows), scales, categories).route(whole.X)
+    variance = float(np.sum(np.var(whole.Y, axis=0)))
+    drawn = rng.permutation(int(leaf.max()) + 1)[: 4 * PARTS]
+    parts = [order[leaf[order] == number][:rows] for number in drawn]
+    parts = [part for part in parts if len(part) > 1]
+    parts.sort(key=lambda part: np.sum(np.var(whole.Y[part], axis=0)) < TELLING * variance)
+    return [np.sort(part) for part in parts[:PARTS]]
+
+
+def _best(found: Sequence[dict[str, Any]], parts: Sequence[Statement]) -> dict[str, Any]:
+    """Return those parameters, or the medians, whose kernel leaves rows of all parts out best."""
+    candidates = [*found, middle(found)]
+    if len(found) == 1:
+        return candidates[0]
+    scores = [sum(_left_out(one["kernel"], part) for part in parts) for one in candidates]
+    return candidates[int(np.argmin(scores))]
+
+
+def _left_out(kernel: Kernel, part: Statement) -> float:
+    """Return half the rows times the logarithm of the left-out error of least squares."""
+    some = part.of(np.arange(part.n)[:: -(-part.n // JUDGED)])
+    K = np.asarray(kernel(some.X), dtype=np.float64)
+    variance = float(np.mean(np.sum((some.Y - np.mean(some.Y, axis=0)) ** 2, axis=1)))
+    if variance == 0.0:
+        return 0.0
+    size = float(np.mean(np.diag(K)))
+    weights = WEIGHTS / size if size > 0 else WEIGHTS
+    left = Spectral(K, some.B, some.weights).leave_one_out(some.Y, weights)
+    errors = np.average(np.sum(left**2, axis=2), axis=1, weights=some.weights)
+    # Errors that vanish to rounding are no infinite evidence.
+    return 0.5 * some.n * float(np.log(np.min(errors) + 1e-9 * variance))
+
+
+def middle(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the median of every parameter, of its logarithm; what is no number is the last one.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> middle([{"C": 1.0, "kernel": Gaussian(2.0)}, {"C": 100.0, "kernel": Gaussian(8.0)}])
+    {'C': 10.0, 'kernel': Gaussian(length_scale=4.0)}
+    """
+    out = {}
+    for name, value in found[-1].items():
+        if isinstance(value, Kernel):
+            each = [one[name].get_params() for one in found]
+            kernel = copy.deepcopy(value)
+            kernel.set_params(**{k: _middle([one[k] for one in each]) for k in each[-1]})
+            out[name] = kernel
+        else:
+            out[name] = _middle([one[name] for one in found])
+    return out
+
+
+def _middle(values: Sequence[Any]) -> Any:
+    last = values[-1]
+    if isinstance(last, bool | str) or last is None or isinstance(last, Kernel):
+        return last
+    numbers = np.asarray(values)
+    if numbers.dtype.kind != "f" or not np.all(numbers > 0) or np.all(numbers == numbers[0]):
+        return last
+    found = np.exp(np.median(np.log(numbers), axis=0))
+    return float(found) if found.ndim == 0 else found

@@ -1,0 +1,94 @@
+"""What ``approximation="auto"`` chooses, and that the choice is what is fitted."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from mercer import LSSVC, LSSVR, SVC, QuantileSVR
+from mercer.data import Arrays
+from mercer.kernels import Gaussian, Laplacian
+from mercer.local import Local
+from mercer.machines import choosing
+from mercer.reduced import Nystrom
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-3, 3, (2000, 2))
+WAVES = np.sin(4 * X[:, 0]) * np.cos(4 * X[:, 1]) + 0.1 * RNG.normal(size=len(X))
+PLANE = X @ [1.0, 2.0] + 4.0 * RNG.normal(size=len(X))
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Make a sample of two thousand rows a large one, and exact machines dear."""
+    for name, value in {"FEW": 500, "PART": 500, "AT_ONCE": 0.0, "PATIENT": 0.0}.items():
+        monkeypatch.setattr(choosing, name, value)
+
+
+def test_few_rows_are_exact():
+    machine = LSSVR(kernel=Gaussian(0.5), approximation="auto").fit(X[:400], WAVES[:400])
+    exact = LSSVR(kernel=Gaussian(0.5)).fit(X[:400], WAVES[:400])
+    assert machine.approximation_ is None
+    assert machine.approximation_reason_ == "Exact: 400 rows take seconds."
+    np.testing.assert_array_equal(machine.predict(X), exact.predict(X))
+    assert machine.get_params()["approximation"] == "auto"
+
+
+@pytest.mark.usefixtures("small")
+def test_waves_are_local(monkeypatch):
+    # So few landmarks that no function of them has as many waves.
+    monkeypatch.setattr(choosing, "FEWEST", 8)
+    monkeypatch.setattr(choosing, "LANDMARKS", 32)
+    machine = LSSVR(kernel=Gaussian(0.3), C=10.0, approximation="auto").fit(X, WAVES)
+    assert isinstance(machine.approximation_, Local)
+    assert machine.approximation_reason_.startswith("Local: parts of 500 rows")
+    same = clone(machine).set_params(approximation=Local()).fit(X, WAVES)
+    np.testing.assert_array_equal(machine.predict(X[:50]), same.predict(X[:50]))
+    assert len(machine.leaves_) == len(same.leaves_)
+
+
+@pytest.mark.usefixtures("small")
+def test_planes_need_few_functions():
+    machine = LSSVR(kernel=Gaussian(5.0), approximation="auto").fit(X, PLANE)
+    assert isinstance(machine.approximation_, Nystrom)
+    same = clone(machine).set_params(approximation=Nystrom()).fit(X, PLANE)
+    np.testing.assert_allclose(machine.predict(X[:50]), same.predict(X[:50]), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("limit", ["AT_ONCE", "PATIENT"])
+def test_exact_machines_that_are_affordable(monkeypatch, limit):
+    monkeypatch.setattr(choosing, limit, 1e9)
+    # Parts that are divided into machines of fifty rows are worse than whole ones.
+    monkeypatch.setattr(choosing, "Local", lambda: Local(50, adapt=False))
+    monkeypatch.setattr(choosing, "FEWEST", 8)
+    monkeypatch.setattr(choosing, "LANDMARKS", 16)
+    choice = choosing.choose_approximation(LSSVR(kernel=Gaussian(0.3), C=10.0), X, WAVES)
+    assert choice.how is None
+    assert choice.reason.startswith("Exact: " + ("all" if limit == "AT_ONCE" else "parts"))
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    "machine", [SVC(kernel=Laplacian(1.0)), LSSVC(gamma=1.0), QuantileSVR(quantile=0.3, gamma=1.0)]
+)
+def test_any_loss_and_weights(machine):
+    classes = isinstance(machine, SVC | LSSVC)
+    y = np.where(WAVES > 0, "up", "down") if classes else WAVES
+    weights = RNG.uniform(0.5, 2.0, len(X))
+    machine = clone(machine).set_params(approximation="auto").fit(X, y, sample_weight=weights)
+    same = clone(machine).set_params(approximation=machine.approximation_)
+    same.fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(machine.predict(X[:50]), same.predict(X[:50]))
+
+
+@pytest.mark.usefixtures("small")
+def test_alike_neighbours():
+    y = np.where(np.arange(len(X)) == 7, "rare", "usual")
+    choice = choosing.choose_approximation(SVC(), X, y)
+    assert isinstance(choice.how, Nystrom)
+    assert "alike" in choice.reason
+
+
+def test_rows_in_blocks_have_few_functions():
+    machine = LSSVR(gamma=1.0, approximation="auto").fit(Arrays(X[:600], WAVES[:600]))
+    assert machine.solution_.m >= 256
