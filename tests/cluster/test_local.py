@@ -51,8 +51,9 @@ def test_any_workers_and_partitions_fit_the_leaves_of_a_source(harmed, thread):
         (CLASSIFIER, LABELS, "decision_function"),
     ):
         here = clone(machine).fit(Arrays(X, y))
-        for workers, parts in ((harmed, 3), (harmed, 7), (thread, 3)):
-            there = clone(machine).fit(as_source(*partitioned(y, parts), client=workers))
+        for workers, parts, hold in ((harmed, 3, True), (harmed, 7, True), (thread, 3, False)):
+            source = as_source(*partitioned(y, parts), client=workers, hold=hold)
+            there = clone(machine).fit(source)
             np.testing.assert_array_equal(getattr(there, answers)(X), getattr(here, answers)(X))
             assert there.solution_.gap == here.solution_.gap
             for mine, other in zip(there.leaves_, here.leaves_, strict=True):
