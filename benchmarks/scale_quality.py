@@ -15,7 +15,6 @@ import hashlib
 import importlib
 import json
 import os
-import subprocess
 import sys
 import time
 import warnings
@@ -30,6 +29,7 @@ os.environ |= dict.fromkeys(
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import numpy as np
+from apart import limited
 from clock import forget_peak, memory
 from scale_data import SETS, Task, choose, task
 from scale_runs import BYTES, LINES, SECONDS, Run, plan, settings_of
@@ -101,24 +101,7 @@ def source() -> str:
 def alone(run: Run, seconds: float, most: float) -> dict[str, Any]:
     """Measure in a process of its own, which is ended when it takes too much."""
     command = [sys.executable, __file__, "one", json.dumps(run)]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    status = Path(f"/proc/{child.pid}")
-    while child.poll() is None:
-        time.sleep(0.5)
-        try:
-            used = sum(map(int, (status / "stat").read_text().rsplit(")", 1)[1].split()[11:13]))
-            held = int((status / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        except (OSError, IndexError):
-            continue
-        over = "time" if used / os.sysconf("SC_CLK_TCK") > seconds else "memory"
-        if over == "time" or held > most:
-            child.kill()
-            child.communicate()
-            return {"failure": over, "allowed": seconds if over == "time" else most}
-    out, err = child.communicate()
-    if child.returncode:
-        return {"failure": (err.strip().splitlines() or [f"exit {child.returncode}"])[-1][:200]}
-    return dict(json.loads(out.splitlines()[-1]))
+    return limited(command, seconds, most)
 
 
 def one(text: str) -> None:
