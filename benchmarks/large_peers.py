@@ -177,6 +177,7 @@ def nystroem(data: Table, centres: int) -> Fitted:
 METHODS: dict[str, Callable[..., Fitted]] = {
     "LightGBM": light,
     "LightGBM tuned": light_tuned,
+    "LightGBM, 1,000 trees of 255 leaves": light,
     "XGBoost": xg,
     "XGBoost tuned": xg_tuned,
     "CatBoost": cat,
