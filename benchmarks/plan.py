@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import numpy as np
 import plan_measure
+from plan_local import estimate_local, seconds_of_rows
 from plan_model import (
     ARITY,
     BLOCK,
@@ -234,7 +235,10 @@ def larger(slope: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def elsewhere(folder: Path) -> dict[str, Any]:
     """Return what other benchmarks say that the model can be held to, as far as they were run."""
     speed, cluster = folder / "scale_speed.json", folder / "cluster.json"
-    found: dict[str, Any] = {"larger": [], "bytes": {}}
+    local = folder / "local_scale.jsonl"
+    found: dict[str, Any] = {"larger": [], "bytes": {}, "local": []}
+    if local.exists():
+        found["local"] = [json.loads(line) for line in local.read_text().splitlines()]
     if speed.exists():
         found["larger"] = larger(json.loads(speed.read_text()).get("slope", []))
     if cluster.exists():
@@ -368,6 +372,20 @@ def simulated(kept: dict[str, Any], passes: int = 12) -> dict[str, Any]:
     }
 
 
+def local(lines: list[dict[str, Any]], where: list[Cluster]) -> list[dict[str, Any]]:
+    """Foretell local machines on clusters of processors, from what was measured of them."""
+    cores = {"1 × 32 cores": 32, "16 × 32 cores": 32, "100 × 64 cores": 64, "1,000 × 32 cores": 32}
+    found = []
+    for n in ROWS:
+        for leaf, row in seconds_of_rows(lines).items():
+            for cluster in where:
+                if cluster.name in cores:
+                    e = estimate_local(n, 10, row, cluster, cores[cluster.name])
+                    named = {"n": n, "leaf": leaf, "cluster": cluster.name, "first": e.first()}
+                    found.append(named | {"seconds": e.seconds} | asdict(e))
+    return found
+
+
 def report(kept: dict[str, Any]) -> dict[str, Any]:
     """Return measurements with all that follows from them."""
     kept = kept | {"model": model(kept), "parts": list(PARTS), "others": elsewhere(TABLE.parent)}
@@ -377,6 +395,7 @@ def report(kept: dict[str, Any]) -> dict[str, Any]:
     jobs = [Job(n, d, m) for n in ROWS for d, m in SHAPES]
     grid = [Job(10.0**e, 50, m) for m in (10**3, 10**4) for e in np.arange(6, 10.1, 0.5).tolist()]
     kept |= {"predicted": predict(jobs, where, passes), "curves": predict(grid, where, passes)}
+    kept["local"] = local(kept["others"]["local"], where)
     return kept | {"simulated": simulated(kept)}
 
 

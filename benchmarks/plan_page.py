@@ -129,7 +129,7 @@ A check from outside: Falkon's authors report 10^9 rows, 9 features and 10^5 cen
 on two GPUs, by kernels whose values are never written to memory. The model gives {taxi} for two
 A100s, {taxi_passes:.0f} passes in steps that are not fused.
 
-## A thousand workers
+{local}## A thousand workers
 
 Simulated by events (`benchmarks/simulate.py`): 10^10 rows, 50 features, 10^4 centres on 1,000 nodes
 of 32 cores, four partitions each, {passes} curvature passes. A task takes {work:.1f} s with a
@@ -188,6 +188,35 @@ arity 4: {real:.2f} s a pass measured over {runs} passes, {sim:.2f} s simulated.
 
 Rounding is not on the list: a tree of float64 sums of 10^10 terms keeps about 13 digits, and
 float32 is used only inside conjugate gradients, whose errors cost steps and not digits.
+"""
+
+LOCAL = """## Local machines instead
+
+`approximation=Local(...)` has no passes: rows are read twice and sorted to leaves, each of which is
+an exact machine ({{doc}}`/how-to/fit-local-machines`, {{doc}}`large-tables`).
+
+    local      =  n row(leaf) / cores + stragglers
+    reading    =  2 * 4 n d / storage
+    sort       =  8 (d + 3) n / links; on one node twice through its disk
+    scheduler  =  (partitions * bundles) * seconds of a task; partitions of 10^6 rows,
+                  bundles of 256 MB of leaves
+    client     =  8 (d + 3) n / link: leaves of least squares hold all rows
+
+Measured here (`make bench-local`, 10 features, least squares, Gaussian kernel, one core):
+{measured}
+
+| rows | leaf | {names} | first |
+| ---: | ---: | {line} | --- |
+{rows}
+
+The last column is what takes most of the time on the largest cluster. **What breaks first**: up to
+10^9 rows, nothing but patience; leaves are independent, and time is that of the leaves. Beyond, the
+scheduler: partitions times bundles are {tasks9:,.0f} tasks for 10^9 rows and {tasks10:,.0f} for
+10^10, because every partition has rows of every bundle. Partitions would have to be sorted by the
+first cuts of the tree before, or bundles be as large as a worker's memory. Then the client's disk:
+{kept9:,.0f} GB of leaves for 10^9 rows; a loss with few support vectors keeps fewer, and beyond
+that leaves should stay where they were fitted, and points be sent to them.
+
 """
 
 LARGER = """
@@ -254,6 +283,35 @@ def cluster_tables(predicted: list[dict[str, Any]]) -> str:
             lines.append(row([str(d), power(m), *(cells[name] for name in names)]))
         text.append("\n".join(lines))
     return "\n\n".join(text)
+
+
+def local(kept: dict[str, Any]) -> str:
+    """Return the section of local machines, if they were measured."""
+    found = kept.get("local", [])
+    if not found:
+        return ""
+    names = list(dict.fromkeys(r["cluster"] for r in found))
+    lines = []
+    for n, leaf in dict.fromkeys((r["n"], r["leaf"]) for r in found):
+        cells = [r for r in found if (r["n"], r["leaf"]) == (n, leaf)]
+        times = [f"{duration(r['seconds'])}, {money(r['money'])}" for r in cells]
+        lines.append(row([power(n), f"{leaf:,}", *times, cells[-1]["first"]]))
+    fits = [line for line in kept["others"]["local"] if line["name"] == "fit"]
+    measured = "; ".join(
+        f"{r['rows']:,} rows in leaves of {r.get('leaf', 1000):,}: {r['cpu']:,.0f} s, peak "
+        f"{r['peak_mib']:,.0f} MiB"
+        for r in fits
+    )
+    by_rows = {r["n"]: r for r in found if r["cluster"] == names[-1]}
+    return LOCAL.format(
+        measured=f"{measured}.",
+        names=" | ".join(names),
+        line=" | ".join(["---:"] * len(names)),
+        rows="\n".join(lines),
+        tasks9=by_rows[1e9]["tasks"],
+        tasks10=by_rows[1e10]["tasks"],
+        kept9=by_rows[1e9]["kept_bytes"] / 1e9,
+    )
 
 
 def others(found: dict[str, Any]) -> str:
@@ -368,6 +426,7 @@ def page(kept: dict[str, Any]) -> str:
         fits="\n".join(fits),
         elsewhere=others(kept["others"]),
         clusters=cluster_tables(kept["predicted"]),
+        local=local(kept),
         parts=" | ".join(kept["parts"]),
         line=" | ".join(["---:"] * len(kept["parts"])),
         shares="\n".join(shares),

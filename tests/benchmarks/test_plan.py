@@ -7,6 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 from plan import TABLE, clusters, elsewhere, larger, model, passes_of, predict, thousand
+from plan_local import estimate_local, seconds_of_rows
 from plan_methods import (
     Ridge,
     conjugate_gradients,
@@ -180,3 +181,32 @@ def test_the_fleet_of_the_page_is_the_cluster_of_the_page(kept):
 def test_times_are_said_as_people_say_them():
     said = [duration(s) for s in (3.21, 45, 600, 7200, 1e6)]
     assert said == ["3.2 s", "45 s", "10 min", "2.0 h", "12 days"]
+
+
+# Local machines -----------------------------------------------------------------------------------
+
+
+def test_local_machines_grow_with_rows_and_shrink_with_workers():
+    alone, ten = Cluster("one", NODE, 1, NODE), Cluster("ten", NODE, 10, NODE)
+    small, large = (estimate_local(n, 10, 4e-5, alone, 32) for n in (1e8, 1e9))
+    assert large.seconds == pytest.approx(10.0 * small.seconds)
+    assert small.compute == pytest.approx(1e8 * 4e-5 / 28)
+    assert small.tasks == small.stragglers == 0
+    # Rows are float32 in files, and thirteen float64 numbers on their way to leaves.
+    assert small.read == pytest.approx(2 * 4e9 / NODE.read)
+    assert small.kept_bytes == 8 * 13 * 1e8
+    shared = estimate_local(1e8, 10, 4e-5, ten, 32)
+    assert shared.compute == pytest.approx(small.compute / 10)
+    assert shared.sort == pytest.approx(8 * 13 * 1e8 / 10 / NODE.link)
+    # 96 partitions, and a bundle for every 256 MB.
+    assert shared.tasks == 96 + 96 * 38 + 2 * 38
+
+
+def test_seconds_of_a_row_are_those_of_the_largest_fit():
+    lines = [
+        {"name": "fit", "rows": 10**7, "cpu": 500.0},
+        {"name": "fit", "rows": 10**6, "cpu": 40.0},
+        {"name": "fit", "rows": 10**5, "leaf": 4000, "cpu": 15.0},
+        {"name": "predict", "rows": 10, "cpu": 1.0},
+    ]
+    assert seconds_of_rows(lines) == {1000: 5e-5, 4000: 1.5e-4}

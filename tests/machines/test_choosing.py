@@ -82,6 +82,19 @@ def test_any_loss_and_weights(machine):
 
 
 @pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("bytes_", [0.0, 1e9])
+def test_fits_that_do_not_end_are_too_slow(monkeypatch, bytes_):
+    monkeypatch.setattr(choosing, "BRIEF", 1e-9)
+    monkeypatch.setattr(choosing, "FACTORED", bytes_)
+    monkeypatch.setattr(choosing, "PATIENT", 1e9)
+    machine = LSSVR(kernel=Gaussian(0.3), C=1e7) if bytes_ == 0.0 else SVC(kernel=Gaussian(0.3))
+    y = WAVES if bytes_ == 0.0 else np.where(WAVES > 0, 1, -1)
+    choice = choosing.choose_approximation(machine, X, y)
+    assert choice.how is not None
+    assert "too slow" in choice.reason
+
+
+@pytest.mark.usefixtures("small")
 def test_alike_neighbours():
     y = np.where(np.arange(len(X)) == 7, "rare", "usual")
     choice = choosing.choose_approximation(SVC(), X, y)

@@ -32,6 +32,8 @@ EQUAL = 0.01
 # Seconds of an exact machine that need no comparison, that it may take if it is better, and that a
 # fit of the pilot may take.
 AT_ONCE, PATIENT, BRIEF = 60.0, 300.0, 20.0
+# Bytes of a matrix up to which least squares are factorized.
+FACTORED = 4e9
 # Powers of the number of rows that the time of an exact machine may grow with.
 GROWTH = (1.5, 3.0)
 
@@ -95,19 +97,25 @@ def choose_approximation(machine: Any, X: Any, y: Any, sample_weight: Any = None
     known = pilot.get_params(deep=False)
     template = clone(machine).set_params(**{k: v for k, v in settings.items() if k in known})
     trial = _Trial(template, X, y, sample_weight, [order[part] for part in parts])
-    # A quarter of a part tells how the time of an exact machine grows.
-    _, before = trial(None, 0.25)
-    exact, after = trial(None)
-    growth = float(np.clip(np.log(after / before) / np.log(4.0), *GROWTH))
-    foretold = after * (n / (PART * (1.0 - LEFT_OUT))) ** growth
+    # A quarter of a part tells how the time of an exact machine grows; by the solver of all rows,
+    # which for least squares is another one where a matrix of them is too large.
+    whole: dict[str, Any] = {}
+    if machine.solver == "auto" and pilot._loss(rows).quadratic and 8.0 * n**2 > FACTORED:
+        whole = {"solver": "conjugate_gradient"}
+    _, before = trial(None, 0.25, **whole)
+    exact, after = trial(None, **whole)
+    foretold = np.inf
+    if np.isfinite(after):
+        growth = np.clip(np.log(after / before) / np.log(4.0), *GROWTH)
+        foretold = float(after * (n / (PART * (1.0 - LEFT_OUT))) ** growth)
     if foretold <= AT_ONCE:
         return Choice(None, f"Exact: all {n} rows take some {max(foretold, 1.0):.0f} s.")
     share = max(FEWEST, round(LANDMARKS * PART / n))
     local, few = trial(Local())[0], trial(Nystrom(share))[0]
+    slow = "too slow" if foretold == np.inf else f"some {foretold:.0f} s"
     why = (
         f"parts of {PART} rows, left-out errors {local:.4g} (local), {few:.4g} ({share} landmarks, "
-        f"the share of a part in {LANDMARKS}), {exact:.4g} (exact, some {foretold:.0f} s for "
-        f"all {n} rows)."
+        f"the share of a part in {LANDMARKS}), {exact:.4g} (exact, {slow} for all {n} rows)."
     )
     if exact < (1.0 - EQUAL) * min(local, few) and foretold <= PATIENT:
         return Choice(None, f"Exact: {why}")
@@ -126,19 +134,26 @@ class _Trial:
     weights: Any
     parts: list[NDArray[np.intp]]
 
-    def __call__(self, how: Any, share: float = 1.0) -> tuple[float, float]:
-        """Return the mean left-out error of an approximation, and the seconds of a fit."""
+    def __call__(self, how: Any, share: float = 1.0, **settings: Any) -> tuple[float, float]:
+        """Return the mean left-out error of an approximation, and the seconds of a fit.
+
+        A fit that did not end in time takes for ever, and predicts nothing if it has no machine.
+        """
         errors, began, seconds = [], 0.0, 0.0
         for part in self.parts:
             cut = round((1.0 - LEFT_OUT) * len(part))
             inside, outside = part[: round(share * cut)], part[cut:]
             fit = {} if self.weights is None else {"sample_weight": self.weights[inside]}
-            machine = clone(self.template).set_params(approximation=how)
+            machine = clone(self.template).set_params(approximation=how, **settings)
             began = time.perf_counter()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                machine.fit(_safe_indexing(self.X, inside), _safe_indexing(self.y, inside), **fit)
-            seconds += time.perf_counter() - began
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    X, y = (_safe_indexing(given, inside) for given in (self.X, self.y))
+                    machine.fit(X, y, **fit)
+            except TimeoutError:
+                return np.inf, np.inf
+            seconds += time.perf_counter() - began if machine.fit_status_ == 0 else np.inf
             right = machine.score(_safe_indexing(self.X, outside), _safe_indexing(self.y, outside))
             errors.append(1.0 - float(right))
         return float(np.mean(errors)), seconds / len(self.parts)
