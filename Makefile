@@ -19,7 +19,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 	bench-ls bench-ls-short bench-exact-large bench-exact-large-short \
 	bench-local bench-local-short \
 	bench-tune bench-tune-short bench-starts \
-	bench-tables bench-tables-short bench-tables-intervals \
+	bench-tables bench-tables-short bench-tables-intervals bench-large bench-large-short \
 	bench-cluster bench-cluster-short bench-faults \
 	bench-scale bench-scale-speed bench-scale-short \
 	bench-quality bench-quality-short \
@@ -146,6 +146,14 @@ bench-tables-intervals: $(READY)  ## intervals of the recommended regressor besi
 	$(BIN)/python benchmarks/contest_intervals.py run mercer
 	$(PEERS) benchmarks/contest_intervals.py run peers
 	$(BIN)/python benchmarks/contest_intervals.py report
+
+bench-large: $(READY)  ## error against time on six large tables, beside boosted trees; resumable, two hours
+	$(BIN)/python benchmarks/large.py run mercer
+	$(PEERS) benchmarks/large.py run peers
+	$(BIN)/python benchmarks/large.py gather
+
+bench-large-short: $(READY)  ## half a minute: are tuned local machines and the pilot good
+	$(BIN)/python benchmarks/large.py short
 
 bench-starts: $(READY)  ## tuning beside ten random starts on 20 real tables, ten minutes
 	$(ONE_THREAD) $(BIN)/python benchmarks/starts.py
