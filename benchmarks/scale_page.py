@@ -354,7 +354,7 @@ machines, is on {{doc}}`large-tables`.
 
 {first}
 
-| set | least error of few centres | processor, s | least error of others | processor, s | few centres are |
+| set | least of few centres | processor, s | least of others | processor, s | few centres are |
 | --- | --- | ---: | --- | ---: | --- |
 {verdict}
 

@@ -218,9 +218,10 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
 
     def _undecided(self, X: Any) -> bool:
         """Return whether a pilot is to choose between exact, few functions and local machines."""
-        named = isinstance(self.approximation, str) and not is_source(X)
-        kinds = self._parameter_constraints["approximation"]
-        return named and Local in kinds and self.__sklearn_tags__().target_tags.required
+        if not isinstance(self.approximation, str) or is_source(X):
+            return False
+        local = Local in self._parameter_constraints["approximation"]
+        return local and self.__sklearn_tags__().target_tags.required
 
     def _how(self) -> Approximation:
         """Return the approximation asked for."""
