@@ -104,7 +104,7 @@ def imports(
 
 def _imports_by_name(call: ast.Call) -> bool:
     name = getattr(call.func, "attr", getattr(call.func, "id", None))
-    return name in {"import_module", "__import__"} and bool(call.args)
+    return name in {"import_module", "__import__", "lazily"} and bool(call.args)
 
 
 def room_of(name: str) -> str:
@@ -136,13 +136,15 @@ def violations(package: Path) -> list[str]:
                 found += _stranger(name, path, top, where)
                 continue
             lazy = path.name == "__init__.py" and inside == ("__getattr__",)
-            # What leans on packages of the extras is loaded by name, in one place.
-            lazy |= name == f"{package.name}._optional"
+            # What leans on packages of the extras, or takes long to import, is loaded by name, each
+            # in one place; whoever asks there is seen as the importer.
+            loader = name in {f"{package.name}._optional", f"{package.name}._lazily"}
+            lazy |= loader
             if inside and not lazy:
                 found.append(f"{where}: {target} is imported inside {inside[-1]}()")
             if not lazy:
                 graph[name].add(target)
-            if name != f"{package.name}._optional":
+            if not loader:
                 found += _upward(name, target, where)
     return found + [f"cycle: {' -> '.join(cycle)}" for cycle in _cycles(graph)]
 

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._lazily import lazily
 from mercer._threads import map_blocks
-from mercer.gram._row_store_numba import assemble
 from mercer.gram.base import Gram
-from mercer.kernels._tiles_numba import add_rows
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
+
+assemble = lazily("mercer.gram._row_store_numba", "assemble")
+add_rows = lazily("mercer.kernels._tiles_numba", "add_rows")
 
 # A matrix of so few samples is computed as a whole: the time is that of a few calls.
 WHOLE = 2048

@@ -11,11 +11,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mercer.kernels._wide_numba import wide
+from mercer.kernels.tile_sizes import LOWEST, LOWEST_DOUBLE, RUN
 
 __all__ = [
-    "LOWEST",
-    "LOWEST_DOUBLE",
-    "RUN",
     "add_rows",
     "exponents",
     "in_units",
@@ -34,10 +32,6 @@ Array: TypeAlias = NDArray[Any]
 # Columns summed at once.
 COLUMNS = 2048
 
-# Columns whose products with coefficients are summed apart: the same in a tile of any width, so
-# that the sum of a row does not depend on how many rows came with it.
-RUN = 256
-
 ZERO, ONE, MINUS_HALF = np.float32(0.0), np.float32(1.0), np.float32(-0.5)
 
 # Adding 1.5 * 2^23 rounds a small number to an integer, which then sits in the last nine bits (all
@@ -49,9 +43,6 @@ BIAS, MANTISSA = np.int32(127), np.int32(23)
 # would all have one sign and add up in a quadratic form. Larger ones are not rounding.
 HIGHEST = np.float32(2.0**-7)
 
-# Below, 2^t is subnormal, and the exponent's bits no longer make it: it becomes zero.
-LOWEST = np.float32(-125.9)
-
 # 2^r = 1 + C1 r + ... + C6 r^6 for |r| <= 1/2 with the smallest largest relative error, 2e-9.
 C1, C2, C3 = np.float32(6.93147203e-01), np.float32(2.40226479e-01), np.float32(5.55033247e-02)
 C4, C5, C6 = np.float32(9.61843736e-03), np.float32(1.33988744e-03), np.float32(1.53533619e-04)
@@ -59,7 +50,6 @@ C4, C5, C6 = np.float32(9.61843736e-03), np.float32(1.33988744e-03), np.float32(
 # The same for float64: a sum with 1.5 * 2^52 + 1023 ends in the exponent's bits.
 ROUND_DOUBLE = 6755399441055744.0 + 1023.0
 MANTISSA_DOUBLE = np.int64(52)
-LOWEST_DOUBLE = -1021.9
 
 # 2^r = 1 + D1 r + ... + D11 r^11 for |r| <= 1/2 with the smallest largest relative error, 3.5e-17.
 D1, D2, D3, D4 = (

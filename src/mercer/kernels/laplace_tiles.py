@@ -13,12 +13,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mercer._lazily import lazily
 from mercer._threads import map_blocks
-from mercer.kernels._laplace_numba import laplace, laplace_double, pull_back
 from mercer.kernels.points import Array, pieces
 from mercer.kernels.radial_tiles import LOG2_E, UNIT_ROUNDOFF
 from mercer.kernels.roundoff import Roundoff
 from mercer.kernels.tiles import Rows, Tiles
+
+laplace, laplace_double, pull_back = lazily(
+    "mercer.kernels._laplace_numba", "laplace", "laplace_double", "pull_back"
+)
 
 HEIGHT = 64
 """Rows of a tile: few, so that a tile has as many columns as a compiled loop takes at once."""

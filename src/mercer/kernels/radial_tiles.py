@@ -23,20 +23,22 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from mercer.kernels._tiles_numba import (
-    LOWEST,
-    LOWEST_DOUBLE,
-    exponents,
-    in_units,
-    powers_of_two,
-    raise_two,
-    raise_two_double,
-    repair,
-    weigh_powers,
-)
+from mercer._lazily import lazily
 from mercer.kernels.points import Array, chunks, pieces
 from mercer.kernels.roundoff import Roundoff
+from mercer.kernels.tile_sizes import LOWEST, LOWEST_DOUBLE
 from mercer.kernels.tiles import TILE, Rows, Tiles, copy_to, scratch
+
+exponents, in_units, powers_of_two, raise_two, raise_two_double, repair, weigh_powers = lazily(
+    "mercer.kernels._tiles_numba",
+    "exponents",
+    "in_units",
+    "powers_of_two",
+    "raise_two",
+    "raise_two_double",
+    "repair",
+    "weigh_powers",
+)
 
 ERROR = 5e-6
 """Error of a Gaussian kernel value beyond which its pair is computed again."""

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import signal, sparse
+from scipy import sparse
 
+from mercer._lazily import lazily
 from mercer._params import check_integer
 from mercer.kernels.base import Evaluator, Kernel, put
 from mercer.kernels.points import Array, Data
+
+lfilter = lazily("scipy.signal", "lfilter")
 
 COMPLEX_STEP = 1e-30
 """An imaginary step this small gives a derivative without rounding: its square vanishes."""
@@ -249,7 +252,7 @@ class Subsequence(StringKernel):
         ending = match
         for _ in range(int(self.length) - 1):
             for axis in (0, 1):
-                ending = signal.lfilter([0.0, 1.0], [1.0, -decay], ending, axis=axis)
+                ending = lfilter([0.0, 1.0], [1.0, -decay], ending, axis=axis)
             ending = match * ending
         return ending.sum()
 

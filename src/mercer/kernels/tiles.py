@@ -11,13 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from mercer._lazily import lazily
 from mercer._threads import map_blocks
-from mercer.kernels._tiles_numba import (
-    RUN,
-    add_rows,
-    weigh,
-    weigh_both,
-)
 from mercer.kernels.kept_rows import KeptRows
 from mercer.kernels.points import (
     Array,
@@ -28,6 +23,11 @@ from mercer.kernels.points import (
     pieces,
 )
 from mercer.kernels.roundoff import Roundoff
+from mercer.kernels.tile_sizes import RUN
+
+add_rows, weigh, weigh_both = lazily(
+    "mercer.kernels._tiles_numba", "add_rows", "weigh", "weigh_both"
+)
 
 TILE = 2**17
 """Entries of a tile: with its copy it takes 1 MB, half of a core's second cache."""

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._lazily import lazily
 from mercer.kernels.algebra import ActiveDims
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, count, is_sparse, take
-from mercer.local._descent_numba import descend
+
+descend = lazily("mercer.local._descent_numba", "descend")
 
 __all__ = ["Tree", "equality_columns", "graft", "grow", "sensitivity"]
 

@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cholesky_banded, solve_triangular, toeplitz
 from scipy.linalg.lapack import dtbtrs
-from scipy.signal import lfilter
 from scipy.sparse.linalg import LinearOperator
 
+from mercer._lazily import lazily
+
 Array: TypeAlias = NDArray[np.float64]
+
+lfilter = lazily("scipy.signal", "lfilter")
 
 
 def partial(phi: Array) -> Array:

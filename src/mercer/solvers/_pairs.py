@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from mercer._lazily import lazily
 from mercer.losses.base import Array, DualTerms
-from mercer.solvers._smo_numba import pair_loop, slopes_loop
+
+pair_loop, slopes_loop = lazily("mercer.solvers._smo_numba", "pair_loop", "slopes_loop")
 
 __all__ = ["pack", "pair_steps", "slopes", "survey"]
 

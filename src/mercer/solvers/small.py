@@ -17,18 +17,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._lazily import lazily
 from mercer._patience import time_left
 from mercer.gram.base import Gram
 from mercer.losses.base import Array, DualTerms, Loss
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._pairs import pack, slopes
-from mercer.solvers._smo_numba import pair_loop
 from mercer.solvers.auto import FEW
 from mercer.solvers.base import RESIDUAL, ROUNDS, SUPPORT, Solver, sharper
 from mercer.solvers.monitor import Progress
 from mercer.solvers.smo import SMO
 from mercer.solvers.solution import Solution, Terms
 from mercer.solvers.status import Status
+
+pair_loop = lazily("mercer.solvers._smo_numba", "pair_loop")
 
 __all__ = ["minimize_small"]
 
