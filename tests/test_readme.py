@@ -14,8 +14,8 @@ README = ROOT / "README.md"
 def test_what_is_printed_is_what_is_promised():
     first, *_ = sources = [source for _, source in python_blocks(README)]
     assert len([line for line in first.splitlines() if line.strip()]) <= 10
-    names = {"__name__": "__main__"}
     for source in sources:
+        names = {"__name__": "__main__"}  # each block stands alone
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(source, str(README), "exec"), names)
