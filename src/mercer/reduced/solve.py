@@ -63,7 +63,7 @@ SLACK = 3 * 2**22
 NOTHING = 1e-6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReducedSolution(Solution):
     """A minimizer of the low-rank problem with its certificate.
 
@@ -102,6 +102,17 @@ class ReducedSolution(Solution):
     approximation_error: float = np.nan
     total_gap: float = np.nan
     total_gap_proved: bool = False
+
+    def _size(self) -> list[str]:
+        found = [f"{self.m} functions for {self.rows} rows, {self.passes} passes over them"]
+        if np.isfinite(self.total_gap):
+            sure = "proved" if self.total_gap_proved else "estimated"
+            share = 100.0 * self.total_gap / max(abs(self.objective), np.finfo(float).tiny)
+            found.append(
+                f"{sure} to be within {self.total_gap:.2g} ({share:.2g} %) of the optimum of the "
+                "exact machine"
+            )
+        return found
 
 
 @dataclass

@@ -112,25 +112,23 @@ class Auto(Solver):
                 return (
                     replace(iterative, preconditioner="cholesky"),
                     f"squared loss, {risk.n} samples, weights up to {np.max(risk.c):.0e}: a factor "
-                    "in single precision",
+                    "in single precision as a preconditioner",
                 )
-            return iterative, f"squared loss, {risk.n} samples: products with the kernel matrix"
+            return iterative, f"squared loss, {risk.n} samples: conjugate gradients"
         smo = SMO(**budget, cache_bytes=self.cache_bytes)
         takes = smo.accepts(risk)
         if newton.accepts(risk) and (fits or risk.K.sparse or not takes):
-            return newton, f"smooth loss, {risk.n} samples: a few linear systems"
+            return newton, f"smooth loss, {risk.n} samples: Newton's method"
         stiff = FEW < risk.n <= self.max_stiff and _stiffness(risk) > STIFF
         if takes and not stiff:
             # Feasible it is, or decomposition would not take it.
             if risk.n <= self.max_stiff and not lacking(risk.K.origin()[0], MAX_BYTES):
                 enough = ENOUGH + EACH * risk.n
                 smo.max_iter = enough if self.max_iter < 0 else min(enough, self.max_iter)
-            return (
-                smo,
-                f"quadratic dual, {risk.n} samples: pair steps within {self.cache_bytes:.0e} bytes",
-            )
+            room = f"SMO with a {self.cache_bytes / 2**20:.0f} MiB cache"
+            return smo, f"quadratic dual, {risk.n} samples: {room}"
         kind = f"weights up to {np.max(risk.c):.0e}" if takes else "general loss"
-        return InteriorPoint(**budget), f"{kind}, {risk.n} samples: a primal-dual path"
+        return InteriorPoint(**budget), f"{kind}, {risk.n} samples: an interior point method"
 
     def instead(self, chosen: Solver, found: Solution, elapsed: float) -> list[tuple[Solver, str]]:
         limited = chosen.max_iter >= 0 and not 0 <= self.max_iter <= chosen.max_iter
@@ -138,9 +136,9 @@ class Auto(Solver):
         if not (limited and ended and isinstance(chosen, SMO)):
             return []
         left = None if self.max_time is None else max(self.max_time - elapsed, 0.0)
-        crept = f"{found.reason}; {found.n_iter} of them did not converge:"
+        crept = f"{found.reason}; {found.n_iter} steps did not converge:"
         return [
-            (InteriorPoint(tol=self.tol, max_time=left), f"{crept} a primal-dual path"),
+            (InteriorPoint(tol=self.tol, max_time=left), f"{crept} an interior point method"),
             # For a matrix that is not positive definite beyond rounding.
             (replace(chosen, max_iter=self.max_iter, max_time=left), f"{crept} more of them"),
         ]

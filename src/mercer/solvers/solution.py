@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import NamedTuple
 
 import numpy as np
@@ -34,9 +35,9 @@ class Terms(NamedTuple):
     weights: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Solution:
-    """A minimizer with its certificate.
+    """A minimizer with its certificate; printed, a summary of it.
 
     Parameters
     ----------
@@ -105,6 +106,49 @@ class Solution:
     def __post_init__(self) -> None:
         status = check(self.status, self.objective, self.dual, self.gap, self.resolution)
         object.__setattr__(self, "status", status)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.status.value}, objective={self.objective:.6g}, "
+            f"gap={self.gap:.2g}, solver={self.solver!r})"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(self.summary())
+
+    def _repr_html_(self) -> str:
+        first, *rest = map(escape, self.summary())
+        return f"<div><strong>{first}</strong>{''.join(f'<br>{line}' for line in rest)}</div>"
+
+    def summary(self) -> list[str]:
+        """Return how the fit ended, how exact it is, which solver ran and what it found, in lines.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import SVR
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> SVR(gamma=1.0).fit(X, np.sin(X[:, 0])).solution_.summary()[0]
+        'converged: objective 0.893351, certified within 0.001 (0.12 %) of the optimum'
+        """
+        certain = (
+            f"certified within {self.gap:.2g} ({100.0 * self.relative_gap:.2g} %) of the optimum"
+            if np.isfinite(self.gap)
+            else "without a certificate"
+        )
+        seconds = sum(self.times.values())
+        return [
+            f"{self.status.value}: objective {self.objective:.6g}, {certain}",
+            f"solver {self.solver} ({self.reason}), {self.n_iter} iterations, {seconds:.2g} s",
+            *self._size(),
+        ]
+
+    def _size(self) -> list[str]:
+        """Return a line on the coefficients, if they are those of samples."""
+        if not len(self.f):
+            return []
+        bound = f", {self.n_bound} of them at the bound" if self.n_bound else ""
+        return [f"{len(self.support)} support vectors of {len(self.a)} samples{bound}"]
 
     @property
     def support(self) -> NDArray[np.intp]:
