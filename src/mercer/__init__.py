@@ -8,6 +8,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from mercer._version import __version__
+from mercer._words import did_you_mean
 
 if TYPE_CHECKING:
     from mercer.estimators import (
@@ -143,7 +144,33 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"mercer.{_HOMES.get(name, 'estimators')}"), name)
     if name in _rooms():
         return import_module(f"mercer.{name}")
-    raise AttributeError(f"module 'mercer' has no attribute {name!r}")
+    raise AttributeError(f"module 'mercer' has no attribute {name!r}.{_instead(name)}")
+
+
+# Names that people know from elsewhere, and what to use here.
+_KNOWN_ELSEWHERE = {
+    "LinearSVC": "SVC(kernel='linear')",
+    "LinearSVR": "SVR(kernel='linear')",
+    "KernelRidge": "LSSVR, kernel ridge regression with an intercept",
+    "GaussianProcessRegressor": "LSSVRCV, whose kernel maximizes the evidence",
+    "Nystroem": "Nystrom, as in SVC(approximation=Nystrom(2000))",
+    "RBFSampler": "RandomFeatures, as in SVC(approximation=RandomFeatures(2000))",
+    "QuantileRegressor": "QuantileSVR, or QuantileBand for several quantiles",
+    "IsotonicRegression": "ShapedRegressor([Increasing(0)])",
+    "HuberRegressor": "HuberSVR",
+    "LogisticRegression": "KernelLogisticRegression",
+    "KernelPCA": "mercer.manifold.KernelPCA",
+    "GridSearchCV": "tune, or scikit-learn's GridSearchCV",
+    "MapieRegressor": "IntervalRegressor",
+    "LocalOutlierFactor": "OneClassSVM",
+}
+
+
+def _instead(name: str) -> str:
+    """Return what to use for a name that people know from elsewhere, or may have mistyped."""
+    if name in _KNOWN_ELSEWHERE:
+        return f" Use {_KNOWN_ELSEWHERE[name]}."
+    return did_you_mean(name, [*__all__, *_rooms()])
 
 
 def __dir__() -> list[str]:

@@ -27,7 +27,7 @@ def test_resolves_names_and_leaves_losses_alone():
 
 @pytest.mark.parametrize("wrong", ["hinge", "Huber", None])
 def test_refuses_other_names_with_the_list_of_them(wrong):
-    with pytest.raises(ValueError, match=r"one of absolute, .*squared_epsilon_insensitive; got"):
+    with pytest.raises(ValueError, match=r"one of absolute, .*squared_error; got"):
         named.resolve(wrong, named.REGRESSION)
 
 
@@ -56,6 +56,7 @@ def test_there_is_one_table_of_names():
     found = [
         keys
         for path in sorted(Path(named.__file__).parents[1].rglob("*.py"))
+        if path != Path(named.__file__)
         for keys in tables_of_losses(path.read_text(encoding="utf-8"))
     ]
     assert found == allowed

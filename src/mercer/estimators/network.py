@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -114,7 +114,12 @@ class RegularizationNetwork(Outputs):
         "basis": [str, Kernel],
         "operator": [StrOptions({"ridge"}), Kernel, "array-like"],
         "C": [Interval(Real, 0.0, None, closed="right")],
-        "approximation": [Nystrom, StrOptions({"auto"}), None],
+        "approximation": [
+            Nystrom,
+            StrOptions({"auto", "nystrom"}),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
     }
 
     @property

@@ -42,7 +42,12 @@ class DerivativePenalty(Outputs):
         "order": [Interval(Integral, 1, None, closed="left")],
         "lam": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"gcv", "reml"})],
         "errors": [ErrorModel, None],
-        "approximation": [Nystrom, StrOptions({"auto"}), None],
+        "approximation": [
+            Nystrom,
+            StrOptions({"auto", "nystrom"}),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
     }
 
     # A spline is one linear system: there is nothing to set about how it is solved.

@@ -89,8 +89,9 @@ class SVC(PairwiseClassifier):
         are then in standard deviations.
     approximation : Approximation, Local, "auto" or None
         Fit a low-rank approximation of the machine, by passes over blocks of rows, instead of a
-        function for every row: ``Nystrom(2000)``, ``RandomFeatures(2000)``, or an exact
-        machine in each part of the sample, :class:`~mercer.local.Local`. "auto" chooses between
+        function for every row: ``Nystrom(2000)`` (or the number 2000, or
+        "nystrom"), ``RandomFeatures(2000)`` ("random_features"), or an exact machine in each part
+        of the sample, :class:`~mercer.local.Local` ("local"). "auto" chooses between
         these and the exact machine by what a pilot measures on parts of the sample;
         ``approximation_`` is the choice and ``approximation_reason_`` says why. Rows that come in
         blocks (:mod:`mercer.data`, Dask) are always approximated, by ``Nystrom()`` unless told

@@ -18,7 +18,7 @@ from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.invariant import Breaks, Invariant, LocalityImproved, Symmetrized, Transformed
 from mercer.kernels.matern import Matern
 from mercer.kernels.multiquadric import Cauchy, DampedOscillator, InverseMultiquadric, Multiquadric
-from mercer.kernels.named import FREE, NAMES
+from mercer.kernels.named import ALIASES, FREE, NAMES
 from mercer.kernels.observed import Observed
 from mercer.kernels.operator import Green
 from mercer.kernels.periodic import (
@@ -197,7 +197,9 @@ def catalogue() -> Catalogue:
     ['multiquadric', 'polyharmonic', 'thin_plate']
     """
     names = {type(build()): name for name, build in FREE.items()}
-    names |= {type(build(1.0, 3, 0.0)): name for name, build in NAMES.items()}
+    names |= {
+        type(build(1.0, 3, 0.0)): name for name, build in NAMES.items() if name not in ALIASES
+    }
     return Catalogue(
         Entry(
             names.get(type(kernel), ""),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import pdist
 
+from mercer._words import did_you_mean
 from mercer.kernels import callable as _callable
 from mercer.kernels.anova import ANOVA, Additive
 from mercer.kernels.base import Kernel
@@ -56,6 +57,18 @@ NAMES: dict[str, Callable[[float, int, float], Kernel]] = {
 }
 """Kernels with a width, as functions of gamma, degree and coef0."""
 
+ALIASES = {
+    "gaussian": "rbf",
+    "RBF": "rbf",
+    "squared_exponential": "rbf",
+    "polynomial": "poly",
+    "laplace": "laplacian",
+    "exponential": "laplacian",
+}
+"""Other names that people know kernels by."""
+
+NAMES |= {alias: NAMES[name] for alias, name in ALIASES.items()}
+
 FREE: dict[str, Callable[[], Kernel]] = {
     "linear": Linear,
     "precomputed": Precomputed,
@@ -79,8 +92,9 @@ def resolve(
     Parameters
     ----------
     kernel : Kernel, str or callable
-        A kernel is returned as it is, a function of two sets of points is wrapped. Names are
-        ``linear``, ``poly``, ``rbf``, ``sigmoid``, ``laplacian``, ``matern`` (:math:`\nu = 3/2`),
+        A kernel is returned as it is, a function of two sets of points is wrapped, a class of
+        kernels has its default parameters. Names are ``linear``, ``poly``, ``rbf`` (also
+        ``gaussian``), ``sigmoid``, ``laplacian``, ``matern`` (:math:`\nu = 3/2`),
         ``rational_quadratic`` (:math:`\alpha = 1`), ``powered_exponential``, ``cauchy``,
         ``damped_oscillator``, ``inverse_multiquadric``, ``multiquadric``, ``thin_plate``,
         ``polyharmonic``, ``bspline``, ``wendland``, ``periodic`` (of period 1),
@@ -110,6 +124,8 @@ def resolve(
     """
     if isinstance(kernel, Kernel):
         return kernel
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        return kernel()
     if isinstance(kernel, str):
         if kernel in FREE:
             return FREE[kernel]()
@@ -119,10 +135,10 @@ def resolve(
             return NAMES[kernel](resolve_gamma(gamma, X), degree, coef0)
     elif callable(kernel):
         return _callable.Callable(kernel)
-    names = ", ".join(sorted(FREE | NAMES))
+    names = sorted(FREE | NAMES)
     raise ValueError(
-        f"kernel must be a Kernel, a function of two sets of points, or one of {names}; "
-        f"got {kernel!r}."
+        f"kernel must be a Kernel, a function of two sets of points, or one of {', '.join(names)}; "
+        f"got {kernel!r}.{did_you_mean(kernel, names)}"
     )
 
 
@@ -162,7 +178,7 @@ def gamma_of_width(name: str, width: float) -> float:
     >>> gamma_of_width("rbf", 2.0), gamma_of_width("laplacian", 2.0)
     (0.125, 0.5)
     """
-    return 1.0 / width if name == "laplacian" else 0.5 / width**2
+    return 1.0 / width if ALIASES.get(name, name) == "laplacian" else 0.5 / width**2
 
 
 def median_distance(X: Data, max_rows: int = 500) -> float:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from types import ModuleType
 
+from mercer._words import did_you_mean
 from mercer.losses import classification, log_cosh, power, power_hinge, regression
 from mercer.losses.base import Loss
-from mercer.losses.regression import Squared
+from mercer.losses.classification import Logistic
+from mercer.losses.regression import Absolute, Pinball, Squared
 
 __all__ = ["CLASSIFICATION", "REGRESSION", "resolve"]
 
@@ -21,10 +23,16 @@ def _names(*modules: ModuleType) -> dict[str, type[Loss]]:
     }
 
 
-REGRESSION = _names(regression, log_cosh, power)
-"""Losses of a number."""
+REGRESSION = _names(regression, log_cosh, power) | {
+    "squared_error": Squared,
+    "mse": Squared,
+    "absolute_error": Absolute,
+    "mae": Absolute,
+    "quantile": Pinball,
+}
+"""Losses of a number, by their own names and by those of other libraries."""
 
-CLASSIFICATION = _names(classification, power_hinge) | {"squared": Squared}
+CLASSIFICATION = _names(classification, power_hinge) | {"squared": Squared, "log_loss": Logistic}
 """Losses of a label plus or minus one; the squared loss is the least-squares classifier."""
 
 # Names of earlier versions, and the names that replace them.
@@ -46,4 +54,7 @@ def resolve(loss: Loss | str, names: dict[str, type[Loss]]) -> Loss:
         return names[loss]()
     if FORMER.get(loss) in names:
         raise ValueError(f"the loss {loss!r} is called {FORMER[loss]!r} now")
-    raise ValueError(f"loss must be a Loss or one of {', '.join(sorted(names))}; got {loss!r}")
+    raise ValueError(
+        f"loss must be a Loss or one of {', '.join(sorted(names))}; got {loss!r}."
+        f"{did_you_mean(loss, names)}"
+    )

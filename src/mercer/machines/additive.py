@@ -24,6 +24,7 @@ from mercer.machines.components import Term, named_kernel, read_components
 from mercer.machines.expansion import Array
 from mercer.machines.posing import Rows
 from mercer.reduced.base import Approximation
+from mercer.reduced.named import NAMES as APPROXIMATIONS
 from mercer.regularizers.null_space import complete
 from mercer.smoothing.pairs import some_rows
 
@@ -44,7 +45,12 @@ CONSTRAINTS: dict[str, Any] = {
     "categorical": ["array-like", None],
     "tune": [StrOptions({"weights", "widths"}), None],
     # No local machines: components are functions of all rows.
-    "approximation": [Approximation, StrOptions({"auto"}), None],
+    "approximation": [
+        Approximation,
+        StrOptions({"auto", *APPROXIMATIONS}),
+        Interval(Integral, 1, None, closed="left"),
+        None,
+    ],
 }
 
 

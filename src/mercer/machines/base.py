@@ -55,7 +55,8 @@ from mercer.machines.posing import (
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census
-from mercer.reduced.nystrom import Nystrom
+from mercer.reduced.named import NAMES as APPROXIMATIONS
+from mercer.reduced.named import as_approximation
 from mercer.reduced.passes import Passes
 from mercer.reduced.solve import Reduced, Task
 from mercer.reduced.targets import Targets
@@ -128,7 +129,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     solver: Solver | str = "auto"
     warm_start: bool = False
     standardize: bool = False
-    approximation: Approximation | Local | str | None = None
+    approximation: Approximation | Local | str | int | None = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({*FREE, *NAMES}), callable],
@@ -152,7 +153,13 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         "solver": [StrOptions({*SOLVERS}), Solver],
         "warm_start": ["boolean"],
         "standardize": ["boolean"],
-        "approximation": [Approximation, Local, StrOptions({"auto"}), None],
+        "approximation": [
+            Approximation,
+            Local,
+            StrOptions({"auto", "local", *APPROXIMATIONS}),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
         "verbose": ["verbose"],
     }
 
@@ -217,15 +224,17 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         return self.approximation is not None or is_source(X)
 
     def _undecided(self, X: Any) -> bool:
-        """Return whether a pilot is to choose between exact, few functions and local machines."""
-        if not isinstance(self.approximation, str) or is_source(X):
+        """Return whether the approximation is left to a pilot, or is local by its name."""
+        if not isinstance(self.approximation, str) or self.approximation not in ("auto", "local"):
             return False
+        if self.approximation == "local":
+            return True
         local = Local in self._parameter_constraints["approximation"]
-        return local and self.__sklearn_tags__().target_tags.required
+        return local and not is_source(X) and self.__sklearn_tags__().target_tags.required
 
     def _how(self) -> Approximation:
         """Return the approximation asked for."""
-        return self.approximation if isinstance(self.approximation, Approximation) else Nystrom()
+        return as_approximation(self.approximation)
 
     def _irreducible(self) -> ValueError:
         return ValueError(

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils._sparse import _align_api_if_sparse
 from sklearn.utils.validation import (
     _num_samples,
@@ -30,6 +31,7 @@ from mercer.kernels.points import count, scale_features, take
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.products import products
 from mercer.kernels.stretched import Stretched
+from mercer.machines.explaining import explained, explaining_data
 from mercer.machines.posing import Rows
 from mercer.regularizers.null_space import NullSpace, complete
 
@@ -145,6 +147,13 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
     _single: bool = False
     """Whether kernel values are computed in float32, as a copy of a fitted machine may be asked."""
 
+    def _validate_params(self) -> None:
+        """Check the parameters; where a word is unknown, ask for the word that was meant."""
+        try:
+            super()._validate_params()
+        except InvalidParameterError as error:
+            raise InvalidParameterError(explained(self, str(error))) from None
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
@@ -162,7 +171,9 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
     @property
     def _function(self) -> bool:
         """Whether the kernel is a plain function, called on whole samples of whatever they are."""
-        return callable(self.kernel) and not isinstance(self.kernel, Kernel)
+        kernel = self.kernel
+        of_kernels = isinstance(kernel, type) and issubclass(kernel, Kernel)
+        return callable(kernel) and not (of_kernels or isinstance(kernel, Kernel))
 
     @property
     def _definite(self) -> bool:
@@ -188,17 +199,18 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
             return (X, y) if reset else X
         if reset and sp.issparse(X) and self._precomputed:
             raise TypeError("Sparse precomputed kernels are not supported.")
-        return validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            dtype=np.float64,
-            order="C",
-            accept_sparse="csr",
-            accept_large_sparse=False,
-            **({"multi_output": True} if reset and self._several else {}),
-        )
+        with explaining_data(X):
+            return validate_data(
+                self,
+                X,
+                y,
+                reset=reset,
+                dtype=np.float64,
+                order="C",
+                accept_sparse="csr",
+                accept_large_sparse=False,
+                **({"multi_output": True} if reset and self._several else {}),
+            )
 
     def _make_gram(self, rows: Rows) -> Gram:
         """Resolve the kernel on the training data and lay its matrix out."""

@@ -40,7 +40,8 @@ JUDGED, WEIGHTS = 600, 10.0 ** np.arange(-2, 8)
 
 def is_local(estimator: Any) -> bool:
     """Return whether a machine is divided into local ones."""
-    return isinstance(getattr(estimator, "approximation", None), Local)
+    how = getattr(estimator, "approximation", None)
+    return isinstance(how, Local) or (isinstance(how, str) and how == "local")
 
 
 def tune_in_parts(
@@ -67,7 +68,8 @@ def tune_in_parts(
         As in :func:`mercer.selection.tune`.
     """
     began = time.perf_counter()
-    how: Local = estimator.approximation
+    asked = estimator.approximation
+    how = asked if isinstance(asked, Local) else Local()
     whole = state(estimator, X, y, sample_weight)
     X, y = indexable(X, y)
     given = {} if sample_weight is None else {"sample_weight": sample_weight}

@@ -1,0 +1,33 @@
+"""Sentences that help whoever mistyped a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+__all__ = ["did_you_mean"]
+
+
+def did_you_mean(given: Any, known: Iterable[str]) -> str:
+    """Return a question that names the nearest known word, with a space before it, or nothing.
+
+    Parameters
+    ----------
+    given : object
+        What was typed.
+    known : iterable of str
+        Words that would have been understood.
+
+    Examples
+    --------
+    >>> did_you_mean("Nystroem", ["nystrom", "auto"])
+    " Did you mean 'nystrom'?"
+    >>> did_you_mean(3, ["nystrom"])
+    ''
+    """
+    if not isinstance(given, str):
+        return ""
+    plain = {word.lower().replace("-", "_"): word for word in sorted(known, reverse=True)}
+    near = get_close_matches(given.lower().replace("-", "_"), plain, n=1, cutoff=0.6)
+    return f" Did you mean {plain[near[0]]!r}?" if near else ""

@@ -1,0 +1,153 @@
+"""Names that people type, and sentences for those who mistype them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.utils._param_validation import InvalidParameterError
+
+import mercer
+from mercer import LSSVR, SVC, SVR, AdditiveRegressor, KernelClassifier, KernelRegressor
+from mercer.kernels import Gaussian, Laplacian, Polynomial
+from mercer.losses import Absolute, Logistic, Pinball, Squared
+from mercer.reduced import Nystrom, RandomFeatures
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 2))
+Y = np.sin(X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("gaussian", Gaussian),
+        ("RBF", Gaussian),
+        ("squared_exponential", Gaussian),
+        ("polynomial", Polynomial),
+        ("laplace", Laplacian),
+        ("exponential", Laplacian),
+    ],
+)
+def test_other_names_of_kernels(name, kind):
+    machine = SVR(kernel=name, gamma=0.7).fit(X, Y)
+    assert isinstance(machine.kernel_, kind)
+    usual = {Gaussian: "rbf", Polynomial: "poly", Laplacian: "laplacian"}[kind]
+    np.testing.assert_array_equal(
+        machine.predict(X), SVR(kernel=usual, gamma=0.7).fit(X, Y).predict(X)
+    )
+    tuned = SVR(kernel=name, gamma="tuned").fit(X, Y)
+    np.testing.assert_array_equal(
+        tuned.predict(X), SVR(kernel=usual, gamma="tuned").fit(X, Y).predict(X)
+    )
+
+
+def test_a_class_of_kernels_has_its_default_parameters():
+    machine = LSSVR(kernel=Laplacian).fit(X, Y)
+    np.testing.assert_array_equal(
+        machine.predict(X), LSSVR(kernel=Laplacian()).fit(X, Y).predict(X)
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("nystrom", Nystrom()), (15, Nystrom(15)), ("random_features", RandomFeatures())],
+)
+def test_approximations_by_name_and_number(given, meant):
+    machine = SVR(gamma=1.0, approximation=given).fit(X, Y)
+    same = SVR(gamma=1.0, approximation=meant).fit(X, Y)
+    np.testing.assert_allclose(machine.predict(X), same.predict(X), rtol=1e-12)
+    assert machine.get_params()["approximation"] == given
+
+
+def test_local_by_name():
+    assert len(SVR(gamma=1.0, approximation="local").fit(X, Y).leaves_) == 1
+    assert AdditiveRegressor(approximation=10).fit(X, Y).solution_.m <= 20
+
+
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [
+        ("quantile", Pinball()),
+        ("mse", Squared()),
+        ("mae", Absolute()),
+        ("squared_error", Squared()),
+    ],
+)
+def test_other_names_of_losses(name, loss):
+    machine, same = (KernelRegressor(loss=one, tol=1e-6).fit(X, Y) for one in (name, loss))
+    np.testing.assert_array_equal(machine.predict(X), same.predict(X))
+
+
+def test_other_names_of_losses_of_labels():
+    labels = np.where(Y > 0, "up", "down")
+    machine, same = (KernelClassifier(loss=one).fit(X, labels) for one in ("log_loss", Logistic()))
+    np.testing.assert_array_equal(machine.decision_function(X), same.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("machine", "sentence"),
+    [
+        (SVC(kernel="gausian"), "Did you mean 'gaussian'?"),
+        (SVR(gamma="scal"), "Did you mean 'scale'?"),
+        (LSSVR(solver="newtn"), "Did you mean 'newton'?"),
+        (KernelRegressor(loss="hubber"), "Did you mean 'huber'?"),
+        (SVR(approximation="Nystroem"), "Did you mean 'nystrom'? Give 'auto', 'local'"),
+        (SVR(approximation=0), "a number of landmarks such as 2000"),
+    ],
+)
+def test_mistyped_words_are_met_with_the_right_one(machine, sentence):
+    with pytest.raises(InvalidParameterError) as caught:
+        machine.fit(X, Y > 0)
+    assert sentence in str(caught.value)
+
+
+def test_what_is_wrong_without_a_near_word_is_as_before():
+    with pytest.raises(InvalidParameterError, match=r"Got -1.0 instead\.$"):
+        SVR(C=-1.0).fit(X, Y)
+
+
+def test_missing_cells_name_their_columns_and_who_takes_them():
+    pd = pytest.importorskip("pandas")
+    holes = X.copy()
+    holes[3, 1] = np.nan
+    for given, named in ((holes, "(1)"), (pd.DataFrame(holes, columns=["age", "bmi"]), "('bmi')")):
+        with pytest.raises(ValueError, match="MissingInputRegressor") as caught:
+            SVR().fit(given, Y)
+        assert f"NaN in 1 of 2 columns {named}" in str(caught.value)
+    with pytest.raises(ValueError, match="contains NaN"):
+        SVR().fit(sp.csr_array(holes), Y)
+    # Targets are another matter.
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        SVR().fit(X, np.where(np.arange(40) == 3, np.nan, Y))
+
+
+def test_words_and_dates_say_who_takes_them():
+    pd = pytest.importorskip("pandas")
+    words = pd.DataFrame({"x": X[:, 0], "city": ["Rome", "Oslo"] * 20})
+    dates = pd.DataFrame({"x": X[:, 0], "day": pd.date_range("2020-01-01", periods=40)})
+    for table, name in ((words, "'city'"), (dates, "'day'")):
+        with pytest.raises((ValueError, TypeError), match="AutoRegressor") as caught:
+            SVR().fit(table, Y)
+        assert f"Columns {name} hold words, categories or dates" in str(caught.value)
+
+
+def test_names_of_other_libraries_lead_to_ours():
+    with pytest.raises(AttributeError, match=r"Use SVC\(kernel='linear'\)\."):
+        _ = mercer.LinearSVC
+    with pytest.raises(AttributeError, match=r"Did you mean 'QuantileSVR'\?"):
+        _ = mercer.QuantilSVR
+    with pytest.raises(AttributeError, match=r"'blue'\.$"):
+        _ = mercer.blue
+
+
+def test_a_solution_is_printed_as_sentences():
+    machine = SVR(gamma=1.0, epsilon=0.01).fit(X, Y)
+    s = machine.solution_
+    first, second, third = str(s).splitlines()
+    assert first.startswith(f"converged: objective {s.objective:.6g}, certified within")
+    assert second.startswith("solver SMO (quadratic dual, 40 samples: SMO with a 200 MiB cache)")
+    assert third.startswith(f"{len(machine.support_)} support vectors of 40 samples")
+    assert repr(s).startswith("Solution(converged, objective=")
+    assert s._repr_html_().count("<br>") == 2
+    few = SVR(gamma=1.0, approximation=Nystrom(20)).fit(X, Y).solution_
+    assert "20 functions for 40 rows" in str(few)
+    assert "of the optimum of the exact machine" in str(few)
