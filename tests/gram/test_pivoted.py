@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.gram import Dense, LowRank, Tiled
+from mercer.gram import Dense, LowRank, Tiled, pivoted
 from mercer.gram.pivoted import pivoted_cholesky
 from mercer.kernels import Gaussian
 
@@ -79,3 +79,17 @@ def test_given_rows_come_first_unless_nothing_is_left_of_them(pivoting):
     assert len(found) == 6
     np.testing.assert_array_equal(found[:2], [9, 3])
     assert 7 not in found
+
+
+@pytest.mark.timeout(20)
+def test_rows_of_which_nothing_is_left_are_not_drawn_for_ever():
+    class Nothing:
+        """Rows that vanish, though their diagonal was said not to."""
+
+        diagonal, floor, dtype = np.ones(5), 0.1, np.dtype(np.float32)
+
+        def rows(self, index):
+            return np.zeros((len(index), 5), dtype=np.float32)
+
+    found = pivoted._random(Nothing(), 3, None, 0, None)
+    assert found.L.shape == (5, 0)

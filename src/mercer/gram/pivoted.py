@@ -208,6 +208,9 @@ def _random(
             map_blocks(reduce, parts)
         H = R[:, index].astype(np.float64)
         H = 0.5 * (H + H.T)
+        # What is left of a row by its own entry may be nothing where sums of squares leave more:
+        # such rows would be drawn again and again.
+        rest[index[np.diag(H) <= floor]] = 0.0
         keep = _kept(H.copy(), floor, chance)[: rank - k]
         if chance is None:
             rest[index] = 0.0
