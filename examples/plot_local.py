@@ -29,7 +29,9 @@ grid = np.stack(np.meshgrid(*2 * [np.linspace(-1, 1, 160)], indexing="ij"), axis
 shown = {"extent": (-1, 1, -1, 1), "origin": "lower"}
 
 # %%
-# Eight leaves. Each chooses its own width from rows left out: short where the waves are short.
+# Eight leaves. Each chooses its own width from rows left out: short where the waves are short. The
+# error is largest along the cuts, where a leaf ends. With an overlap, rows near a cut belong to the
+# machines on both sides, and predictions there pass from one to the other.
 
 machine = LSSVR(kernel=Gaussian(0.5), approximation=Local(leaf_size=750)).fit(X, y)
 smooth = LSSVR(kernel=Gaussian(0.5), approximation=Local(750, overlap=0.15, blend=True)).fit(X, y)
@@ -39,15 +41,11 @@ widths = np.array([float(one.machine.kernel_.length_scale) for one in machine.le
 figure, axes = plt.subplots(2, 2, figsize=(8.4, 8), sharex=True, sharey=True, layout="constrained")
 image = axes[0, 0].imshow(widths[leaf].reshape(160, 160).T, cmap="viridis", **shown)
 axes[0, 0].scatter(*X[::10].T, s=1, color="w", alpha=0.6)
-axes[0, 0].set_title("leaves, and the width that each has chosen")
+axes[0, 0].set_title("leaves and their widths")
 figure.colorbar(image, ax=axes[0, 0], shrink=0.8)
 image = axes[0, 1].imshow(machine.predict(grid).reshape(160, 160).T, cmap="RdBu", **shown)
 axes[0, 1].set_title("prediction")
 figure.colorbar(image, ax=axes[0, 1], shrink=0.8)
-
-# %%
-# The error is largest along the cuts, where a leaf ends. With an overlap, rows near a cut belong to
-# the machines on both sides, and predictions there pass from one to the other.
 
 for a, one, name in ((axes[1, 0], machine, "no overlap"), (axes[1, 1], smooth, "blended")):
     error = np.abs(one.predict(grid) - truth(grid))
