@@ -75,7 +75,8 @@ def test_any_loss_and_weights(machine):
     classes = isinstance(machine, SVC | LSSVC)
     y = np.where(WAVES > 0, "up", "down") if classes else WAVES
     weights = RNG.uniform(0.5, 2.0, len(X))
-    machine = clone(machine).set_params(approximation="auto").fit(X, y, sample_weight=weights)
+    machine = clone(machine).set_params(approximation="auto")
+    machine.fit(X, y, sample_weight=weights.tolist())
     same = clone(machine).set_params(approximation=machine.approximation_)
     same.fit(X, y, sample_weight=weights)
     np.testing.assert_array_equal(machine.predict(X[:50]), same.predict(X[:50]))

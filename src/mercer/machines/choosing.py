@@ -49,7 +49,7 @@ class Choice:
 
 
 def fit_chosen(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit a machine in the way that a pilot chooses.
+    """Fit a machine by the approximation that a pilot chooses.
 
     Parameters
     ----------
@@ -145,7 +145,9 @@ class _Trial:
         for part in self.parts:
             cut = round((1.0 - LEFT_OUT) * len(part))
             inside, outside = part[: round(share * cut)], part[cut:]
-            fit = {} if self.weights is None else {"sample_weight": self.weights[inside]}
+            fit = (
+                {} if self.weights is None else {"sample_weight": np.asarray(self.weights)[inside]}
+            )
             machine = clone(self.template).set_params(approximation=how, **settings)
             began = time.perf_counter()
             try:
