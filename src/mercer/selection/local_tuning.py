@@ -164,8 +164,8 @@ def middle(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     Examples
     --------
     >>> from mercer.kernels import Gaussian
-    >>> middle([{"C": 1.0, "kernel": Gaussian(2.0)}, {"C": 100.0, "kernel": Gaussian(8.0)}])
-    {'C': 10.0, 'kernel': Gaussian(length_scale=4.0)}
+    >>> middle([{"C": 1.0, "kernel": Gaussian(2.0)}, {"C": 4.0, "kernel": Gaussian(8.0)}])
+    {'C': 2.0, 'kernel': Gaussian(length_scale=4.0)}
     """
     out = {}
     for name, value in found[-1].items():
@@ -186,5 +186,5 @@ def _middle(values: Sequence[Any]) -> Any:
     numbers = np.asarray(values)
     if numbers.dtype.kind != "f" or not np.all(numbers > 0) or np.all(numbers == numbers[0]):
         return last
-    found = np.exp(np.median(np.log(numbers), axis=0))
+    found = np.exp2(np.median(np.log2(numbers), axis=0))
     return float(found) if found.ndim == 0 else found
