@@ -13,7 +13,7 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install check test rooms fuzz coverage figure docs studies bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth \
+.PHONY: help install check test data rooms fuzz coverage figure docs studies bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth \
 	bench-certificate bench-certificate-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-ls bench-ls-short bench-exact-large bench-exact-large-short \
@@ -52,6 +52,10 @@ TESTS_distributed := cluster
 ROOM_TESTS = $(if $(ROOM),$(wildcard tests/$(or $(TESTS_$(ROOM)),$(ROOM))) src/mercer/$(ROOM))
 test: $(READY)  ## tests and doctests, warnings as errors; ROOM=losses runs those of one room
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ROOM_TESTS)
+
+FOLDER ?=
+data: $(READY)  ## real data that benchmarks and studies need, to FOLDER or among the user's caches
+	$(BIN)/python -m mercer.datasets $(if $(FOLDER),--folder $(FOLDER))
 
 rooms: $(READY)  ## lines, modules and constructors of the library, as decision 14 counts them
 	$(BIN)/python docs/rooms.py

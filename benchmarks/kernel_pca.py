@@ -50,7 +50,7 @@ Denoiser = Callable[[Array], Array]
 
 def digits() -> tuple[Array, Array, Array]:
     """Return 1,000 noisy images to learn from, 100 noisy images and what they were."""
-    bunch = data._loader().load("usps")
+    bunch = data.load("usps")
     X = 0.5 * (np.asarray(bunch.X) + 1.0)
     split = train_test_split(
         X, bunch.y, stratify=bunch.y, random_state=0, train_size=1000, test_size=100

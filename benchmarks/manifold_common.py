@@ -19,7 +19,8 @@ from sklearn.neural_network import MLPRegressor
 # Real data are found as the tests find them.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from data import MISSING, _loader
+from data import MISSING
+from data import load as read_table
 from mercer.manifold import PrincipalManifold
 
 Array = np.ndarray
@@ -85,7 +86,7 @@ def load(name: str) -> Any:
     """Return a data set."""
     if MISSING:
         raise MissingDataError(MISSING)
-    return _loader().load(name)
+    return read_table(name)
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_friedman1, make_moons
 from sklearn.svm import SVC
 
-from data import _loader
+from data import load
 
 SETS = ("protein_casp", "cod_rna", "mnist", "flights_nyc13", "covtype", "flights_3m")
 # Targets with a heavy tail: machines of other losses than the squared one are asked there, too.
@@ -81,7 +81,7 @@ def read(name: str) -> Any:
         X, y = SHORT[name](3_000, noise=0.3, random_state=SEED)
         regression, split, codes = name == "friedman1", None, []
     else:
-        bunch = _loader().load(name, binary=name == "covtype")
+        bunch = load(name, binary=name == "covtype")
         X, y, regression, split = bunch.X, bunch.y, bunch.task == "regression", bunch.get("split")
         # Of covtype the customary task with two classes has a random split; the official one, whose
         # few rows to learn from are balanced, is of the task with seven.

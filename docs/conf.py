@@ -72,6 +72,7 @@ ROOMS = (
     "local",
     "data",
     "preprocessing",
+    "datasets",
     "losses",
     "kernels",
     "regularizers",

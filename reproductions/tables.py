@@ -8,7 +8,7 @@ from reproductions.outcome import MissingDataError
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
-from data import MISSING, _loader
+from data import MISSING, load
 
 
 def frame(name: str) -> Any:
@@ -20,4 +20,4 @@ def bunch(name: str) -> Any:
     """Return a data set as arrays, with its published partitions where it has some."""
     if MISSING:
         raise MissingDataError(MISSING)
-    return _loader().load(name)
+    return load(name)

@@ -6,7 +6,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from data import MISSING, _loader
+from data import MISSING
+from data import load as read_table
 
 __all__ = ["MISSING", "load"]
 
@@ -15,4 +16,4 @@ def load(name: str, **options: Any) -> Any:
     """Return a data set as the loader beside the data gives it."""
     if MISSING:
         raise FileNotFoundError(MISSING)
-    return _loader().load(name, **options)
+    return read_table(name, **options)

@@ -1,11 +1,10 @@
-"""Real data sets for oracles and benchmarks, kept beside the repository rather than in it."""
+"""Real data sets for oracles and benchmarks, kept in a folder and not in the repository."""
 
-import importlib.util
 import os
+import sys
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +12,16 @@ import sklearn.datasets
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[1]
+# Interpreters of other libraries read the same tables without having this one installed.
+sys.path.append(str(ROOT / "src"))
+
+from mercer.datasets import Folder
+
 FOLDER = Path(os.environ.get("MERCER_DATA", ROOT.parent / "shared" / "data"))
 MISSING = (
     ""
-    if (FOLDER / "load.py").exists()
-    else "no load.py in ../shared/data nor in the folder that MERCER_DATA names"
+    if (FOLDER / "catalog.json").exists()
+    else "no catalog.json in the folder that MERCER_DATA names (make data fills one)"
 )
 """Why there are no data; empty if there are."""
 
@@ -50,14 +54,13 @@ class Sample(NamedTuple):
     y_test: NDArray[np.float64]
 
 
-@cache
-def _loader() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("mercer_test_data", FOLDER / "load.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def load(name: str, **options: Any) -> Any:
+    """Return a set of the folder: ``X``, ``y``, ``frame``, and the rows of its published parts."""
+    bunch = Folder(FOLDER).read(name, **options)
+    bunch.X, bunch.y = bunch.data, bunch.target
+    if bunch.split is not None:
+        bunch.update({part: np.flatnonzero(bunch.split == part) for part in set(bunch.split)})
+    return bunch
 
 
 class Table(NamedTuple):
@@ -75,7 +78,7 @@ def table(name: str) -> Table:
         X, y = BUNDLED[name]()
         return Table(X, y, name in REGRESSIONS, None)
     stored, ask = BINARY.get(name, (name, None))
-    bunch = _loader().load(stored, missing="drop")
+    bunch = load(stored, missing="drop")
     split = bunch.get("split")
     return Table(
         bunch.X,

@@ -17,7 +17,7 @@ ROWS = (
     ("problems",),
     ("solvers", "series", "smoothing"),
     ("reduced", "programs", "local"),
-    ("machines", "preprocessing"),
+    ("machines", "preprocessing", "datasets"),
     ("estimators", "linear"),
     ("selection", "inspect", "compression", "density"),
     ("fusion", "manifold", "tabular"),

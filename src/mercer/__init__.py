@@ -8,6 +8,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from mercer._version import __version__
+from mercer._words import did_you_mean
 
 if TYPE_CHECKING:
     from mercer.estimators import (
@@ -169,8 +170,6 @@ def _instead(name: str) -> str:
     """Return what to use for a name that people know from elsewhere, or may have mistyped."""
     if name in _KNOWN_ELSEWHERE:
         return f" Use {_KNOWN_ELSEWHERE[name]}."
-    from mercer._words import did_you_mean
-
     return did_you_mean(name, [*__all__, *_rooms()])
 
 

@@ -7,7 +7,7 @@ them.
 import numpy as np
 import pytest
 
-from data import MISSING, _loader
+from data import MISSING, load
 from mercer import (
     GeneralizedLeastSquares,
     SmoothingSpline,
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
 
 def frame(name):
-    return _loader().load(name).frame
+    return load(name).frame
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,8 @@ class Bar:
         Where to write: the standard error by default.
     clock : callable, optional
         Tells the time in seconds.
+    unit : str, default="rows"
+        What is counted.
 
     Examples
     --------
@@ -51,12 +53,13 @@ class Bar:
         show: bool | None = None,
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
+        unit: str = "rows",
     ) -> None:
         self.title, self.total = title, total
         self.stream = sys.stderr if stream is None else stream
         self.live = bool(getattr(self.stream, "isatty", lambda: False)())
         self.show = self.live if show is None else show
-        self.clock = clock
+        self.clock, self.unit = clock, unit
         self.done = 0
         self._began = clock()
         self._next = 0.0
@@ -91,10 +94,10 @@ class Bar:
     def _write(self, elapsed: float, last: bool) -> None:
         share = self.done / self.total if self.total else None
         rate = self.done / elapsed if elapsed > 0 else 0.0
-        parts = [f"{self.done:,} rows" if not self.total else ""]
+        parts = [f"{self.done:,} {self.unit}" if not self.total else ""]
         if share is not None:
-            parts = [f"{self.done:,} of {self.total:,} rows", f"{share:.0%}"]
-        parts.append(f"{rate:,.3g} rows/s" if rate < 1000 else f"{rate:,.0f} rows/s")
+            parts = [f"{self.done:,} of {self.total:,} {self.unit}", f"{share:.0%}"]
+        parts.append(f"{rate:,.{'3g' if rate < 1000 else '0f'}} {self.unit}/s")
         if last:
             parts.append(_duration(elapsed))
         elif self.total and rate > 0:
