@@ -111,5 +111,4 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             ),
         ],
         {"rmse": rmse},
-        gallery="plot_kriging_meuse",
     )

@@ -57,7 +57,6 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             *quantile_claims(X, y, unit, 1.0 / spline.lam_),
         ],
         {"error": error, "line": plain},
-        gallery="plot_motorcycle",
     )
 
 

@@ -11,12 +11,12 @@ import numpy as np
 import sklearn.datasets
 from numpy.typing import NDArray
 
-ROOT = Path(__file__).resolve().parents[1]
 # Interpreters of other libraries read the same tables without having this one installed.
-sys.path.append(str(ROOT / "src"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "src"))
 
 from mercer.datasets import Folder
 
+ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path(os.environ.get("MERCER_DATA", ROOT.parent / "shared" / "data"))
 MISSING = (
     ""
