@@ -115,7 +115,7 @@ def room_of(name: str) -> str:
 def level_of(name: str) -> int | None:
     """Return the row of a module's room, and None if the map has no such room."""
     room = room_of(name)
-    if not room:
+    if room in {"", "__main__"}:
         return TOP + 1
     return LEVEL.get(room, BOTTOM if room.startswith("_") else None)
 

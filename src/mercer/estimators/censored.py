@@ -345,7 +345,7 @@ class CensoredRegressor(Regression):
             )
         return self.residual_curve_
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         r"""Return the share of the squared distances that is explained.
 
         .. math:: 1 - \frac{\sum_i s_i\, d_i(f(x_i))^2}{\min_c \sum_i s_i\, d_i(c)^2}, \qquad
@@ -366,6 +366,8 @@ class CensoredRegressor(Regression):
         -------
         float
         """
+        if y is None:
+            raise ValueError("known bounds are compared with predictions of arrays: give X and y.")
         if is_plain(y) and not self.log:
             return float(super().score(X, y, sample_weight))
         known = self._scaled(y)

@@ -1,6 +1,6 @@
 """The compiled assembly of a square of kernel values from those at hand."""
 
-from numba import njit
+from mercer._compile_numba import njit
 
 __all__ = ["assemble"]
 

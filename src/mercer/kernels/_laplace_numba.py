@@ -6,8 +6,8 @@ features are subtracted, the others are categories, equal or not. A NaN stays a 
 """
 
 import numpy as np
-from numba import njit
 
+from mercer._compile_numba import njit
 from mercer.kernels._tiles_numba import _power, _power_double
 from mercer.kernels._wide_numba import wide
 

@@ -7,9 +7,9 @@ The products ``d = <x, z>`` and half the squared norms ``hx``, ``hz`` make the e
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from mercer._compile_numba import njit
 from mercer.kernels._wide_numba import wide
 from mercer.kernels.tile_sizes import LOWEST, LOWEST_DOUBLE, RUN
 

@@ -3,8 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from mercer._compile_numba import njit
 
 __all__ = ["descend"]
 

@@ -14,9 +14,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
+from mercer.data.opening import is_source
 from mercer.machines.approximated import by_blocks
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array
+from mercer.machines.scoring import accuracy
 from mercer.reduced.targets import Codes, Targets
 from mercer.smoothing.widths import margin_error
 
@@ -147,3 +149,24 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         """
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the share of samples whose class is predicted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or Source
+            New inputs; a source has its labels, and is read once, block by block.
+        y : array-like of shape (n_samples,), optional
+            Their classes; not needed where `X` has them.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            The accuracy.
+        """
+        if is_source(X):
+            return accuracy(self, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))

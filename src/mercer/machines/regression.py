@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 
 from mercer._settings import settings
+from mercer.data.opening import is_source
 from mercer.kernels.algebra import terms
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -17,6 +18,7 @@ from mercer.machines.approximated import by_blocks
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array
 from mercer.machines.posing import Rows
+from mercer.machines.scoring import r2
 from mercer.reduced.targets import Targets, Values
 from mercer.regularizers.errors import ErrorModel
 
@@ -97,3 +99,24 @@ class Regression(RegressorMixin, KernelMachine):  # type: ignore[misc]
             Predicted values.
         """
         return self._decision(X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination of the predictions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or Source
+            New inputs; a source has its targets, and is read once, block by block.
+        y : array-like of shape (n_samples,), optional
+            Their targets; not needed where `X` has them.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            1 for predictions without error, 0 for those of the mean.
+        """
+        if is_source(X):
+            return r2(self, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))

@@ -15,8 +15,9 @@ Indices are unsigned: signed ones might count from the end, which is more to com
 
 import numpy as np
 from llvmlite import ir
-from numba import njit
 from numba.extending import intrinsic
+
+from mercer._compile_numba import njit
 
 __all__ = ["pair_loop", "slopes_loop"]
 

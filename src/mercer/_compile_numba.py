@@ -1,0 +1,35 @@
+"""Numba's compiler, which says one line on a terminal before its first work for this library."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from numba import njit
+from numba.core import event
+
+__all__ = ["njit"]
+
+NOTICE = (
+    "mercer: compiling loops for this machine, a few seconds once "
+    "(python -m mercer warm does it ahead)"
+)
+
+
+class Notice(event.Listener):  # type: ignore[misc]
+    """Writes one line when a function of this library is compiled for the first time."""
+
+    said = False
+
+    def on_start(self, event: Any) -> None:
+        """Say it, where somebody sees it."""
+        ours = event.data["dispatcher"].py_func.__module__.startswith("mercer.")
+        if ours and not Notice.said and sys.stderr is not None and sys.stderr.isatty():
+            print(NOTICE, file=sys.stderr, flush=True)
+            Notice.said = True
+
+    def on_end(self, event: Any) -> None:
+        """Say nothing more."""
+
+
+event.register("numba:compile", Notice())
