@@ -1,14 +1,19 @@
 """Names that people type, and sentences for those who mistype them."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_digits
 from sklearn.utils._param_validation import InvalidParameterError
 
 import mercer
 from mercer import LSSVR, SVC, SVR, AdditiveRegressor, KernelClassifier, KernelRegressor
 from mercer.kernels import Gaussian, Laplacian, Polynomial
 from mercer.losses import Absolute, Logistic, Pinball, Squared
+from mercer.machines.explaining import ScaleWarning
 from mercer.reduced import Nystrom, RandomFeatures
 
 RNG = np.random.default_rng(0)
@@ -151,3 +156,39 @@ def test_a_solution_is_printed_as_sentences():
     few = SVR(gamma=1.0, approximation=Nystrom(20)).fit(X, Y).solution_
     assert "20 functions for 40 rows" in str(few)
     assert "of the optimum of the exact machine" in str(few)
+
+
+@pytest.mark.parametrize("estimator", [SVR, SVC])
+def test_features_of_other_scales_are_met_with_a_warning(estimator):
+    X = np.random.default_rng(0).normal(size=(40, 4)) * [1.0, 1.0, 3000.0, 500.0]
+    y = X[:, 0] > 0
+    with pytest.warns(ScaleWarning, match=r"2 of 4 features \(0, 1\) .* than feature 2") as found:
+        estimator().fit(X, y)
+    assert f"{estimator.__name__}(standardize=True)" in str(found[0].message)
+    frame = pd.DataFrame(X, columns=["age", "income", "rooms", "people"])
+    with pytest.warns(ScaleWarning, match=r"\('age', 'income'\) .* than feature 'rooms'"):
+        estimator().fit(frame, y)
+
+
+@pytest.mark.parametrize(
+    ("machine", "data"),
+    [
+        (SVC(standardize=True), [1.0, 1.0, 3000.0, 500.0]),
+        (SVC(kernel=Gaussian([1.0, 1.0, 3000.0, 500.0])), [1.0, 1.0, 3000.0, 500.0]),
+        (SVC(gamma=0.1), [1.0, 1.0, 3000.0, 500.0]),
+        (SVC(), [1.0, 5.0, 30.0, 50.0]),
+        (SVC(), [0.0, 1.0, 1.0, 1.0]),
+    ],
+)
+def test_no_warning_where_scales_are_known_or_alike(machine, data):
+    X = np.random.default_rng(0).normal(size=(40, 4)) * data
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        machine.fit(X, X[:, 1] > 0)
+
+
+def test_a_few_narrow_features_among_many_are_left_alone():
+    X, y = load_digits(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SVC().fit(X[:300], y[:300])

@@ -17,6 +17,7 @@ from mercer.kernels.named import NAMES, gamma_of_width, resolve
 from mercer.kernels.points import scale_features
 from mercer.kernels.stretched import stretch
 from mercer.machines.expansion import Array
+from mercer.machines.explaining import warn_of_scales
 from mercer.machines.posing import Rows, Sample
 from mercer.smoothing.pairs import feature_scales, some_rows
 from mercer.smoothing.tube_width import fit_noise, optimal_epsilon
@@ -60,6 +61,8 @@ def choose_kernel(machine: Any, rows: Rows, gamma: Any) -> tuple[Kernel, Array |
                 "none. Use standardize=False."
             )
         scales = feature_scales(X, rows.weights)
+    elif named(name) and isinstance(gamma, str):
+        warn_of_scales(machine, X)
     points = X if scales is None else scale_features(X, 1.0 / scales)
     if isinstance(gamma, str) and gamma == "tuned":
         found = search_width(

@@ -3,19 +3,62 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils._param_validation import StrOptions
 
 from mercer._words import did_you_mean
 
-__all__ = ["explained", "explaining_data"]
+__all__ = ["ScaleWarning", "explained", "explaining_data", "warn_of_scales"]
 
 # Names of columns that a sentence lists at most.
 LISTED = 5
+
+# Features that vary so many times less than the widest one do not count in distances; nobody is
+# told of it unless they are so large a part of the features. Rows that are looked at.
+WIDER, PART, LOOKED_AT = 100.0, 0.2, 10_000
+
+
+class ScaleWarning(UserWarning):
+    """Features of very different scales meet a kernel with one width for all of them."""
+
+
+def warn_of_scales(machine: Any, X: Any) -> None:
+    """Warn if many features do not count beside others that vary a hundred times more.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+        With a kernel that has one width for all features.
+    X : (n, p) array or sparse matrix
+        Sparse ones are counts and codes, and left alone.
+    """
+    if sp.issparse(X) or X.ndim != 2 or X.shape[1] < 2:
+        return
+    with np.errstate(all="ignore"):
+        spread = np.std(X[: min(len(X), LOOKED_AT)], axis=0)
+    if not np.all(np.isfinite(spread)):
+        return
+    varied = np.flatnonzero(spread > 0.0)
+    lost = varied[spread[varied] * WIDER < spread.max(initial=0.0)]
+    if len(lost) == 0 or len(lost) < PART * len(varied):
+        return
+    names = getattr(machine, "feature_names_in_", None)
+    named = [str(j) if names is None else repr(str(names[j])) for j in (*lost, spread.argmax())]
+    listed = ", ".join(named[:-1][:LISTED]) + (", ..." if len(lost) > LISTED else "")
+    warnings.warn(
+        f"{len(lost)} of {X.shape[1]} features ({listed}) vary a hundred times less than feature "
+        f"{named[-1]}, so that they do not count in the kernel. Scale them, as "
+        f"{type(machine).__name__}(standardize=True) does; AutoRegressor and AutoClassifier learn "
+        "a scale for each.",
+        ScaleWarning,
+        stacklevel=2,
+    )
 
 
 def explained(estimator: Any, message: str) -> str:
