@@ -263,7 +263,7 @@ def test_strong_duality_of_the_worst_case(mu):
 def test_a_pinball_is_worst_at_one_of_two_ends():
     X, y, _ = with_gaps(30, 2, 0.1)
     ours = MissingInputRegressor(Pinball(0.3), K, strategy="worst", tol=1e-8).fit(X, y)
-    low, high = ours.predict_interval(X)
+    low, high = ours.predict_interval(X).T
     f, loss = ours.predict(X), Pinball(0.3)
     worst = np.maximum(loss.value(y, low), loss.value(y, high)).sum()
     assert np.all((low <= f) & (f <= high))
@@ -283,7 +283,7 @@ def test_without_gaps_every_strategy_is_the_additive_machine(strategy):
     ours = MissingInputRegressor(Huber(0.5), **given).fit(X, y)
     twin = KernelRegressor(Huber(0.5), TWO, C=2.0, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(ours.predict(X), twin.predict(X), atol=1e-4)
-    low, high = ours.predict_interval(X)
+    low, high = ours.predict_interval(X).T
     assert np.array_equal(low, high)
 
 
@@ -385,7 +385,7 @@ def test_functions_of_several_columns_are_drawn(components, law):
     error = np.mean((machine.predict(new) - new.prod(axis=1)) ** 2) / np.var(new.prod(axis=1))
     assert error < 0.2
     new[0, 0] = np.nan
-    low, high = machine.predict_interval(new)
+    low, high = machine.predict_interval(new).T
     assert low[0] < machine.predict(new)[0] < high[0]
     np.testing.assert_allclose(low[1:], high[1:])
 

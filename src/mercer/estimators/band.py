@@ -23,6 +23,7 @@ from mercer.losses.regression import Expectile, Pinball
 from mercer.machines.approximated import by_blocks
 from mercer.machines.base import EarlyStop, KernelMachine
 from mercer.machines.expansion import Array, Function
+from mercer.machines.framing import framed, quantile_names, set_output
 from mercer.machines.posing import Declared, Posed, Rows, Sample, Solved
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.census import Census
@@ -238,6 +239,9 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
             self._expand(X, self._dual_coef_.T) + self.null_space_(X) @ self.null_space_coef_.T
         )
 
+    set_output = set_output
+
+    @framed(lambda self: quantile_names(self.quantiles_))
     @by_blocks
     def predict_quantiles(self, X: Any) -> Array:
         """Return all quantiles, ascending.
@@ -266,9 +270,10 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
         """
-        Q = self.predict_quantiles(X)
+        Q = np.asarray(self.predict_quantiles(X))
         return np.asarray(Q[:, int(np.argmin(np.abs(self.quantiles_ - 0.5)))])
 
+    @framed()
     def predict_interval(self, X: Any) -> Array:
         """Return the lowest and the highest quantile.
 
@@ -281,7 +286,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples, 2)
         """
-        return np.asarray(self.predict_quantiles(X)[:, [0, -1]])
+        return np.asarray(self.predict_quantiles(X))[:, [0, -1]]
 
     def crossing(self, X: Any) -> Array:
         """Return by how much the functions cross at new points before they are sorted.

@@ -27,6 +27,7 @@ from mercer.losses.stacked import stack
 from mercer.machines.approximated import by_blocks
 from mercer.machines.expansion import Array, Function
 from mercer.machines.folds import as_splitter
+from mercer.machines.framing import framed, set_output
 from mercer.machines.posing import Posed, Read, Rows, Sample
 from mercer.machines.regression import Regression
 from mercer.machines.survival_targets import Intervals, as_intervals, is_plain
@@ -319,6 +320,9 @@ class CensoredRegressor(Regression):
         shift = self._curve().quantile(levels)
         return self._back(np.add.outer(self._decision(X), shift))
 
+    set_output = set_output
+
+    @framed()
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Return intervals in which new targets lie with a probability.
 

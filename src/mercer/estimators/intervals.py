@@ -35,6 +35,7 @@ from mercer.estimators.ls_svm import LSSVR
 from mercer.estimators.tube import SupportVectorTube
 from mercer.machines.expansion import Array
 from mercer.machines.folds import as_splitter
+from mercer.machines.framing import framed, set_output
 from mercer.smoothing.coverage import CoverageReport, coverage_of
 
 __all__ = ["IntervalRegressor"]
@@ -402,6 +403,9 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
         X = self._new(X)
         return np.asarray(self.estimator_.predict(X))
 
+    set_output = set_output
+
+    @framed()
     def predict_interval(self, X: Any, coverage: float | None = None) -> Array:
         """Return intervals for new observations.
 

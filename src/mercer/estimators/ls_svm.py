@@ -19,6 +19,7 @@ from mercer.machines import ls_diagnostics
 from mercer.machines.base import HARD
 from mercer.machines.expansion import Array, Function
 from mercer.machines.fitted import FittedExpansion
+from mercer.machines.framing import set_output
 from mercer.machines.ls_report import Report, kept, quick_listing
 from mercer.machines.outputs import Outputs
 from mercer.machines.posing import Posed, Read, Rows, Sample, Solved
@@ -137,6 +138,7 @@ class LSSVR(Outputs):
     smoother_matrix = ls_diagnostics.smoother_matrix
     predict = ls_diagnostics.predict
     predict_interval = predict_interval
+    set_output = set_output
     __dir__ = quick_listing
     _lazy: ClassVar[frozenset[str]] = frozenset(
         {

@@ -29,6 +29,7 @@ from mercer.machines.base import HARD, EarlyStop
 from mercer.machines.blocks import refuse_blocks
 from mercer.machines.classifier import chosen, encode_classes, signs
 from mercer.machines.expansion import Array
+from mercer.machines.framing import framed, set_output
 from mercer.machines.missing_cells import WHOLE, Components, groups
 from mercer.machines.one_vs_rest import has_probabilities, probabilities
 from mercer.solvers import Solution, join
@@ -275,7 +276,7 @@ class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc
     >>> y = np.sin(2 * X[:, 0]) + X[:, 1]
     >>> X[rng.uniform(size=X.shape) < 0.2] = np.nan
     >>> machine = MissingInputRegressor(C=10.0).fit(X, y)
-    >>> low, high = machine.predict_interval([[0.5, 1.0, np.nan], [0.5, np.nan, 0.0]])
+    >>> low, high = machine.predict_interval([[0.5, 1.0, np.nan], [0.5, np.nan, 0.0]]).T
     >>> (high - low).round(1)
     array([0.2, 2.9])
     """
@@ -304,7 +305,10 @@ class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc
         """
         return self._between(X)[0][:, 0]
 
-    def predict_interval(self, X: Any) -> tuple[Array, Array]:
+    set_output = set_output
+
+    @framed()
+    def predict_interval(self, X: Any) -> Array:
         """Return the least and largest value that the gaps of each row leave open.
 
         Parameters
@@ -314,11 +318,12 @@ class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc
 
         Returns
         -------
-        low, high : ndarray of shape (n_samples,)
-            Equal for a row without gaps. Noise of the targets is not part of them.
+        ndarray of shape (n_samples, 2)
+            Lower and upper ends, equal for a row without gaps. Noise of the targets is not part of
+            them.
         """
         _, low, high = self._between(X)
-        return low[:, 0], high[:, 0]
+        return np.column_stack([low[:, 0], high[:, 0]])
 
 
 @settings

@@ -16,6 +16,7 @@ from mercer.losses.base import Loss
 from mercer.losses.regression import Pinball
 from mercer.machines.base import HARD
 from mercer.machines.expansion import Array, Function
+from mercer.machines.framing import framed, set_output
 from mercer.machines.posing import Posed, Read, Rows, Sample, declare
 from mercer.machines.regression import Regression
 from mercer.problems.nu import from_sides
@@ -219,6 +220,9 @@ class SupportVectorTube(Regression):
 
     # What it says ---------------------------------------------------------------------------------
 
+    set_output = set_output
+
+    @framed()
     def predict_interval(self, X: Any) -> Array:
         """Return the walls of the tube at new points.
 

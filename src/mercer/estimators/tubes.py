@@ -19,6 +19,7 @@ from mercer.losses.interval import within
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.regression import EpsilonInsensitive, Pinball
 from mercer.machines.expansion import Array, Function
+from mercer.machines.framing import framed, set_output
 from mercer.machines.posing import Posed, Read, Rows, Sample
 from mercer.machines.regression import Regression
 from mercer.problems.parametric_tube import centred, parametric_tube, parametric_tube_back
@@ -129,6 +130,9 @@ class LocalTubeSVR(Regression):
     def _reduced_loss(self, rows: Rows) -> Loss:
         raise self._irreducible()
 
+    set_output = set_output
+
+    @framed()
     def predict_interval(self, X: Any) -> Array:
         """Return the walls of the tube at new points.
 
@@ -277,6 +281,9 @@ class NuTubeSVR(Regression):
         risk = parametric_tube(K, y, c, nu, np.hstack([zeta, none]), np.hstack([none, zeta]), B)
         return [Posed("", risk, partial(_two_sided, B=B, zeta=zeta))]
 
+    set_output = set_output
+
+    @framed()
     def predict_interval(self, X: Any) -> Array:
         r"""Return the walls of the tube at new points.
 

@@ -9,6 +9,7 @@ from scipy.stats import t as student
 from sklearn.utils import check_random_state
 
 from mercer.machines.expansion import Array
+from mercer.machines.framing import framed
 from mercer.machines.ls_report import Report, report_of
 from mercer.smoothing.intervals import METHODS, Predictive
 
@@ -20,6 +21,7 @@ CHUNK_BYTES = 2**27
 VARIANCES = {"conformal", "local", "bayes", "bootstrap", "wild"}
 
 
+@framed()
 def predict_interval(
     self: Any,
     X: Any,

@@ -21,6 +21,7 @@ from mercer.estimators.svr import SVR
 from mercer.kernels.base import Kernel
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Function
+from mercer.machines.framing import framed, set_output
 from mercer.regularizers.null_space import NullSpace
 from mercer.selection.objective import CRITERIA
 from mercer.selection.tuning import tune
@@ -146,7 +147,10 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         predicted: NDArray[Any] = self.machine_.predict(X, **how)
         return predicted
 
+    set_output = set_output
+
     @available_if(_machine_has("predict_interval"))
+    @framed()
     def predict_interval(self, X: Any, *args: Any, **how: Any) -> Any:
         """Return intervals of the tuned machine; see :meth:`LSSVR.predict_interval`."""
         check_is_fitted(self)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
 from mercer._patience import deadline
 from mercer._settings import settings
 from mercer._threads import small_algebra
+from mercer.machines.framing import framed, quantile_names, set_output
 from mercer.tabular.automatic import BY_NAME, Automatic, Judged
 from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
@@ -21,6 +22,8 @@ from mercer.tabular.stacking import convex_weights
 from mercer.tabular.tasks import Squares
 
 __all__ = ["AutoRegressor"]
+
+LEVELS = (0.05, 0.5, 0.95)
 
 Array = NDArray[np.float64]
 
@@ -231,7 +234,10 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         F = self._together(self._values(X))
         return F[:, 0] if self._flat else F
 
-    def predict_quantiles(self, X: Any, levels: ArrayLike = (0.05, 0.5, 0.95)) -> Array:
+    set_output = set_output
+
+    @framed(lambda self, levels=LEVELS: quantile_names(levels))
+    def predict_quantiles(self, X: Any, levels: ArrayLike = LEVELS) -> Array:
         """Predict quantiles of new targets from the errors of rows left out.
 
         Parameters
@@ -257,6 +263,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
             out[:, k] = F[:, k, None] + scale[:, None] * quantiles
         return out[:, 0] if self._flat else out
 
+    @framed()
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         r"""Predict intervals that contain new targets with a probability.
 
@@ -276,7 +283,8 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         """
         if not 0.0 < coverage < 1.0:
             raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}.")
-        return self.predict_quantiles(X, [0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage])
+        ends = [0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage]
+        return np.asarray(self.predict_quantiles(X, ends))
 
     # Explaining -----------------------------------------------------------------------------------
 
