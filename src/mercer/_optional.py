@@ -18,6 +18,7 @@ PLUGINS = {
     "remote": ("mercer.data.remote", "pyarrow", "data"),
     "writing": ("mercer.data.writing", "pyarrow", "data"),
     "pandas": ("mercer.data.to_pandas", "pandas", "data"),
+    "polars": ("mercer.data.to_polars", "polars", "data"),
     "hdf5": ("mercer.data.hdf5", "h5py", "data"),
     "zarr": ("mercer.data.zarr", "zarr", "data"),
     "dask": ("mercer.distributed", "dask", "cluster"),

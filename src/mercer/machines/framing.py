@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
+
+from mercer._optional import plugin
 
 __all__ = ["framed", "quantile_names", "set_output"]
 
@@ -65,10 +66,10 @@ def framed(names: Callable[..., Sequence[str]] | None = None) -> Callable[[Any],
             if container == "default" or np.ndim(found) != 2:
                 return found
             columns = list(ENDS if names is None else names(self, *args, **how))
-            library = import_module(container)
-            if container == "polars":
-                return library.DataFrame(np.asarray(found), schema=columns)
-            return library.DataFrame(found, columns=columns, index=getattr(X, "index", None))
+            made = plugin(container).frame(np.asarray(found), columns)
+            if container == "pandas" and hasattr(X, "index"):
+                made.index = X.index
+            return made
 
         return wrapped
 

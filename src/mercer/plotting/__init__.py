@@ -4,8 +4,10 @@ from mercer.plotting.components import ComponentDisplay, EvolutionDisplay
 from mercer.plotting.convergence import ConvergenceDisplay
 from mercer.plotting.criterion import CriterionDisplay
 from mercer.plotting.differogram import DifferogramDisplay
+from mercer.plotting.effects import EffectDisplay
 from mercer.plotting.eigenvalues import EigenvalueDisplay
 from mercer.plotting.filters import ComparisonDisplay, FilterDisplay, PenaltyDisplay
+from mercer.plotting.fit import FitDisplay
 from mercer.plotting.gram import GramDisplay
 from mercer.plotting.influence import InfluenceDisplay, StatisticsDisplay
 from mercer.plotting.intervals import IntervalDisplay
@@ -27,9 +29,11 @@ __all__ = [
     "ConvergenceDisplay",
     "CriterionDisplay",
     "DifferogramDisplay",
+    "EffectDisplay",
     "EigenvalueDisplay",
     "EvolutionDisplay",
     "FilterDisplay",
+    "FitDisplay",
     "GramDisplay",
     "InfluenceDisplay",
     "IntervalDisplay",

@@ -1,0 +1,27 @@
+"""Columns as frames of Polars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+__all__ = ["frame"]
+
+
+def frame(X: Any, names: Sequence[str]) -> Any:
+    """Return an array as a data frame of Polars.
+
+    Parameters
+    ----------
+    X : (n, p) array
+    names : sequence of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> frame(np.zeros((2, 2)), ["a", "b"]).columns
+    ['a', 'b']
+    """
+    return pl.DataFrame(X, schema=list(names))

@@ -1,0 +1,213 @@
+"""The effect of each feature on what any machine predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.plotting._base import Axes, Figure, axes_of, chosen_of, figure_of, plt
+from mercer.plotting._sections import Section, positions
+
+__all__ = ["Effect", "EffectDisplay"]
+
+Array = NDArray[Any]
+POINTS, ROWS = 40, 300
+"""Values of a feature, and rows over which predictions are averaged."""
+
+
+class Effect(NamedTuple):
+    """The effect of one feature."""
+
+    name: str
+    values: Array
+    """Values of the feature (m,)."""
+
+    mean: Array
+    """Mean prediction (m,) of rows with the feature at each value, less the mean of all."""
+
+    low: Array
+    high: Array
+    """Ends of the middle four fifths of the changes of single rows."""
+
+    sample: Array
+    """Values in the sample."""
+
+    @property
+    def size(self) -> float:
+        """Standard deviation of the mean effect over the sample."""
+        if self.values.dtype.kind in "iuf":
+            known = self.sample[np.isfinite(self.sample.astype(float))].astype(float)
+            return float(np.std(np.interp(known, self.values, self.mean)))
+        known = self.sample[np.isin(self.sample, self.values)]
+        return float(np.std(self.mean[np.searchsorted(self.values, known)]))
+
+
+class EffectDisplay:
+    r"""The mean prediction along each feature, largest effects first.
+
+    .. math:: e_j(t) = \frac1n \sum_i f(x_i^{(1)}, \dots, t, \dots, x_i^{(p)}) - \bar f
+
+    the partial dependence; of an additive machine it is the term of the feature. The band holds the
+    middle four fifths of the changes of single rows: where it is wide, other features have a say
+    in what this one does.
+
+    Parameters
+    ----------
+    effects : list of Effect
+        What is drawn.
+    target : str
+        What is predicted.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import LSSVR
+    >>> from mercer.plotting import EffectDisplay
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> machine = LSSVR(C=100.0).fit(X, X[:, 1] ** 2 + 0.1 * X[:, 2])
+    >>> display = EffectDisplay.from_estimator(machine, X)
+    >>> [effect.name for effect in display.effects][:1]
+    ['x1']
+    """
+
+    axes_: list[Axes]
+    figure_: Figure
+
+    def __init__(self, *, effects: Sequence[Effect], target: str = "prediction") -> None:
+        self.effects, self.target = list(effects), target
+
+    def plot(self, ax: Any = None, *, columns: int = 3, colour: Any = "C0") -> Self:
+        """Draw the effects, all to one scale.
+
+        Parameters
+        ----------
+        ax : sequence of matplotlib Axes, optional
+            As many as there are effects.
+        columns : int, default=3
+            Of new axes.
+        colour : colour, default="C0"
+
+        Returns
+        -------
+        EffectDisplay
+        """
+        count = len(self.effects)
+        if ax is None:
+            rows = -(-count // columns)
+            wide = min(columns, count)
+            size = (3.2 * wide, 2.6 * rows)
+            _, grid = plt.subplots(
+                rows, wide, squeeze=False, sharey=True, figsize=size, layout="constrained"
+            )
+            for spare in list(grid.flat)[count:]:
+                spare.remove()
+            ax = list(grid.flat)[:count]
+        self.axes_ = axes_of(ax, count)
+        self.figure_ = figure_of(self.axes_[0])
+        for k, (axes, effect) in enumerate(zip(self.axes_, self.effects, strict=True)):
+            numbers = effect.values.dtype.kind in "iuf"
+            x = effect.values if numbers else np.arange(len(effect.values))
+            if numbers:
+                axes.fill_between(x, effect.low, effect.high, color=colour, alpha=0.2, lw=0.0)
+                axes.plot(x, effect.mean, color=colour, lw=2.0)
+                deciles = np.nanquantile(effect.sample.astype(float), np.linspace(0.1, 0.9, 9))
+                axes.plot(deciles, np.zeros(9), "|", color="0.3", ms=7, transform=_at_bottom(axes))
+            else:
+                ends = np.vstack([effect.mean - effect.low, effect.high - effect.mean])
+                axes.errorbar(x, effect.mean, np.maximum(ends, 0.0), fmt="o", color=colour)
+                axes.set_xticks(x, [str(word)[:12] for word in effect.values], rotation=30)
+            axes.axhline(0.0, color="0.7", lw=0.8, zorder=0)
+            axes.set_xlabel(effect.name)
+            if k % columns == 0:
+                axes.set_ylabel(f"change of {self.target}")
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        machine: Any,
+        X: Any,
+        *,
+        features: Sequence[int | str] | None = None,
+        most: int = 9,
+        label: Any = None,
+        target: str = "prediction",
+        random_state: int = 0,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Measure the effects of features on a fitted machine, and draw them.
+
+        Parameters
+        ----------
+        machine : fitted regressor or classifier
+            Of this library or any other. For classes the effect is that on the probability of one
+            of them, or on the decision function where there are no probabilities.
+        X : (n, p) array or data frame
+            The sample, or part of it; at most 300 of its rows are used.
+        features : list of int or str, optional
+            Those to draw, in this order; by default those of the largest effects.
+        most : int, default=9
+            How many are drawn by default.
+        label : object, optional
+            The class; the last one by default.
+        target : str, default="prediction"
+            What is predicted.
+        random_state : int, default=0
+            What rows are drawn by.
+        ax : sequence of matplotlib Axes, optional
+        **kwargs
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        EffectDisplay
+        """
+        machine, section = chosen_of(machine), Section(X)
+        n = len(section.column(0))
+        rows = np.arange(n)
+        if n > ROWS:
+            rows = np.sort(np.random.default_rng(random_state).choice(n, ROWS, replace=False))
+        predict = _prediction(machine, label)
+        chosen = positions(X, range(len(section.names)) if features is None else features)
+        found = [_effect(predict, section, rows, j) for j in chosen]
+        if features is None:
+            found = sorted(found, key=lambda effect: -effect.size)[:most]
+        return cls(effects=found, target=target).plot(ax, **kwargs)
+
+
+def _effect(predict: Any, section: Section, rows: Any, j: int) -> Effect:
+    values = section.grid(j, POINTS)
+    table = np.stack([predict(section.replaced(rows, j, value)) for value in values])
+    change = table - table.mean(axis=0)
+    low, high = np.quantile(change, [0.1, 0.9], axis=1)
+    return Effect(section.names[j], values, change.mean(axis=1), low, high, section.column(j))
+
+
+def _prediction(machine: Any, label: Any) -> Any:
+    """Return the function of rows whose changes are effects."""
+    classes = getattr(machine, "classes_", None)
+    if classes is None:
+        return lambda rows: np.ravel(machine.predict(rows))
+    k = len(classes) - 1 if label is None else int(np.flatnonzero(np.asarray(classes) == label)[0])
+    if hasattr(machine, "predict_proba"):
+        return lambda rows: np.asarray(machine.predict_proba(rows))[:, k]
+
+    def decide(rows: Any) -> Array:
+        f = np.asarray(machine.decision_function(rows))
+        return f[:, k] if f.ndim == 2 else (f if k == 1 else -f)
+
+    return decide
+
+
+def _at_bottom(axes: Axes) -> Any:
+    """Return the transformation whose second coordinate is a share of the axes' height."""
+    return axes.get_xaxis_transform()
