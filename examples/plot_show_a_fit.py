@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
 
-from mercer import SVC, SVR, LSSVRCV, QuantileBand
+from mercer import LSSVRCV, SVC, SVR, QuantileBand
 from mercer.datasets import load_abalone, load_concrete, load_elevation
 from mercer.plotting import EffectDisplay, FitDisplay
 
