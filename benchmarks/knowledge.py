@@ -26,22 +26,22 @@ from mercer import (
     AdditiveClassifier,
     AdditiveRegressor,
     CensoredRegressor,
+    ConformalRegressor,
     HardMarginSVC,
-    IntervalRegressor,
-    LocalTubeSVR,
+    HeteroscedasticNuSVR,
+    HeteroscedasticSVR,
     MissingInputClassifier,
     MissingInputRegressor,
     NuSparseClassifier,
     NuSparseRegressor,
-    NuTubeSVR,
     Nystrom,
     QuantileBand,
-    ShapedRegressor,
+    ShapeConstrainedRegressor,
+    SparseAdditiveClassifier,
+    SparseAdditiveRegressor,
     SparseClassifier,
     SparseRegressor,
     SupportVectorTube,
-    VariationClassifier,
-    VariationRegressor,
 )
 from mercer.kernels import Gaussian
 from mercer.regularizers import Constant, Convex, Functions, Increasing
@@ -123,9 +123,11 @@ BOTH = (*SIZES, *LARGE)
 
 CASES: dict[str, Case] = {
     "local tube": Case(
-        lambda: LocalTubeSVR(0.2, 0.4, kernel=KERNEL, cache_size=1000), regression, BOTH
+        lambda: HeteroscedasticSVR(0.2, 0.4, kernel=KERNEL, cache_size=1000), regression, BOTH
     ),
-    "parametric nu-tube": Case(lambda: NuTubeSVR(WIDTH, nu=0.2, kernel=KERNEL), regression),
+    "parametric nu-tube": Case(
+        lambda: HeteroscedasticNuSVR(WIDTH, nu=0.2, kernel=KERNEL), regression
+    ),
     "support vector tube": Case(lambda: SupportVectorTube(KERNEL, mu=50.0), regression),
     "tube with exceptions": Case(
         lambda: SupportVectorTube(KERNEL, mu=50.0, exceptions=20), regression
@@ -134,8 +136,8 @@ CASES: dict[str, Case] = {
     "band of three expectiles": Case(
         lambda: QuantileBand((0.1, 0.5, 0.9), kind="expectile", kernel=KERNEL), regression
     ),
-    "intervals by jackknife+": Case(lambda: IntervalRegressor(method="jackknife+"), regression),
-    "intervals, few functions": Case(lambda: IntervalRegressor(method="split"), regression, BOTH),
+    "intervals by jackknife+": Case(lambda: ConformalRegressor(method="jackknife+"), regression),
+    "intervals, few functions": Case(lambda: ConformalRegressor(method="split"), regression, BOTH),
     "sparse regression, tube": Case(
         lambda: SparseRegressor("epsilon_insensitive", KERNEL), regression, BOTH
     ),
@@ -154,18 +156,25 @@ CASES: dict[str, Case] = {
         lambda: AdditiveRegressor(kernel=KERNEL, approximation=FEW), regression, BOTH
     ),
     "structure, squared": Case(
-        lambda: VariationRegressor(kernel=KERNEL, mu=20.0, C=1.0, refit=False), regression, BOTH
+        lambda: SparseAdditiveRegressor(kernel=KERNEL, mu=20.0, C=1.0, refit=False),
+        regression,
+        BOTH,
     ),
     "structure, hinge": Case(
-        lambda: VariationClassifier(kernel=KERNEL, mu=20.0, C=1.0, refit=False), classification
+        lambda: SparseAdditiveClassifier(kernel=KERNEL, mu=20.0, C=1.0, refit=False), classification
     ),
-    "increasing": Case(lambda: ShapedRegressor([Increasing(0)], kernel=KERNEL), regression),
+    "increasing": Case(
+        lambda: ShapeConstrainedRegressor([Increasing(0)], kernel=KERNEL), regression
+    ),
     "increasing, tube": Case(
-        lambda: ShapedRegressor([Increasing(0)], "epsilon_insensitive", KERNEL), regression
+        lambda: ShapeConstrainedRegressor([Increasing(0)], "epsilon_insensitive", KERNEL),
+        regression,
     ),
-    "convex": Case(lambda: ShapedRegressor([Convex(2)], kernel=KERNEL), regression),
+    "convex": Case(lambda: ShapeConstrainedRegressor([Convex(2)], kernel=KERNEL), regression),
     "increasing, few functions": Case(
-        lambda: ShapedRegressor([Increasing(0)], kernel=KERNEL, approximation=FEW), regression, BOTH
+        lambda: ShapeConstrainedRegressor([Increasing(0)], kernel=KERNEL, approximation=FEW),
+        regression,
+        BOTH,
     ),
     "censored, squared": Case(lambda: CensoredRegressor("squared", KERNEL), censored),
     "censored, tube": Case(

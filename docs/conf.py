@@ -88,6 +88,40 @@ ROOMS = (
 )
 
 
+# Names that programs import from the top, by what they are for.
+TASKS = {
+    "Tables as they are": ("AutoRegressor", "AutoClassifier"),
+    "Support vector machines": (
+        *("SVR", "SVC", "NuSVR", "NuSVC", "OneClassSVM", "SVRCV", "SVCCV", "MultiOutputSVR"),
+        *("HardMarginSVC", "HardTubeSVR", "AdaptiveMarginSVC", "LeaveOneOutSVC"),
+    ),
+    "Least squares and robust losses": (
+        *("LSSVR", "LSSVC", "LSSVRCV", "LSSVCCV", "RobustLSSVR", "HuberSVR"),
+    ),
+    "Any loss, any kernel": ("KernelRegressor", "KernelClassifier", "KernelLogisticRegression"),
+    "Intervals, quantiles, noise of any size": (
+        *("ConformalRegressor", "QuantileBand", "QuantileSVR", "HeteroscedasticSVR"),
+        *("HeteroscedasticNuSVR", "SupportVectorTube"),
+    ),
+    "What you know: shapes, terms, structure": (
+        *("ShapeConstrainedRegressor", "ShapeConstrainedClassifier", "AdditiveRegressor"),
+        *("AdditiveClassifier", "Component", "SparseAdditiveRegressor", "SparseAdditiveClassifier"),
+        *("PartiallyLinearRegressor", "TermSelector", "RegularizationNetwork"),
+    ),
+    "Censored targets, missing inputs": (
+        *("CensoredRegressor", "MissingInputRegressor", "MissingInputClassifier"),
+    ),
+    "Curves, space and series": (
+        *("SmoothingSpline", "ThinPlateSpline", "UniversalKriging", "Forecaster"),
+        *("RegimeSwitchingRegressor", "GeneralizedLeastSquares", "estimate_errors"),
+    ),
+    "Few functions of a dictionary": (
+        *("SparseRegressor", "SparseClassifier", "NuSparseRegressor", "NuSparseClassifier"),
+    ),
+    "Large samples, hyperparameters": ("Nystrom", "RandomFeatures", "tune"),
+}
+
+
 def public(module):
     """Return the classes and functions a module exports, by name."""
     exported = ((name, getattr(module, name)) for name in getattr(module, "__all__", ()))
@@ -105,8 +139,11 @@ def write_reference(app, config):
     folder.mkdir(parents=True, exist_ok=True)
     top = public(importlib.import_module("mercer"))
     lines = ["The public names", "================", ""]
-    if top:
-        lines += section("mercer", "What most programs import.", "mercer", top)
+    grouped = [name for names in TASKS.values() for name in names]
+    if sorted(grouped) != sorted(top):
+        raise ValueError(f"names of TASKS and of mercer differ: {set(grouped) ^ set(top)}")
+    for task, names in TASKS.items():
+        lines += section(task, "From ``mercer``.", "mercer", names)
     pages = {f"mercer.{name}" for name in top}
     for room in ROOMS:
         module = importlib.import_module(f"mercer.{room}")

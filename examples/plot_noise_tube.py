@@ -3,15 +3,16 @@ A tube as wide as the noise
 ===========================
 
 Young abalone are all alike; old ones of one weight differ by many years. One width for all weights
-is too wide first and too narrow then. :class:`~mercer.NuTubeSVR` gives the tube a width that is a
-combination of known functions, here of four hats in weight, and lets the data choose how much of
-each, so that a share :math:`\nu` of the samples lies outside, not only overall but under every hat.
+is too wide first and too narrow then. :class:`~mercer.HeteroscedasticNuSVR` gives the tube a width
+that is a combination of known functions, here of four hats in weight, and lets the data choose how
+much of each, so that a share :math:`\nu` of the samples lies outside, not only overall but under
+every hat.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import NuSVR, NuTubeSVR
+from mercer import HeteroscedasticNuSVR, NuSVR
 from mercer.datasets import load_abalone
 from mercer.kernels import Matern
 from mercer.regularizers import Functions
@@ -33,7 +34,7 @@ def hats(X):
 
 settings = {"kernel": Matern(0.3, nu=2.5), "C": 30.0, "nu": 0.2, "tol": 1e-4}
 plain = NuSVR(**settings).fit(x, y)
-local = NuTubeSVR(Functions([hats], widths=[4]), **settings).fit(x, y)
+local = HeteroscedasticNuSVR(Functions([hats], widths=[4]), **settings).fit(x, y)
 print(f"one width: {plain.epsilon_:.1f} rings")
 print("widths at the knots:", ", ".join(f"{t:.1f}" for t in local.tube_coef_), "rings")
 

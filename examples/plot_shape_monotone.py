@@ -15,7 +15,7 @@ it is asked for, by the norm of the function and the derivatives of the kernel.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import KernelRegressor, ShapedRegressor
+from mercer import KernelRegressor, ShapeConstrainedRegressor
 from mercer.kernels import Gaussian
 from mercer.plotting import ShapeDisplay
 from mercer.regularizers import Bounded, Increasing
@@ -26,7 +26,7 @@ y = 1 / (1 + np.exp(4 - X[:, 0])) + 0.25 * rng.standard_normal(60)
 
 free = KernelRegressor(kernel=Gaussian(1.0), C=10.0).fit(X, y)
 known = [Increasing(0), Bounded(at_most=1.0)]
-machine = ShapedRegressor(known, kernel=Gaussian(1.0), C=10.0, prove=True).fit(X, y)
+machine = ShapeConstrainedRegressor(known, kernel=Gaussian(1.0), C=10.0, prove=True).fit(X, y)
 
 # %%
 # The certificate says what was found and what is proved; prices are multipliers: by how much the

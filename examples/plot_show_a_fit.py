@@ -46,7 +46,8 @@ axes[1, 1].set_title("heights (m)")
 # %%
 # Eight features: what each of them does to the strength of concrete, on one scale. Bands hold four
 # fifths of the mixtures: where one is wide, other ingredients have a say. That old concrete is
-# weaker is a claim of few samples; :class:`mercer.ShapedRegressor` can be told that it is not so.
+# weaker is a claim of few samples; :class:`mercer.ShapeConstrainedRegressor` can be told that it is
+# not so.
 
 mixtures = load_concrete(as_frame=True)
 machine = LSSVRCV().fit(mixtures.data, mixtures.target)

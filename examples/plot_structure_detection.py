@@ -11,7 +11,7 @@ component against the weight of the penalty.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import AdditiveRegressor, VariationRegressor
+from mercer import AdditiveRegressor, SparseAdditiveRegressor
 from mercer.kernels import Gaussian
 from mercer.plotting import EvolutionDisplay
 
@@ -24,7 +24,7 @@ rng = np.random.default_rng(0)
 X, new = rng.uniform(size=(80, 12)), rng.uniform(size=(500, 12))
 y = truth(X) + rng.normal(size=80)
 
-machine = VariationRegressor(kernel=Gaussian(1.0), n_mus=7, smallest=0.03, cv=2).fit(X, y)
+machine = SparseAdditiveRegressor(kernel=Gaussian(1.0), n_mus=7, smallest=0.03, cv=2).fit(X, y)
 display = EvolutionDisplay.from_estimator(machine)
 display.axes_[0].set_title(f"kept: {', '.join(machine.selected_names_)}")
 plt.show()

@@ -30,7 +30,7 @@ for row, (name, table) in zip(axes, tables.items(), strict=True):
         row[0].errorbar(entry["terms"], entry["RMSE"], entry["error"], fmt="o", capsize=2)
         row[0].annotate(entry["machine"], (entry["terms"], entry["RMSE"]), fontsize=5)
     row[0].set(xlabel="inputs", ylabel="test error", title=name)
-    kept = table.extra["kept"]["VariationRegressor, refit"]
+    kept = table.extra["kept"]["SparseAdditiveRegressor, refit"]
     row[1].barh(list(kept), list(kept.values()))
     row[1].set(xlabel="share of splits that keep it", xlim=(0, 1))
     row[1].tick_params(axis="y", labelsize=6)

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.model_selection import PredefinedSplit
 
-from mercer import LSSVR, AdditiveRegressor, VariationRegressor
+from mercer import LSSVR, AdditiveRegressor, SparseAdditiveRegressor
 from reproductions.outcome import Result, at_most, near
 from reproductions.tables import frame
 
@@ -22,7 +22,7 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         some, test = order[: TRAIN + VALIDATE], order[TRAIN + VALIDATE :]
         split = PredefinedSplit(np.where(np.arange(len(some)) < TRAIN, -1, 0))
         path = {"mu": "min", "n_mus": 5 if short else 8}
-        machine = VariationRegressor(cv=split, categorical=[names.index("chas")], **path)
+        machine = SparseAdditiveRegressor(cv=split, categorical=[names.index("chas")], **path)
         machine.fit(X[some], y[some])
         additive = AdditiveRegressor(C="auto").fit(X[some], y[some])
         radial = LSSVR(gamma="tuned", C="auto").fit(X[some], y[some])

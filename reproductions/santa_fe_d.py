@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer import LSSVR, SVR, CompetingMachines, HuberSVR
+from mercer import LSSVR, SVR, HuberSVR, RegimeSwitchingRegressor
 from mercer.kernels import Gaussian
 from mercer.linear import RBFNetwork
 from mercer.series import lag_matrix
@@ -50,7 +50,7 @@ def run(short: bool = False, random_state: int = 0) -> Result:
     if not short:
         # Machines compete for the last patterns; those of the regime at the end are kept.
         recent = np.arange(last.start - SAMPLE, last.start)
-        rivals = CompetingMachines(LSSVR(kernel=KERNEL, C=10.0), n_regimes=4, window=15)
+        rivals = RegimeSwitchingRegressor(LSSVR(kernel=KERNEL, C=10.0), n_regimes=4, window=15)
         rivals.fit(X[recent], y[recent])
         rows["segments"] = recent[rivals.last_segment()][-WINDOW:]
     found: dict[str, dict[str, list[float]]] = {}

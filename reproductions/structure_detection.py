@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer import AdditiveRegressor, VariationRegressor
+from mercer import AdditiveRegressor, SparseAdditiveRegressor
 from mercer.kernels import Gaussian
 from mercer.losses import Squared
 from mercer.machines.components import functions_of, named_kernel, read_components
@@ -26,7 +26,7 @@ def sample(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def variations(X: np.ndarray, y: np.ndarray, mus: tuple[float, ...]) -> np.ndarray:
     """Return the variation of every component along the path, (k, P)."""
-    machine = VariationRegressor(kernel=Gaussian(1.0))
+    machine = SparseAdditiveRegressor(kernel=Gaussian(1.0))
     terms = read_components("each", machine.kernel, None, X, None, named_kernel(machine))
     parts = [functions_of(term, X, 40).part for term in terms]
     problem = VariationProblem(parts, Squared(), y, np.full(len(y), C), np.ones((len(y), 1)))
@@ -59,7 +59,7 @@ def run(short: bool = False, random_state: int = 0) -> Result:
     for seed in seeds[: 1 if short else 4]:
         X, y, _ = sample(seed)
         settings = {"n_mus": 3, "cv": 2, "smallest": 0.1} if short else {"n_mus": 10}
-        machine = VariationRegressor(kernel=Gaussian(1.0), **settings).fit(X, y)
+        machine = SparseAdditiveRegressor(kernel=Gaussian(1.0), **settings).fit(X, y)
         chosen.append(tuple(int(p) for p in np.flatnonzero(machine.selected_)) == RELEVANT)
     spread = float(np.std([e[0] for e in errors])) * np.sqrt(1 / len(errors) + 1 / 20)
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from mercer import AdditiveRegressor, VariationRegressor
+from mercer import AdditiveRegressor, SparseAdditiveRegressor
 from mercer.estimators import StructureWarning
 from mercer.kernels import Gaussian
 from reproductions.outcome import Result, at_least, at_most, recorded
@@ -29,9 +29,9 @@ def sample(seed: int) -> dict[str, np.ndarray]:
     return out
 
 
-def machine(width: float, rho: float) -> VariationRegressor:
+def machine(width: float, rho: float) -> SparseAdditiveRegressor:
     """Return (8.39): half the squared errors and the largest values of components."""
-    return VariationRegressor(
+    return SparseAdditiveRegressor(
         kernel=Gaussian(float(np.sqrt(width / 2.0))), form="substrate", C=1.0, mu=rho, refit=False
     )
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 
-from mercer import LSSVR, AdditiveRegressor, VariationRegressor
+from mercer import LSSVR, AdditiveRegressor, SparseAdditiveRegressor
 from studies.data import load
 from studies.study import Table
 
@@ -108,9 +108,9 @@ def ours(categorical: list[int], short: bool) -> dict[str, Any]:
     path = {"n_mus": 4, "cv": 2} if short else {"n_mus": 8, "cv": 3}
     path["categorical"] = categorical
     return {
-        "VariationRegressor, refit": VariationRegressor(**path),
-        "VariationRegressor, tuned refit": VariationRegressor(refit="tuned", **path),
-        "VariationRegressor, sum of norms": VariationRegressor(penalty="norm", **path),
+        "SparseAdditiveRegressor, refit": SparseAdditiveRegressor(**path),
+        "SparseAdditiveRegressor, tuned refit": SparseAdditiveRegressor(refit="tuned", **path),
+        "SparseAdditiveRegressor, sum of norms": SparseAdditiveRegressor(penalty="norm", **path),
         "AdditiveRegressor": AdditiveRegressor(categorical=categorical, C="auto"),
         "AdditiveRegressor, weights by evidence": AdditiveRegressor(
             categorical=categorical, C="auto", tune="weights"

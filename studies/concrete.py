@@ -19,7 +19,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelRegressor, ShapedRegressor
+from mercer import KernelRegressor, ShapeConstrainedRegressor
 from mercer.kernels import Gaussian
 from mercer.regularizers import Decreasing, Increasing
 from studies.data import load
@@ -74,7 +74,7 @@ def shaped(X: Any, y: Any) -> Predictor:
     target = (y - centre) / size
     known = [Increasing(CEMENT), Increasing(AGE), Decreasing(WATER)]
     options = {"lines": 16, "grid": 12, "tol": 2e-2, **kernel_pair(Z, target)}
-    machine = ShapedRegressor(known, **options).fit(Z, target)
+    machine = ShapeConstrainedRegressor(known, **options).fit(Z, target)
     return lambda new: centre + size * machine.predict(scaler.transform(new))
 
 

@@ -18,7 +18,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.preprocessing import StandardScaler
 
-from mercer import IntervalRegressor
+from mercer import ConformalRegressor
 from mercer.smoothing import coverage_of
 from studies.data import load
 from studies.study import Table
@@ -64,7 +64,7 @@ def ours(**options: Any) -> Callable[[Rows], Callable[[Any], Found]]:
     """Return a fit of our intervals."""
 
     def fit(rows: Rows) -> Callable[[Any], Found]:
-        machine = IntervalRegressor(
+        machine = ConformalRegressor(
             coverage=LEVEL, shuffle=not rows.ordered, random_state=0, **options
         ).fit(rows.X, rows.y)
 
@@ -179,16 +179,16 @@ def process(rows: Rows) -> Callable[[Any], Found]:
 def compare(table: Table, rows: Rows, short: bool, only: str = "") -> None:
     """Add a row a machine, or that of one of them."""
     machines: dict[str, Any] = {
-        "IntervalRegressor": ours(),
-        "IntervalRegressor, constant width": ours(scale="constant"),
-        "IntervalRegressor, cqr": ours(method="cqr"),
+        "ConformalRegressor": ours(),
+        "ConformalRegressor, constant width": ours(scale="constant"),
+        "ConformalRegressor, cqr": ours(method="cqr"),
         "random forest, conformal": forest,
         "Gaussian process, 600 rows": process,
     }
     if LGBMRegressor is not None:
         machines["LightGBM quantiles"] = boosting(False)
         machines["LightGBM quantiles, conformal"] = boosting(True)
-    chosen = ["IntervalRegressor", "random forest, conformal"] if short else list(machines)
+    chosen = ["ConformalRegressor", "random forest, conformal"] if short else list(machines)
     for name in [only] if only else chosen:
         fit = machines[name]
         start = time.process_time()

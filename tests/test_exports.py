@@ -34,6 +34,19 @@ def test_every_estimator_is_at_the_top():
     assert machines <= set(mercer.__all__)
 
 
+def test_listings_show_what_most_people_need():
+    shown = [name for name in dir(mercer) if not inspect.ismodule(getattr(mercer, name))]
+    assert set(shown) <= set(mercer.__all__)
+    assert 15 <= len(shown) <= 20
+
+
+def test_old_names_lead_to_new_ones():
+    for old, new in mercer._RENAMED.items():
+        assert old not in mercer.__all__
+        with pytest.warns(FutureWarning, match=f"mercer.{old} is now called {new}"):
+            assert getattr(mercer, old) is getattr(mercer, new)
+
+
 def test_rooms_are_attributes():
     assert mercer.losses is import_module("mercer.losses")
     assert {"losses", "kernels", "SVC"} <= set(dir(mercer))

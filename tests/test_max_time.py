@@ -19,20 +19,20 @@ from mercer.solvers.monitor import Monitor
 ROWS = {
     "HuberSVR": 3000,
     "KernelLogisticRegression": 3000,
-    "LocalTubeSVR": 20_000,
-    "MixedRegressor": 6000,
+    "HeteroscedasticSVR": 20_000,
+    "PartiallyLinearRegressor": 6000,
     "NuSVC": 20_000,
     "NuSVR": 8000,
     "NuSparseRegressor": 600,
-    "NuTubeSVR": 3000,
+    "HeteroscedasticNuSVR": 3000,
     "QuantileSVR": 8000,
     "SVC": 20_000,
     "SVR": 20_000,
-    "ShapedClassifier": 3000,
+    "ShapeConstrainedClassifier": 3000,
     "SparseClassifier": 1500,
     "SparseRegressor": 1500,
     "SupportVectorTube": 20_000,
-    "VectorSVR": 400,
+    "MultiOutputSVR": 400,
 }
 LIMIT = 0.15
 # What is left to do at the limit: a last working set, the certificate, and the machine itself.

@@ -25,37 +25,37 @@ from mercer import (
     AdditiveClassifier,
     AdditiveRegressor,
     CensoredRegressor,
-    CompetingMachines,
+    ConformalRegressor,
     HardMarginSVC,
     HardTubeSVR,
+    HeteroscedasticNuSVR,
+    HeteroscedasticSVR,
     HuberSVR,
-    IntervalRegressor,
     KernelClassifier,
     KernelLogisticRegression,
     KernelRegressor,
     LeaveOneOutSVC,
-    LocalTubeSVR,
     MissingInputClassifier,
     MissingInputRegressor,
-    MixedRegressor,
     NuSparseClassifier,
     NuSparseRegressor,
     NuSVC,
     NuSVR,
-    NuTubeSVR,
     Nystrom,
     OneClassSVM,
+    PartiallyLinearRegressor,
     QuantileBand,
     QuantileSVR,
     RandomFeatures,
+    RegimeSwitchingRegressor,
     RobustLSSVR,
-    ShapedClassifier,
-    ShapedRegressor,
+    ShapeConstrainedClassifier,
+    ShapeConstrainedRegressor,
+    SparseAdditiveClassifier,
+    SparseAdditiveRegressor,
     SparseClassifier,
     SparseRegressor,
     SupportVectorTube,
-    VariationClassifier,
-    VariationRegressor,
 )
 from mercer.density import EmpiricalCDF, GaussianDensity, KernelCDF, ParzenWindow
 from mercer.linear import (
@@ -102,7 +102,7 @@ ELSEWHERE = {
     "TermSelector": "estimators/test_terms.py",
     "UniversalKriging": "estimators/test_kriging.py",
     "VectorQuantizer": "manifold/test_vector_quantizer.py",
-    "VectorSVR": "estimators/test_vector.py",
+    "MultiOutputSVR": "estimators/test_vector.py",
 }
 EXCEPTIONS = {
     "ChiSquareDensity": "is a distribution of one number; the checks have several features",
@@ -123,9 +123,9 @@ DEFAULT = [
     *(LSSVR(), LSSVC(), LSSVC(codes="one-vs-one", decoding="hamming")),
     *(LSSVRCV(budget=2), LSSVCCV(budget=2)),
     *(SupportVectorTube(), SupportVectorTube(exceptions=5), QuantileBand()),
-    *(LocalTubeSVR(), NuTubeSVR()),
+    *(HeteroscedasticSVR(), HeteroscedasticNuSVR()),
     *(AdditiveRegressor(), AdditiveClassifier()),
-    *(VariationRegressor(mu=1.0), VariationClassifier(mu=1.0, C=1.0)),
+    *(SparseAdditiveRegressor(mu=1.0), SparseAdditiveClassifier(mu=1.0, C=1.0)),
     *OTHERS.values(),
 ]
 
@@ -138,7 +138,7 @@ OWN = [
     *(HuberSVR(**GIVEN), QuantileSVR(**GIVEN), KernelLogisticRegression(**GIVEN)),
     *(RobustLSSVR(c=1.0, **GIVEN), RobustLSSVR(method="bisquare", c=1.0, **GIVEN)),
     *(KernelRegressor(loss, **GIVEN) for loss in sorted(REGRESSION)),
-    *(ShapedRegressor(**GIVEN), ShapedClassifier(**GIVEN)),
+    *(ShapeConstrainedRegressor(**GIVEN), ShapeConstrainedClassifier(**GIVEN)),
     *(
         EmpiricalCDF(),
         GaussianDensity(),
@@ -184,7 +184,7 @@ LINEAR = [
 SPARSE = [
     SparseRegressor(gamma="auto", tol=1e-9),
     SparseClassifier(gamma="auto", tol=1e-9),
-    *(MixedRegressor(**GIVEN), HardTubeSVR(1.7, gamma="auto", tol=1e-9)),
+    *(PartiallyLinearRegressor(**GIVEN), HardTubeSVR(1.7, gamma="auto", tol=1e-9)),
     *(NuSparseRegressor(), NuSparseClassifier(0.1, centres=100)),
 ]
 
@@ -290,9 +290,9 @@ def test_streamed_search(estimator, check):
 # One machine of each way to leave samples out. To leave out one of two copies is not to leave out a
 # sample of weight two, and widths are chosen on the sample as it is.
 INTERVALS = [
-    IntervalRegressor(random_state=0),
-    IntervalRegressor(method="split", random_state=0),
-    IntervalRegressor(SVR(), method="cv+", cv=3, random_state=0),
+    ConformalRegressor(random_state=0),
+    ConformalRegressor(method="split", random_state=0),
+    ConformalRegressor(SVR(), method="cv+", cv=3, random_state=0),
 ]
 
 
@@ -305,7 +305,7 @@ def test_intervals(estimator, check):
 AROUND = [
     *(SVRCV(budget=2), SVCCV(budget=2)),
     *(FixedComplexity(SVR(**GIVEN), max_norm=1.0), ThresholdSelector(SVC(**GIVEN))),
-    CompetingMachines(),
+    RegimeSwitchingRegressor(),
 ]
 SMALL = {"check_regressors_train": "a function of norm one explains less than half"}
 

@@ -6,6 +6,7 @@ Names are imported when they are first used, so that ``import mercer`` itself co
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 from mercer._version import __version__
 from mercer._words import did_you_mean
@@ -20,44 +21,44 @@ if TYPE_CHECKING:
         AdditiveClassifier,
         AdditiveRegressor,
         CensoredRegressor,
-        CompetingMachines,
         Component,
+        ConformalRegressor,
         Forecaster,
         GeneralizedLeastSquares,
         HardMarginSVC,
         HardTubeSVR,
+        HeteroscedasticNuSVR,
+        HeteroscedasticSVR,
         HuberSVR,
-        IntervalRegressor,
         KernelClassifier,
         KernelLogisticRegression,
         KernelRegressor,
         LeaveOneOutSVC,
-        LocalTubeSVR,
         MissingInputClassifier,
         MissingInputRegressor,
-        MixedRegressor,
+        MultiOutputSVR,
         NuSparseClassifier,
         NuSparseRegressor,
         NuSVC,
         NuSVR,
-        NuTubeSVR,
         OneClassSVM,
+        PartiallyLinearRegressor,
         QuantileBand,
         QuantileSVR,
+        RegimeSwitchingRegressor,
         RegularizationNetwork,
         RobustLSSVR,
-        ShapedClassifier,
-        ShapedRegressor,
+        ShapeConstrainedClassifier,
+        ShapeConstrainedRegressor,
         SmoothingSpline,
+        SparseAdditiveClassifier,
+        SparseAdditiveRegressor,
         SparseClassifier,
         SparseRegressor,
         SupportVectorTube,
         TermSelector,
         ThinPlateSpline,
         UniversalKriging,
-        VariationClassifier,
-        VariationRegressor,
-        VectorSVR,
         estimate_errors,
     )
     from mercer.reduced import Nystrom, RandomFeatures
@@ -79,46 +80,46 @@ __all__ = [
     "AutoClassifier",
     "AutoRegressor",
     "CensoredRegressor",
-    "CompetingMachines",
     "Component",
+    "ConformalRegressor",
     "Forecaster",
     "GeneralizedLeastSquares",
     "HardMarginSVC",
     "HardTubeSVR",
+    "HeteroscedasticNuSVR",
+    "HeteroscedasticSVR",
     "HuberSVR",
-    "IntervalRegressor",
     "KernelClassifier",
     "KernelLogisticRegression",
     "KernelRegressor",
     "LeaveOneOutSVC",
-    "LocalTubeSVR",
     "MissingInputClassifier",
     "MissingInputRegressor",
-    "MixedRegressor",
+    "MultiOutputSVR",
     "NuSVC",
     "NuSVR",
     "NuSparseClassifier",
     "NuSparseRegressor",
-    "NuTubeSVR",
     "Nystrom",
     "OneClassSVM",
+    "PartiallyLinearRegressor",
     "QuantileBand",
     "QuantileSVR",
     "RandomFeatures",
+    "RegimeSwitchingRegressor",
     "RegularizationNetwork",
     "RobustLSSVR",
-    "ShapedClassifier",
-    "ShapedRegressor",
+    "ShapeConstrainedClassifier",
+    "ShapeConstrainedRegressor",
     "SmoothingSpline",
+    "SparseAdditiveClassifier",
+    "SparseAdditiveRegressor",
     "SparseClassifier",
     "SparseRegressor",
     "SupportVectorTube",
     "TermSelector",
     "ThinPlateSpline",
     "UniversalKriging",
-    "VariationClassifier",
-    "VariationRegressor",
-    "VectorSVR",
     "__version__",
     "estimate_errors",
     "tune",
@@ -133,6 +134,29 @@ _HOMES = {
 }
 
 
+# What a listing of the package shows; all other names of the list above are imported the same way.
+_FIRST = (
+    *("AutoRegressor", "AutoClassifier", "SVR", "SVC", "OneClassSVM", "LSSVR", "LSSVC"),
+    *("KernelRegressor", "KernelClassifier", "KernelLogisticRegression", "AdditiveRegressor"),
+    *("QuantileBand", "ConformalRegressor", "ShapeConstrainedRegressor", "CensoredRegressor"),
+    *("UniversalKriging", "Forecaster", "tune"),
+)
+
+# Names before the first release, by the names that tell the task.
+_RENAMED = {
+    "CompetingMachines": "RegimeSwitchingRegressor",
+    "IntervalRegressor": "ConformalRegressor",
+    "LocalTubeSVR": "HeteroscedasticSVR",
+    "MixedRegressor": "PartiallyLinearRegressor",
+    "NuTubeSVR": "HeteroscedasticNuSVR",
+    "ShapedClassifier": "ShapeConstrainedClassifier",
+    "ShapedRegressor": "ShapeConstrainedRegressor",
+    "VariationClassifier": "SparseAdditiveClassifier",
+    "VariationRegressor": "SparseAdditiveRegressor",
+    "VectorSVR": "MultiOutputSVR",
+}
+
+
 def _rooms() -> list[str]:
     """Return the subpackages, except the one that needs Dask."""
     return [m.name for m in iter_modules(__path__) if m.ispkg and m.name != "distributed"]
@@ -144,6 +168,10 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"mercer.{_HOMES.get(name, 'estimators')}"), name)
     if name in _rooms():
         return import_module(f"mercer.{name}")
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        warn(f"mercer.{name} is now called {new}.", FutureWarning, stacklevel=2)
+        return __getattr__(new)
     raise AttributeError(f"module 'mercer' has no attribute {name!r}.{_instead(name)}")
 
 
@@ -156,12 +184,17 @@ _KNOWN_ELSEWHERE = {
     "Nystroem": "Nystrom, as in SVC(approximation=Nystrom(2000))",
     "RBFSampler": "RandomFeatures, as in SVC(approximation=RandomFeatures(2000))",
     "QuantileRegressor": "QuantileSVR, or QuantileBand for several quantiles",
-    "IsotonicRegression": "ShapedRegressor([Increasing(0)])",
+    "IsotonicRegression": "ShapeConstrainedRegressor([Increasing(0)])",
+    "MonotoneRegressor": "ShapeConstrainedRegressor([Increasing(0)])",
+    "SurvivalSVM": "CensoredRegressor",
+    "GAM": "AdditiveRegressor, or AdditiveClassifier",
+    "LinearGAM": "AdditiveRegressor",
+    "KernelDensity": "mercer.density.ParzenWindow",
     "HuberRegressor": "HuberSVR",
     "LogisticRegression": "KernelLogisticRegression",
     "KernelPCA": "mercer.manifold.KernelPCA",
     "GridSearchCV": "tune, or scikit-learn's GridSearchCV",
-    "MapieRegressor": "IntervalRegressor",
+    "MapieRegressor": "ConformalRegressor",
     "LocalOutlierFactor": "OneClassSVM",
 }
 
@@ -174,4 +207,4 @@ def _instead(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_rooms()])
+    return sorted([*_FIRST, *_rooms()])

@@ -36,11 +36,15 @@ REGRESSION = [
     *(mercer.KernelRegressor(), mercer.RobustLSSVR(c=1.0), mercer.RegularizationNetwork()),
     *(mercer.LSSVRCV(budget=2), mercer.SVRCV(budget=2), mercer.AdditiveRegressor()),
     *(mercer.GeneralizedLeastSquares(), mercer.UniversalKriging(), mercer.HardTubeSVR(1.0)),
-    *(mercer.IntervalRegressor(), mercer.LocalTubeSVR(), mercer.NuTubeSVR()),
-    *(mercer.MissingInputRegressor(), mercer.MixedRegressor(), mercer.SparseRegressor()),
+    *(mercer.ConformalRegressor(), mercer.HeteroscedasticSVR(), mercer.HeteroscedasticNuSVR()),
+    *(mercer.MissingInputRegressor(), mercer.PartiallyLinearRegressor(), mercer.SparseRegressor()),
     *(mercer.NuSparseRegressor(), mercer.QuantileBand(), mercer.SupportVectorTube()),
-    *(mercer.ShapedRegressor([Increasing(0)]), mercer.ThinPlateSpline(), mercer.TermSelector()),
-    *(mercer.VariationRegressor(mu=1.0), mercer.CompetingMachines()),
+    *(
+        mercer.ShapeConstrainedRegressor([Increasing(0)]),
+        mercer.ThinPlateSpline(),
+        mercer.TermSelector(),
+    ),
+    *(mercer.SparseAdditiveRegressor(mu=1.0), mercer.RegimeSwitchingRegressor()),
     *(linear.Bridge(), linear.FusedRidge(cv=3), linear.LassoConstrained(1.0)),
     *(linear.LeastSquaresAmongstAlternatives(), linear.NadarayaWatson(), linear.NormRegression()),
     *(linear.PlausibleLeastSquares(0.05), linear.RBFNetwork(), linear.ValidatedLasso(cv=3)),
@@ -57,8 +61,8 @@ REGRESSION = [
 BINARY = [
     mercer.KernelLogisticRegression(),
     *(mercer.LeaveOneOutSVC(), mercer.AdaptiveMarginSVC(), mercer.MissingInputClassifier()),
-    *(mercer.NuSparseClassifier(), mercer.SparseClassifier(), mercer.ShapedClassifier()),
-    mercer.VariationClassifier(mu=1.0, C=1.0),
+    *(mercer.NuSparseClassifier(), mercer.SparseClassifier(), mercer.ShapeConstrainedClassifier()),
+    mercer.SparseAdditiveClassifier(mu=1.0, C=1.0),
     *(linear.KernelPerceptron(), linear.LpMarginSVC(1.0), linear.OneNormSVC()),
     linear.MarginBoost(n_estimators=5),
     selection.SparseSubstrateClassifier(),
@@ -94,7 +98,7 @@ CASES = [
     (mercer.SmoothingSpline(), X[:, :1], SIGNAL, MANY[:, :1]),
     (mercer.CensoredRegressor(), X, ENDS, MANY),
     (mercer.HardMarginSVC(), X, X[:, 0] > 0.0, MANY),
-    (mercer.VectorSVR(), X, np.column_stack([SIGNAL, X[:, 2]]), MANY),
+    (mercer.MultiOutputSVR(), X, np.column_stack([SIGNAL, X[:, 2]]), MANY),
 ]
 # Machines without settings of their own here.
 for new in unlisted({type(case[0]).__name__ for case in CASES}).values():
@@ -225,7 +229,7 @@ def test_a_proved_shape_holds_on_a_fine_grid_in_any_batching():
     rng = np.random.default_rng(0)
     x = rng.uniform(0.0, 4.0, (90, 1))
     y = 1.0 / (1.0 + np.exp(4.0 - 2.0 * x[:, 0])) + 0.1 * rng.normal(size=90)
-    machine = mercer.ShapedRegressor(
+    machine = mercer.ShapeConstrainedRegressor(
         [Increasing(0), Bounded(0, 1)], prove=True, gamma=5.0, C=100.0
     ).fit(x, y)
     assert machine.shape_certificate_.holds

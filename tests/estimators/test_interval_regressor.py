@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from mercer import LSSVR, SVR, IntervalRegressor, QuantileBand
+from mercer import LSSVR, SVR, ConformalRegressor, QuantileBand
 from mercer.estimators import intervals
 from mercer.estimators.conformal import LeftOut, quantile, refit
 from mercer.kernels import Gaussian
@@ -46,7 +46,7 @@ def test_folds_are_left_out_in_closed_form(null_space, k):
 def test_jackknife_plus_is_that_of_the_machine():
     X, y = draw(60, 3)
     Z = np.linspace(-2, 2, 50)[:, None]
-    ours = IntervalRegressor(FIXED, method="jackknife+", scale="constant").fit(X, y)
+    ours = ConformalRegressor(FIXED, method="jackknife+", scale="constant").fit(X, y)
     expected = FIXED.fit(X, y).predict_interval(Z, method="jackknife+")
     np.testing.assert_allclose(ours.predict_interval(Z), expected, atol=1e-12)
 
@@ -55,7 +55,7 @@ def test_cross_validated_intervals_by_hand():
     X, y = draw(41, 4)
     Z = np.linspace(-2, 2, 9)[:, None]
     folds = KFold(4, shuffle=True, random_state=0)
-    machine = IntervalRegressor(SVR(C=2.0), method="cv+", cv=folds, scale="constant").fit(X, y)
+    machine = ConformalRegressor(SVR(C=2.0), method="cv+", cv=folds, scale="constant").fit(X, y)
     low, high = [], []
     for fit, left in folds.split(X):
         f = SVR(C=2.0).fit(X[fit], y[fit])
@@ -72,7 +72,7 @@ def test_cross_validated_intervals_by_hand():
 
 def test_split_by_hand():
     X, y = draw(100, 5)
-    machine = IntervalRegressor(
+    machine = ConformalRegressor(
         FIXED, method="split", scale="constant", shuffle=False, calibration=0.4
     ).fit(X, y)
     f = FIXED.fit(X[:60], y[:60])
@@ -83,7 +83,7 @@ def test_split_by_hand():
 def test_quantile_regression_by_hand():
     X, y = draw(200, 6, spread=0.3)
     band = QuantileBand((0.05, 0.95), kernel=KERNEL, C=1.0)
-    machine = IntervalRegressor(band, method="cqr", shuffle=False).fit(X, y)
+    machine = ConformalRegressor(band, method="cqr", shuffle=False).fit(X, y)
     low, high = band.fit(X[:150], y[:150]).predict_interval(X[150:]).T
     q = np.sort(np.maximum(low - y[150:], y[150:] - high))[int(np.ceil(0.9 * 51)) - 1]
     expected = band.predict_interval(X) + np.array([-q, q])
@@ -109,7 +109,7 @@ def test_promises_are_kept(method, options):
     for seed in range(rounds):
         X, y = draw(60, seed)
         Z, v = draw(100, 1000 + seed)
-        machine = IntervalRegressor(
+        machine = ConformalRegressor(
             FIXED, coverage=0.8, method=method, random_state=seed, **options
         ).fit(X, y)
         low, high = machine.predict_interval(Z).T
@@ -126,7 +126,7 @@ def test_promises_are_kept(method, options):
 def test_bands_and_tubes_keep_theirs(method):
     X, y = draw(400, 7, spread=0.3)
     Z, v = draw(2000, 8, spread=0.3)
-    machine = IntervalRegressor(method=method, random_state=0).fit(X, y)
+    machine = ConformalRegressor(method=method, random_state=0).fit(X, y)
     # A hundred scores: 0.03 is one standard deviation of the coverage.
     assert 0.8 < machine.coverage_report(Z, v).coverage < 1.0
     assert machine.predict(Z).shape == (2000,)
@@ -135,10 +135,10 @@ def test_bands_and_tubes_keep_theirs(method):
 def test_local_widths_where_the_sample_proves_them():
     X, y = draw(300, 9, spread=0.4)
     Z, v = draw(3000, 10, spread=0.4)
-    machine = IntervalRegressor().fit(X, y)
+    machine = ConformalRegressor().fit(X, y)
     assert machine.scale_ == "local"
     assert machine.spread_proof_ > 3
-    plain = IntervalRegressor(scale="constant").fit(X, y)
+    plain = ConformalRegressor(scale="constant").fit(X, y)
     centre = np.abs(Z[:, 0]) < 0.5
     local, constant = (m.coverage_report(Z, v, centre) for m in (machine, plain))
     # Errors in the middle are a third of those at the ends: the same width covers all of them.
@@ -146,7 +146,7 @@ def test_local_widths_where_the_sample_proves_them():
     assert local.groups[1].coverage < 0.97
     assert local.groups[1].width < 0.7 * local.groups[0].width
     assert local.score < constant.score
-    even = IntervalRegressor().fit(*draw(300, 11))
+    even = ConformalRegressor().fit(*draw(300, 11))
     assert even.scale_ == "constant"
 
 
@@ -154,8 +154,8 @@ def test_skewed_errors_are_missed_as_often_on_either_side():
     X, y = draw(400, 12, skew=True)
     Z, v = draw(2000, 13, skew=True)
     how = {"scale": "constant", "method": "split", "random_state": 0}
-    even = IntervalRegressor(FIXED, symmetric=False, **how).fit(X, y).coverage_report(Z, v)
-    one = IntervalRegressor(FIXED, **how).fit(X, y).coverage_report(Z, v)
+    even = ConformalRegressor(FIXED, symmetric=False, **how).fit(X, y).coverage_report(Z, v)
+    one = ConformalRegressor(FIXED, **how).fit(X, y).coverage_report(Z, v)
     # Errors reach farther above than below, and one distance for both is missed there.
     assert one.above > 2 * one.below
     assert even.below > one.below
@@ -172,8 +172,8 @@ def test_weights_are_how_many_a_score_stands_for():
         )
     X, y = draw(50, 15)
     weight = np.repeat([1.0, 0.0], [40, 10])
-    weighted = IntervalRegressor(FIXED, scale="constant").fit(X, y, weight)
-    without = IntervalRegressor(FIXED, scale="constant").fit(X[:40], y[:40])
+    weighted = ConformalRegressor(FIXED, scale="constant").fit(X, y, weight)
+    without = ConformalRegressor(FIXED, scale="constant").fit(X[:40], y[:40])
     np.testing.assert_allclose(
         weighted.predict_interval(X), without.predict_interval(X), atol=1e-10
     )
@@ -185,7 +185,7 @@ def test_large_samples_are_split_and_approximated(monkeypatch):
     monkeypatch.setattr(intervals, "REFITTED", 300)
     X, y = draw(700, 16, spread=0.4)
     Z, v = draw(2000, 17, spread=0.4)
-    machine = IntervalRegressor(random_state=0).fit(X, y)
+    machine = ConformalRegressor(random_state=0).fit(X, y)
     assert (machine.method_, machine.scale_) == ("split", "local")
     assert machine.estimator_.approximation == "auto"
     assert 0.85 < machine.coverage_report(Z, v).coverage < 0.95
@@ -194,13 +194,13 @@ def test_large_samples_are_split_and_approximated(monkeypatch):
 def test_other_machines_and_frames():
     X, y = draw(150, 18)
     frame = pd.DataFrame(np.column_stack([X, X**2]), columns=["x", "square"])
-    machine = IntervalRegressor(LinearRegression(), random_state=0).fit(frame, y)
+    machine = ConformalRegressor(LinearRegression(), random_state=0).fit(frame, y)
     assert machine.method_ == "cv+"
     assert list(machine.estimator_.feature_names_in_) == ["x", "square"]
     report = machine.coverage_report(frame, y, groups=frame["x"] > 0)
     assert report.coverage > 0.85
     forest = RandomForestRegressor(20, random_state=0)
-    split = IntervalRegressor(forest, method="split", random_state=0).fit(frame, y)
+    split = ConformalRegressor(forest, method="split", random_state=0).fit(frame, y)
     assert split.predict_interval(frame).shape == (150, 2)
 
 
@@ -209,16 +209,16 @@ def test_features_that_are_no_numbers_are_left_to_the_machine():
     frame = pd.DataFrame({"x": X[:, 0], "kind": np.where(X[:, 0] > 0, "a", "b")})
     encode = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
     pipe = make_pipeline(encode, LinearRegression())
-    machine = IntervalRegressor(pipe, cv=4, random_state=0).fit(frame, y)
+    machine = ConformalRegressor(pipe, cv=4, random_state=0).fit(frame, y)
     assert machine.scale_ == "constant"
     assert machine.predict_interval(frame).shape == (80, 2)
     with pytest.raises(ValueError, match="numbers"):
-        IntervalRegressor(pipe, cv=4, scale="local").fit(frame, y)
+        ConformalRegressor(pipe, cv=4, scale="local").fit(frame, y)
 
 
 def test_another_coverage_and_too_few_samples():
     X, y = draw(60, 19)
-    machine = IntervalRegressor(FIXED).fit(X, y)
+    machine = ConformalRegressor(FIXED).fit(X, y)
     wide, narrow = machine.predict_interval(X, 0.95), machine.predict_interval(X, 0.5)
     assert np.all(wide[:, 0] < narrow[:, 0])
     assert np.all(wide[:, 1] > narrow[:, 1])
@@ -230,6 +230,6 @@ def test_another_coverage_and_too_few_samples():
 def test_what_cannot_be_is_refused():
     X, y = draw(30, 20)
     with pytest.raises(ValueError, match="has none"):
-        IntervalRegressor(LinearRegression(), method="cqr").fit(X, y)
+        ConformalRegressor(LinearRegression(), method="cqr").fit(X, y)
     with pytest.raises(ValueError, match="n_samples=1"):
-        IntervalRegressor().fit(X, y, np.eye(30)[0])
+        ConformalRegressor().fit(X, y, np.eye(30)[0])

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer import KernelRegressor, MixedRegressor
+from mercer import KernelRegressor, PartiallyLinearRegressor
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Huber, Squared
 from mercer.regularizers import Polynomial
@@ -30,7 +30,7 @@ def test_agrees_with_a_conic_solver(name, sample):
     X, y = sample
     loss, cost = COSTS[name]
     s = np.random.default_rng(0).uniform(0.5, 1.5, 50)
-    machine = MixedRegressor(
+    machine = PartiallyLinearRegressor(
         loss, Gaussian(1.0), null_space=Polynomial(1), null_space_penalty=OMEGA, tol=1e-8
     ).fit(X, y, s)
     K = Gaussian(1.0)(X)
@@ -56,7 +56,7 @@ def test_agrees_with_a_conic_solver(name, sample):
 def test_without_prices_it_is_the_semiparametric_machine(sample):
     X, y = sample
     free = KernelRegressor("huber", Gaussian(1.0), null_space=Polynomial(1), tol=1e-8).fit(X, y)
-    mixed = MixedRegressor(
+    mixed = PartiallyLinearRegressor(
         "huber", Gaussian(1.0), null_space=Polynomial(1), null_space_penalty=0.0, tol=1e-8
     ).fit(X, y)
     assert np.allclose(mixed.predict(X), free.predict(X), atol=1e-6)
@@ -66,7 +66,7 @@ def test_without_prices_it_is_the_semiparametric_machine(sample):
 def test_infinite_prices_leave_terms_out(sample):
     X, y = sample
     plain = KernelRegressor("squared", Gaussian(1.0), tol=1e-8).fit(X, y)
-    mixed = MixedRegressor(
+    mixed = PartiallyLinearRegressor(
         "squared", Gaussian(1.0), null_space_penalty=[0.0, *[np.inf] * 4], tol=1e-8
     ).fit(X, y)
     assert np.allclose(mixed.predict(X), plain.predict(X), atol=1e-6)
@@ -76,7 +76,7 @@ def test_infinite_prices_leave_terms_out(sample):
 def test_terms_are_named(sample):
     X, y = sample
     frame = pd.DataFrame(X, columns=["wave", "dose", "age", "year"])
-    machine = MixedRegressor(
+    machine = PartiallyLinearRegressor(
         kernel=Gaussian(1.0), null_space_penalty={"age": 30.0, "year": 30.0}, tol=1e-6
     ).fit(frame, y)
     assert machine.selected_ == ["1", "wave", "dose"]
@@ -87,4 +87,4 @@ def test_terms_are_named(sample):
         ([-1] * 5, "not"),
     ]:
         with pytest.raises(ValueError, match=sentence):
-            MixedRegressor(null_space_penalty=penalty).fit(frame, y)
+            PartiallyLinearRegressor(null_space_penalty=penalty).fit(frame, y)

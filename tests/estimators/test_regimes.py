@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer import LSSVR, CompetingMachines
+from mercer import LSSVR, RegimeSwitchingRegressor
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (240, 1))
@@ -14,7 +14,7 @@ BASE = LSSVR(C=100.0)
 
 @pytest.mark.parametrize("seed", range(4))
 def test_regimes_are_found(seed):
-    found = CompetingMachines(BASE, random_state=seed).fit(X, Y)
+    found = RegimeSwitchingRegressor(BASE, random_state=seed).fit(X, Y)
     same = np.mean(found.labels_ == WHO)
     assert max(same, 1 - same) > 0.95  # a few samples beside the switches may go either way
     assert found.errors_[-1] < found.errors_[0]
@@ -22,7 +22,7 @@ def test_regimes_are_found(seed):
 
 
 def test_each_machine_is_that_of_its_samples():
-    found = CompetingMachines(BASE).fit(X, Y)
+    found = RegimeSwitchingRegressor(BASE).fit(X, Y)
     for k, machine in enumerate(found.estimators_):
         mine = found.labels_ == k
         alone = LSSVR(C=100.0).fit(X, Y, sample_weight=mine.astype(float))
@@ -30,7 +30,7 @@ def test_each_machine_is_that_of_its_samples():
 
 
 def test_the_last_regime_goes_on():
-    found = CompetingMachines(BASE).fit(X, Y)
+    found = RegimeSwitchingRegressor(BASE).fit(X, Y)
     assert set(np.flatnonzero(WHO == 1)) & set(found.last_segment())
     np.testing.assert_array_equal(
         found.predict(X[:5]), found.estimators_[found.labels_[-1]].predict(X[:5])
@@ -38,10 +38,10 @@ def test_the_last_regime_goes_on():
 
 
 def test_one_machine_has_no_rival():
-    alone = CompetingMachines(BASE, n_regimes=1, n_rounds=2).fit(X, Y)
+    alone = RegimeSwitchingRegressor(BASE, n_regimes=1, n_rounds=2).fit(X, Y)
     np.testing.assert_allclose(alone.predict(X), BASE.fit(X, Y).predict(X))
 
 
 def test_bad_settings_are_refused():
     with pytest.raises(ValueError, match="at least 1"):
-        CompetingMachines(n_regimes=0).fit(X, Y)
+        RegimeSwitchingRegressor(n_regimes=0).fit(X, Y)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer import ShapedRegressor
+from mercer import ShapeConstrainedRegressor
 from mercer.kernels import Gaussian, Matern, RationalQuadratic
 from mercer.regularizers import At, Bounded, Convex, Increasing
 
@@ -40,7 +40,9 @@ def test_everywhere_is_said_where_a_fine_grid_agrees(seed):
     Z = np.linspace(x.min(), x.max(), 5001)[:, None]
     told = []
     for prove in (False, True):
-        machine = ShapedRegressor(known, kernel=kernel, C=C, grid=grid, prove=prove).fit(x, y)
+        machine = ShapeConstrainedRegressor(known, kernel=kernel, C=C, grid=grid, prove=prove).fit(
+            x, y
+        )
         certificate, f = machine.shape_certificate_, machine.predict(Z)
         rounding = 64 * 2.0**-52 * (np.abs(machine.dual_coef_).sum() + np.abs(f).max())
         if certificate.everywhere:
@@ -58,7 +60,9 @@ def test_a_slope_that_is_left_is_not_proved_away():
     rng = np.random.default_rng(3)
     x = rng.uniform(0, 4, (40, 1))
     y = np.sin(2 * x[:, 0]) + 0.3 * rng.normal(size=40)
-    machine = ShapedRegressor([Increasing(0)], kernel=Gaussian(0.3), C=100.0, grid=12).fit(x, y)
+    machine = ShapeConstrainedRegressor(
+        [Increasing(0)], kernel=Gaussian(0.3), C=100.0, grid=12
+    ).fit(x, y)
     f = machine.predict(np.linspace(x.min(), x.max(), 5001)[:, None])
     assert np.diff(f).min() < -1e-6
     certificate = machine.shape_certificate_
@@ -71,7 +75,7 @@ def test_a_slope_that_is_left_is_not_proved_away():
 def test_a_shape_without_a_proof_is_not_covered_by_another_one():
     x = np.linspace(0, 4, 40)[:, None]
     known = [Bounded(-2.0, 2.0), Convex(0)]
-    rough = ShapedRegressor(known, kernel=Matern(0.5, nu=2.5), C=10.0, prove=True)
+    rough = ShapeConstrainedRegressor(known, kernel=Matern(0.5, nu=2.5), C=10.0, prove=True)
     certificate = rough.fit(x, (x[:, 0] - 2) ** 2 / 4).shape_certificate_
     assert certificate.proved == 0.0  # of the first piece, the only one that can be proved
     assert not certificate.holds
@@ -81,7 +85,9 @@ def test_a_shape_without_a_proof_is_not_covered_by_another_one():
 def test_a_proof_that_does_not_succeed_is_said():
     rng = np.random.default_rng(0)
     x = np.sort(rng.uniform(0, 4, (30, 1)), axis=0)
-    machine = ShapedRegressor([Increasing(0)], kernel=Gaussian(0.002), C=100.0, prove=True)
+    machine = ShapeConstrainedRegressor(
+        [Increasing(0)], kernel=Gaussian(0.002), C=100.0, prove=True
+    )
     with pytest.warns(UserWarning, match="prove=True does not succeed"):
         machine.fit(x, rng.normal(size=30))
     assert not machine.shape_certificate_.everywhere

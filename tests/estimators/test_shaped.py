@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from mercer import KernelRegressor, Nystrom, ShapedClassifier, ShapedRegressor
+from mercer import KernelRegressor, Nystrom, ShapeConstrainedClassifier, ShapeConstrainedRegressor
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 from mercer.kernels.precomputed import Precomputed
 from mercer.losses import EpsilonInsensitive
@@ -35,7 +35,7 @@ def sample():
 
 
 def machine(known, **options):
-    return ShapedRegressor(known, **{"kernel": Gaussian(0.4), "C": 10.0} | options)
+    return ShapeConstrainedRegressor(known, **{"kernel": Gaussian(0.4), "C": 10.0} | options)
 
 
 def test_without_knowledge_it_is_the_machine_without(sample):
@@ -113,14 +113,14 @@ def test_names_of_features_and_regions(sample):
     frame = pd.DataFrame(rng.uniform(0, 1, (80, 2)), columns=["dose", "age"])
     y = frame["dose"] * 2 - frame["age"] ** 2 + 0.3 * rng.normal(size=80)
     known = [Increasing("dose"), Decreasing("age", over={"age": (0.5, 1.0), "dose": 0.5})]
-    fitted = ShapedRegressor(known, kernel=Gaussian(0.3), C=10.0, tol=1e-3).fit(frame, y)
+    fitted = ShapeConstrainedRegressor(known, kernel=Gaussian(0.3), C=10.0, tol=1e-3).fit(frame, y)
     ages = pd.DataFrame({"dose": 0.5, "age": np.linspace(0.5, frame["age"].max(), 50)})
     assert np.diff(fitted.predict(ages)).max() < 1e-3
     assert fitted.verify(lines=50).max() < 0.1
-    short = ShapedRegressor({"dose": 1}, kernel=Gaussian(0.3), C=10.0).fit(frame, y)
+    short = ShapeConstrainedRegressor({"dose": 1}, kernel=Gaussian(0.3), C=10.0).fit(frame, y)
     assert repr(short.shape_certificate_.knowledge[0].constraint) == repr(Increasing(0))
     with pytest.raises(ValueError, match="names the feature 'does'"):
-        ShapedRegressor([Increasing("does")]).fit(frame, y)
+        ShapeConstrainedRegressor([Increasing("does")]).fit(frame, y)
 
 
 def test_sums_over_features_are_proved_everywhere():
@@ -128,7 +128,7 @@ def test_sums_over_features_are_proved_everywhere():
     X = rng.uniform(0, 1, (50, 2))
     y = X[:, 0] + np.sin(6 * X[:, 1]) + 0.3 * rng.normal(size=50)
     kernel = Gaussian(0.3).on([0]) + Gaussian(0.3).on([1])
-    fitted = ShapedRegressor([Increasing(0)], kernel=kernel, C=10.0, prove=True, lines=4)
+    fitted = ShapeConstrainedRegressor([Increasing(0)], kernel=kernel, C=10.0, prove=True, lines=4)
     certificate = fitted.fit(X, y).shape_certificate_
     assert certificate.holds
     assert certificate.everywhere
@@ -172,19 +172,21 @@ def test_probabilities_rise_with_a_feature():
     X[:2, 0] = 0.0, 3.0
     y = np.where(rng.uniform(size=120) < 1 / (1 + np.exp(3 - 2 * X[:, 0])), "ill", "well")
     for loss in ("logistic", "hinge"):
-        fitted = ShapedClassifier([Decreasing(0)], loss, Gaussian(0.4), C=10.0, prove=True)
+        fitted = ShapeConstrainedClassifier(
+            [Decreasing(0)], loss, Gaussian(0.4), C=10.0, prove=True
+        )
         f = fitted.fit(X, y).decision_function(GRID)
         assert np.all(np.diff(f) <= 0.0)  # positive speaks for "well"
         assert fitted.score(X, y) > 0.7
-    proba = ShapedClassifier([Positive()], C=10.0).fit(X, y).predict_proba(GRID)
+    proba = ShapeConstrainedClassifier([Positive()], C=10.0).fit(X, y).predict_proba(GRID)
     assert proba[:, 1].min() > 0.499
 
 
 def test_refusals(sample):
     X, y = sample
     with pytest.raises(ValueError, match="need features"):
-        ShapedRegressor(kernel=Precomputed()).fit(X @ X.T, y)
+        ShapeConstrainedRegressor(kernel=Precomputed()).fit(X @ X.T, y)
     with pytest.raises(ValueError, match="needs a loss of single errors"):
         machine(None, loss="chebychev", C="auto").fit(X, y)
     with pytest.raises(ValueError, match="binary"):
-        ShapedClassifier().fit(X, np.arange(60) % 3)
+        ShapeConstrainedClassifier().fit(X, np.arange(60) % 3)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from mercer import SVR, KernelRegressor, LocalTubeSVR, NuSVR, NuTubeSVR
+from mercer import SVR, HeteroscedasticNuSVR, HeteroscedasticSVR, KernelRegressor, NuSVR
 from mercer.kernels import Gaussian
 from mercer.losses import SquaredEpsilonInsensitive
 from mercer.regularizers import Columns, Constant, Functions, Polynomial
@@ -26,16 +26,16 @@ def wide(X):
 
 
 def test_a_number_is_the_plain_tube():
-    local, plain = LocalTubeSVR(0.1, **SAME).fit(X, Y), SVR(epsilon=0.1, **SAME).fit(X, Y)
+    local, plain = HeteroscedasticSVR(0.1, **SAME).fit(X, Y), SVR(epsilon=0.1, **SAME).fit(X, Y)
     np.testing.assert_allclose(local.predict(GRID), plain.predict(GRID), atol=CLOSE)
-    squared = LocalTubeSVR(0.1, loss="squared", **SAME).fit(X, Y)
+    squared = HeteroscedasticSVR(0.1, loss="squared", **SAME).fit(X, Y)
     known = KernelRegressor(SquaredEpsilonInsensitive(0.1), **SAME).fit(X, Y)
     np.testing.assert_allclose(squared.predict(GRID), known.predict(GRID), atol=CLOSE)
 
 
 def test_functions_and_their_values_are_the_same():
-    by_function = LocalTubeSVR(wide, **SAME).fit(X, Y)
-    by_values = LocalTubeSVR(wide(X), **SAME).fit(X, Y)
+    by_function = HeteroscedasticSVR(wide, **SAME).fit(X, Y)
+    by_values = HeteroscedasticSVR(wide(X), **SAME).fit(X, Y)
     plain = SVR(epsilon=wide(X), **SAME).fit(X, Y)
     np.testing.assert_allclose(by_function.predict(GRID), by_values.predict(GRID), atol=1e-12)
     np.testing.assert_allclose(by_function.predict(GRID), plain.predict(GRID), atol=CLOSE)
@@ -47,18 +47,18 @@ def test_functions_and_their_values_are_the_same():
 
 def test_a_tube_moved_up_is_a_target_moved_down():
     # (upper + d, lower - d) with y is (upper, lower) with y - d.
-    moved = LocalTubeSVR(wide(X) + 0.3, wide(X) - 0.3, **SAME).fit(X, Y)
-    known = LocalTubeSVR(wide, **SAME).fit(X, Y - 0.3)
+    moved = HeteroscedasticSVR(wide(X) + 0.3, wide(X) - 0.3, **SAME).fit(X, Y)
+    known = HeteroscedasticSVR(wide, **SAME).fit(X, Y - 0.3)
     np.testing.assert_allclose(moved.predict(GRID), known.predict(GRID), atol=CLOSE)
-    low, high = LocalTubeSVR(0.5, -0.2, **SAME).fit(X, Y).predict_interval(GRID).T
+    low, high = HeteroscedasticSVR(0.5, -0.2, **SAME).fit(X, Y).predict_interval(GRID).T
     np.testing.assert_allclose(high - low, 0.3, rtol=1e-12)
 
 
 def test_a_wide_tube_leaves_a_sample_out():
     widths, kept = np.full(80, 0.1), np.arange(80) != 7
     widths[7] = 1e6
-    local = LocalTubeSVR(widths, **SAME).fit(X, Y)
-    without = LocalTubeSVR(0.1, **SAME).fit(X[kept], Y[kept])
+    local = HeteroscedasticSVR(widths, **SAME).fit(X, Y)
+    without = HeteroscedasticSVR(0.1, **SAME).fit(X[kept], Y[kept])
     np.testing.assert_allclose(local.predict(GRID), without.predict(GRID), atol=CLOSE)
     assert 7 not in local.support_
 
@@ -74,11 +74,11 @@ def test_a_wide_tube_leaves_a_sample_out():
 )
 def test_widths_that_are_none_are_refused(widths, message):
     with pytest.raises(ValueError, match=message):
-        LocalTubeSVR(*widths).fit(X, Y)
+        HeteroscedasticSVR(*widths).fit(X, Y)
 
 
 def test_a_constant_tube_is_the_nu_machine():
-    mine, known = NuTubeSVR(nu=0.3, **SAME).fit(X, Y), NuSVR(nu=0.3, **SAME).fit(X, Y)
+    mine, known = HeteroscedasticNuSVR(nu=0.3, **SAME).fit(X, Y), NuSVR(nu=0.3, **SAME).fit(X, Y)
     np.testing.assert_allclose(mine.predict(GRID), known.predict(GRID), atol=CLOSE)
     np.testing.assert_allclose(mine.tube_coef_, [known.epsilon_], atol=CLOSE)
     assert mine.tube_names_ == ["1"]
@@ -86,9 +86,9 @@ def test_a_constant_tube_is_the_nu_machine():
 
 def test_the_local_machine_in_the_tube_found_is_the_same():
     # As for a constant width, here for a width that is a function.
-    mine = NuTubeSVR(Constant() + Columns([0]), nu=0.3, **SAME).fit(X, Y)
+    mine = HeteroscedasticNuSVR(Constant() + Columns([0]), nu=0.3, **SAME).fit(X, Y)
     e = mine.tube_coef_
-    local = LocalTubeSVR(lambda X: e[0] + e[1] * X[:, 0], **SAME).fit(X, Y)
+    local = HeteroscedasticSVR(lambda X: e[0] + e[1] * X[:, 0], **SAME).fit(X, Y)
     np.testing.assert_allclose(mine.predict(GRID), local.predict(GRID), atol=CLOSE)
     np.testing.assert_allclose(
         mine.predict_interval(GRID), local.predict_interval(GRID), atol=CLOSE
@@ -100,7 +100,9 @@ def test_noise_that_grows_is_found():
     x = rng.uniform(0, 3, (600, 1))
     scale = 0.1 + 0.4 * x[:, 0]
     y = np.cos(x[:, 0]) + scale * rng.uniform(-1, 1, 600)
-    machine = NuTubeSVR(Constant() + Columns([0]), nu=0.1, kernel=Gaussian(1.0), C=1.0).fit(x, y)
+    machine = HeteroscedasticNuSVR(
+        Constant() + Columns([0]), nu=0.1, kernel=Gaussian(1.0), C=1.0
+    ).fit(x, y)
     # Of uniform noise a tenth lies beyond nine tenths of the scale; 60 errors of 600 know the end
     # of a distribution to about ten per cent, and the function moves by less.
     width = np.diff(machine.predict_interval(GRID))[:, 0] / 2
@@ -109,7 +111,7 @@ def test_noise_that_grows_is_found():
 
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_walls_hold_their_shares(symmetric):
-    machine = NuTubeSVR(
+    machine = HeteroscedasticNuSVR(
         Constant() + Functions([lambda X: X[:, 0] ** 2]), nu=0.2, symmetric=symmetric, **SAME
     ).fit(X, np.exp(Y))
     low, high = machine.predict_interval(X).T
@@ -124,7 +126,7 @@ def test_walls_hold_their_shares(symmetric):
 
 def test_columns_by_name_and_clones():
     frame = pd.DataFrame({"dose": X[:, 0], "age": RNG.uniform(size=80)})
-    machine = NuTubeSVR(
+    machine = HeteroscedasticNuSVR(
         Constant() + Columns(["dose"]), null_space=Polynomial(1), nu=0.3, C="auto", tol=1e-6
     )
     fitted = clone(machine).fit(frame, Y)
@@ -136,11 +138,11 @@ def test_columns_by_name_and_clones():
 
 def test_bad_tubes_are_refused():
     with pytest.raises(ValueError, match="negative or not finite"):
-        NuTubeSVR(Columns([0])).fit(X - 1.0, Y)
+        HeteroscedasticNuSVR(Columns([0])).fit(X - 1.0, Y)
     with pytest.raises(ValueError, match="one a function"):
-        NuTubeSVR(Constant() + Columns([0]), nu=[0.1, 0.2, 0.3]).fit(X, Y)
+        HeteroscedasticNuSVR(Constant() + Columns([0]), nu=[0.1, 0.2, 0.3]).fit(X, Y)
     with pytest.raises(ValueError, match="constant width"):
-        NuTubeSVR(Columns([0]), kernel="precomputed").fit(np.eye(80), Y)
+        HeteroscedasticNuSVR(Columns([0]), kernel="precomputed").fit(np.eye(80), Y)
 
 
 def test_a_tube_left_to_the_data_follows_the_shape_of_the_noise():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import SVR, VectorSVR
+from mercer import SVR, MultiOutputSVR
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.regularizers import Empty, Polynomial
 
@@ -22,7 +22,7 @@ def test_minimum_by_a_conic_solver(space, epsilon):
     weights = RNG.uniform(0.2, 2.0, 40)
     weights[:3] = 0.0
     settings = {"epsilon": epsilon, "C": 3.0, "null_space": space, "tol": 1e-9}
-    machine = VectorSVR(KERNEL, **settings).fit(X, Y, sample_weight=weights)
+    machine = MultiOutputSVR(KERNEL, **settings).fit(X, Y, sample_weight=weights)
     B = np.ones((40, 1)) if space is None else space(X)
     G = np.linalg.cholesky(KERNEL(X) + 1e-12 * np.eye(40))
     U, b = cp.Variable((40, 3)), cp.Variable((B.shape[1], 3))
@@ -36,7 +36,7 @@ def test_minimum_by_a_conic_solver(space, epsilon):
 
 
 def test_conditions_from_outside():
-    machine = VectorSVR(KERNEL, epsilon=0.3, C=3.0, tol=1e-9).fit(X, Y)
+    machine = MultiOutputSVR(KERNEL, epsilon=0.3, C=3.0, tol=1e-9).fit(X, Y)
     A = np.zeros((40, 3))
     A[machine.support_] = machine.dual_coef_.T
     residual = Y - machine.predict(X)
@@ -53,7 +53,7 @@ def test_conditions_from_outside():
 
 def test_turning_outputs_turns_the_machine():
     turn = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
-    one, two = (VectorSVR(KERNEL, tol=1e-9).fit(X, target) for target in (Y, Y @ turn))
+    one, two = (MultiOutputSVR(KERNEL, tol=1e-9).fit(X, target) for target in (Y, Y @ turn))
     np.testing.assert_allclose(one.predict(X) @ turn, two.predict(X), atol=1e-5)
     apart = SVR(kernel=KERNEL, tol=1e-9)
     columns = [np.stack([apart.fit(X, y).predict(X) for y in T.T], 1) for T in (Y, Y @ turn)]
@@ -61,7 +61,7 @@ def test_turning_outputs_turns_the_machine():
 
 
 def test_one_output_is_support_vector_regression():
-    alone = VectorSVR(KERNEL, tol=1e-9).fit(X, Y[:, 0])
+    alone = MultiOutputSVR(KERNEL, tol=1e-9).fit(X, Y[:, 0])
     plain = SVR(kernel=KERNEL, tol=1e-9).fit(X, Y[:, 0])
     assert alone.predict(X).shape == (40,)
     np.testing.assert_allclose(alone.predict(X), plain.predict(X), atol=1e-4)
@@ -72,18 +72,18 @@ def test_a_sample_moved_further_away_changes_nothing():
     """Where a residual is long only its direction counts."""
     far = Y.copy()
     far[5] += 20.0
-    first = VectorSVR(KERNEL, tol=1e-9).fit(X, far)
+    first = MultiOutputSVR(KERNEL, tol=1e-9).fit(X, far)
     residual = far[5] - first.predict(X[5:6])[0]
     far[5] += 10.0 * residual
     np.testing.assert_allclose(
-        VectorSVR(KERNEL, tol=1e-9).fit(X, far).predict(X), first.predict(X), atol=1e-4
+        MultiOutputSVR(KERNEL, tol=1e-9).fit(X, far).predict(X), first.predict(X), atol=1e-4
     )
     assert first.predict(X).shape == (40, 3)
 
 
 def test_what_it_cannot_do_is_said():
     with pytest.raises(ValueError, match="positive definite kernel"):
-        VectorSVR(ThinPlate()).fit(X, Y)
+        MultiOutputSVR(ThinPlate()).fit(X, Y)
 
 
 # Cones are solved to few digits of where an objective is smallest, and gamma follows the sample.
@@ -93,6 +93,6 @@ FEWER = {
 }
 
 
-@parametrize_with_checks([VectorSVR()], expected_failed_checks=lambda machine: FEWER)
+@parametrize_with_checks([MultiOutputSVR()], expected_failed_checks=lambda machine: FEWER)
 def test_contract(estimator, check):
     check(estimator)

@@ -26,13 +26,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "AdditiveRegularization": {"cv": 3},
     "AutoClassifier": {"members": ["gaussian"]},
     "AutoRegressor": {"members": ["gaussian"]},
-    "CompetingMachines": {"n_rounds": 2},
+    "RegimeSwitchingRegressor": {"n_rounds": 2},
     "FixedComplexity": {"estimator": SVR(), "max_norm": 1.0},
     "Forecaster": {"lags": 3},
     "FusedLSSVR": {"cv": 3},
     "FusedRidge": {"cv": 3},
     "HardMarginSVC": {"kernel": "rbf", "gamma": 10.0},
-    "IntervalRegressor": {"cv": 3},
+    "ConformalRegressor": {"cv": 3},
     "KernelCDF": {"lines": 2, "grid": 4},
     "LSSVCCV": {"budget": 2},
     "LSSVRCV": {"budget": 2},
@@ -41,8 +41,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "RBFNetwork": {"n_centres": 4, "max_iter": 20},
     "SVCCV": {"budget": 2},
     "SVRCV": {"budget": 2},
-    "ShapedClassifier": {"lines": 4},
-    "ShapedRegressor": {"lines": 4},
+    "ShapeConstrainedClassifier": {"lines": 4},
+    "ShapeConstrainedRegressor": {"lines": 4},
     "SparseSubstrate": {"cv": 3, "n_zetas": 5},
     "SparseSubstrateClassifier": {"cv": 3, "n_zetas": 5},
     "StableLSSVR": {"cv": 3},
@@ -50,8 +50,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "ThresholdSelector": {"estimator": SVC()},
     "ValidatedLasso": {"cv": 3},
     "ValidatedSelection": {"max_nodes": 50},
-    "VariationClassifier": {"cv": 3, "n_mus": 4},
-    "VariationRegressor": {"cv": 3, "n_mus": 4},
+    "SparseAdditiveClassifier": {"cv": 3, "n_mus": 4},
+    "SparseAdditiveRegressor": {"cv": 3, "n_mus": 4},
 }
 
 # Estimators of one feature.
@@ -64,8 +64,8 @@ SEARCHES = {
     "LeastSquaresAmongstAlternatives",
     "PlausibleLeastSquares",
     "ValidatedSelection",
-    "VariationClassifier",
-    "VariationRegressor",
+    "SparseAdditiveClassifier",
+    "SparseAdditiveRegressor",
 }
 
 # Settings at the ends of what is allowed, and beyond.

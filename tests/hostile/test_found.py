@@ -17,11 +17,11 @@ from mercer import (
     HardTubeSVR,
     Nystrom,
     RobustLSSVR,
-    ShapedRegressor,
+    ShapeConstrainedRegressor,
+    SparseAdditiveRegressor,
     SupportVectorTube,
     ThinPlateSpline,
     UniversalKriging,
-    VariationRegressor,
     tune,
 )
 from mercer._fitting import AllOrNothing
@@ -86,7 +86,7 @@ def test_a_variation_cannot_be_chosen_by_one_sample():
     weights = np.zeros(40)
     weights[0] = 1.0
     with pytest.raises(ValueError, match="give mu as a number"):
-        VariationRegressor().fit(X, Y, sample_weight=weights)
+        SparseAdditiveRegressor().fit(X, Y, sample_weight=weights)
 
 
 def test_targets_whose_squares_overflow_leave_nothing_to_choose_by():
@@ -128,7 +128,7 @@ def test_weights_beyond_any_number_of_rows_give_no_width():
 
 def test_walls_that_overflow_are_explained_by_the_targets():
     with pytest.raises(ValueError, match=r"y reaches from .* \(walls as steep"):
-        ShapedRegressor(C=1e160).fit(X[:, :1], Y * 1e160)
+        ShapeConstrainedRegressor(C=1e160).fit(X[:, :1], Y * 1e160)
 
 
 @pytest.mark.parametrize(

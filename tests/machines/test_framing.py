@@ -11,8 +11,8 @@ from mercer import (
     LSSVRCV,
     AutoRegressor,
     CensoredRegressor,
-    IntervalRegressor,
-    LocalTubeSVR,
+    ConformalRegressor,
+    HeteroscedasticSVR,
     MissingInputRegressor,
     QuantileBand,
 )
@@ -23,10 +23,10 @@ Y = np.sin(X["a"].to_numpy()) + 0.1 * RNG.normal(size=60)
 MACHINES = [
     LSSVR(),
     LSSVRCV(budget=2),
-    IntervalRegressor(random_state=0),
+    ConformalRegressor(random_state=0),
     QuantileBand((0.1, 0.5, 0.9)),
     CensoredRegressor(),
-    LocalTubeSVR(),
+    HeteroscedasticSVR(),
     MissingInputRegressor(),
     AutoRegressor(members=["gaussian"], random_state=0),
 ]

@@ -13,15 +13,15 @@ from mercer import (
     SVC,
     SVR,
     CensoredRegressor,
+    HeteroscedasticNuSVR,
+    HeteroscedasticSVR,
     HuberSVR,
     KernelClassifier,
     KernelRegressor,
-    LocalTubeSVR,
-    MixedRegressor,
     NuSVC,
     NuSVR,
-    NuTubeSVR,
     OneClassSVM,
+    PartiallyLinearRegressor,
     QuantileSVR,
     SupportVectorTube,
 )
@@ -40,10 +40,10 @@ REGRESSORS = [
     SVR(),
     NuSVR(),
     SupportVectorTube(exceptions=3),
-    MixedRegressor(),
-    NuTubeSVR(),
-    NuTubeSVR(symmetric=False),
-    LocalTubeSVR(lambda Z: 0.1 + 0.05 * np.abs(Z[:, 0])),
+    PartiallyLinearRegressor(),
+    HeteroscedasticNuSVR(),
+    HeteroscedasticNuSVR(symmetric=False),
+    HeteroscedasticSVR(lambda Z: 0.1 + 0.05 * np.abs(Z[:, 0])),
     LSSVR(C=10.0),
     KernelRegressor(errors=AutoRegressive(0.3)),
     CensoredRegressor(ranking=1.0),
@@ -115,7 +115,7 @@ def test_other_weights_pose_the_problem_again():
 
 def test_a_loss_that_is_of_a_sample_is_not_told_without_it():
     """An unfitted clone that answered for censored targets had them tuned as plain ones."""
-    for machine in (CensoredRegressor(), LocalTubeSVR()):
+    for machine in (CensoredRegressor(), HeteroscedasticSVR()):
         with pytest.raises(ValueError, match="sample"):
             machine._loss()
     pairs = np.column_stack([y, np.where(y > 0.5, np.inf, y)])

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer import AdditiveClassifier, AdditiveRegressor, VariationRegressor
+from mercer import AdditiveClassifier, AdditiveRegressor, SparseAdditiveRegressor
 from mercer.kernels import Gaussian
 from mercer.plotting import ComponentDisplay, EvolutionDisplay
 
@@ -56,7 +56,7 @@ def test_classes_and_what_cannot_be_drawn(frame, y):
     assert display.names == ["x0"]
     with pytest.raises(ValueError, match="more than two"):
         ComponentDisplay.from_estimator(machine, frame.to_numpy(), components=[1])
-    nothing = VariationRegressor(C=1.0, mu=1e6).fit(frame, y)
+    nothing = SparseAdditiveRegressor(C=1.0, mu=1e6).fit(frame, y)
     with pytest.raises(ValueError, match="no components"):
         ComponentDisplay.from_estimator(nothing, frame)
     with pytest.raises(ValueError, match="where mu was chosen"):
@@ -64,7 +64,7 @@ def test_classes_and_what_cannot_be_drawn(frame, y):
 
 
 def test_the_evolution_of_components(frame, y):
-    machine = VariationRegressor(kernel=Gaussian(1.0), n_mus=3, cv=2).fit(frame, y)
+    machine = SparseAdditiveRegressor(kernel=Gaussian(1.0), n_mus=3, cv=2).fit(frame, y)
     display = EvolutionDisplay.from_estimator(machine)
     for line, column in zip(display.lines_, machine.path_.coefs.T, strict=True):
         np.testing.assert_array_equal(line.get_ydata(), column)

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from mercer import ShapedRegressor
+from mercer import ShapeConstrainedRegressor
 from mercer.kernels import Gaussian
 from mercer.plotting import ShapeDisplay
 from mercer.regularizers import Bounded, Increasing
@@ -15,7 +15,7 @@ def test_line_and_marks_are_those_of_the_machine():
     frame = pd.DataFrame(rng.uniform(0, 1, (40, 2)), columns=["a", "b"])
     y = np.sin(7 * frame["a"]) + frame["b"]
     known = [Increasing("a"), Bounded(-9.0, 9.0)]
-    machine = ShapedRegressor(known, kernel=Gaussian(0.4), C=10.0, lines=4, tol=1e-2)
+    machine = ShapeConstrainedRegressor(known, kernel=Gaussian(0.4), C=10.0, lines=4, tol=1e-2)
     machine.fit(frame, y)
     _, ax = plt.subplots()
     display = ShapeDisplay.from_estimator(machine, frame, feature="a", ax=ax)

@@ -88,10 +88,10 @@ LETTERS = np.repeat(["a", "b"], [10, 14])
 ROOMS = ("estimators", "selection", "fusion", "linear", "density", "preprocessing", "compression")
 
 SETTINGS = {
-    "IntervalRegressor": {"estimator": SVR(), "method": "cv+", "random_state": 0},
+    "ConformalRegressor": {"estimator": SVR(), "method": "cv+", "random_state": 0},
     "PlausibleLeastSquares": {"alpha_s": "auto"},
-    "VariationRegressor": {"n_mus": 2},
-    "VariationClassifier": {"n_mus": 2},
+    "SparseAdditiveRegressor": {"n_mus": 2},
+    "SparseAdditiveClassifier": {"n_mus": 2},
     "SparseSubstrate": {"n_zetas": 2, "smallest": 0.5},
     "SparseSubstrateClassifier": {"n_zetas": 2, "smallest": 0.5},
     "StableLSSVR": {"alpha_s": 0.2},

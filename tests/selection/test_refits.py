@@ -15,9 +15,9 @@ from mercer import (
     CensoredRegressor,
     HardMarginSVC,
     KernelRegressor,
-    MixedRegressor,
+    PartiallyLinearRegressor,
     RobustLSSVR,
-    ShapedRegressor,
+    ShapeConstrainedRegressor,
 )
 from mercer.kernels import Gaussian
 from mercer.machines.base import KernelMachine
@@ -145,9 +145,9 @@ y = np.sin(2 * X[:, 0]) + 0.2 * np.random.default_rng(6).normal(size=30)
         (RobustLSSVR(), False, False),
         (RobustLSSVR(exact=True), False, False),
         (RobustLSSVR(method="bisquare"), False, False),
-        (ShapedRegressor(), True, True),
-        (ShapedRegressor(constraints={0: 1}), False, False),
-        (MixedRegressor(), False, False),
+        (ShapeConstrainedRegressor(), True, True),
+        (ShapeConstrainedRegressor(constraints={0: 1}), False, False),
+        (PartiallyLinearRegressor(), False, False),
         (CensoredRegressor(ranking=1.0), False, False),
     ],
     ids=repr,
@@ -159,7 +159,7 @@ def test_the_problem_says_which_machine_it_is(machine, squares, follows):
 
 
 def test_constraints_are_kept_while_tuning():
-    found = tune(ShapedRegressor(constraints={0: 1}, grid=10), X, -X[:, 0], max_time=0.5)
+    found = tune(ShapeConstrainedRegressor(constraints={0: 1}, grid=10), X, -X[:, 0], max_time=0.5)
     line = np.column_stack([np.linspace(-2, 2, 20), np.zeros(20)])
     assert np.all(np.diff(found.best_estimator_.predict(line)) >= -1e-3)
     assert found.criterion == "held-out loss"
@@ -190,7 +190,7 @@ def test_parameters_that_are_fixed_stay():
 
 
 def test_scales_of_features_may_part():
-    found = tune(MixedRegressor(), X, y, ard=True, budget=3, parameters=["length_scale"])
+    found = tune(PartiallyLinearRegressor(), X, y, ard=True, budget=3, parameters=["length_scale"])
     assert found.best_params_["kernel"].length_scale.shape == (2,)
 
 

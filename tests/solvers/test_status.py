@@ -17,9 +17,9 @@ from mercer import (
     Nystrom,
     OneClassSVM,
     QuantileSVR,
-    ShapedRegressor,
+    ShapeConstrainedRegressor,
+    SparseAdditiveRegressor,
     SparseRegressor,
-    VariationRegressor,
 )
 from mercer.gram import Dense
 from mercer.kernels import Gaussian
@@ -99,7 +99,11 @@ def test_a_gap_that_stays_large_is_said_with_its_number():
 MACHINES = [
     *(LSSVR(), LSSVR(approximation=Nystrom(5)), SVR(epsilon=0.0), SVR(C=1e3, gamma=100.0)),
     *(SVR(approximation=Nystrom(20)), NuSVR(), QuantileSVR(), KernelRegressor("huber")),
-    *(ShapedRegressor({0: 1}, grid=20), SparseRegressor(), VariationRegressor(mu=1.0)),
+    *(
+        ShapeConstrainedRegressor({0: 1}, grid=20),
+        SparseRegressor(),
+        SparseAdditiveRegressor(mu=1.0),
+    ),
     *(SVC(C=1e3, gamma=1e3), LSSVC(), KernelLogisticRegression(C=1e6, gamma=1e3)),
     *(KernelLogisticRegression(approximation=Nystrom(10)), OneClassSVM(gamma=1e-3)),
 ]

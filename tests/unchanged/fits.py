@@ -56,7 +56,7 @@ KINKED = dict.fromkeys(
     (
         *("absolute", "epsilon_insensitive", "hinge", "pinball"),
         *("SVR", "SVC", "QuantileSVR", "NuSVR", "NuSVC", "OneClassSVM", "QuantileBand"),
-        *("ShapedRegressor", "ShapedClassifier"),
+        *("ShapeConstrainedRegressor", "ShapeConstrainedClassifier"),
     ),
     1e-14,
 ) | {"absolute": 1e-13, "SupportVectorTube": 1e-12}
@@ -197,8 +197,8 @@ OWN: dict[str, dict[str, Any]] = {
     "HuberSVR": {"delta": 0.1},
     "QuantileSVR": {"quantile": 0.3},
     "NuSVR": {"nu": 0.4},
-    "NuTubeSVR": {"nu": 0.3},
-    "LocalTubeSVR": {"upper": 0.2, "lower": 0.05},
+    "HeteroscedasticNuSVR": {"nu": 0.3},
+    "HeteroscedasticSVR": {"upper": 0.2, "lower": 0.05},
     "TermSelector": {},
 }
 """Settings with which the loss of a machine differs from squares on these data."""
@@ -210,24 +210,24 @@ for _name in ("LSSVR", "KernelRegressor", "RobustLSSVR", "AdditiveRegressor"):
     extra(_name, "trend", Y, null_space=TREND)
 for _name in ("RegularizationNetwork", "ThinPlateSpline"):
     regression(_name, several=True)
-for _name in ("MixedRegressor", "NuSparseRegressor", "QuantileBand", "SupportVectorTube"):
+for _name in ("PartiallyLinearRegressor", "NuSparseRegressor", "QuantileBand", "SupportVectorTube"):
     regression(_name)
 for _name in ("SparseRegressor", "UniversalKriging"):
     regression(_name)
-regression("ShapedRegressor", constraints=[RISING])
+regression("ShapeConstrainedRegressor", constraints=[RISING])
 regression("GeneralizedLeastSquares", errors=mercer.regularizers.AutoRegressive(0.4))
-regression("VectorSVR", several=True, tol=1e-9)
-extra("VectorSVR", "trend", YY, null_space=TREND, tol=1e-9)
+regression("MultiOutputSVR", several=True, tol=1e-9)
+extra("MultiOutputSVR", "trend", YY, null_space=TREND, tol=1e-9)
 regression("MissingInputRegressor", sample=GAPS)
 regression("HardTubeSVR", epsilon=0.3)
 regression("SmoothingSpline", sample=LINE)
-regression("VariationRegressor", mu=1.0, refit=False)
-extra("VariationRegressor", "refit", Y, mu=1.0)
+regression("SparseAdditiveRegressor", mu=1.0, refit=False)
+extra("SparseAdditiveRegressor", "refit", Y, mu=1.0)
 regression("CensoredRegressor")
-regression("IntervalRegressor", estimator=mercer.LSSVR(gamma=0.5), cv=FOLDS)
-CASES["CompetingMachines"] = {}
+regression("ConformalRegressor", estimator=mercer.LSSVR(gamma=0.5), cv=FOLDS)
+CASES["RegimeSwitchingRegressor"] = {}
 REGIMES = np.where(np.arange(N) < N // 2, Y, -Y)
-extra("CompetingMachines", "plain", REGIMES, estimator=mercer.LSSVR(gamma=0.5), window=4)
+extra("RegimeSwitchingRegressor", "plain", REGIMES, estimator=mercer.LSSVR(gamma=0.5), window=4)
 for _name in ("LSSVRCV", "SVRCV"):
     regression(_name, budget=2)
 
@@ -253,10 +253,10 @@ extra("SVR", "auto", Y, C="auto", epsilon="auto")
 extra("SVR", "matern", Y, kernel=mercer.kernels.Matern(0.7))
 extra("LSSVR", "errors", Y, errors=mercer.regularizers.AutoRegressive(0.4))
 extra("RobustLSSVR", "bisquare", Y, method="bisquare", c=1.0)
-extra("LocalTubeSVR", "wide", Y, upper=0.3, lower=0.1, outputs=OUTPUTS)
+extra("HeteroscedasticSVR", "wide", Y, upper=0.3, lower=0.1, outputs=OUTPUTS)
 TUBE = mercer.regularizers.Constant() + mercer.regularizers.Columns([0])
-extra("NuTubeSVR", "tube", Y, nu=0.3, tube=TUBE, X=X + 1.0, at=Z + 1.0, outputs=OUTPUTS)
-extra("NuTubeSVR", "two sides", Y, nu=0.3, symmetric=False, outputs=OUTPUTS)
+extra("HeteroscedasticNuSVR", "tube", Y, nu=0.3, tube=TUBE, X=X + 1.0, at=Z + 1.0, outputs=OUTPUTS)
+extra("HeteroscedasticNuSVR", "two sides", Y, nu=0.3, symmetric=False, outputs=OUTPUTS)
 extra("QuantileBand", "expectile", Y, kind="expectile", outputs=OUTPUTS)
 extra("SupportVectorTube", "exceptions", Y, exceptions=6, outputs=OUTPUTS)
 extra("SupportVectorTube", "nystrom", Y, exceptions=6, **_few("SupportVectorTube"))
@@ -264,11 +264,11 @@ extra("CensoredRegressor", "right", CENSORED, outputs=OUTPUTS)
 extra("CensoredRegressor", "ranking", CENSORED, ranking=0.5)
 extra("CensoredRegressor", "ipcw", CENSORED, weighting="ipcw")
 extra("CensoredRegressor", "tube", CENSORED, loss="epsilon_insensitive")
-extra("ShapedRegressor", "free", Y)
+extra("ShapeConstrainedRegressor", "free", Y)
 extra("AdditiveRegressor", "pairs", Y, components="pairs", outputs=OUTPUTS)
 for _strategy in ("embedded", "worst"):
     extra("MissingInputRegressor", _strategy, Y, strategy=_strategy, **GAPS)
-extra("IntervalRegressor", "split", Y, method="split", random_state=0, outputs=OUTPUTS)
+extra("ConformalRegressor", "split", Y, method="split", random_state=0, outputs=OUTPUTS)
 extra("UniversalKriging", "nugget", Y, nugget=0.1)
 
 # Machines for classes.
@@ -279,10 +279,10 @@ for _name in ("AdditiveClassifier", "LeaveOneOutSVC", "SparseClassifier"):
     classification(_name)
 classification("AdaptiveMarginSVC", lam=0.5)
 classification("NuSparseClassifier", nu=0.4)
-classification("ShapedClassifier", several=False)
+classification("ShapeConstrainedClassifier", several=False)
 classification("HardMarginSVC", kernel="rbf", gamma=10.0)
-classification("VariationClassifier", mu=1.0, refit=False)
-extra("VariationClassifier", "refit", TWO, mu=1.0)
+classification("SparseAdditiveClassifier", mu=1.0, refit=False)
+extra("SparseAdditiveClassifier", "refit", TWO, mu=1.0)
 for _name in ("LSSVCCV", "SVCCV"):
     classification(_name, budget=2)
 classification("MissingInputClassifier")
@@ -297,7 +297,7 @@ for _loss in ("hinge", "huber_hinge", "logistic", "squared"):
 extra("SVC", "trend", TWO, null_space=TREND)
 extra("SVC", "one by one", THREE, decision_function_shape="ovo")
 extra("LSSVC", "one by one", THREE, codes="one-vs-one", decoding="hamming")
-extra("ShapedClassifier", "rising", TWO, constraints=[RISING])
+extra("ShapeConstrainedClassifier", "rising", TWO, constraints=[RISING])
 
 # Machines without targets.
 density("OneClassSVM", columns=2)
@@ -446,10 +446,16 @@ for _name, _new in unlisted({name.split(".")[-1] for name in CASES}).items():
 
 TOLERANCE = 1e-10
 LOOSER = {
-    "VectorSVR": (1e-4, "a cone program stops at a gap of 1e-9, of which predictions are the root"),
+    "MultiOutputSVR": (
+        1e-4,
+        "a cone program stops at a gap of 1e-9, of which predictions are the root",
+    ),
     "SVRCV": (1e-2, "has no tol; its machine stops at tol=1e-3, ten of which are allowed"),
     "SVCCV": (1e-2, "has no tol; its machine stops at tol=1e-3, ten of which are allowed"),
-    "VariationClassifier refit": (1e-2, "the refitted machine stops at tol=1e-3, whatever tol is"),
+    "SparseAdditiveClassifier refit": (
+        1e-2,
+        "the refitted machine stops at tol=1e-3, whatever tol is",
+    ),
     "LSSVRCV": (1e-7, "settings follow a slope of the criterion, as in tune"),
     "LSSVCCV": (1e-7, "settings follow a slope of the criterion, as in tune"),
     "AutoRegressor": (1e-5, "scales end a search where the evidence hardly changes"),

@@ -21,8 +21,8 @@ def with_precision(machine: Machine, precision: str = "single") -> Machine:
     Predictions are made in float64 unless this is asked for: a row then has the same value in any
     batch, to 1e-12 of the sum of its terms. In float32 kernel values are off by about 5e-6, so that
     predictions are by up to that part of the sum of absolute coefficients, and two batches may
-    differ by as much. That takes about half the time. A shape that is proved (`ShapedRegressor`)
-    is proved up to that error only.
+    differ by as much. That takes about half the time. A shape that is proved
+    (`ShapeConstrainedRegressor`) is proved up to that error only.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ def load_concrete() -> None:
     1,030 samples, 8 numbers: kilograms of cement, blast furnace slag, fly ash, water,
     superplasticizer, coarse and fine aggregate in a cubic metre, and the age in days; the target
     is the compressive strength in MPa. Strength grows with age and cement, which a machine can be
-    told (`mercer.ShapedRegressor`).
+    told (`mercer.ShapeConstrainedRegressor`).
 
     I-Cheng Yeh, "Modeling of strength of high-performance concrete using artificial neural
     networks", Cement and Concrete Research 28 (1998), from the UCI Machine Learning Repository;

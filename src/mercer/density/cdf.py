@@ -83,7 +83,7 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
     prove : bool, default=False
         Move walls until the density is proved not to be negative anywhere.
     lines, tol, null_space, max_iter, max_time, solver, random_state :
-        As in :class:`~mercer.ShapedRegressor`.
+        As in :class:`~mercer.ShapeConstrainedRegressor`.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
     discrepancy_ : float
         Largest distance to a jump of the empirical distribution function.
     shape_certificate_, solution_, dual_coef_, support_vectors_ :
-        As in :class:`~mercer.ShapedRegressor`.
+        As in :class:`~mercer.ShapeConstrainedRegressor`.
 
     References
     ----------

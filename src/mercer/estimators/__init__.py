@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from mercer.estimators.hard_margin import HardMarginSVC, separability
     from mercer.estimators.hard_tube import HardTubeSVR, InfeasibleTube
-    from mercer.estimators.intervals import IntervalRegressor
+    from mercer.estimators.intervals import ConformalRegressor
     from mercer.estimators.kriging import UniversalKriging
     from mercer.estimators.least_squares import GeneralizedLeastSquares
     from mercer.estimators.linear_programming import (
@@ -44,25 +44,25 @@ if TYPE_CHECKING:
         MissingInputRegressor,
     )
     from mercer.estimators.missing_risks import ExpectedRisk, MeanEmbedding, WorstCase
-    from mercer.estimators.mixed import MixedRegressor
+    from mercer.estimators.mixed import PartiallyLinearRegressor
     from mercer.estimators.network import RegularizationNetwork
     from mercer.estimators.one_class import OneClassSVM
-    from mercer.estimators.regimes import CompetingMachines
+    from mercer.estimators.regimes import RegimeSwitchingRegressor
     from mercer.estimators.robust import RobustLSSVR
-    from mercer.estimators.shaped import ShapedClassifier, ShapedRegressor
+    from mercer.estimators.shaped import ShapeConstrainedClassifier, ShapeConstrainedRegressor
     from mercer.estimators.spline import SmoothingSpline, ThinPlateSpline
     from mercer.estimators.structure import (
+        SparseAdditiveClassifier,
+        SparseAdditiveRegressor,
         StructureWarning,
-        VariationClassifier,
         VariationPath,
-        VariationRegressor,
     )
     from mercer.estimators.svc import SVC, NuSVC
     from mercer.estimators.svr import SVR, HuberSVR, NuSVR, QuantileSVR
     from mercer.estimators.terms import TermSelector
     from mercer.estimators.tube import SupportVectorTube
-    from mercer.estimators.tubes import LocalTubeSVR, NuTubeSVR
-    from mercer.estimators.vector import VectorSVR
+    from mercer.estimators.tubes import HeteroscedasticNuSVR, HeteroscedasticSVR
+    from mercer.estimators.vector import MultiOutputSVR
     from mercer.machines.expansion import CollinearColumns, IndefiniteKernel
     from mercer.machines.shaping import Knowledge, ShapeCertificate
 
@@ -81,41 +81,44 @@ __all__ = [
     "CensoredRegressor",
     "CollapsedMachine",
     "CollinearColumns",
-    "CompetingMachines",
     "Component",
+    "ConformalRegressor",
     "ExpectedRisk",
     "Forecaster",
     "GeneralizedLeastSquares",
     "HardMarginSVC",
     "HardTubeSVR",
+    "HeteroscedasticNuSVR",
+    "HeteroscedasticSVR",
     "HuberSVR",
     "IndefiniteKernel",
     "InfeasibleTube",
-    "IntervalRegressor",
     "KernelClassifier",
     "KernelLogisticRegression",
     "KernelRegressor",
     "Knowledge",
     "LeaveOneOutSVC",
-    "LocalTubeSVR",
     "MeanEmbedding",
     "MissingInputClassifier",
     "MissingInputRegressor",
-    "MixedRegressor",
+    "MultiOutputSVR",
     "NuSVC",
     "NuSVR",
     "NuSparseClassifier",
     "NuSparseRegressor",
-    "NuTubeSVR",
     "OneClassSVM",
+    "PartiallyLinearRegressor",
     "QuantileBand",
     "QuantileSVR",
+    "RegimeSwitchingRegressor",
     "RegularizationNetwork",
     "RobustLSSVR",
     "ShapeCertificate",
-    "ShapedClassifier",
-    "ShapedRegressor",
+    "ShapeConstrainedClassifier",
+    "ShapeConstrainedRegressor",
     "SmoothingSpline",
+    "SparseAdditiveClassifier",
+    "SparseAdditiveRegressor",
     "SparseClassifier",
     "SparseRegressor",
     "StructureWarning",
@@ -123,10 +126,7 @@ __all__ = [
     "TermSelector",
     "ThinPlateSpline",
     "UniversalKriging",
-    "VariationClassifier",
     "VariationPath",
-    "VariationRegressor",
-    "VectorSVR",
     "WorstCase",
     "adaptive_margin_path",
     "estimate_errors",
@@ -153,7 +153,7 @@ _HOMES = {
         "estimators.general": ("KernelClassifier", "KernelLogisticRegression", "KernelRegressor"),
         "estimators.hard_margin": ("HardMarginSVC", "separability"),
         "estimators.hard_tube": ("HardTubeSVR", "InfeasibleTube"),
-        "estimators.intervals": ("IntervalRegressor",),
+        "estimators.intervals": ("ConformalRegressor",),
         "estimators.kriging": ("UniversalKriging",),
         "estimators.least_squares": ("GeneralizedLeastSquares",),
         "estimators.linear_programming": (
@@ -170,25 +170,25 @@ _HOMES = {
             "MissingInputRegressor",
         ),
         "estimators.missing_risks": ("ExpectedRisk", "MeanEmbedding", "WorstCase"),
-        "estimators.mixed": ("MixedRegressor",),
+        "estimators.mixed": ("PartiallyLinearRegressor",),
         "estimators.network": ("RegularizationNetwork",),
         "estimators.one_class": ("OneClassSVM",),
-        "estimators.regimes": ("CompetingMachines",),
+        "estimators.regimes": ("RegimeSwitchingRegressor",),
         "estimators.robust": ("RobustLSSVR",),
-        "estimators.shaped": ("ShapedClassifier", "ShapedRegressor"),
+        "estimators.shaped": ("ShapeConstrainedClassifier", "ShapeConstrainedRegressor"),
         "estimators.spline": ("SmoothingSpline", "ThinPlateSpline"),
         "estimators.structure": (
             "StructureWarning",
-            "VariationClassifier",
+            "SparseAdditiveClassifier",
             "VariationPath",
-            "VariationRegressor",
+            "SparseAdditiveRegressor",
         ),
         "estimators.svc": ("SVC", "NuSVC"),
         "estimators.svr": ("SVR", "HuberSVR", "NuSVR", "QuantileSVR"),
         "estimators.terms": ("TermSelector",),
         "estimators.tube": ("SupportVectorTube",),
-        "estimators.tubes": ("LocalTubeSVR", "NuTubeSVR"),
-        "estimators.vector": ("VectorSVR",),
+        "estimators.tubes": ("HeteroscedasticSVR", "HeteroscedasticNuSVR"),
+        "estimators.vector": ("MultiOutputSVR",),
         "machines.expansion": ("CollinearColumns", "IndefiniteKernel"),
         "machines.shaping": ("Knowledge", "ShapeCertificate"),
     }.items()

@@ -98,7 +98,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
     See Also
     --------
-    mercer.IntervalRegressor : Intervals with a guarantee for finite samples, from such bands.
+    mercer.ConformalRegressor : Intervals with a guarantee for finite samples, from such bands.
 
     References
     ----------

@@ -38,7 +38,7 @@ from mercer.machines.folds import as_splitter
 from mercer.machines.framing import framed, set_output
 from mercer.smoothing.coverage import CoverageReport, coverage_of
 
-__all__ = ["IntervalRegressor"]
+__all__ = ["ConformalRegressor"]
 
 METHODS = ("auto", "jackknife+", "jackknife-minmax", "cv+", "split", "cqr", "tube")
 # Samples up to which a least-squares machine is factorized and leaves each of them out, and up to
@@ -57,7 +57,7 @@ FOLDS = 5
 
 
 @settings
-class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
+class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
     r"""Intervals that contain the next observation with a probability, around any machine.
 
     Errors of machines that did not see a sample say how large the next error may be, whatever its
@@ -134,11 +134,11 @@ class IntervalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEs
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import IntervalRegressor
+    >>> from mercer import ConformalRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 6, (600, 1))
     >>> y = np.sin(X[:, 0]) + 0.1 * (0.5 + X[:, 0]) * rng.normal(size=600)
-    >>> machine = IntervalRegressor(coverage=0.9).fit(X[:300], y[:300])
+    >>> machine = ConformalRegressor(coverage=0.9).fit(X[:300], y[:300])
     >>> machine.method_, machine.scale_
     ('jackknife+', 'local')
     >>> report = machine.coverage_report(X[300:], y[300:])

@@ -19,11 +19,11 @@ from mercer.problems.mixed import mixed, mixed_back
 from mercer.regularizers.null_space import Constant, NullSpace, Polynomial
 from mercer.solvers import Solution
 
-__all__ = ["MixedRegressor"]
+__all__ = ["PartiallyLinearRegressor"]
 
 
 @settings
-class MixedRegressor(Regression):
+class PartiallyLinearRegressor(Regression):
     r"""A smooth function and few parametric terms, penalized each in its own way.
 
     .. math:: \min_{f, b} \tfrac12 \|f\|^2 + \sum_j \omega_j |b_j|
@@ -70,11 +70,11 @@ class MixedRegressor(Regression):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import MixedRegressor
+    >>> from mercer import PartiallyLinearRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-2, 2, (80, 3))
     >>> y = 2.0 * X[:, 1] + np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=80)
-    >>> machine = MixedRegressor(null_space_penalty=20.0, tol=1e-6).fit(X, y)
+    >>> machine = PartiallyLinearRegressor(null_space_penalty=20.0, tol=1e-6).fit(X, y)
     >>> machine.selected_
     ['1', 'x1']
     """

@@ -24,7 +24,7 @@ from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer.estimators.ls_svm import LSSVR
 
-__all__ = ["CompetingMachines"]
+__all__ = ["RegimeSwitchingRegressor"]
 
 Array = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ LEAST = 1e-6
 
 
 @settings
-class CompetingMachines(AllOrNothing, BaseEstimator):  # type: ignore[misc]
+class RegimeSwitchingRegressor(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     """Machines that divide the samples of a series among themselves by regime.
 
     Parameters
@@ -69,11 +69,11 @@ class CompetingMachines(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import CompetingMachines, LSSVR
+    >>> from mercer import RegimeSwitchingRegressor, LSSVR
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (200, 1))
     >>> y = np.where(np.arange(200) < 100, X[:, 0], -X[:, 0])
-    >>> labels = CompetingMachines(LSSVR(kernel="linear")).fit(X, y).labels_
+    >>> labels = RegimeSwitchingRegressor(LSSVR(kernel="linear")).fit(X, y).labels_
     >>> len(set(labels[:95])), len(set(labels[105:])), bool(labels[0] != labels[-1])
     (1, 1, True)
     """

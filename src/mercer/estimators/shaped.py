@@ -20,11 +20,11 @@ from mercer.machines.regression import Regression
 from mercer.machines.shaping import ShapedMachine
 from mercer.problems.constrained import Said, chebychev
 
-__all__ = ["ShapedClassifier", "ShapedRegressor"]
+__all__ = ["ShapeConstrainedClassifier", "ShapeConstrainedRegressor"]
 
 
 @settings
-class ShapedRegressor(ShapedMachine, Regression):
+class ShapeConstrainedRegressor(ShapedMachine, Regression):
     r"""Regression for any loss by a function of which something is known.
 
     .. math::
@@ -87,13 +87,15 @@ class ShapedRegressor(ShapedMachine, Regression):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import ShapedRegressor
+    >>> from mercer import ShapeConstrainedRegressor
     >>> from mercer.kernels import Gaussian
     >>> from mercer.regularizers import Bounded, Increasing
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 3, (40, 1))
     >>> y = np.tanh(X[:, 0]) + 0.3 * rng.standard_normal(40)
-    >>> machine = ShapedRegressor([Increasing(0), Bounded(at_most=1.0)], kernel=Gaussian(0.5), C=10)
+    >>> machine = ShapeConstrainedRegressor(
+    ...     [Increasing(0), Bounded(at_most=1.0)], kernel=Gaussian(0.5), C=10
+    ... )
     >>> f = machine.fit(X, y).predict(np.linspace(X.min(), X.max(), 500)[:, None])
     >>> bool(np.all(np.diff(f) > -1e-5)), bool(f.max() < 1.001)
     (True, True)
@@ -142,7 +144,7 @@ class ShapedRegressor(ShapedMachine, Regression):
 
 
 @settings
-class ShapedClassifier(ShapedMachine, OneVsRest):
+class ShapeConstrainedClassifier(ShapedMachine, OneVsRest):
     r"""Classify in two classes by a decision function of which something is known.
 
     .. math::
@@ -156,30 +158,30 @@ class ShapedClassifier(ShapedMachine, OneVsRest):
     Parameters
     ----------
     constraints :
-        What is known, as in :class:`ShapedRegressor`.
+        What is known, as in :class:`ShapeConstrainedRegressor`.
     loss : Loss or str, default="logistic"
         What a wrong or narrow decision costs.
     class_weight : dict or "balanced", optional
         Factors of ``C`` by class.
     kernel, null_space, C, grid, lines, prove, approximation, random_state :
-        As in :class:`ShapedRegressor`.
+        As in :class:`ShapeConstrainedRegressor`.
     degree, gamma, coef0, tol, cache_size, max_iter, max_time, gram, solver, standardize :
-        As in :class:`ShapedRegressor`.
+        As in :class:`ShapeConstrainedRegressor`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
     shape_certificate_, support_vectors_, dual_coef_, null_space_coef_, solution_ :
-        As in :class:`ShapedRegressor`.
+        As in :class:`ShapeConstrainedRegressor`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import ShapedClassifier
+    >>> from mercer import ShapeConstrainedClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-2, 2, (60, 1))
     >>> y = X[:, 0] + rng.standard_normal(60) > 0
-    >>> machine = ShapedClassifier({0: 1}, C=10.0).fit(X, y)
+    >>> machine = ShapeConstrainedClassifier({0: 1}, C=10.0).fit(X, y)
     >>> p = machine.predict_proba(np.linspace(-1.9, 1.9, 100)[:, None])[:, 1]
     >>> bool(np.all(np.diff(p) > -1e-4))
     True

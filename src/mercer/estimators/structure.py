@@ -17,11 +17,16 @@ from mercer.machines.classifier import chosen, encode_classes, refuse_one_class,
 from mercer.machines.expansion import Array
 from mercer.machines.variation_machine import StructureWarning, VariationMachine, VariationPath
 
-__all__ = ["StructureWarning", "VariationClassifier", "VariationPath", "VariationRegressor"]
+__all__ = [
+    "SparseAdditiveClassifier",
+    "SparseAdditiveRegressor",
+    "StructureWarning",
+    "VariationPath",
+]
 
 
 @settings
-class VariationRegressor(RegressorMixin, VariationMachine):  # type: ignore[misc]
+class SparseAdditiveRegressor(RegressorMixin, VariationMachine):  # type: ignore[misc]
     r"""Find the components that a sample needs, and fit a sum of these.
 
     .. math:: \min_{f, b} \tfrac12 \sum_p \|f_p\|^2
@@ -102,11 +107,11 @@ class VariationRegressor(RegressorMixin, VariationMachine):  # type: ignore[misc
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import VariationRegressor
+    >>> from mercer import SparseAdditiveRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(80, 6))
     >>> y = 5 * np.sin(3 * X[:, 0]) + 3 * X[:, 3] + 0.3 * rng.normal(size=80)
-    >>> machine = VariationRegressor(n_mus=8).fit(X, y)
+    >>> machine = SparseAdditiveRegressor(n_mus=8).fit(X, y)
     >>> machine.selected_names_, machine.score(X, y) > 0.95
     (['x0', 'x3'], True)
     """
@@ -148,7 +153,7 @@ class VariationRegressor(RegressorMixin, VariationMachine):  # type: ignore[misc
 
 
 @settings
-class VariationClassifier(ClassifierMixin, VariationMachine):  # type: ignore[misc]
+class SparseAdditiveClassifier(ClassifierMixin, VariationMachine):  # type: ignore[misc]
     r"""Find the components that tell classes apart, and classify by their sum.
 
     .. math:: \min_{f, b} \tfrac12 \sum_p \|f_p\|^2
@@ -165,16 +170,16 @@ class VariationClassifier(ClassifierMixin, VariationMachine):  # type: ignore[mi
     class_weight : dict or "balanced", optional
         Factors of the weights for the classes.
     components, kernel, mu, C, penalty, form, refit, threshold, n_mus, smallest, cv :
-        As in :class:`VariationRegressor`.
+        As in :class:`SparseAdditiveRegressor`.
     categorical, rank, null_space, tol, random_state, degree, gamma, coef0 :
-        As in :class:`VariationRegressor`.
+        As in :class:`SparseAdditiveRegressor`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
     selected_, selected_names_, variation_, mu_, C_, path_, solution_ :
-        As in :class:`VariationRegressor`.
+        As in :class:`SparseAdditiveRegressor`.
     machine_ : AdditiveClassifier or None
         The refitted machine.
 
@@ -186,10 +191,10 @@ class VariationClassifier(ClassifierMixin, VariationMachine):  # type: ignore[mi
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import VariationClassifier
+    >>> from mercer import SparseAdditiveClassifier
     >>> X = np.random.default_rng(0).uniform(-1, 1, (120, 5))
     >>> y = np.where(np.abs(X[:, 1]) > 0.5, "outer", "inner")
-    >>> machine = VariationClassifier(n_mus=6, C=10.0).fit(X, y)
+    >>> machine = SparseAdditiveClassifier(n_mus=6, C=10.0).fit(X, y)
     >>> machine.selected_names_, machine.score(X, y) > 0.95
     (['x1'], True)
     """

@@ -27,13 +27,13 @@ from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.smoothing.widths import Guess
 from mercer.solvers import Solution
 
-__all__ = ["LocalTubeSVR", "NuTubeSVR"]
+__all__ = ["HeteroscedasticNuSVR", "HeteroscedasticSVR"]
 
 WIDTHS = [Interval(Real, None, None, closed="neither"), callable, "array-like"]
 
 
 @settings
-class LocalTubeSVR(Regression):
+class HeteroscedasticSVR(Regression):
     r"""Support vector regression in a tube of known width, wide where noise is.
 
     .. math::
@@ -73,11 +73,11 @@ class LocalTubeSVR(Regression):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import LocalTubeSVR
+    >>> from mercer import HeteroscedasticSVR
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 3, (100, 1))
     >>> y = np.sin(2 * X[:, 0]) + 0.2 * X[:, 0] * rng.normal(size=100)
-    >>> machine = LocalTubeSVR(lambda X: 0.12 * X[:, 0], C=10.0).fit(X, y)
+    >>> machine = HeteroscedasticSVR(lambda X: 0.12 * X[:, 0], C=10.0).fit(X, y)
     >>> low, high = machine.predict_interval([[0.5], [2.5]]).T
     >>> (high - low).round(2)
     array([0.12, 0.6 ])
@@ -123,7 +123,7 @@ class LocalTubeSVR(Regression):
 
     def _loss(self, rows: Rows | None = None) -> Loss:
         if rows is None:
-            raise ValueError("the tube of LocalTubeSVR is known on a sample only.")
+            raise ValueError("the tube of HeteroscedasticSVR is known on a sample only.")
         lower, upper = self._measure(rows.X)
         return within(resolve(self.loss, REGRESSION), upper, lower)
 
@@ -159,7 +159,7 @@ class LocalTubeSVR(Regression):
 
 
 @settings
-class NuTubeSVR(Regression):
+class HeteroscedasticNuSVR(Regression):
     r"""Nu-support vector regression in a tube whose width is a combination of known functions.
 
     .. math::
@@ -207,12 +207,12 @@ class NuTubeSVR(Regression):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import NuTubeSVR
+    >>> from mercer import HeteroscedasticNuSVR
     >>> from mercer.regularizers import Columns, Constant
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 3, (200, 1))
     >>> y = np.sin(2 * X[:, 0]) + 0.3 * X[:, 0] * rng.uniform(-1, 1, 200)
-    >>> machine = NuTubeSVR(Constant() + Columns([0]), nu=0.1, C=10.0).fit(X, y)
+    >>> machine = HeteroscedasticNuSVR(Constant() + Columns([0]), nu=0.1, C=10.0).fit(X, y)
     >>> machine.tube_coef_.round(1)  # no constant, and the inputs times about 0.3
     array([0. , 0.3])
     >>> low, high = machine.predict_interval(X).T

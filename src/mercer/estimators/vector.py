@@ -20,11 +20,11 @@ from mercer.machines.posing import Posed, Rows, Sample, Solved
 from mercer.programs.vector_tube import VectorTube
 from mercer.solvers import Solution
 
-__all__ = ["VectorSVR"]
+__all__ = ["MultiOutputSVR"]
 
 
 @settings
-class VectorSVR(Outputs):
+class MultiOutputSVR(Outputs):
     r"""Support vector regression of vectors: no direction among the outputs is preferred.
 
     .. math:: \min_{f, b} \tfrac12 \sum_k \|f_k\|^2
@@ -68,12 +68,12 @@ class VectorSVR(Outputs):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import VectorSVR
+    >>> from mercer import MultiOutputSVR
     >>> t = np.linspace(0, 6, 40)[:, None]
     >>> Y = np.column_stack([np.cos(t[:, 0]), np.sin(t[:, 0])])
-    >>> machine = VectorSVR(C=10.0).fit(t, Y)
+    >>> machine = MultiOutputSVR(C=10.0).fit(t, Y)
     >>> turn = np.array([[0.6, -0.8], [0.8, 0.6]])
-    >>> turned = VectorSVR(C=10.0).fit(t, Y @ turn)
+    >>> turned = MultiOutputSVR(C=10.0).fit(t, Y @ turn)
     >>> bool(np.max(np.abs(machine.predict(t) @ turn - turned.predict(t))) < 1e-3)
     True
     """
@@ -101,19 +101,19 @@ class VectorSVR(Outputs):
 
     def _loss(self, rows: Rows | None = None) -> Loss:
         raise ValueError(
-            "VectorSVR has a loss of vectors, which tools for single outputs cannot use."
+            "MultiOutputSVR has a loss of vectors, which tools for single outputs cannot use."
         )
 
     def _reduced_loss(self, rows: Rows) -> Loss:
         raise ValueError(
-            "VectorSVR is a program over rows in memory; sources of blocks are for machines with "
-            "an approximation. Read the rows first."
+            "MultiOutputSVR is a program over rows in memory; sources of blocks are for machines "
+            "with an approximation. Read the rows first."
         )
 
     def _pose(self, sample: Sample) -> Sequence[Posed]:
         if not self._function and self.kernel_.order:
             raise ValueError(
-                "VectorSVR needs a positive definite kernel; those with free polynomials of "
+                "MultiOutputSVR needs a positive definite kernel; those with free polynomials of "
                 "their own are for KernelRegressor."
             )
         Y, c = sample.y.reshape(len(sample.y), -1), np.asarray(self._weight() * sample.weights)

@@ -188,8 +188,8 @@ class ComponentDisplay:
 
         Parameters
         ----------
-        machine : AdditiveRegressor, AdditiveClassifier, VariationRegressor or VariationClassifier
-            Of the latter, those that were kept.
+        machine : AdditiveRegressor, AdditiveClassifier, SparseAdditiveRegressor, ...
+            Of sparse ones, the components that were kept.
         X : array-like of shape (n_samples, n_features)
             The sample, for ranges of the features.
         components : sequence of int or str, optional
@@ -377,11 +377,11 @@ class EvolutionDisplay:
 
     @classmethod
     def from_estimator(cls, machine: Any, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw the path of a fitted :class:`~mercer.VariationRegressor` or classifier.
+        """Draw the path of a fitted :class:`~mercer.SparseAdditiveRegressor` or classifier.
 
         Parameters
         ----------
-        machine : VariationRegressor or VariationClassifier
+        machine : SparseAdditiveRegressor or SparseAdditiveClassifier
             With ``mu="1se"`` or ``"min"``.
         ax : matplotlib Axes or two of them, optional
         **kwargs

@@ -43,12 +43,12 @@ class IntervalDisplay(Display):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import IntervalRegressor
+    >>> from mercer import ConformalRegressor
     >>> from mercer.plotting import IntervalDisplay
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 6, (200, 1))
     >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=200)
-    >>> machine = IntervalRegressor().fit(X[:120], y[:120])
+    >>> machine = ConformalRegressor().fit(X[:120], y[:120])
     >>> display = IntervalDisplay.from_estimator(machine, X[120:], y[120:])
     >>> len(display.inside_.get_xdata()) + len(display.outside_.get_xdata())
     80

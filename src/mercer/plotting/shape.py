@@ -36,10 +36,10 @@ class ShapeDisplay(Display):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import ShapedRegressor
+    >>> from mercer import ShapeConstrainedRegressor
     >>> from mercer.plotting import ShapeDisplay
     >>> X = np.linspace(0, 1, 30)[:, None]
-    >>> machine = ShapedRegressor({0: 1}, C=100.0).fit(X, np.sin(9 * X[:, 0]))
+    >>> machine = ShapeConstrainedRegressor({0: 1}, C=100.0).fit(X, np.sin(9 * X[:, 0]))
     >>> len(ShapeDisplay.from_estimator(machine, X).marks_)
     1
     """
@@ -100,7 +100,7 @@ class ShapeDisplay(Display):
 
         Parameters
         ----------
-        machine : ShapedRegressor or ShapedClassifier
+        machine : ShapeConstrainedRegressor or ShapeConstrainedClassifier
         X : array-like of shape (n_samples, n_features)
             A sample, for the range of the feature and the medians of the others.
         feature : int or str, default=0
