@@ -41,9 +41,10 @@ install:  ## make the virtual environment, or bring it up to date
 	@rm -f $(READY)
 	@$(MAKE) --no-print-directory $(READY)
 
-check: $(READY)  ## lint, format and types
+check: $(READY)  ## lint, format, spelling and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 
 # The tests of a room have its name, except those whose name is taken by a module of the tests.

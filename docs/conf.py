@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
@@ -156,6 +157,7 @@ def write_reference(app, config):
     for stale in folder.glob("mercer.*.rst"):
         if stale.stem not in pages:
             stale.unlink()
+    (folder / "chart.svg").write_text(importlib.import_module("chart").svg(), encoding="utf-8")
     index, text = folder / "api.rst", "\n".join(lines)
     if not index.exists() or index.read_text(encoding="utf-8") != text:
         index.write_text(text, encoding="utf-8")

@@ -55,11 +55,12 @@ class ShapeConstrainedRegressor(ShapedMachine, Regression):
     lines : int, default=64
         Lines along a feature, where there are several: half of them through the sample.
     prove : bool, default=False
-        Move the walls until shapes are proved to hold between the steps too, with no violation at
-        all: everywhere for one feature and for kernels that are sums over features, on the lines
-        otherwise. For kernels whose derivatives are known (Gaussian, Matern, rational quadratic,
-        and sums and products of them). The proof is of the function: `predict` computes it up to
-        1e-12 of the sum of its terms, so that steps smaller than that may be off by rounding.
+        Tighten the constraints until shapes are proved to hold between the steps too, with no
+        violation at all: everywhere for one feature and for kernels that are sums over features, on
+        the lines otherwise. For kernels whose derivatives are known (Gaussian, Matern, rational
+        quadratic, and sums and products of them). The proof is of the function: `predict` computes
+        it up to 1e-12 of the sum of its terms, so that steps smaller than that may be off by
+        rounding.
     approximation : Nystrom, optional
         A low-rank approximation of the machine: ``Nystrom(500)``.
     degree, gamma, coef0, tol, cache_size, max_iter, max_time, gram, solver, standardize :

@@ -38,9 +38,9 @@ class SVC(PairwiseClassifier):
     Parameters
     ----------
     C : float or "auto", default=1.0
-        Weight of the summed loss against the penalty. "auto" takes that of the least-squares
-        machine which leaves one out best, on at most 500 samples, over the mean curvature of this
-        loss at the errors left out: about the cost of a fit.
+        Weight of the summed loss against the penalty. "auto" chooses it: a least-squares machine on
+        at most 500 samples tells the C with the lowest leave-one-out error, which is rescaled to
+        this loss by its mean curvature at those errors. Costs about as much as a fit.
     kernel : str, Kernel or callable, default="rbf"
         Reproducing kernel of the penalty: ``"linear"``, ``"poly"``, ``"rbf"``, ``"sigmoid"``,
         ``"precomputed"``, another name of :func:`~mercer.kernels.catalogue` such as ``"matern"`` or
@@ -48,8 +48,8 @@ class SVC(PairwiseClassifier):
         parameters are reached as ``kernel__length_scale``.
     degree, gamma, coef0 : int, {"scale", "auto", "median", "tuned"} or float, float
         Parameters of the named kernels, as in scikit-learn. The width of ``gamma="median"`` is the
-        median distance of two samples, that of ``"tuned"`` the one of five around it whose
-        least-squares machine leaves one out best, on at most 500 samples.
+        median distance of two samples; ``"tuned"`` tries five widths around it and keeps the one
+        with the lowest leave-one-out error of a least-squares machine on at most 500 samples.
     shrinking : bool, default=True
         Without effect, and there for scikit-learn's signature: samples that rest on their bounds
         are always left aside.

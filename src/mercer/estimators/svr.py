@@ -41,14 +41,14 @@ class SVR(Regression):
         parameters are reached as ``kernel__length_scale``.
     degree, gamma, coef0 : int, {"scale", "auto", "median", "tuned"} or float, float
         Parameters of the named kernels, as in scikit-learn. The width of ``gamma="median"`` is the
-        median distance of two samples, that of ``"tuned"`` the one of five around it whose
-        least-squares machine leaves one out best, on at most 500 samples.
+        median distance of two samples; ``"tuned"`` tries five widths around it and keeps the one
+        with the lowest leave-one-out error of a least-squares machine on at most 500 samples.
     tol : float, default=1e-3
         Largest violation of an optimality condition, in units of ``y``.
     C : float or "auto", default=1.0
-        Weight of the summed loss against the penalty. "auto" takes that of the least-squares
-        machine which leaves one out best, on at most 500 samples, over the mean curvature of this
-        loss at the errors left out: about the cost of a fit.
+        Weight of the summed loss against the penalty. "auto" chooses it: a least-squares machine on
+        at most 500 samples tells the C with the lowest leave-one-out error, which is rescaled to
+        this loss by its mean curvature at those errors. Costs about as much as a fit.
     epsilon : float, array-like of shape (n_samples,) or "auto", default=0.1
         Half-width of the tube inside which errors cost nothing, for all samples or for each. "auto"
         is the most efficient for the noise (:func:`mercer.smoothing.optimal_epsilon`), 0.612

@@ -54,8 +54,8 @@ class SupportVectorTube(Regression):
         Reproducing kernel of the penalty, as in :class:`SVR`.
     mu : float or "auto", default="auto"
         Price of the half-width against the penalty, the largest sum of absolute coefficients.
-        "auto" follows the least-squares machine that leaves one out best, as ``C="auto"`` of
-        :class:`NuSVR` does.
+        "auto" takes the least-squares machine with the lowest leave-one-out error, as ``C="auto"``
+        of :class:`NuSVR` does.
     exceptions : float or pair of float, default=0
         How many samples may lie outside: none up to 1, which is the hard tube. A pair is how many
         may lie below and how many above; both must be positive, and :meth:`predict` is then the

@@ -52,7 +52,7 @@ class Local(Params):
 
     See Also
     --------
-    mercer.reduced.Nystrom : one machine of all rows, among few functions.
+    mercer.reduced.Nystrom : one low-rank machine of all rows.
 
     References
     ----------

@@ -95,7 +95,7 @@ def stretched(kernel: Kernel, scales: Array | None) -> Kernel:
 
 
 def guess(machine: Any, sample: Sample) -> Guess:
-    """Return the least-squares machine on some rows whose C leaves one out best.
+    """Return the least-squares machine on some rows with the lowest leave-one-out error.
 
     Parameters
     ----------

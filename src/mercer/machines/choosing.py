@@ -1,4 +1,4 @@
-"""Exact, few functions or local machines: what a pilot measures on a part of the sample."""
+"""Exact, low-rank or local machines: what a pilot measures on a part of the sample."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def choose_approximation(machine: Any, X: Any, y: Any, sample_weight: Any = None
     kernel = pilot._resolved(rows)
     parts = _parts(pilot, kernel, rows)
     if not parts:
-        return Choice(Nystrom(), "Few functions: targets of neighbouring rows are all alike.")
+        return Choice(Nystrom(), "Low rank: targets of neighbouring rows are all alike.")
     order = np.arange(n) if rows.order is None else rows.order
     settings = {"kernel": kernel, "standardize": False, "verbose": False, "max_time": BRIEF}
     known = pilot.get_params(deep=False)
@@ -122,7 +122,7 @@ def choose_approximation(machine: Any, X: Any, y: Any, sample_weight: Any = None
     if exact < (1.0 - EQUAL) * min(local, few) and foretold <= PATIENT:
         return Choice(None, f"Exact: {why}")
     if few <= (1.0 + EQUAL) * local:
-        return Choice(Nystrom(), f"Few functions: {why}")
+        return Choice(Nystrom(), f"Low rank: {why}")
     return Choice(Local(), f"Local: {why}")
 
 

@@ -147,7 +147,7 @@ class NystromMap(CentredMap):
 
 @dataclass(eq=False)
 class Nystrom(Approximation):
-    r"""Look for a machine among the combinations of the kernel at m centres.
+    r"""Nystrom approximation: combinations of the kernel at m landmarks, among which to minimize.
 
     The norm stays that of the kernel, so the machine is the best of its kind: it minimizes the same
     functional over a smaller space. A fit costs passes over the rows, each of which evaluates m

@@ -248,7 +248,7 @@ def _sketched(draft: _Draft, kernel: Kernel, p: int, m: int) -> RandomMap:
 
 @dataclass(eq=False)
 class RandomFeatures(Approximation):
-    r"""Look for a machine among the combinations of m random functions.
+    r"""Random features: combinations of m random functions whose products are the kernel.
 
     Their products are the kernel in the mean, with an error of about :math:`1/\sqrt m`. They
     look neither at the data nor at the targets; :class:`Nystrom` is usually better for the same m,

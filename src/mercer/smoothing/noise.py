@@ -81,7 +81,7 @@ def noise_variance(
         distance zero. Option: `neighbours` (10).
 
         ``"model"``: :math:`y'Qy / \operatorname{tr} Q` with :math:`Q = (1 - S)'(1 - S)` for the
-        least-squares machine whose width and C leave one out best. Option: `max_rows` (1000).
+        least-squares machine with the lowest leave-one-out error. Option: `max_rows` (1000).
 
         ``"auto"``: ``"gasser"`` for one feature, ``"model"`` for several.
     **options

@@ -106,7 +106,7 @@ def guess_C(
     cost: Callable[[Array, Array], Array] = squared_error,
     Cs: ArrayLike | None = None,
 ) -> Guess:
-    r"""Choose the weight of the squared loss that leaves one out best.
+    r"""Choose the weight of the squared loss with the lowest leave-one-out error.
 
     One eigendecomposition gives the residuals of samples left out for all C; of those as good as
     the best, the smallest is taken.
