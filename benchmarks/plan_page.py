@@ -37,7 +37,7 @@ rows drawn at random tell.
 
 ```
 
-- **Up to about 20,000 rows** the exact machine takes seconds and has nothing to choose but itself
+- **Up to about 20,000 rows** the exact machine takes seconds and needs no approximation settings
   ({{doc}}`least-squares`, {{doc}}`benchmark`).
 - **Up to about 10^6 rows** one computer and `approximation="auto"` take minutes: at {rate:.0f}
   million kernel values a second and core, 10^6 rows against 1,000 centres are {million:.0f} seconds

@@ -58,7 +58,7 @@ FOLDS = 5
 
 @settings
 class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: ignore[misc]
-    r"""Intervals that contain the next observation with a probability, around any machine.
+    r"""Conformal prediction intervals around any regressor.
 
     Errors of machines that did not see a sample say how large the next error may be, whatever its
     law (:mod:`conformal prediction <mercer.estimators.conformal>`). The default is a least-squares

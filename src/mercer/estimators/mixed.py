@@ -24,7 +24,7 @@ __all__ = ["PartiallyLinearRegressor"]
 
 @settings
 class PartiallyLinearRegressor(Regression):
-    r"""A smooth function and few parametric terms, penalized each in its own way.
+    r"""Partially linear regression: a smooth function, and parametric terms with their own penalty.
 
     .. math:: \min_{f, b} \tfrac12 \|f\|^2 + \sum_j \omega_j |b_j|
               + C \sum_i s_i\, l(y_i, f(x_i) + b'p(x_i))

@@ -34,7 +34,7 @@ LEAST = 1e-6
 
 @settings
 class RegimeSwitchingRegressor(AllOrNothing, BaseEstimator):  # type: ignore[misc]
-    """Machines that divide the samples of a series among themselves by regime.
+    """Regime switching: machines that divide the samples of a series among themselves.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ __all__ = ["ShapeConstrainedClassifier", "ShapeConstrainedRegressor"]
 
 @settings
 class ShapeConstrainedRegressor(ShapedMachine, Regression):
-    r"""Regression for any loss by a function of which something is known.
+    r"""Monotone, convex or bounded regression, for any convex loss.
 
     .. math::
 
@@ -146,7 +146,7 @@ class ShapeConstrainedRegressor(ShapedMachine, Regression):
 
 @settings
 class ShapeConstrainedClassifier(ShapedMachine, OneVsRest):
-    r"""Classify in two classes by a decision function of which something is known.
+    r"""Classify in two classes by a monotone, convex or bounded decision function.
 
     .. math::
 

@@ -27,7 +27,7 @@ __all__ = [
 
 @settings
 class SparseAdditiveRegressor(RegressorMixin, VariationMachine):  # type: ignore[misc]
-    r"""Find the components that a sample needs, and fit a sum of these.
+    r"""Sparse additive regression: find the terms that a sample needs, and fit their sum.
 
     .. math:: \min_{f, b} \tfrac12 \sum_p \|f_p\|^2
               + C \sum_i s_i\, l\Bigl(y_i, \sum_p f_p(x_i^{(p)}) + b\Bigr)
@@ -154,7 +154,7 @@ class SparseAdditiveRegressor(RegressorMixin, VariationMachine):  # type: ignore
 
 @settings
 class SparseAdditiveClassifier(ClassifierMixin, VariationMachine):  # type: ignore[misc]
-    r"""Find the components that tell classes apart, and classify by their sum.
+    r"""Sparse additive classification: find the terms that tell classes apart, and add them.
 
     .. math:: \min_{f, b} \tfrac12 \sum_p \|f_p\|^2
               + C \sum_i s_i\, l\Bigl(y_i, \sum_p f_p(x_i^{(p)}) + b\Bigr)

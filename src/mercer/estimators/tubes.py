@@ -34,7 +34,7 @@ WIDTHS = [Interval(Real, None, None, closed="neither"), callable, "array-like"]
 
 @settings
 class HeteroscedasticSVR(Regression):
-    r"""Support vector regression in a tube of known width, wide where noise is.
+    r"""Support vector regression for noise of varying size: a tube of known width.
 
     .. math::
 
@@ -160,7 +160,7 @@ class HeteroscedasticSVR(Regression):
 
 @settings
 class HeteroscedasticNuSVR(Regression):
-    r"""Nu-support vector regression in a tube whose width is a combination of known functions.
+    r"""Nu-support vector regression for noise of varying size: data choose the width of the tube.
 
     .. math::
 

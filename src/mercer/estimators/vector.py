@@ -25,7 +25,7 @@ __all__ = ["MultiOutputSVR"]
 
 @settings
 class MultiOutputSVR(Outputs):
-    r"""Support vector regression of vectors: no direction among the outputs is preferred.
+    r"""Support vector regression of several outputs, none of whose directions is preferred.
 
     .. math:: \min_{f, b} \tfrac12 \sum_k \|f_k\|^2
               + C \sum_i s_i \max(0, |y_i - f(x_i) - b|_2 - \epsilon)

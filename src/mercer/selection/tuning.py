@@ -110,8 +110,7 @@ def tune(
     factorizations in all, however many parameters there are. A grid of widths, for each of which
     one eigendecomposition tells all weights C, shows the best starts on 500 of the rows. From two
     starts the criterion is minimized on these rows; the better end on all rows is where the descent
-    goes on. With `ard` the length scales of the features part as far as the criterion gains more
-    than `prior` takes.
+    goes on. With `ard` every feature has its length scale; `prior` penalizes unequal ones.
 
     The sample bounds what is searched. A length scale lies between a tenth of the median gap
     between neighbouring values of its feature and a thousand times the feature's range; the
