@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from threading import RLock
 from typing import Any
 
 __all__ = ["lazily"]
+
+
+# Numba's modules import each other: threads that import them at once would meet halves of them.
+ONE_BY_ONE = RLock()
 
 
 class Later:
@@ -28,7 +33,8 @@ class Later:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._function is None:
-            self._function = getattr(import_module(self.module), self.name)
+            with ONE_BY_ONE:
+                self._function = getattr(import_module(self.module), self.name)
         return self._function(*args, **kwargs)
 
     def __reduce__(self) -> Any:
