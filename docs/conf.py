@@ -57,6 +57,7 @@ sphinx_gallery_conf = {
     "reset_modules": ("matplotlib", "gallery.use_style"),
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,  # its pages load scripts from elsewhere
 }
 
 # The rooms of the library in the order a reader meets them, from the surface down.
