@@ -16,7 +16,7 @@ CONTAINERS = ("default", "pandas", "polars")
 ENDS = ("lower", "upper")
 
 
-def set_output(self: Any, *, predict: str | None = None, transform: str | None = None) -> Any:
+def set_output(self: Any, *, predict: str | None = None) -> Any:
     """Choose what `predict_interval` and `predict_quantiles` return.
 
     Parameters
@@ -24,8 +24,6 @@ def set_output(self: Any, *, predict: str | None = None, transform: str | None =
     predict : {"default", "pandas", "polars"}, optional
         Arrays, or data frames with named columns ("lower" and "upper", or "q0.05", ...); pandas
         ones have the index of `X`.
-    transform : optional
-        Not used; there for pipelines.
 
     Returns
     -------
