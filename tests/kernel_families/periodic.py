@@ -10,6 +10,7 @@ from mercer.kernels import (
     PeriodicSpline,
     Periodized,
     RationalQuadratic,
+    Torus,
 )
 
 KERNELS: list[Kernel] = [
@@ -28,4 +29,7 @@ KERNELS: list[Kernel] = [
     Periodized(Gaussian(2.6), period=2.5).on([1]),
     Periodized(RationalQuadratic(0.8, alpha=2.0), period=5.0).on([0]),
     Periodized(2.0 * Matern([0.3]) + Gaussian(0.5), period=5.0).on([0]),
+    Torus(Matern(0.3), (2.5, 4.0)).on([0, 2]),
+    Torus(Gaussian(1.6), (2.5, 2.0, 3.0)),
+    Torus(RationalQuadratic(0.8, alpha=3.0), (3.0, 2.5)).on([1, 2]),
 ]

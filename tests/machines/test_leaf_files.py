@@ -183,4 +183,5 @@ def test_a_bar_ends(capsys):
     LSSVR(verbose=True, approximation=Local(100)).fit(Arrays(X, y))
     lines = capsys.readouterr().err.splitlines()
     assert any("LSSVR, sort rows to leaves: 400 of 400 rows, 100%" in line for line in lines)
-    assert "LSSVR, fit leaves: 400 of 400 rows, 100%" in lines[-1]
+    assert "LSSVR, fit leaves: 400 of 400 rows, 100%" in lines[-2]
+    assert lines[-1].startswith("LSSVR: converged: ")

@@ -95,8 +95,10 @@ def test_names_cover_all_solvers():
     assert {cls.__name__ for cls in SOLVERS.values()} == {
         "Auto",
         "ConjugateGradient",
+        "CoordinateDescent",
         "Direct",
         "InteriorPoint",
         "Newton",
         "SMO",
+        "ThinInteriorPoint",
     }

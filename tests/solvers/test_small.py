@@ -7,16 +7,21 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 import mercer.machines.base as machines
 from mercer._patience import deadline
 from mercer.estimators import SVC
 from mercer.gram import Dense
 from mercer.gram.indexed import Indexed
-from mercer.losses import EpsilonInsensitive, Hinge, SquaredHinge
+from mercer.kernels.radial_tiles import quick_square
+from mercer.losses import EpsilonInsensitive, Hinge, Pinball, SquaredHinge
+from mercer.machines.one_vs_one import _laid_pairs
+from mercer.machines.posing import declare
 from mercer.problems import RegularizedRisk
-from mercer.solvers import SMO, Auto, InteriorPoint, minimize
-from mercer.solvers.small import minimize_small
+from mercer.problems.nu import nu_classification, nu_regression, one_class
+from mercer.solvers import SMO, Auto, InteriorPoint, Status, join, minimize
+from mercer.solvers.small import Found, minimize_small
 
 CLASSES, ROWS = 12, 3
 
@@ -48,6 +53,7 @@ def pairs(loss, C=3.0, seed=0, sizes=(2, 3, 5, 30)):
 def one_by_one(monkeypatch, machine, *given):
     with monkeypatch.context() as patch:
         patch.setattr(machines, "minimize_small", lambda risks, solver: [None] * len(risks))
+        patch.setattr(machines, "minimize_parts", lambda parts, solver: None)
         return machine.fit(*given)
 
 
@@ -115,6 +121,78 @@ def test_certificates_are_those_of_the_problem(loss):
         assert solution.dual - rounding <= best <= solution.objective + 1e-6
 
 
+def alone(kind, n=60, nu=0.4, seed=0):
+    """One problem of each machine: an intercept, a price, two sides, doubled samples."""
+    rng = np.random.default_rng(seed)
+    X, c = rng.normal(size=(n, 3)), rng.uniform(0.5, 2.0, size=n)
+    K = Dense(np.exp(-0.3 * np.sum((X[:, None] - X[None]) ** 2, axis=2)))
+    y, labels = np.sin(X[:, 0]), np.where(X[:, 0] + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+    return {
+        "svc": lambda: RegularizedRisk(Hinge(), K, labels, 3.0 * c, np.ones((n, 1))),
+        "svr": lambda: RegularizedRisk(EpsilonInsensitive(0.1), K, y, 5.0 * c, np.ones((n, 1))),
+        "quantile": lambda: RegularizedRisk(Pinball(0.3), K, y, 5.0 * c, np.ones((n, 1))),
+        "one_class": lambda: one_class(K, c, nu),
+        "nu_svc": lambda: nu_classification(K, labels, c, nu),
+        "nu_svr": lambda: nu_regression(K, y, c, nu),
+    }[kind]()
+
+
+@pytest.mark.parametrize("kind", ["svc", "svr", "quantile", "one_class", "nu_svc", "nu_svr"])
+@pytest.mark.parametrize("solver", [Auto(), SMO(tol=1e-4)], ids=lambda s: type(s).__name__)
+def test_single_problems_of_all_machines_are_certified(kind, solver):
+    risk = alone(kind)
+    (found,) = minimize_small([risk], solver)
+    exact, slow = risk.certificate(found.a, found.b), minimize(risk, solver)
+    assert exact.violation <= solver.tol
+    assert exact.residual <= 1e-12
+    rounding = 1e-11 * (1.0 + abs(exact.primal))
+    told = found.objective, found.dual, found.gap, found.violation
+    truth = exact.primal, exact.dual, exact.gap, exact.violation
+    np.testing.assert_allclose(told, truth, rtol=0, atol=rounding)
+    np.testing.assert_allclose(found.f, exact.f, rtol=0, atol=rounding)
+    # The same steps from the same start, one more or less where a violation is next to its limit.
+    assert found.solver == slow.solver
+    assert found.reason == slow.reason
+    assert (found.n_free, found.n_bound) == (slow.n_free, slow.n_bound)
+    np.testing.assert_allclose(found.objective, slow.objective, rtol=10 * solver.tol)
+    best = minimize(risk, InteriorPoint(tol=1e-8)).objective
+    assert found.dual - rounding <= best <= found.objective + 1e-6
+    np.testing.assert_allclose(np.stack(found.terms), np.stack(slow.terms), rtol=0.02, atol=1e-3)
+
+
+def test_a_machine_of_pairs_makes_solutions_when_they_are_asked_for():
+    X, y, _ = sample()
+    machine = SVC(C=5.0).fit(X, y)
+    _, found = machine._last
+    assert isinstance(found, Found)
+    again = join(list(found))
+    assert len(found[1:4]) == 3
+    assert found[-1].n_iter == machine.n_iter_[-1]
+    for field in (field.name for field in fields(again) if field.name not in ("history", "times")):
+        one, other = getattr(again, field), getattr(machine.solution_, field)
+        if field == "resolution":
+            continue
+        if isinstance(one, str | Status) or field == "terms":
+            assert field == "terms" or one == other
+        else:
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14, err_msg=field)
+    np.testing.assert_array_equal(np.stack(again.terms), np.stack(machine.solution_.terms))
+    # Each pair, posed alone, has this certificate.
+    declared = declare(SVC(C=5.0), X, y)
+    for posed, solution in zip(declared.posed, found, strict=True):
+        exact = posed.risk.certificate(solution.a, solution.b)
+        np.testing.assert_allclose(solution.gap, exact.gap, rtol=0, atol=1e-12)
+        assert exact.violation <= 1e-3
+
+
+def test_a_class_without_weight_is_refused_as_before(monkeypatch):
+    X, y, _ = sample()
+    weights = np.where(y == 3, 0.0, 1.0)
+    for fit in (SVC.fit, lambda m, *given: one_by_one(monkeypatch, m, *given)):
+        with pytest.raises(ValueError, match="same class"):
+            fit(SVC(), X, y, weights)
+
+
 def test_what_is_not_solved_quickly_is_left():
     risks = pairs(Hinge())
     found = minimize_small(risks, SMO(max_iter=1))
@@ -128,7 +206,6 @@ def test_what_is_not_solved_quickly_is_left():
 def test_other_problems_are_left():
     risks = pairs(Hinge())
     nobody = [None] * 60
-    assert minimize_small(risks[:49], SMO()) == [None] * 49
     assert minimize_small(risks, InteriorPoint()) == nobody
     assert minimize_small(risks, SMO(cache_bytes=1000.0)) == nobody
 
@@ -139,7 +216,11 @@ def test_other_problems_are_left():
     assert with_one(RegularizedRisk(Hinge(margin=2.0), last.K, last.y, last.c, last.B))
     assert with_one(RegularizedRisk(Hinge(), Dense(last.K.dense()), last.y, last.c, last.B))
     assert with_one(RegularizedRisk(Hinge(), last.K, last.y, last.c, 2.0 * last.B))
-    assert with_one(RegularizedRisk(Hinge(), last.K, last.y, last.c, last.B, np.array([0.1])))
+    two = np.stack([last.y > 0, np.ones(last.n)], axis=1).astype(float)
+    assert with_one(RegularizedRisk(Hinge(), last.K, last.y, last.c, two))
+    large = Dense(np.eye(2049))
+    y, B = np.where(np.arange(2049) % 2, 1.0, -1.0), np.ones((2049, 1))
+    assert minimize_small([RegularizedRisk(Hinge(), large, y, 1.0, B)], SMO()) == [None]
     assert with_one(RegularizedRisk(Hinge(), last.K, last.y, last.c))
 
 
@@ -187,7 +268,11 @@ def test_machines_are_the_same(monkeypatch, settings, weighted):
     np.testing.assert_allclose(
         quick.solution_.objective, slow.solution_.objective, rtol=1e-9, atol=1e-9
     )
-    np.testing.assert_array_equal(quick.predict(X), slow.predict(X))
+    # The same functions; where one of them is zero its vote has the sign of rounding.
+    f, g = quick._pairs(X), slow._pairs(X)
+    np.testing.assert_allclose(f, g, rtol=0, atol=tol)
+    if np.all(np.abs(g) > 1e-9):
+        np.testing.assert_array_equal(quick.predict(X), slow.predict(X))
 
 
 def test_starts_are_not_ignored():
@@ -216,3 +301,26 @@ def test_two_hundred_classes_take_seconds():
     assert time.process_time() - begin < 8.0
     assert machine.solution_.converged
     assert machine.solution_.gap <= 1e-3 * machine.solution_.objective
+
+
+@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 65, 513])
+def test_half_a_gaussian_matrix_and_its_mirror_are_the_whole(n):
+    X = np.random.default_rng(n).normal(size=(n, 4))
+    K = quick_square(X, 1.0 / 1.3)
+    truth = np.exp(-0.5 * cdist(X, X, "sqeuclidean") / 1.3**2)
+    np.testing.assert_allclose(K, truth, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(K, K.T)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_pairs_are_laid_out_class_by_class(ordered):
+    y = np.random.default_rng(0).integers(4, size=40)
+    y = np.sort(y) if ordered else y
+    rows, ends, columns = _laid_pairs(y, 4)
+    for k, (i, j) in enumerate(itertools.combinations(range(4), 2)):
+        here = slice(ends[k], ends[k + 1])
+        first, second = np.flatnonzero(y == i), np.flatnonzero(y == j)
+        np.testing.assert_array_equal(rows[here], np.concatenate([first, second]))
+        np.testing.assert_array_equal(
+            columns[here], np.repeat([j - 1, i], [len(first), len(second)])
+        )

@@ -156,6 +156,43 @@ def test_agrees_with_interior_point(loss, groups):
     assert solution.gap <= 1e-7 * np.sum(risk.c) * 2
 
 
+def contributions(risk, a, f, epsilon):
+    """Return the shares of samples in the gap of a tube, by complementary slackness."""
+    up, down, over = np.maximum(a, 0.0), np.maximum(-a, 0.0), risk.y - f
+    inside = up * np.maximum(epsilon - over, 0.0) + down * np.maximum(epsilon + over, 0.0)
+    above = (risk.c - up) * np.maximum(over - epsilon, 0.0)
+    return inside + above + (risk.c - down) * np.maximum(-over - epsilon, 0.0)
+
+
+@pytest.mark.parametrize("steps", [1, 10, 40])
+def test_contributions_of_samples_sum_to_the_gap(steps):
+    risk, *_ = sample(60, EpsilonInsensitive(0.1), seed=1, C=5.0, groups=1)
+    with pytest.warns(ConvergenceWarning):
+        solution = minimize(risk, SMO(tol=1e-9, max_iter=steps))
+    shares = contributions(risk, solution.a, solution.f, 0.1)
+    assert np.all(shares >= 0.0)
+    # Both are sums of 60 terms of the size of weights times residuals.
+    np.testing.assert_allclose(shares.sum(), solution.gap, rtol=1e-10)
+
+
+def test_the_largest_contributions_may_hold_no_direction():
+    """Why pairs are not chosen by them: both may lie on one side, where any exchange is a loss."""
+    y, epsilon = np.array([0.0, 0.0, 0.0, 5.0, 5.0]), 0.1
+    K = np.eye(5)
+    risk = RegularizedRisk(EpsilonInsensitive(epsilon), Dense(K), y, np.ones(5), np.ones((5, 1)))
+    shares = contributions(risk, np.zeros(5), np.full(5, 0.1), epsilon)  # b = 0.1 is the best
+    pair = np.argsort(shares)[-2:]
+    assert set(pair) == {3, 4}
+
+    def dual_value(a):
+        return 0.5 * a @ K @ a - a @ y + epsilon * np.abs(a).sum()
+
+    for t in np.linspace(-1.0, 1.0, 21):
+        step = t * (np.eye(5)[pair[0]] - np.eye(5)[pair[1]])
+        assert dual_value(step) >= dual_value(np.zeros(5))
+    assert dual_value(minimize(risk, SMO(tol=1e-9)).a) < -1.0
+
+
 @pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.1), Huber(0.3), Pinball(0.8)])
 @pytest.mark.parametrize("groups", [0, 1, 2])
 def test_working_sets_reach_the_same_optimum(loss, groups):

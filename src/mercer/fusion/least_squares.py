@@ -80,6 +80,8 @@ class FusedLSSVR(Found):
         Seed of the folds where `cv` is a number.
     degree, gamma, coef0 :
         Of named kernels, as in :class:`~mercer.SVR`.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

@@ -65,7 +65,7 @@ class Slab:
         """Return the least bound that leaves the minimum free."""
         return float(np.max(np.abs(self.G @ self.free(t)), initial=0.0))
 
-    def solve(self, t: Array, tau: float, *, tol: float = 1e-9) -> Within:
+    def solve(self, t: Array, tau: float, *, tol: float = 1e-12) -> Within:
         """Return the minimum for targets (n,) and a bound.
 
         Parameters
@@ -73,7 +73,7 @@ class Slab:
         t : (n,) array
         tau : float
             The bound; zero is an equation.
-        tol : float, default=1e-9
+        tol : float, default=1e-12
             What the cost may be above the least, relative to that of ``z = 0``.
         """
         x = self.free(t)

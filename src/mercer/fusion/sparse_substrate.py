@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
-from mercer._fitting import AllOrNothing
+from mercer._fitting import AllOrNothing, ending
 from mercer._settings import KW_ONLY, settings
 from mercer.fusion.dictionary import Sparse, largest_penalty, sparse_fit, sparse_path
 from mercer.fusion.machine import Found
@@ -75,6 +75,8 @@ class SparseSubstrate(Found):
         Seed of the folds where `cv` is a number.
     degree, gamma, coef0 :
         Of named kernels, as in :class:`~mercer.SVR`.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------
@@ -165,6 +167,10 @@ class SparseSubstrate(Found):
         self._make_gram(Rows(X))
         # Not the Gram of the machine: similarities need not be symmetric.
         K = self._cross(X, X)[np.ix_(live, live)]
+        if not np.all(np.isfinite(K)):
+            raise ValueError(
+                "The kernel overflows on these samples: scale X, or choose a smaller gamma."
+            )
         B = self._free_columns(X, Constant() if self.null_space is None else self.null_space)[live]
         s, Y_live = weights[live], Y[live]
         self.zetas_: Array | None = None
@@ -292,6 +298,8 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
         Factors of the weights for the classes.
     n_zetas, smallest, cv, refit, null_space, random_state, degree, gamma, coef0 :
         As in :class:`SparseSubstrate`.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------
@@ -388,6 +396,9 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
         for name in ("support_", "dual_coef_", "intercept_", "zeta_", "sparsity_"):
             setattr(self, name, getattr(machine, name))
         return self
+
+    def _ending(self) -> str:
+        return ending(self.machine_)
 
     def decision_function(self, X: Any) -> Array:
         """Return the functions whose signs tell classes apart.

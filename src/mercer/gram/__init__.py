@@ -13,6 +13,7 @@ from mercer.gram.precomputed import Precomputed
 from mercer.gram.projected import Projected
 from mercer.gram.remembered import Remembered
 from mercer.gram.row_store import RowStore
+from mercer.gram.shared import share_matrices
 from mercer.gram.sparse import Sparse
 from mercer.gram.tiled import Tiled
 from mercer.gram.whitened import Whitened, whiten
@@ -38,5 +39,6 @@ __all__ = [
     "Whitened",
     "extend",
     "make",
+    "share_matrices",
     "whiten",
 ]

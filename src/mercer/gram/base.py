@@ -69,6 +69,10 @@ class Gram(ABC):
         out[...] = block
         return out
 
+    def every_row(self) -> Array:
+        """Return all rows, as :meth:`rows` computes them; the caller must not write to them."""
+        return self.rows(np.arange(self.shape[0]))
+
     def add_rows(
         self, F: NDArray[np.float64], index: Index, t: Array, out: Array | None = None
     ) -> None:
@@ -156,6 +160,10 @@ class Gram(ABC):
         ----------
         W : array, sparse array or LinearOperator of shape (m, n)
         """
+        return None
+
+    def root(self) -> Any:
+        """Return Z with ``K = ZZ'``, an array or CSR matrix of n rows; None if none is known."""
         return None
 
     @property

@@ -57,7 +57,7 @@ class Dense(Matrix):
     @classmethod
     def from_kernel(cls, kernel: Kernel, X: Data) -> Dense:
         """Return the Gram matrix of a kernel on the points `X`."""
-        return cls(kernel(X))
+        return cls(kernel.symmetric(X))
 
     def block(self, rows: Index, columns: Index) -> Array:
         return submatrix(self.K, rows, columns)

@@ -77,6 +77,9 @@ class LowRank(Gram):
             out += (self.diagonal * v.T).T
         return out
 
+    def root(self) -> Any:
+        return self.G if self.diagonal is None else None
+
     def conjugated(self, W: Any) -> Gram | None:
         return LowRank(np.asarray(W @ self.G)) if self.diagonal is None else None
 

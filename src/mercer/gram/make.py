@@ -8,6 +8,7 @@ from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
 from mercer.gram.held import Held
 from mercer.gram.precomputed import Precomputed
+from mercer.gram.shared import shared as shared_matrices
 from mercer.gram.sparse import Sparse
 from mercer.gram.tiled import Tiled
 from mercer.kernels.base import Kernel
@@ -17,6 +18,8 @@ from mercer.kernels.points import Data, count, float_dtype
 KINDS = ("auto", "dense", "sparse", "tiled")
 # A matrix of this size is computed faster than anyone could decide not to.
 SMALL_BYTES = 8 * 512**2
+# Rows up to which nothing is gained by the factor of a matrix.
+FEW_ROWS = 64
 
 
 def make(
@@ -24,6 +27,7 @@ def make(
     X: Data,
     kind: str | Callable[[Kernel, Data], Gram] = "auto",
     cache_bytes: int = 200 * 2**20,
+    shared: bool = False,
 ) -> Gram:
     """Return the Gram of a kernel on the points `X`.
 
@@ -38,6 +42,9 @@ def make(
         most `cache_bytes`, and tiled otherwise; a callable maps ``(kernel, X)`` to a Gram.
     cache_bytes : int, default=200 * 2**20
         Memory granted to the matrix.
+    shared : bool, default=False
+        Whether others may have the same matrix, see :func:`mercer.gram.share_matrices`; then
+        nobody may write to it.
 
     Returns
     -------
@@ -63,9 +70,17 @@ def make(
     if kernel.precomputed:
         return Precomputed(X)
     size = count(X) ** 2 * float_dtype(X).itemsize
-    if kind == "dense" or (kind == "auto" and size <= min(SMALL_BYTES, cache_bytes)):
+    small = size <= min(SMALL_BYTES, cache_bytes)
+    # A kernel matrix of few columns is solved by them, if anyone has a use for it at all.
+    if small and kind == "auto" and count(X) > FEW_ROWS and kernel.root(X) is not None:
+        return Held(kernel, X)
+    if kind == "dense" or (kind == "auto" and small):
+        if shared:
+            return Dense(shared_matrices.matrix(kernel, X, kernel.symmetric))
         return Dense.from_kernel(kernel, X)
     if kind == "sparse" or (kind == "auto" and worthwhile(kernel, X) is not None):
         return Sparse.from_kernel(kernel, X)
     form = Held if kind == "auto" and size <= cache_bytes else Tiled
-    return form(kernel, X, max_bytes=max(2**20, min(2**26, cache_bytes)))
+    made = form(kernel, X, max_bytes=max(2**20, min(2**26, cache_bytes)))
+    made.shares = shared
+    return made

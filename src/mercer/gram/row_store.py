@@ -60,9 +60,9 @@ class RowStore:
         self._place = np.full(n, -1)
         self._square = np.empty((0, 0), dtype=K.dtype)
         self._buffer = self._spare = self._scratch = np.empty(0, dtype=K.dtype)
-        self.evaluations = 0
+        self.evaluations = self._told = 0
         if K.in_memory or (n <= WHOLE and n * row <= max_bytes):
-            self._store = K.dense() if K.in_memory else K.rows(np.arange(n))
+            self._store = K.dense() if K.in_memory else K.every_row()
             self._slot = self._owner = np.arange(n)
             self.evaluations = n * n
         else:
@@ -186,6 +186,11 @@ class RowStore:
         self._slot[index] = slots
         self._owner[slots] = index
         self._used[slots] = self._clock
+
+    def spent(self) -> int:
+        """Return the number of kernel values computed since this was asked before."""
+        spent, self._told = self.evaluations - self._told, self.evaluations
+        return spent
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from mercer._threads import map_blocks, usable_cores
 from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
+from mercer.gram.lasting import Lasting
+from mercer.gram.shared import shared
 from mercer.kernels.base import Evaluator, Kernel, into
 from mercer.kernels.kept_rows import KeptRows
 from mercer.kernels.points import (
+    BLOCK_BYTES,
     Array,
     Data,
     as_single,
@@ -54,6 +57,11 @@ class Tiled(Gram):
     array([[2., 4.]])
     """
 
+    # Whether matrices of few points may be those that others have computed, and what solvers of
+    # this matrix leave to each other.
+    shares = False
+    lasting: Lasting | None = None
+
     def __init__(self, kernel: Kernel, X: Data, max_bytes: int = 2**26) -> None:
         if kernel.precomputed:
             raise ValueError("A precomputed matrix is not evaluated; use mercer.gram.Precomputed.")
@@ -83,7 +91,9 @@ class Tiled(Gram):
         if getattr(X, "dtype", None) != np.float64 or 4.0 * count(X) * X.shape[1] > SINGLE_BYTES:
             return self
         single = as_single(X, SINGLE_BYTES, self.kernel.origin(X))
-        return Tiled(self.kernel, single, 4 * SINGLE_BYTES)
+        made = Tiled(self.kernel, single, 4 * SINGLE_BYTES)
+        made.shares = self.shares
+        return made
 
     def keeping(self, max_bytes: float) -> Gram:
         kept = object.__new__(type(self))
@@ -103,6 +113,13 @@ class Tiled(Gram):
         else:
             height = self._side(isinstance(known, TiledEvaluator))
         return KeptRows(self.shape[0], self._keep, self.dtype, height)
+
+    def root(self) -> Any:
+        return self._root
+
+    @cached_property
+    def _root(self) -> Any:
+        return self.kernel.root(self.X)
 
     def restrict(self, index: NDArray[np.intp]) -> Gram:
         return Tiled(self.kernel, take(self.X, index), self.max_bytes)
@@ -162,7 +179,16 @@ class Tiled(Gram):
         return row_slices(n, 1, self._tile)
 
     def dense(self) -> Array:
-        return self.kernel(self.X)
+        if self.shares:
+            return shared.matrix(self.kernel, self.X, self.kernel.symmetric)
+        return self.kernel.symmetric(self.X)
+
+    def every_row(self) -> Array:
+        if self.shares:
+            return shared.matrix(
+                self.kernel, self.X, lambda _: super(Tiled, self).every_row(), "rows"
+            )
+        return super().every_row()
 
     def diag(self) -> Array:
         out = np.empty(self.shape[0], dtype=self.dtype)
@@ -172,6 +198,8 @@ class Tiled(Gram):
 
     def matvec(self, v: Array) -> Array:
         v = self._vector(v)
+        if self._root is not None:
+            return _through(self._root, v)
         support = nonzero_rows(v)
         if 2 * len(support) < len(v):
             out = np.zeros_like(v)
@@ -190,6 +218,8 @@ class Tiled(Gram):
 
     def product(self, v: Array, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         v = np.asarray(v, dtype=np.float64)
+        if self._root is not None:
+            return _through(self._root, v)[rows]
         support = nonzero_rows(v)
         prepare = self._in_double(support)
         if prepare is None:
@@ -273,3 +303,14 @@ class Tiled(Gram):
 
 def _double(tile: Array) -> Array:
     return tile.astype(np.float64, copy=False)
+
+
+def _through(Z: Any, v: Array) -> Array:
+    """Return ``Z Z'v`` in float64, from as many rows of a float32 Z at a time as a block has."""
+    if Z.dtype == np.float64:
+        return np.asarray(Z @ (Z.T @ v))
+    w: Any = 0.0
+    parts = list(row_slices(Z.shape[0], 8 * Z.shape[1], BLOCK_BYTES))
+    for part in parts:
+        w = w + Z[part].astype(np.float64).T @ v[part]
+    return np.concatenate([Z[part].astype(np.float64) @ w for part in parts])

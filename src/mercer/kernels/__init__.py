@@ -44,6 +44,7 @@ from mercer.kernels.stretched import Stretched, stretch
 from mercer.kernels.structured import ObjectKernel, SetKernel, StringSpectrum, Subsequence
 from mercer.kernels.tabulated import Tabulated
 from mercer.kernels.taylor import derivatives, roughness
+from mercer.kernels.torus import Torus
 
 __all__ = [
     "ANOVA",
@@ -100,6 +101,7 @@ __all__ = [
     "Tabulated",
     "Tensor",
     "ThinPlate",
+    "Torus",
     "Transform",
     "Transformed",
     "Wendland",

@@ -20,6 +20,7 @@ __all__ = [
     "powers_of_two",
     "raise_two",
     "raise_two_double",
+    "raise_two_square",
     "repair",
     "weigh",
     "weigh_and_bound",
@@ -31,6 +32,8 @@ Array: TypeAlias = NDArray[Any]
 
 # Columns summed at once.
 COLUMNS = 2048
+# Rows and columns of the squares that a symmetric matrix is mirrored in.
+ROWS = 32
 
 ZERO, ONE, MINUS_HALF = np.float32(0.0), np.float32(1.0), np.float32(-0.5)
 
@@ -142,6 +145,28 @@ def raise_two_double(D, hx, hz):
         d = D[i]
         for j in range(m):
             d[j] = _power_double((d[j] - hz[j]) - h)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def raise_two_square(D, half):
+    """Do the same with products of points with themselves, of which one half is read: ``j < i``.
+
+    A few rows at a time, so that they are still in the cache when they are written as columns.
+    """
+    wide()
+    n = D.shape[0]
+    for first in range(0, n, ROWS):
+        end = min(first + ROWS, n)
+        for i in range(first, end):
+            h, hz, d = half[i], half[:i], D[i, :i]
+            for j in range(i):
+                d[j] = _power_double(d[j] - (h + hz[j]))
+            D[i, i] = 1.0
+        for left in range(0, end, ROWS):
+            for j in range(left, min(left + ROWS, end)):
+                d = D[j]
+                for i in range(max(first, j + 1), end):
+                    d[i] = D[i, j]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})

@@ -196,6 +196,15 @@ class Kernel(Params, ABC):
             array given as `out`, which may be part of a larger one.
         """
 
+    def root(self, X: Data) -> Any:
+        """Return Z of n rows with ``k(X, X) = ZZ'``, an array or CSR; None if there is none to see.
+
+        Parameters
+        ----------
+        X : (n, p) points
+        """
+        return None
+
     @abstractmethod
     def diag(self, X: Data) -> Array:
         """Return ``k(x, x)`` for every point, ``(n,)``."""
@@ -229,6 +238,21 @@ class Kernel(Params, ABC):
             K = self._by_blocks(X)
         np.fill_diagonal(K, self.diag(X))
         return K
+
+    def symmetric(self, X: Data) -> Array:
+        """Return the matrix of points with themselves as a Gram holds it, by the fastest way.
+
+        Its values are those of a call to rounding.
+
+        Parameters
+        ----------
+        X : (n, p) points
+
+        Returns
+        -------
+        (n, n) array
+        """
+        return self(X)
 
     def _by_blocks(self, X: Data) -> Array:
         n = X.shape[0]

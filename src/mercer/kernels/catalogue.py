@@ -36,6 +36,7 @@ from mercer.kernels.spectral import BandLimited, FromSpectrum, SpectralMixture
 from mercer.kernels.spline import Haar, Spline
 from mercer.kernels.structured import SetKernel, StringSpectrum, Subsequence
 from mercer.kernels.tabulated import Tabulated
+from mercer.kernels.torus import Torus
 
 
 def rows() -> list[tuple[Kernel, str, str]]:
@@ -101,6 +102,11 @@ def rows() -> list[tuple[Kernel, str, str]]:
         ),
         (Fourier([1.0, 1.0]), "1 / (2 g_0) + sum_n cos(n t) / g_n", "the n-th harmonic by g_n"),
         (Periodized(Gaussian()), "sum_j k(u + j p)", "harmonics as k penalizes frequencies"),
+        (
+            Torus(Matern(), (6.0, 6.0)),
+            "sum over a lattice of k(u - j v)",
+            "harmonics as k penalizes frequencies",
+        ),
         (
             Spline(),
             "int (x - v)_+^(m-1) (z - v)_+^(m-1) dv",

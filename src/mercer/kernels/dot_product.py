@@ -59,6 +59,9 @@ class Linear(DotProduct):
     array([[11.]])
     """
 
+    def root(self, X: Data) -> Data:
+        return as_points(X)
+
     def _profile(self, t: Array) -> None:
         pass
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from mercer.kernels.base import Kernel
-from mercer.kernels.points import Array, squared_norms
-from mercer.kernels.radial_tiles import RadialTiles
+from mercer.kernels.points import Array, Data, squared_norms
+from mercer.kernels.radial_tiles import RadialTiles, quick_square
 from mercer.kernels.stationary import LengthScale, Radial
 
 __all__ = ["Gaussian"]
@@ -49,6 +50,8 @@ class Gaussian(Radial):
         gamma : float or (p,) array
             At least 0.
         """
+        if isinstance(gamma, float) and gamma > 0.0:
+            return cls(math.sqrt(0.5 / gamma))
         rate = np.asarray(gamma, dtype=float)
         if not (rate >= 0).all():
             raise ValueError(f"gamma must be at least 0, got {gamma!r}.")
@@ -68,6 +71,15 @@ class Gaussian(Radial):
 
     def _tiles(self, Z: Array) -> RadialTiles:
         return RadialTiles(Z, self._factor(Z))
+
+    def symmetric(self, X: Data) -> Array:
+        if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype != np.float64 or not X.size:
+            return self(X)
+        K = quick_square(X, self._factor(X))
+        if K is None:
+            K = self._tiles(X).square(X)
+            np.fill_diagonal(K, 1.0)
+        return K
 
     def spectral_power(self, power: float, dim: int = 1) -> Kernel:
         return Gaussian(self._widened(np.sqrt(power)))

@@ -123,6 +123,10 @@ def chunks(block: Array) -> Iterator[slice]:
     return row_slices(block.shape[0], block.shape[1] * block.itemsize, CHUNK_BYTES)
 
 
+# Sparse rows that are multiplied as dense ones.
+FEW_ROWS = 4
+
+
 def mirror(K: Array, rows: slice) -> None:
     """Copy the lower triangle of a square matrix in these rows to its upper triangle."""
     K[: rows.start, rows] = K[rows, : rows.start].T
@@ -138,8 +142,9 @@ def mirror_corner(K: Array, rows: slice) -> None:
 def squared_norms(X: Data) -> Array:
     """Return the squared Euclidean norm of every point."""
     if is_sparse(X):
-        squares: Array = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-        return squares
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        squares: Array = np.bincount(rows, np.square(X.data, dtype=np.float64), X.shape[0])
+        return squares.astype(X.dtype, copy=False)
     norms: Array = np.einsum("ij,ij->i", X, X)
     return norms
 
@@ -167,6 +172,9 @@ def dot(X: Data, Z: Data) -> Array:
 
 def _sparse_dot(X: Data, Z: Data) -> Array:
     """Inner products of CSR rows; an intermediate takes at most `BLOCK_BYTES` (or one row)."""
+    if X.shape[0] <= FEW_ROWS:
+        # Nothing is sorted or transposed for a row that asks; sums have the same order.
+        return np.ascontiguousarray((Z @ X.toarray().T).T)
     out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
     if Z.nnz > 0.04 * Z.shape[0] * Z.shape[1]:
         # Rows of a dense Z' are added with unit stride: faster unless most of them are zeros.

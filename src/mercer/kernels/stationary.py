@@ -42,6 +42,8 @@ class Stationary(Kernel):
         return True
 
     def __post_init__(self) -> None:
+        if type(self.length_scale) is float and self.length_scale > 0.0:
+            return
         scale = np.asarray(self.length_scale, dtype=float)
         if scale.ndim > 1 or scale.size == 0 or not (scale > 0).all():
             raise ValueError(

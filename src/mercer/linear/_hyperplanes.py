@@ -93,6 +93,10 @@ class Hyperplanes(LinearClassifier):
         weights, constants, self.solutions_ = map(list, zip(*fits, strict=True))
         self.coef_, self.intercept_ = np.stack(weights), np.array(constants)
 
+    def _ending(self) -> str:
+        worst: Optimum = max(self.solutions_, key=lambda one: one.gap)
+        return worst.summary()[0]
+
     def decision_function(self, X: Any) -> Array:
         """Return the signed distances to the hyperplanes, in units of the margin.
 

@@ -57,6 +57,11 @@ class Optimum:
         """Gap divided by the larger magnitude of objective and bound."""
         return relative_gap(self.objective, self.bound, self.gap)
 
+    def summary(self) -> list[str]:
+        """Return how exact the answer is, in one line, as solutions of machines say it."""
+        certain = f"certified within {self.gap:.2g} ({100.0 * self.relative_gap:.2g} %)"
+        return [f"optimal: objective {self.objective:.6g}, {certain} of the optimum"]
+
 
 @dataclass(frozen=True)
 class Centred:

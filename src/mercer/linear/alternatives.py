@@ -124,6 +124,8 @@ class LeastSquaresAmongstAlternatives(LinearModel):
         How many relaxations the proof may take; 0 for exchanges only.
     fit_intercept : bool, default=True
         Fit the constant b.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

@@ -75,6 +75,8 @@ class MarginBoost(TwoClasses):
         Largest number of rounds.
     random_state : int or RandomState, optional
         Passed to weak learners that have one.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------
@@ -166,6 +168,10 @@ class MarginBoost(TwoClasses):
         self.normalizers_ = 2.0 * np.sqrt(e * (1.0 - e))
         self.margins_ = labels * total / self.estimator_weights_.sum()
         return self
+
+    def _ending(self) -> str:
+        n, margin = len(self.estimators_), float(np.min(self.margins_))
+        return f"fitted, {n} learners, smallest margin {margin:.4g}"
 
     def _learner(self, rng: Any) -> Any:
         learner = DecisionTreeClassifier(max_depth=1) if self.estimator is None else self.estimator

@@ -50,6 +50,8 @@ class Bridge(LinearModel):
         Weight of the errors against the penalty.
     fit_intercept : bool, default=True
         Fit the constant b.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

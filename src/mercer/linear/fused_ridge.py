@@ -262,6 +262,8 @@ class FusedRidge(Validated):
         Prove that no other penalty is better, to a part 1e-8 of what the null model costs.
     fit_intercept : bool, default=True
         Fit a free constant.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

@@ -150,6 +150,8 @@ class LassoConstrained(LinearModel):
         Its multiplier :math:`\lambda`, instead of the bound. With neither there is no bound.
     fit_intercept : bool, default=True
         Fit the constant b.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------
@@ -236,6 +238,8 @@ class ValidatedLasso(Validated):
         given to :meth:`fit`.
     fit_intercept : bool, default=True
         Fit a free constant.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

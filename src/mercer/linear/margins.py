@@ -81,6 +81,8 @@ class LpMarginSVC(Hyperplanes):
         Factors of C for the classes.
     fit_intercept : bool, default=True
         Fit the constant b.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

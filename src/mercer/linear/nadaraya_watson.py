@@ -48,6 +48,8 @@ class NadarayaWatson(RegressorMixin, AllOrNothing, BaseEstimator):  # type: igno
         as it is.
     far : {"nearest", "nan"}, default="nearest"
         What is predicted where every weight is zero.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

@@ -47,6 +47,8 @@ class NormRegression(LinearModel):
         Threshold in units of the scale; 1.345 has efficiency 95 % under Gaussian noise.
     fit_intercept : bool, default=True
         Fit the constant b.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

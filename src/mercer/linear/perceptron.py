@@ -86,6 +86,8 @@ class KernelPerceptron(TwoClasses):
         Show the sample in a new order each time.
     random_state : int or RandomState, optional
         Draws the orders.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

@@ -56,6 +56,8 @@ class PlausibleLeastSquares(Validated):
         For the bootstrap.
     fit_intercept : bool, default=True
         Fit a free constant.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------
@@ -141,6 +143,10 @@ class PlausibleLeastSquares(Validated):
         self.support_ = self.sparse_coef_ != 0
         self._keep(train, self.refit_coef_ if self.refit else self.sparse_coef_)
         return self
+
+    def _ending(self) -> str:
+        kept = int(np.sum(self.support_))
+        return f"fitted, {kept} of {self.support_.size} coefficients at level {self.alpha_s_:.4g}"
 
     def _sets(self, train: Centred, levels: Array, seed: int) -> list[PlausibleSet]:
         return plausible_sets(

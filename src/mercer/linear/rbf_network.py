@@ -53,6 +53,8 @@ class RBFNetwork(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         Part of the sample that says when to stop; 0 for none.
     random_state : int, default=0
         Draws clusters and the held-out part.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------
@@ -161,6 +163,9 @@ def _spacing(Z: Array, X: Array) -> Array:
 
 
 def _squared(X: Array, Z: Array) -> Array:
+    # Far from the origin squares would cancel.
+    middle = Z.mean(axis=0)
+    X, Z = X - middle, Z - middle
     D: Array = np.sum(X**2, axis=1)[:, None] - 2.0 * X @ Z.T + np.sum(Z**2, axis=1)
     return np.maximum(D, 0.0)
 

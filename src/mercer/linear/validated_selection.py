@@ -100,6 +100,8 @@ class ValidatedSelection(Validated):
         How that part is drawn.
     fit_intercept : bool, default=True
         Fit a free constant.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

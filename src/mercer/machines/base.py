@@ -41,7 +41,9 @@ from mercer.machines.choosing import fit_chosen
 from mercer.machines.expansion import Array, Expansion, Function, check_weights, dense
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.leaves import fit_local
+from mercer.machines.plain_arrays import is_plain_targets
 from mercer.machines.posing import (
+    Batch,
     Declared,
     Laid,
     Posed,
@@ -49,9 +51,11 @@ from mercer.machines.posing import (
     Rows,
     Sample,
     Solved,
+    Together,
     declare,
     plain,
 )
+from mercer.machines.warm_matrices import keep_matrix
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census
@@ -74,7 +78,7 @@ from mercer.solvers import (
     minimize,
     minimize_together,
 )
-from mercer.solvers.small import minimize_small
+from mercer.solvers.small import Found, minimize_parts, minimize_small
 
 __all__ = ["EarlyStop", "KernelMachine", "unfitted"]
 
@@ -122,7 +126,6 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     null_space: NullSpace | None = None
     tol: float = 1e-3
     cache_size: float = 200
-    verbose: bool | int = False
     max_iter: int = -1
     max_time: float | None = None
     gram: str | Function = "auto"
@@ -160,7 +163,6 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
             Interval(Integral, 1, None, closed="left"),
             None,
         ],
-        "verbose": ["verbose"],
     }
 
     # Values of the functional at the fitted machine, read off its solution -----------------------
@@ -182,7 +184,9 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
 
     def _encode(self, y: Any) -> tuple[Array | NDArray[np.intp], float | Array]:
         """Return the targets, or the class of each sample, and the factors of the weights."""
-        return column_or_1d(y, warn=True).astype(np.float64, copy=False), 1.0
+        known = is_plain_targets(y, np.shape(y)[0] if np.ndim(y) else 0)
+        targets = y if known else column_or_1d(y, warn=True)
+        return targets.astype(np.float64, copy=False), 1.0
 
     @abstractmethod
     def _loss(self, rows: Rows | None = None) -> Loss:
@@ -198,7 +202,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         c = self._weight() * sample.weights
         return [Posed("", self._risk(loss, sample.K, sample.y, c, sample.B))]
 
-    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
         """Make the machine of the solved problems; by default of the only one."""
         (one,) = solved
         self._store_nonzero(sample.X, one.a[:, None], one.b)
@@ -266,7 +270,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Read the coefficients of the functions off a solution."""
         return plain(solution)
 
-    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: Sequence[Solved]) -> None:
         """Make the machine of the coefficients of its functions."""
         self._assemble(sample, solved)
 
@@ -471,14 +475,18 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         context = self._init_callback_context(max_subtasks=self._n_tasks(declared.posed))
         context.call_on_fit_task_begin(**task)
         solved = self._solve(declared, context)
-        solutions = [one.solution for one in solved]
+        solutions: Sequence[Solution] = (
+            solved.found if isinstance(solved, Batch) else [one.solution for one in solved]
+        )
         self._last = (self._weight(), solutions)
-        self.solution_ = join(solutions)
+        self.solution_ = solutions.joined() if isinstance(solutions, Found) else join(solutions)
         self.fit_status_ = int(self.solution_.status is not Status.CONVERGED)
         self._assemble(declared.sample, solved)
         if declared.sample.order is not None:
             self.support_ = declared.sample.order[self.support_].astype(np.int32)
         self._complete(*given)
+        if self.warm_start:
+            keep_matrix(self, declared.sample.K, int(self.cache_size * 2**20))
         context.call_on_fit_task_end(**task, reconstruction_attributes={})
         return self
 
@@ -509,12 +517,16 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Settle the parameters that are left to the sample."""
         self._settle(guess(self, sample) if self._automatic() else None, sample)
 
-    def _solve(self, declared: Declared, context: Any) -> list[Solved]:
+    def _solve(self, declared: Declared, context: Any) -> Sequence[Solved]:
         """Solve the problems, and read their solutions."""
-        solutions = self._minimize(declared.posed, context)
+        posed = declared.posed
+        solutions = self._minimize(posed, context)
+        if isinstance(solutions, Found):
+            assert isinstance(posed, Together)
+            return Batch(posed, solutions)
         return [
-            Solved(solution, *posed.read(solution))
-            for posed, solution in zip(declared.posed, solutions, strict=True)
+            Solved(solution, *one.read(solution))
+            for one, solution in zip(posed, solutions, strict=True)
         ]
 
     def _check_weights(self, sample_weight: Any, n: int) -> Array:
@@ -547,24 +559,33 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
             wanted["max_stiff"] = 0  # only decomposition survives an indefinite matrix
         return solver.set_params(**{key: value for key, value in wanted.items() if key in own})
 
-    def _minimize(self, posed: Sequence[Posed], context: Any) -> list[Solution]:
+    def _minimize(self, posed: Sequence[Posed], context: Any) -> Sequence[Solution]:
         """Solve the problems of a machine one after the other, telling whoever listens.
+
+        Small ones are solved together first, where nobody does; what is left comes in turn.
 
         A callback that stops after a problem ends those that are left at their first report,
         because a machine needs all of them.
         """
         solver, stop, solutions = self._make_solver(), False, []
-        risks = [one.risk for one in posed]
-        if len(risks) > 1 and alike(risks) and solver.choose(risks[0])[0].joint:
-            return self._minimize_together(posed, solver, context)
-        listened = self.verbose or getattr(self, "_skl_callbacks", None)
-        quick: list[Solution | None] = [None] * len(risks)
-        if not (listened or self.warm_start):
-            quick = minimize_small(risks, solver)
-        for k, (title, risk, _) in enumerate(posed):
+        alone = self.warm_start or self.verbose or bool(getattr(self, "_skl_callbacks", None))
+        quick: list[Solution | None] = [None] * len(posed)
+        if isinstance(posed, Together):
+            found = None if alone else minimize_parts(posed.parts, solver)
+            if found is not None and found.met.all():
+                return found
+            if found is not None:
+                quick = [found[k] if found.met[k] else None for k in range(len(posed))]
+        else:
+            risks = [one.risk for one in posed]
+            if len(risks) > 1 and alike(risks) and solver.choose(risks[0])[0].joint:
+                return self._minimize_together(posed, solver, context)
+            quick = quick if alone else minimize_small(risks, solver)
+        for k in range(len(posed)):
             if (known := quick[k]) is not None:
                 solutions.append(known)
                 continue
+            title, risk, _ = posed[k]
             task = context.subcontext(task_name=title or "problem", max_subtasks=None)
             task.call_on_fit_task_begin(estimator=self)
             with watched(self, title, task, stop) as listener:
@@ -615,7 +636,8 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Return the last solution of problem ``k`` if it can start this one and that is wanted.
 
         Coefficients grow in proportion to a new ``C``, which keeps those on their bounds there and
-        the equality rows satisfied.
+        the equality rows satisfied; unless the dual value is better where they are, as it is where
+        few are on a bound.
         """
         weight, solutions = getattr(self, "_last", (1.0, ()))
         if not self.warm_start or len(solutions) != n_problems:
@@ -624,4 +646,14 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         ratio = self._weight() / weight
         if last.a.shape != (risk.n,) or last.b.shape != (risk.q,):
             return None
-        return replace(last, a=ratio * last.a, b=ratio * last.b, f=ratio * last.f)
+        moved = replace(last, a=ratio * last.a, b=ratio * last.b, f=ratio * last.f)
+        lower, upper = risk.box()
+        if ratio <= 1.0 or not np.all((last.a >= lower) & (last.a <= upper)):
+            return moved
+
+        def value(start: Solution) -> float:
+            # What is scaled may miss its bound by rounding.
+            a = np.clip(start.a, lower, upper)
+            return 0.5 * float(a @ (start.f - risk.B @ start.b)) + risk.conjugate(a)
+
+        return min(moved, last, key=value)

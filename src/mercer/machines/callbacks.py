@@ -10,9 +10,10 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from mercer.data.progress import is_live
 from mercer.solvers.monitor import Progress
 
-__all__ = ["Line", "relay", "watched"]
+__all__ = ["Line", "Listener", "relay", "watched"]
 
 Listener = Callable[[Progress], object]
 
@@ -31,7 +32,7 @@ class Line:
     def __init__(self, title: str, stream: TextIO | None = None) -> None:
         self.title = title
         self.stream = sys.stderr if stream is None else stream
-        self.live = bool(getattr(self.stream, "isatty", lambda: False)())
+        self.live = is_live(self.stream)
         self._next = 0.0
         self._first = np.nan
         self._unseen: Progress | None = None

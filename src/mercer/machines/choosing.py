@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from mercer._fitting import say, within
 from mercer.kernels.points import count, take
 from mercer.local import Local, equality_columns, grow, sensitivity
 from mercer.reduced.nystrom import Nystrom
@@ -60,7 +61,9 @@ def fit_chosen(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
     """
     choice = choose_approximation(machine, X, y, sample_weight)
     other = copy.copy(machine).set_params(approximation=choice.how)
-    other.fit(X, y, sample_weight=sample_weight)
+    say(machine, choice.reason)
+    with within(other):  # the machine says how it ended
+        other.fit(X, y, sample_weight=sample_weight)
     parameters = machine.get_params(deep=False)
     machine.__dict__.update({k: v for k, v in vars(other).items() if k not in parameters})
     machine.approximation_, machine.approximation_reason_ = choice.how, choice.reason

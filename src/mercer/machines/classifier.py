@@ -18,6 +18,7 @@ from mercer.data.opening import is_source
 from mercer.machines.approximated import by_blocks
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array
+from mercer.machines.plain_arrays import is_plain_targets, number_classes
 from mercer.machines.scoring import accuracy
 from mercer.reduced.targets import Codes, Targets
 from mercer.smoothing.widths import margin_error
@@ -27,8 +28,11 @@ __all__ = ["Classifier", "chosen", "encode_classes", "refuse_one_class", "signs"
 
 def encode_classes(y: Any) -> tuple[Any, NDArray[np.intp]]:
     """Return the classes, and the position of each sample's among them; refuse a single class."""
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    known = number_classes(y)
+    if known is None:
+        check_classification_targets(y)
+        known = np.unique(y, return_inverse=True)
+    classes, codes = known
     _refuse_too_few(len(classes))
     return classes, codes
 
@@ -80,11 +84,14 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     }
 
     def _encode(self, y: Any) -> tuple[NDArray[np.intp], Array]:
-        labels = column_or_1d(y, warn=True)
+        labels = y if is_plain_targets(y, len(y)) else column_or_1d(y, warn=True)
         self.classes_, codes = encode_classes(labels)
-        self.class_weight_ = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=labels
-        )
+        if self.class_weight is None:
+            self.class_weight_ = np.ones(len(self.classes_))
+        else:
+            self.class_weight_ = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=labels
+            )
         return codes, self.class_weight_[codes]
 
     def _labelled(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+import weakref
 from abc import ABC
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
@@ -22,17 +23,21 @@ from sklearn.utils.validation import (
 )
 
 from mercer import gram as grams
-from mercer._fitting import guard_fits
+from mercer._fitting import ending, guard_fits
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear
+from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.named import resolve
 from mercer.kernels.points import count, scale_features, take
 from mercer.kernels.precomputed import Precomputed
-from mercer.kernels.products import products
+from mercer.kernels.products import FEW, prepared, products
 from mercer.kernels.stretched import Stretched
 from mercer.machines.explaining import explained, explaining_data
+from mercer.machines.plain_arrays import is_plain_points, is_plain_targets
 from mercer.machines.posing import Rows
+from mercer.machines.warm_matrices import take_matrix, to_last
 from mercer.regularizers.null_space import NullSpace, complete
 
 __all__ = [
@@ -63,6 +68,17 @@ BLOCK = 16384
 COLLINEAR = 1e6
 
 
+# Support vectors, prepared for predictions of few points, of machines still in use; and numbers
+# up to which comparing them takes less time than preparing them.
+PREPARED: weakref.WeakKeyDictionary[Any, tuple[float, Array, Any]] = weakref.WeakKeyDictionary()
+KEPT = 2**17
+
+# Parameters that are compared by value, and so many settings of them that were found valid.
+SIMPLE = frozenset([bool, int, float, str, type(None)])
+VALID: set[Any] = set()
+REMEMBERED = 1024
+
+
 class IndefiniteKernel(UserWarning):
     """A kernel is not positive definite on the sample it was given."""
 
@@ -77,6 +93,8 @@ def condition(B: Array) -> float:
     It bounds by what the coefficients can change relative to a change of the function. Units of
     the columns do not matter, and columns that are zero do not count.
     """
+    if B.shape[1] < 2:
+        return 1.0
     with np.errstate(over="ignore", invalid="ignore"):
         B = B[:, np.any(B != 0, axis=0)]
         B = B / np.max(np.abs(B), axis=0, initial=0.0)
@@ -98,6 +116,19 @@ def as_objects(X: Any) -> NDArray[np.object_]:
 def dense(values: Any) -> Any:
     """Return a dense array from a dense or sparse array."""
     return values.toarray() if hasattr(values, "toarray") else values
+
+
+def with_short_indices(X: Any) -> Any:
+    """Return sparse rows with indices of 32 bits where they suffice; others are as they were.
+
+    scikit-learn's reader of svmlight files returns indices of 64 bits, which its checks refuse.
+    """
+    if getattr(X, "format", None) != "csr" or X.indices.dtype != np.int64:
+        return X
+    if max(*X.shape, X.nnz) > np.iinfo(np.int32).max:
+        return X
+    parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+    return type(X)(parts, shape=X.shape)
 
 
 def check_weights(sample_weight: Any, n: int) -> Array:
@@ -125,8 +156,15 @@ OVERFLOW = (
 )
 
 
+@settings
 class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
     """A function ``sum_i a_i k(x, x_i)`` of new points, whichever way the kernel was given."""
+
+    _: KW_ONLY
+    verbose: bool | int = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"verbose": ["verbose"]}
+    _names: ClassVar[list[str]]
 
     _several: ClassVar[bool] = False
     """Whether there may be several targets a sample."""
@@ -138,21 +176,44 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         super().__init_subclass__(**kwargs)
         guard_fits(cls)
 
-    _functions: Any = None
+    def _ending(self) -> str:
+        """Return how the fit ended, for the last line of a ``verbose`` fit."""
+        return ending(self)
+
+    _functions: Any = fixed(None)
     """The functions of a machine that is no expansion of its kernel."""
 
-    _local: Any = None
+    _local: Any = fixed(None)
     """The machines that this one is made of, if it is local."""
 
-    _single: bool = False
+    _single: bool = fixed(False)
     """Whether kernel values are computed in float32, as a copy of a fitted machine may be asked."""
 
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return the names of the parameters, read off the constructor once a class."""
+        if "_names" not in vars(cls):
+            cls._names = super()._get_param_names()
+        return list(cls._names)
+
     def _validate_params(self) -> None:
-        """Check the parameters; where a word is unknown, ask for the word that was meant."""
+        """Check the parameters; where a word is unknown, ask for the word that was meant.
+
+        Numbers and words that passed are known: a search or a loop asks a thousand times.
+        """
+        params = self.get_params(deep=False)
+        simple = all(type(value) in SIMPLE for value in params.values())
+        asked = (type(self), tuple((type(v), v) for v in params.values())) if simple else None
+        if asked in VALID:
+            return
         try:
             super()._validate_params()
         except InvalidParameterError as error:
             raise InvalidParameterError(explained(self, str(error))) from None
+        if asked is not None:
+            if len(VALID) >= REMEMBERED:
+                VALID.clear()
+            VALID.add(asked)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -197,12 +258,21 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
                 check_consistent_length(X, y)
             X = X.tocsr() if hasattr(X, "tocsr") else X
             return (X, y) if reset else X
+        if is_plain_points(X) and (y is None or is_plain_targets(y, len(X)) or not reset):
+            known = self.__dict__
+            if not reset:
+                if "feature_names_in_" not in known and X.shape[1] == known.get("n_features_in_"):
+                    return X
+            elif y is not None:
+                known.pop("feature_names_in_", None)
+                self.n_features_in_ = X.shape[1]
+                return X, y
         if reset and sp.issparse(X) and self._precomputed:
             raise TypeError("Sparse precomputed kernels are not supported.")
         with explaining_data(X):
             return validate_data(
                 self,
-                X,
+                with_short_indices(X),
                 y,
                 reset=reset,
                 dtype=np.float64,
@@ -236,7 +306,14 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
             if not self.kernel_.positive_definite:
                 self._warn_if_indefinite(X)
             kind, n = self.gram, self.shape_fit_[0]
-            K = grams.make(self.kernel_, X, kind=kind, cache_bytes=int(self.cache_size * 2**20))
+            cache_bytes = int(self.cache_size * 2**20)
+            known = take_matrix(self, self.kernel_, X, cache_bytes)
+            warm = getattr(self, "warm_start", False) and kind == "auto"
+            if warm and known is not None:
+                return known
+            K = grams.make(self.kernel_, X, kind=kind, cache_bytes=cache_bytes, shared=True)
+            if warm:
+                to_last(K, cache_bytes)
             if not isinstance(K, Gram) or K.shape != (n, n):
                 raise ValueError(f"gram must make a Gram of shape {(n, n)} from (kernel, X)")
             if not np.all(np.isfinite(K.diag())):
@@ -305,7 +382,8 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _check_new(self, X: Any) -> Any:
         """Validate new points against what the machine was fitted on."""
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
         X = self._check_X(X, reset=False)
         if self._X_fit is not None:
             return X
@@ -342,7 +420,23 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         if self._X_fit is not None:
             X = self._kernel_matrix(X, self._X_fit)
         Z = self.support_ if kernel.precomputed else self.support_vectors_
-        return products(kernel, Z, X, coef, ends, self._single)
+        few = type(X) is np.ndarray and len(X) * len(Z) <= FEW
+        tiles = self._prepared(kernel, Z) if few and type(kernel) is Gaussian else None
+        return products(kernel, Z, X, coef, ends, self._single, tiles)
+
+    def _prepared(self, kernel: Gaussian, Z: Any) -> Any:
+        """Return the tiles of the support vectors, made once, for predictions of few points.
+
+        They are kept beside the machine, not in it, as long as it has these points and this width.
+        """
+        width = kernel.length_scale
+        if type(Z) is not np.ndarray or Z.size > KEPT or type(width) is not float:
+            return None
+        known = PREPARED.get(self)
+        if known is None or known[0] != width or not np.array_equal(known[1], Z):
+            known = width, Z.copy(), prepared(kernel, Z)
+            PREPARED[self] = known
+        return known[2]
 
     def _by_map(self, X: Any, coef: Array) -> Array:
         """Evaluate a machine that is no expansion of its kernel, some rows at a time."""

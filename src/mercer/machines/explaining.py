@@ -41,12 +41,18 @@ def warn_of_scales(machine: Any, X: Any) -> None:
     if sp.issparse(X) or X.ndim != 2 or X.shape[1] < 2:
         return
     with np.errstate(all="ignore"):
-        spread = np.std(X[: min(len(X), LOOKED_AT)], axis=0)
-    if not np.all(np.isfinite(spread)):
+        some = X[:LOOKED_AT]
+        centred = some - np.add.reduce(some, axis=0) / len(some)
+        squares = np.einsum("ij,ij->j", centred, centred)
+        if np.minimum.reduce(squares) * WIDER**2 >= np.maximum.reduce(squares):
+            return  # as nearly always
+        spread = np.sqrt(squares / len(some))
+    widest = np.maximum.reduce(spread)
+    if not np.isfinite(widest):
         return
-    varied = np.flatnonzero(spread > 0.0)
-    lost = varied[spread[varied] * WIDER < spread.max(initial=0.0)]
-    if len(lost) == 0 or len(lost) < PART * len(varied):
+    varied = spread > 0.0
+    lost = np.flatnonzero(varied & (spread * WIDER < widest))
+    if len(lost) == 0 or len(lost) < PART * np.count_nonzero(varied):
         return
     names = getattr(machine, "feature_names_in_", None)
     named = [str(j) if names is None else repr(str(names[j])) for j in (*lost, spread.argmax())]

@@ -9,6 +9,10 @@ and the share :math:`\pi` of leaves that are for each setting, which is unknown 
           \pi = \frac1L \sum_l p_l .
 
 Where leaves have little to say they all take the same; where one has a reason, it has its own.
+
+A piece knows less than its leaf, and less of some features than of others. So larger pieces of
+some leaves have the last word: where what was chosen leaves their rows out worse than what was
+given, all leaves take what was given.
 """
 
 from __future__ import annotations
@@ -28,14 +32,16 @@ from mercer.kernels.stretched import stretch
 from mercer.local import grow
 from mercer.machines.leaf_tasks import Recipe
 from mercer.machines.posing import Rows
-from mercer.smoothing import Spectral
+from mercer.smoothing import Factored, LeaveOneOut, Spectral
 
-__all__ = ["leaf_settings", "widened"]
+__all__ = ["leaf_settings", "left_out", "widened"]
 
 # Rows of a piece: their eigenvalues take some twentieths of a second.
 PIECE = 600
 # Leaves that are examined at most.
 EXAMINED = 256
+# Rows of pieces that have the last word, and leaves that they are of.
+LARGE, JUDGES = 1500, 12
 # Factors of the width, and of the weight beside the one that is given.
 FACTORS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 WEIGHTS = 4.0 ** np.arange(-5, 6)
@@ -90,9 +96,56 @@ class Examination:
 def examine(rows: Any, shared: Examination, number: int) -> tuple[Array, bool]:
     """Return scores of the settings in a leaf, and whether the loss is squared: a task."""
     part = shared.recipe.part(rows).rows
-    piece = _piece(part, number, shared.scales, shared.categories)
+    piece = _piece(part, number, shared, PIECE)
     scores = _scores(shared.machine, piece, shared.kernels, shared.weights)
     return scores, shared.machine._loss(part).quadratic
+
+
+def judge(rows: Any, shared: Examination, state: tuple[int, dict[str, Any]]) -> float:
+    """Return by how much chosen settings are better than those given, in one leaf: a task."""
+    number, settings = state
+    # Another piece than the one that was examined, where there is one.
+    piece = _piece(shared.recipe.part(rows).rows, number + 1, shared, LARGE)
+    machine = shared.machine
+    Y, B = machine._targets(np.asarray(piece.y)), np.ones((count(piece.X), 1))
+    given = machine.kernel_, float(shared.weights[len(shared.weights) // 2])
+    before, after = (
+        left_out(np.asarray(kernel(piece.X), dtype=np.float64), B, piece.weights, C, Y)
+        for kernel, C in (given, (settings["kernel"], settings["C"]))
+    )
+    return 0.0 if before == after else before - after
+
+
+def left_out(K: Array, B: Array, weights: Any, C: float, Y: Array) -> float:
+    """Return half the rows times the logarithm of the left-out error; infinite if K is indefinite.
+
+    Parameters
+    ----------
+    K : (n, n) array
+    B : (n, q) array
+        Unpenalized columns.
+    weights : (n,) array
+    C : float
+        Weight of the loss.
+    Y : (n, d) array
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> x = np.linspace(0.0, 1.0, 50)[:, None]
+    >>> sample = np.ones((50, 1)), np.ones(50), 100.0, np.sin(20.0 * x)
+    >>> left_out(Gaussian(0.1)(x), *sample) < left_out(Gaussian(1.0)(x), *sample)
+    True
+    """
+    variance = float(np.sum(np.var(Y, axis=0)))
+    if variance == 0.0:
+        return 0.0
+    try:
+        error = 2.0 * LeaveOneOut().value(Factored(K, B, weights, C).fit(Y))
+    except ValueError:  # not positive definite, in double precision at least
+        return float("inf")
+    # Errors that vanish to rounding are no infinite evidence.
+    return 0.5 * len(Y) * float(np.log(error + 1e-9 * variance))
 
 
 def leaf_settings(
@@ -131,15 +184,18 @@ def leaf_settings(
 
     def best(shares: Array) -> dict[str, Any]:
         i, j = np.unravel_index(int(np.argmax(shares)), shares.shape)
-        settings: dict[str, Any] = {"kernel": kernels[i]}
-        if quadratic:
-            settings["C"] = float(weights[j])
-        return settings
+        return {"kernel": kernels[i], "C": float(weights[j])}
 
     shares = _shared(np.array([found[k][0] for k in numbers]))
     own = dict(zip(numbers, map(best, shares), strict=True))
     common = best(np.mean(shares, axis=0))
-    return {k: own.get(k, common) for k in range(leaves)}
+    judges = numbers[:: -(-len(numbers) // JUDGES)]
+    states = {k: (k, own[k]) for k in judges}
+    if sum(gain for _, gain in groups.map(judge, shared, states, n_jobs)) < 0.0:
+        return {k: {} for k in range(leaves)}
+    kept = ("kernel", "C") if quadratic else ("kernel",)
+    chosen_for = (own.get(k, common) for k in range(leaves))
+    return {k: {name: one[name] for name in kept} for k, one in enumerate(chosen_for)}
 
 
 def _shared(scores: Array) -> Array:
@@ -151,14 +207,14 @@ def _shared(scores: Array) -> Array:
     return np.asarray(shares)
 
 
-def _piece(rows: Rows, number: int, scales: Array, categories: Sequence[int]) -> Rows:
+def _piece(rows: Rows, number: int, shared: Examination, size: int) -> Rows:
     """Return neighbouring rows of a leaf, about as many as a piece has."""
     n = count(rows.X)
-    pieces = -(-n // PIECE)
+    pieces = -(-n // size)
     if pieces == 1:
         return rows
-    leaf = grow(rows.X, pieces, scales, categories).route(rows.X)
-    some = np.flatnonzero(leaf == number % (int(leaf.max()) + 1))[: 2 * PIECE]
+    leaf = grow(rows.X, pieces, shared.scales, shared.categories).route(rows.X)
+    some = np.flatnonzero(leaf == number % (int(leaf.max()) + 1))[: 2 * size]
     y, weights = np.asarray(rows.y)[some], np.asarray(rows.weights)[some]
     return Rows(take(rows.X, some), y, weights)
 

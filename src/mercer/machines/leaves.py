@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer._jobs import at_once
 from mercer._patience import time_left
+from mercer._threads import small_algebra
 from mercer.data.memory import parse, show
 from mercer.data.opening import is_source
 from mercer.data.progress import Bar
@@ -174,7 +175,11 @@ def fit_local(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
     # Rows near a cut are fitted twice, so it is not known before how many there are.
     rows = None if how.overlap else sample.n
     try:
-        with sample.divided(tree, how) as groups, bar("fit leaves", rows) as told:
+        with (
+            small_algebra(how.leaf_size),
+            sample.divided(tree, how) as groups,
+            bar("fit leaves", rows) as told,
+        ):
             own: dict[int, dict[str, Any]] = {k: {} for k in range(tree.leaves)}
             if how.adapt:
                 own = leaf_settings(machine, groups, recipe, tree.leaves, scales, categories)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, ClassVar, Self
 
@@ -12,13 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Hidden, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from mercer._lazily import lazily
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.gram.class_blocks import ClassBlocks
@@ -29,11 +30,16 @@ from mercer.machines.approximated import by_blocks
 from mercer.machines.classifier import Classifier
 from mercer.machines.expansion import Array, dense
 from mercer.machines.fitted import FittedExpansion
-from mercer.machines.posing import Posed, Sample, Solved
+from mercer.machines.posing import Batch, Posed, Sample, Solved, Together
+from mercer.machines.sigmoids import Sigmoids, fold_numbers
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.solve import Reduced
+from mercer.solvers.small import Parts, minimize_parts
 
 __all__ = ["PairwiseClassifier"]
+
+# With all of model selection behind it: imported where probabilities are asked for.
+CalibratedClassifierCV = lazily("sklearn.calibration", "CalibratedClassifierCV")
 
 # Part of the memory for kernel values that blocks shared by pairs of classes may take.
 SHARED = 0.5
@@ -51,10 +57,37 @@ def _votes(
     """Count for each of k classes the pairs that vote for it, (n, k)."""
     # Whole numbers below 2^24 have no rounding in float32.
     of_first, of_second = np.zeros((2, len(pairs), k), dtype=np.float32)
-    for row, (i, j) in enumerate(pairs):
-        of_first[row, i] = of_second[row, j] = 1.0
+    (i, j), rows = np.triu_indices(k, 1), np.arange(len(pairs))
+    of_first[rows, i] = of_second[rows, j] = 1.0
     votes = first.astype(np.float32) @ of_first + second.astype(np.float32) @ of_second
     return votes.astype(np.intp)
+
+
+@lru_cache(maxsize=8)
+def _facing(k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the classes of all pairs, first and second in turn, and the columns of their samples.
+
+    The column of a sample of a class is that of the class it faces: one less for classes after it.
+    """
+    first, second = np.triu_indices(k, 1)
+    return np.stack([first, second], 1).ravel(), np.stack([second - 1, first], 1).ravel()
+
+
+def _laid_pairs(
+    y: NDArray[np.intp], k: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Return the samples of all pairs of classes end to end, where they end, and their columns."""
+    facing, facing_columns = _facing(k)
+    sizes = np.bincount(y, minlength=k)
+    lengths, starts = sizes[facing], (sizes.cumsum() - sizes)[facing]
+    stops = lengths.cumsum()
+    rows = np.arange(stops[-1])
+    rows += (starts - (stops - lengths)).repeat(lengths)
+    ends = np.zeros(len(stops) // 2 + 1, dtype=np.intp)
+    ends[1:] = stops[1::2]
+    if (y[1:] < y[:-1]).any():
+        rows = y.argsort(kind="stable")[rows]
+    return rows, ends, facing_columns.repeat(lengths)
 
 
 @settings
@@ -96,13 +129,33 @@ class PairwiseClassifier(Classifier):
         K, B, y, c = sample.K, sample.B, sample.y, self._weight() * sample.weights
         if len(self.classes_) == 2:
             return [self._problem(K, np.where(y == 1, 1.0, -1.0), c, B)]
-        posed, members, matrix = [], self._members(y), self._pair_matrices(K, y)
-        for i, j in self._class_pairs():
+        pairs = self._class_pairs()
+        members: Any = None
+        matrix: Any = None
+
+        def pose(k: int) -> Posed:
+            nonlocal members, matrix
+            members = members or self._members(y)
+            matrix = matrix or self._pair_matrices(K, y)
+            i, j = pairs[k]
             rows = np.concatenate([members[i], members[j]])
             labels = np.repeat([1.0, -1.0], [len(members[i]), len(members[j])])
             problem = self._problem(matrix(i, j, rows), labels, c[rows], B[rows])
-            posed.append(problem._replace(title=f"{self.classes_[i]} or {self.classes_[j]}"))
-        return posed
+            return problem._replace(title=f"{self.classes_[i]} or {self.classes_[j]}")
+
+        if B.shape[1] == 1 and (B == 1.0).all():
+            rows, ends, columns = _laid_pairs(y, len(self.classes_))
+            labels = np.where(columns >= y[rows], 1.0, -1.0)
+            parts = self._parts(K, labels, c[rows], rows, ends)
+            if parts is not None:
+                return Together(parts, pose, columns)
+        return [pose(k) for k in range(len(pairs))]
+
+    def _parts(
+        self, K: Gram, y: Array, c: Array, rows: NDArray[np.intp], ends: NDArray[np.intp]
+    ) -> Parts | None:
+        """Return the problems of all pairs laid end to end, if they can be declared so."""
+        return None
 
     def _members(self, y: Any) -> list[NDArray[np.intp]]:
         """Return the samples of each class."""
@@ -114,7 +167,7 @@ class PairwiseClassifier(Classifier):
         Pairs that solvers read as a whole share their blocks, if the samples lie class by class and
         the blocks of the classes with themselves take a small part of the memory granted.
         """
-        if K.sparse:
+        if K.sparse or (len(y) > WHOLE and K.root() is not None):
             return lambda i, j, rows: K.restrict(rows) or Indexed(K, rows)
         sizes = np.bincount(y)
         shared = float(np.sum(sizes.astype(float) ** 2)) * K.dtype.itemsize
@@ -123,14 +176,19 @@ class PairwiseClassifier(Classifier):
         blocks = ClassBlocks(K, np.cumsum(sizes))
         return lambda i, j, rows: blocks.pair(i, j) if len(rows) <= WHOLE else Indexed(K, rows)
 
-    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
         """Lay the coefficients out as scikit-learn does: of a class, facing each other class."""
         n_classes, y, self._voting = len(self.classes_), sample.y, False
         coef = np.zeros((len(y), n_classes - 1))
-        free = np.array([one.b for one in solved])
+        if isinstance(solved, Batch):
+            free, steps = solved.found.b, solved.found.n_iter
+            coef[solved.posed.parts.index, solved.posed.columns] = solved.found.a
+        else:
+            free = np.array([one.b for one in solved])
+            steps = np.array([one.solution.n_iter for one in solved])
         if n_classes == 2:
             coef[:, 0] = solved[0].a
-        else:
+        elif not isinstance(solved, Batch):
             members = self._members(y)
             for (i, j), one in zip(self._class_pairs(), solved, strict=True):
                 n_first = len(members[i])
@@ -143,7 +201,47 @@ class PairwiseClassifier(Classifier):
         # Two classes: the private pair speaks of the first class as positive, like LIBSVM.
         sign = -1.0 if n_classes == 2 else 1.0
         self._dual_coef_, self._intercept_ = sign * self.dual_coef_, sign * self.intercept_
-        self.n_iter_ = np.array([one.solution.n_iter for one in solved], dtype=np.int32)
+        self.n_iter_ = steps.astype(np.int32)
+        self._calibrated = None
+        if self.probability not in ("deprecated", False):
+            self._calibrated = self._sigmoids(sample)
+
+    def _sigmoids(self, sample: Sample) -> Sigmoids | None:
+        """Fit probabilities to decision values of folds, all solved at once over the one matrix.
+
+        The folds share the kernel of the whole sample, as in LIBSVM; a width that follows the
+        sample would be that of each. None where the pairs of folds are not solved so.
+        """
+        K, y, c, k = sample.K, sample.y, self._weight() * sample.weights, len(self.classes_)
+        B, folds = sample.B, min(5, int(np.min(np.bincount(y))))
+        flat = B.shape[1] == 1 and np.all(B == 1.0)
+        if folds < 2 or not flat or K.sparse or np.ptp(sample.weights) > 0 or len(y) > WHOLE:
+            return None
+        order = np.arange(len(y)) if sample.order is None else sample.order
+        number = fold_numbers(y[np.argsort(order)], folds)[order]
+        laid = []
+        for fold in range(folds):
+            train = np.flatnonzero(number != fold)
+            of = y[train]
+            rows, ends, columns = _laid_pairs(of, k)
+            laid.append((train[rows], ends, np.where(columns >= of[rows], 1.0, -1.0)))
+        rows = np.concatenate([part[0] for part in laid])
+        lengths = np.concatenate([np.diff(part[1]) for part in laid])
+        ends, labels = np.append(0, np.cumsum(lengths)), np.concatenate([part[2] for part in laid])
+        parts = self._parts(K, labels, c[rows], rows, ends)
+        found = None if parts is None else minimize_parts(parts, self._make_solver())
+        if found is None or not found.met.all():
+            return None
+        pairs, matrix = len(lengths) // folds, K.dense()
+        A, f = np.zeros((folds, len(y), pairs)), np.empty((len(y), pairs))
+        place = np.repeat(np.arange(len(lengths)), lengths)
+        A[place // pairs, rows, place % pairs] = found.a
+        for fold in range(folds):
+            out = np.flatnonzero(number == fold)
+            f[out] = matrix[out] @ A[fold] + found.b[fold * pairs : (fold + 1) * pairs, 0]
+        if k == 2:
+            return Sigmoids.of(-f[:, 0], y)
+        return Sigmoids.of(_ovr_decision_function(f < 0, -f, k), y)
 
     def _book(self) -> Array:
         if len(self.classes_) == 2:
@@ -154,7 +252,7 @@ class PairwiseClassifier(Classifier):
             book[i, k], book[j, k] = 1.0, -1.0
         return book
 
-    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: Sequence[Solved]) -> None:
         self._calibrated = None
         if self.probability not in ("deprecated", False):
             raise ValueError(
@@ -176,7 +274,6 @@ class PairwiseClassifier(Classifier):
 
     def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Compose Platt's sigmoid from scikit-learn's calibration, if the old parameter asks."""
-        self._calibrated = None
         if self.probability == "deprecated":
             return
         name = type(self).__name__
@@ -186,7 +283,7 @@ class PairwiseClassifier(Classifier):
             FutureWarning,
             stacklevel=2,
         )
-        if self.probability:
+        if self.probability and self._calibrated is None:
             # Every fold holds every class; a class of one sample leaves only the sample itself.
             folds = min(5, int(np.min(np.unique(y, return_counts=True)[1])))
             everything = np.arange(_num_samples(X))
@@ -267,7 +364,7 @@ class PairwiseClassifier(Classifier):
 
         A class weighs in all pairs it is part of: its kernel values are multiplied once for all.
         """
-        first, second = np.transpose(self._class_pairs())
+        first, second = np.triu_indices(len(self.classes_), 1)
         # Values of a column of a class one after the other, before they are chosen and added.
         columns = np.ascontiguousarray(parts.transpose(0, 2, 1))
         f = columns[first, second - 1] + columns[second, first]
@@ -280,8 +377,11 @@ class PairwiseClassifier(Classifier):
         whose winner is not certain then are asked in float64.
         """
         X = self._check_altered(self._check_new(X))
-        pairs, k = self._class_pairs(), len(self.classes_)
+        k = len(self.classes_)
         found = self._bounded(X)
+        if found is None and k == 2:
+            return np.asarray(self._pairs_at(X)[:, 0] <= 0, dtype=np.intp)
+        pairs = self._class_pairs()
         if found is None:
             f = self._pairs_at(X)
             return np.asarray(_votes(f > 0, f <= 0, pairs, k).argmax(axis=1))
@@ -355,7 +455,8 @@ class PairwiseClassifier(Classifier):
         ndarray of shape (n_samples,)
             Class labels: the class most pairs vote for, the first of those tied.
         """
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         if self.break_ties and len(self.classes_) > 2:
@@ -382,7 +483,12 @@ class PairwiseClassifier(Classifier):
             raise NotFittedError(
                 "predict_proba is not available when fitted with probability=False"
             )
-        return np.asarray(self._calibrated.predict_proba(X))
+        if not isinstance(self._calibrated, Sigmoids):
+            return np.asarray(self._calibrated.predict_proba(X))
+        f = self._pairs(X)
+        if len(self.classes_) == 2:
+            return self._calibrated(-f[:, 0])
+        return self._calibrated(_ovr_decision_function(f < 0, -f, len(self.classes_)))
 
     def _linear_coef(self) -> Any:
         if len(self.classes_) == 2 or self._voting:

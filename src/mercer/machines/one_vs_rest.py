@@ -66,7 +66,7 @@ class OneVsRest(Classifier):
         n_classes = len(self.classes_)
         return signs(np.arange(n_classes), n_classes)
 
-    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
         coef, free = np.column_stack([one.a for one in solved]), [one.b for one in solved]
         self._store_nonzero(sample.X, coef, np.array(free))
         self.loss_ = copy.deepcopy(self._loss())

@@ -113,7 +113,7 @@ class Outputs(Regression):
             )
         return turn, sizes
 
-    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
         turn, _ = self._coupling(self._loss())
         A = sample.unwhitened(np.stack([one.a for one in solved], axis=1) @ turn.T)
         if sample.basis is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,21 @@ from numpy.typing import NDArray
 from mercer.gram.base import Gram
 from mercer.losses.base import Array
 from mercer.solvers import Solution
+from mercer.solvers.small import Found, Parts
 
-__all__ = ["Declared", "Laid", "Posed", "Read", "Rows", "Sample", "Solved", "declare", "plain"]
+__all__ = [
+    "Batch",
+    "Declared",
+    "Laid",
+    "Posed",
+    "Read",
+    "Rows",
+    "Sample",
+    "Solved",
+    "Together",
+    "declare",
+    "plain",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +120,57 @@ class Solved(NamedTuple):
     a: Array
     b: Array
     facts: dict[str, Any] = {}  # noqa: RUF012
+
+
+class Together(Sequence[Posed]):
+    """Problems that are parts of one kernel matrix; each is posed when it is asked for.
+
+    Parameters
+    ----------
+    parts : Parts
+        All of them, laid end to end.
+    pose : callable
+        Maps the number of a problem to the problem, its name and the way back.
+    columns : ndarray of shape (n,)
+        Where the machine keeps the coefficients of the samples of `parts`.
+    """
+
+    def __init__(
+        self, parts: Parts, pose: Callable[[int], Posed], columns: NDArray[np.intp]
+    ) -> None:
+        self.parts, self.pose, self.columns = parts, pose, columns
+
+    def __len__(self) -> int:
+        return len(self.parts.ends) - 1
+
+    @overload
+    def __getitem__(self, k: int) -> Posed: ...
+    @overload
+    def __getitem__(self, k: slice) -> list[Posed]: ...
+    def __getitem__(self, k: int | slice) -> Posed | list[Posed]:
+        if isinstance(k, slice):
+            return [self.pose(i) for i in range(*k.indices(len(self)))]
+        return self.pose(range(len(self))[k])
+
+
+class Batch(Sequence[Solved]):
+    """Solutions of problems that were solved together, whose variables are the machine's own."""
+
+    def __init__(self, posed: Together, found: Found) -> None:
+        self.posed, self.found = posed, found
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    @overload
+    def __getitem__(self, k: int) -> Solved: ...
+    @overload
+    def __getitem__(self, k: slice) -> list[Solved]: ...
+    def __getitem__(self, k: int | slice) -> Solved | list[Solved]:
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(len(self)))]
+        solution = self.found[k]
+        return Solved(solution, *plain(solution))
 
 
 @dataclass(frozen=True, eq=False)

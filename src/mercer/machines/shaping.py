@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._fitting import say
 from mercer._patience import time_left
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer.data.sampling import Sample as Pool
@@ -162,7 +163,6 @@ class ShapedMachine(KernelMachine):
     prove: bool = False
     approximation: Nystrom | None = None
     random_state: int = 0
-    verbose: bool = fixed(False)
     warm_start: bool = fixed(False)
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -258,7 +258,7 @@ class ShapedMachine(KernelMachine):
         points, coef = self._points_of(posed.problem, posed.phi, found)
         return [Solved(found.solution, coef, found.solution.b, {"points": points})]
 
-    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
         (one,) = solved
         self.n_iter_ = max(1, int(one.solution.n_iter))
         index = np.flatnonzero(one.a)
@@ -306,6 +306,10 @@ class ShapedMachine(KernelMachine):
             rows = compile_rows(known, where)
             return rows.take(np.flatnonzero(np.array(shapes)[rows.owner]))
 
+        def report(number: int, taken: int, excess: float) -> None:
+            left = f", violation {excess:.2e} elsewhere" if excess > 0 else ""
+            say(self, f"round {number}: {taken} rows of knowledge{left}")
+
         def satisfied(start: Satisfied | None) -> Satisfied:
             return satisfy(
                 problem,
@@ -317,6 +321,7 @@ class ShapedMachine(KernelMachine):
                 start=start,
                 more=others if (domain.p > 1 or self.prove) and any(shapes) else None,
                 looks=LOOKS if domain.p > 1 else max(0, int(np.log2(GRID / domain.grid))),
+                report=report,
             )
 
         found, rounds, margin, first = None, 0, np.zeros(len(known)), np.inf

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from mercer._fitting import AllOrNothing
+from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer.losses.base import Loss
 from mercer.machines.additive import CONSTRAINTS
@@ -232,6 +232,10 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
                 machine.set_params(approximation=Nystrom())
             self.machine_ = machine.fit(X, y, sample_weight=s)
 
+    def _ending(self) -> str:
+        kept = int(np.sum(self.selected_))
+        return f"{kept} of {len(self.terms_)} components at mu={self.mu_:.4g}, {ending(self)}"
+
     def _problem(self, y: Array, c: Array, B: Array) -> VariationProblem:
         parts = [functions.part for functions in self._functions]
         problem = VariationProblem(parts, self._loss(), y, c, B, penalty=self.penalty)
@@ -332,6 +336,7 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
             )
             shares[i] = s[V].sum()
             errors[i] = costs @ s[V] / shares[i]
+            say(self, f"fold {i + 1} of {len(folds)}: mean loss {np.min(errors[i]):.6g} at best")
             each.append(costs)
         mean = np.average(errors, axis=0, weights=shares)
         if len(folds) > 1:

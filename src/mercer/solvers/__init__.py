@@ -4,6 +4,7 @@ from mercer.solvers.auto import SOLVERS, Auto
 from mercer.solvers.base import Solver, alike, minimize, minimize_together
 from mercer.solvers.conjugate_gradient import ConjugateGradient
 from mercer.solvers.constraint_generation import Conflict, Satisfied, satisfy
+from mercer.solvers.coordinate_descent import CoordinateDescent
 from mercer.solvers.direct import Direct
 from mercer.solvers.interior_point import InteriorPoint
 from mercer.solvers.monitor import Monitor, Progress
@@ -13,6 +14,7 @@ from mercer.solvers.reweighting import Reweighting
 from mercer.solvers.smo import SMO
 from mercer.solvers.solution import Solution, Terms, join
 from mercer.solvers.status import ConvergenceWarning, Status
+from mercer.solvers.thin import ThinInteriorPoint
 from mercer.solvers.tube_path import TubePath, tube_path
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Conflict",
     "ConjugateGradient",
     "ConvergenceWarning",
+    "CoordinateDescent",
     "Direct",
     "InteriorPoint",
     "Monitor",
@@ -34,6 +37,7 @@ __all__ = [
     "Solver",
     "Status",
     "Terms",
+    "ThinInteriorPoint",
     "TubePath",
     "alike",
     "join",

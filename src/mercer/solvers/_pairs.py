@@ -63,14 +63,18 @@ def pack(terms: DualTerms) -> Array:
     others say how far a step may go before a coefficient meets a bound, or zero if its derivative
     jumps there: shrinking to 4 from below zero and 5 from above, growing to 6 and 7.
     """
-    t = terms
+    t, n = terms, len(terms.lower)
+    rows = np.empty((n + 1, 8))
+    columns = t.p_neg, t.p_pos, t.q_neg, t.q_pos, t.lower, t.lower, t.upper, t.upper
+    for j, column in enumerate(columns):
+        rows[:n, j] = column
     kinked = (t.p_pos != t.p_neg) | (t.q_pos != t.q_neg)
-    kink = np.clip(0.0, t.lower, t.upper)
-    shrinking = t.lower, np.where(kinked, kink, t.lower)
-    growing = np.where(kinked, kink, t.upper), t.upper
-    phantom = 0.0, 0.0, 0.0, 0.0, -np.inf, -np.inf, np.inf, np.inf
-    rows = np.stack([t.p_neg, t.p_pos, t.q_neg, t.q_pos, *shrinking, *growing], axis=1)
-    return np.vstack([rows, phantom])
+    if kinked.any():
+        kink = np.clip(0.0, t.lower, t.upper)
+        rows[:n, 5] = np.where(kinked, kink, t.lower)
+        rows[:n, 6] = np.where(kinked, kink, t.upper)
+    rows[n] = 0.0, 0.0, 0.0, 0.0, -np.inf, -np.inf, np.inf, np.inf  # the phantom
+    return rows
 
 
 def pair_steps(

@@ -79,6 +79,7 @@ def satisfy(
     start: Satisfied | None = None,
     more: Callable[[int], Rows] | None = None,
     looks: int = 25,
+    report: Callable[[int, int, float], object] | None = None,
 ) -> Satisfied:
     """Minimize a risk so that all that is known of its function holds up to a tolerance.
 
@@ -111,6 +112,9 @@ def satisfy(
         become known. The margins of their owners are those of the problem.
     looks : int, default=25
         Largest number of times that other rows are looked at.
+    report : callable, optional
+        Hears of every round: its number, the rows that took part and the largest violation of
+        those that did not.
 
     Returns
     -------
@@ -135,6 +139,8 @@ def satisfy(
         a, b, last, weight = _steep_enough(problem, solver, weight, tol, name, warning, last)
         excess = problem.walls.violation(problem.values(a, b))
         excess[problem.chosen] = 0.0
+        if report is not None:
+            report(rounds, len(problem.chosen), float(np.max(excess, initial=0.0)))
         if not time_left():
             break
         if np.max(excess, initial=0.0) > tol:

@@ -1,18 +1,21 @@
-r"""Many small problems of one kind at once: the pairs of many classes with few samples each.
+r"""Small problems over parts of one kernel matrix: all of them in one compiled call.
 
-A problem of four samples is solved in a microsecond, and posing, choosing, judging and reporting it
-take a thousand. Problems of one size are taken through these steps as rows of one array instead.
-The pair steps are those of :class:`~mercer.solvers.SMO`, the certificate is that of
-:meth:`~mercer.problems.RegularizedRisk.certificate`, and whatever does not pass it is left to
-:func:`~mercer.solvers.minimize`.
+A problem of four samples is solved in a microsecond and one of a hundred in fifty, and posing,
+choosing, judging and reporting it take a millisecond. Problems that are parts of one kernel matrix,
+such as the pairs of classes of a vote, are laid end to end instead, and a compiled loop takes them
+through all of these steps. The pair steps are those of :class:`~mercer.solvers.SMO`, the
+certificate is that of :meth:`~mercer.problems.RegularizedRisk.certificate`, and whatever does not
+pass it is left to :func:`~mercer.solvers.minimize`.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections import defaultdict
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,35 +23,402 @@ from numpy.typing import NDArray
 from mercer._lazily import lazily
 from mercer._patience import time_left
 from mercer.gram.base import Gram
-from mercer.losses.base import Array, DualTerms, Loss
+from mercer.gram.row_store import WHOLE
+from mercer.losses.base import Array, DualTerms, Loss, QuadraticDualLoss
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers._pairs import pack, slopes
-from mercer.solvers.auto import FEW
+from mercer.solvers._pairs import pack
+from mercer.solvers.auto import ENOUGH, FEW, STIFF, Auto, by_factor, decomposition
 from mercer.solvers.base import RESIDUAL, ROUNDS, SUPPORT, Solver, sharper
 from mercer.solvers.monitor import Progress
-from mercer.solvers.smo import SMO
+from mercer.solvers.smo import EXACT, SMO
 from mercer.solvers.solution import Solution, Terms
-from mercer.solvers.status import Status
+from mercer.solvers.status import LOOSE, TINY, Status
 
-pair_loop = lazily("mercer.solvers._smo_numba", "pair_loop")
+measure_parts, solve_parts, start_parts = lazily(
+    "mercer.solvers._small_numba", "measure_parts", "solve_parts", "start_parts"
+)
 
-__all__ = ["minimize_small"]
+__all__ = ["Found", "Parts", "minimize_parts", "minimize_small"]
 
-# Fewer problems than this are over before the difference is felt.
-MANY = 50
-# Problems and kernel values in memory at once; between two such parts the clock is looked at.
-PART, VALUES = 2048, 2**20
-# Pair steps after which a problem is no longer quick.
-MOST = 10_000
+# Samples times steps between two looks at the clock, at most: about a second, or a tenth of one
+# where time is limited.
+WORK, HASTE = 5e9, 1e8
+# Pair steps after which a problem is no longer quick; Auto would ask for no fewer.
+MOST = ENOUGH
+# Points up to which a whole kernel matrix takes less time than the rows that one problem needs.
+ALONE = 1024
 # Part of the memory granted for kernel rows that the kernel matrix of all samples may take.
 SHARE = 0.5
 
 
-def minimize_small(risks: Sequence[RegularizedRisk], solver: Solver) -> list[Solution | None]:
-    """Solve many small problems together, as far as a few pair steps each suffice.
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Problems over parts of one kernel matrix, laid end to end.
 
-    Taken are fifty problems or more of at most fifty samples each, over points of one kernel
-    matrix, with one loss, an intercept and nothing else unpenalized, that go to decomposition.
+    Parameters
+    ----------
+    gram : Gram
+        The matrix of all points.
+    index : ndarray of shape (n,), optional
+        Points of the samples of the first problem, then of the second, and so on; None for the only
+        problem, of all points.
+    ends : ndarray of shape (k + 1,)
+        Where the samples of the problems begin, and the last ones end.
+    cuts : ndarray of shape (k, q + 1)
+        Where, within a problem, the groups of samples begin that share an unpenalized column of
+        ones, and the last one ends.
+    d : ndarray of shape (k, q)
+        Linear cost of the columns.
+    loss : Loss
+        One of them, for its kind.
+    terms : DualTerms
+        Weighted losses of all samples.
+    c : ndarray of shape (n,)
+        Their weights.
+    """
+
+    gram: Gram
+    index: NDArray[np.intp] | None
+    ends: NDArray[np.intp]
+    cuts: NDArray[np.intp]
+    d: Array
+    loss: Loss
+    terms: DualTerms
+    c: Array
+
+    @cached_property
+    def lengths(self) -> NDArray[np.intp]:
+        """Numbers of samples of the groups."""
+        return (self.cuts[:, 1:] - self.cuts[:, :-1]).ravel()
+
+    @cached_property
+    def sizes(self) -> NDArray[np.intp]:
+        """Numbers of samples of the problems."""
+        return self.ends[1:] - self.ends[:-1]
+
+    @cached_property
+    def largest(self) -> int:
+        """Number of samples of the largest problem."""
+        return int(self.sizes.max())
+
+    def stiffness(self, diag: Array) -> Array:
+        """Return the largest weight of each problem times its largest kernel value."""
+        values = np.abs(diag if self.index is None else diag[self.index])
+        begin = self.ends[:-1]
+        return np.maximum.reduceat(self.c, begin) * np.maximum.reduceat(values, begin)
+
+
+class _Limits(NamedTuple):
+    """How decomposition would be asked to solve each problem."""
+
+    taken: NDArray[np.bool_]
+    most: NDArray[np.intp]
+    reason: str
+
+
+# What is measured of a problem, in this order.
+MEASURED = (
+    "quadratic",
+    "losses",
+    "gap",
+    "objective",
+    "dual",
+    "violation",
+    "residual",
+    "n_free",
+    "n_bound",
+    "weights",
+)
+WORST = [MEASURED.index("violation"), MEASURED.index("residual")]
+
+
+class Found(Sequence[Solution]):
+    """Solutions of problems that were solved together; each is made when it is asked for.
+
+    Parameters
+    ----------
+    parts : Parts
+        The problems.
+    packed : ndarray of shape (n + 1, 8)
+        What the pair steps read of their samples.
+    reason : str
+        Why n samples went to decomposition, with ``{n}`` in their place.
+    """
+
+    quadratic: Array
+    losses: Array
+    gap: Array
+    objective: Array
+    dual: Array
+    violation: Array
+    residual: Array
+    n_free: Array
+    n_bound: Array
+    weights: Array
+
+    def __init__(self, parts: Parts, packed: Array, reason: str) -> None:
+        n, (k, q) = len(parts.c), parts.d.shape
+        self.parts, self.packed, self.reason = parts, packed, reason
+        self.a, self.f, self.b = np.zeros(n), np.empty(n), np.zeros((k, q))
+        self.intervals, self.values = np.empty((k, q, 2)), np.empty((k, len(MEASURED)))
+        self.n_iter, self.rounds = np.zeros(k, dtype=np.intp), np.zeros(k, dtype=np.intp)
+        self.met = np.zeros(k, dtype=bool)
+        self.seconds, self.certified = 0.0, 0.0
+        self.histories: dict[int, tuple[Progress, ...]] = {}
+        if parts.d.any():
+            start_parts(_unsigned(parts.ends), _unsigned(parts.cuts), parts.d, packed, self.a)
+
+    def measure(self, tol: Array) -> NDArray[np.bool_]:
+        """Set intercepts and certificates; return which problems have a gap that is not small.
+
+        Products with K are in ``f`` before, decision values after. The formulas are those of
+        :func:`~mercer.problems.intercept.centre_intercepts` and
+        :meth:`~mercer.problems.RegularizedRisk.certificate`.
+        """
+        parts = self.parts
+        measure_parts(
+            _unsigned(parts.ends),
+            _unsigned(parts.cuts),
+            parts.d,
+            self.packed,
+            parts.c,
+            self.a,
+            self.f,
+            self.b,
+            self.intervals,
+            self.values,
+        )
+        for name, column in zip(MEASURED, self.values.T, strict=True):
+            setattr(self, name, column)
+        close = np.isfinite(self.objective) & (self.violation <= tol) & (self.residual <= RESIDUAL)
+        scale = np.maximum(np.abs(self.objective), np.abs(self.dual))
+        small = (self.gap <= TINY) | (self.gap <= LOOSE * scale)
+        self.met = close & small
+        return np.asarray(close & ~small)
+
+    def __len__(self) -> int:
+        return len(self.n_iter)
+
+    def __iter__(self) -> Iterator[Solution]:
+        return (self[k] for k in range(len(self)))
+
+    @overload
+    def __getitem__(self, k: int) -> Solution: ...
+    @overload
+    def __getitem__(self, k: slice) -> list[Solution]: ...
+    def __getitem__(self, k: int | slice) -> Solution | list[Solution]:
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(len(self)))]
+        k = range(len(self))[k]
+        here = slice(int(self.parts.ends[k]), int(self.parts.ends[k + 1]))
+        found = self.a[here], self.f[here], self.b[k], self.intervals[k]
+        return self._made(*found, k, k + 1)
+
+    def joined(self) -> Solution:
+        """Return the solution of all of them together, as :func:`~mercer.solvers.join` does."""
+        found = self.a, self.f, self.b.ravel(), self.intervals.reshape(-1, 2)
+        return self._made(*found, 0, len(self))
+
+    def _made(
+        self, a: Array, f: Array, b: Array, interval: Array, first: int, end: int
+    ) -> Solution:
+        which, count = slice(first, end), end - first
+        if count == 1:
+            measured, n_iter = self.values[first].tolist(), int(self.n_iter[first])
+            evaluations = int(self.parts.sizes[first]) ** 2 * int(self.rounds[first])
+        else:
+            sums = np.add.reduce(self.values[which], axis=0)
+            sums[WORST] = np.maximum.reduce(self.values[which][:, WORST], axis=0)
+            measured, n_iter = sums.tolist(), int(np.add.reduce(self.n_iter[which]))
+            evaluations = int(np.add.reduce(self.parts.sizes[which] ** 2 * self.rounds[which]))
+        _, _, gap, objective, dual, violation, residual, n_free, n_bound, _ = measured
+        seconds, certified = (x * count / len(self) for x in (self.seconds, self.certified))
+        line = Progress(n_iter, objective, gap, violation, seconds)
+        before = [] if not self.histories else list(range(first, end))
+        return Solution(
+            a=a,
+            b=b,
+            objective=objective,
+            dual=dual,
+            gap=gap,
+            violation=violation,
+            residual=residual,
+            status=Status.CONVERGED,
+            n_iter=n_iter,
+            solver="SMO",
+            reason=self.reason.format(n=int(self.parts.sizes[first])),
+            f=f,
+            times={"solve": seconds - certified, "certify": certified},
+            history=(*(line for k in before for line in self.histories.get(k, ())), line),
+            n_free=int(n_free),
+            n_bound=int(n_bound),
+            evaluations=evaluations,
+            b_interval=interval,
+            terms=Terms(self.quadratic[which], self.losses[which], self.weights[which]),
+            # Gaps that are small one by one are small together.
+            resolution=gap if count > 1 else 0.0,
+        )
+
+
+def _unsigned(index: NDArray[np.intp]) -> NDArray[np.uint64]:
+    return index.view(np.uint64)
+
+
+def minimize_parts(parts: Parts, solver: Solver) -> Found | None:
+    """Solve problems together, as far as a few pair steps each suffice.
+
+    Parameters
+    ----------
+    parts : Parts
+        The problems.
+    solver : Solver
+        How each would be minimized.
+
+    Returns
+    -------
+    Found or None
+        Solutions; ``met`` says which of them are certified to be solved within the limits of the
+        solver, the others are left to :func:`~mercer.solvers.minimize`. None if none is.
+    """
+    gram, n_points = parts.gram, parts.gram.shape[0]
+    granted = getattr(solver, "cache_bytes", 0.0)
+    if gram.sparse or gram.dtype != np.float64 or parts.largest > WHOLE:
+        return None
+    if n_points**2 * 8 > SHARE * granted:
+        return None
+    if len(parts.sizes) == 1 and not gram.in_memory and _better_by_rows(gram):
+        return None
+    limits = _limits(parts, solver)
+    if limits is None or time_left() <= 0:
+        return None
+    begin = time.perf_counter()
+    K = gram.dense()
+    if not math.isfinite(np.add.reduce(K, axis=None)):
+        return None  # told where it is solved alone
+    K = K if K.flags.writeable else K.copy()  # for the compiled loop another type
+    found = Found(parts, pack(parts.terms), limits.reason)
+    tol, todo = np.full(len(parts.sizes), solver.tol), limits.taken.nonzero()[0]
+    for _ in range(ROUNDS + 1):
+        for some in _chunks(todo, parts.sizes):
+            if time_left() <= 0:
+                return None
+            _run(parts, K, tol, limits.most, found, some)
+        measured = time.perf_counter()
+        loose = found.measure(tol) & limits.taken
+        found.certified += time.perf_counter() - measured
+        # A lower tolerance, where the one asked for leaves a gap that says little.
+        todo = (loose & (found.n_iter < limits.most)).nonzero()[0]
+        if not len(todo):
+            break
+        for k in todo.tolist():
+            line = Progress(
+                int(found.n_iter[k]),
+                float(found.objective[k]),
+                float(found.gap[k]),
+                float(found.violation[k]),
+                time.perf_counter() - begin,
+            )
+            found.histories[k] = (*found.histories.get(k, ()), line)
+        tol[todo] *= sharper(found.objective[todo], found.gap[todo])
+    found.met &= limits.taken
+    found.seconds = time.perf_counter() - begin
+    return found if found.met.any() else None
+
+
+def _better_by_rows(gram: Gram) -> bool:
+    """Answer whether decomposition is quicker, which computes rows that it needs in float32.
+
+    It is where there are many rows. Kernels that depend on distances need few steps, and a whole
+    matrix is computed in a few milliseconds; linear and polynomial ones, whose diagonal tells them
+    apart, need many, which cost half as much in float32.
+    """
+    n = gram.shape[0]
+    return n > EXACT and (n > ALONE or bool(np.ptp(gram.diag()) > 0))
+
+
+def _limits(parts: Parts, solver: Solver) -> _Limits | None:
+    """Return how far pair steps may go on each problem; None if the solver takes none of them."""
+    sizes, taken = parts.sizes, np.ones(len(parts.sizes), dtype=bool)
+    reason, limit = "asked for", MOST
+    if isinstance(solver, Auto):
+        if parts.loss.smooth:
+            return None
+        large = (sizes > FEW) & (sizes <= solver.max_stiff)
+        if parts.largest > FEW and large.any():
+            stiffness = parts.stiffness(np.asarray(parts.gram.diag(), dtype=np.float64))
+            taken = ~(large & (stiffness > STIFF))
+        reason = decomposition("{n}", solver.cache_bytes)
+    elif not isinstance(solver, SMO):
+        return None
+    if solver.max_iter >= 0:
+        limit = min(limit, solver.max_iter)
+    return _Limits(taken, np.full(len(sizes), limit), reason) if taken.any() else None
+
+
+def _chunks(todo: NDArray[np.intp], sizes: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Return problems in parts between which the clock is looked at."""
+    work, most = MOST * (sizes[todo] + 80.0), WORK if time_left() == np.inf else HASTE
+    if np.add.reduce(work) < most:
+        return [todo] if len(todo) else []
+    return np.split(todo, np.flatnonzero(np.diff(np.cumsum(work) // most)) + 1)
+
+
+def _run(
+    parts: Parts,
+    K: Array,
+    tol: Array,
+    most: NDArray[np.intp],
+    found: Found,
+    some: NDArray[np.intp],
+) -> None:
+    """Take pair steps on some of the problems, beginning where they stand, and multiply by K."""
+    every = len(some) == len(parts.sizes)
+    index = some[:0] if parts.index is None else parts.index
+    ends, cuts, d, steps, a, f = parts.ends, parts.cuts, parts.d, found.n_iter, found.a, found.f
+    terms, tols, largest, rows = found.packed, 0.5 * tol, parts.largest, index[:0]
+    if not every:
+        # Cut out, and put back below.
+        sizes = parts.sizes[some]
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        rows = np.arange(ends[-1]) + np.repeat(parts.ends[some] - ends[:-1], sizes)
+        terms = terms[np.append(rows, len(terms) - 1)]
+        index = index if parts.index is None else index[rows]
+        cuts, d, steps, a, f = cuts[some], d[some], steps[some], a[rows], f[rows]
+        tols, most, largest = tols[some], most[some], int(sizes.max())
+    whole = parts.index is None
+    solve_parts(
+        K,
+        whole,
+        _unsigned(index),
+        _unsigned(ends),
+        _unsigned(cuts),
+        d,
+        terms,
+        tols,
+        most - steps,
+        SUPPORT,
+        steps,
+        a,
+        f,
+        np.empty(0 if whole else largest**2),
+        np.zeros(15 * (largest + 1)),
+        np.zeros(d.shape[1] + 2, dtype=np.uint64),
+        np.empty(0 if whole else largest + 1, dtype=np.uint64),
+    )
+    found.rounds[some] += 1
+    if every:
+        return
+    # Decision values of the others are products again, which is what is measured.
+    found.f -= np.repeat(found.b.ravel(), parts.lengths)
+    found.a[rows], found.f[rows], found.n_iter[some] = a, f, steps
+
+
+def minimize_small(risks: Sequence[RegularizedRisk], solver: Solver) -> list[Solution | None]:
+    """Solve small problems together, as far as a few pair steps each suffice.
+
+    Taken are problems over points of one kernel matrix in memory (or as small as that), with one
+    kind of loss, that go to decomposition, whose unpenalized columns are ones on disjoint groups
+    of all samples: an intercept, or one a side.
 
     Parameters
     ----------
@@ -77,227 +447,99 @@ def minimize_small(risks: Sequence[RegularizedRisk], solver: Solver) -> list[Sol
     >>> found[0].a, found[0].b, found[0].gap
     (array([ 1., -1.]), array([0.]), 0.0)
     """
-    found: list[Solution | None] = [None] * len(risks)
-    points = _points(risks)
-    if points is None:
-        return found
-    gram, index = points
-    sizes = defaultdict(list)
-    for k, risk in enumerate(risks):
-        sizes[risk.n].append(k)
-    chosen = {m: solver.choose(risks[ks[0]]) for m, ks in sizes.items()}
-    granted = [s.cache_bytes if isinstance(s, SMO) else 0.0 for s, _ in chosen.values()]
-    if gram.shape[0] ** 2 * gram.dtype.itemsize > SHARE * min(granted):
-        return found
-    K, loss = gram.dense(), risks[0].loss
-    for m, ks in sizes.items():
-        step = max(1, min(PART, VALUES // m**2))
-        for first in range(0, len(ks), step):
-            if time_left() <= 0:
-                return found
-            part = ks[first : first + step]
-            rows = np.stack([index[k] for k in part])
-            y, c = (np.stack([getattr(risks[k], name) for k in part]) for name in ("y", "c"))
-            # What overflows is not certified, and told where it is solved alone.
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                solutions = _solve(loss, K[rows[:, :, None], rows[:, None, :]], y, c, *chosen[m])
-            for k, solution in zip(part, solutions, strict=True):
-                found[k] = solution
-    return found
+    none: list[Solution | None] = [None] * len(risks)
+    if len(risks) == 1 and isinstance(solver, Auto) and by_factor(risks[0], solver) is not None:
+        return none
+    laid = _laid(risks)
+    if laid is None:
+        return none
+    parts, order = laid
+    found = minimize_parts(parts, solver)
+    if found is None:
+        return none
+    solutions = [found[k] if found.met[k] else None for k in range(len(risks))]
+    if order is None:
+        return list(solutions)
+    return [
+        None if one is None else _put_back(one, order[parts.ends[k] : parts.ends[k + 1]])
+        for k, one in enumerate(solutions)
+    ]
 
 
-def _points(
-    risks: Sequence[RegularizedRisk],
-) -> tuple[Gram, list[NDArray[np.intp]]] | None:
-    """Return the matrix that problems are parts of and their points; None if they do not qualify.
+def _put_back(solution: Solution, order: NDArray[np.intp]) -> Solution:
+    """Return a solution of samples in their own order."""
+    back = np.empty(len(order), dtype=np.intp)
+    back[order] = np.arange(len(order))
+    return replace(solution, a=solution.a[back], f=solution.f[back])
 
-    The cheap questions first: most machines have one problem.
+
+def _laid(risks: Sequence[RegularizedRisk]) -> tuple[Parts, NDArray[np.intp] | None] | None:
+    """Lay problems end to end; None if they do not qualify.
+
+    Samples are ordered by group: also returned is which sample of its problem each one is, if it is
+    another.
     """
-    if len(risks) < MANY or not all(type(risk) is RegularizedRisk for risk in risks):
+    first = risks[0]
+    loss, q = first.loss, first.q
+    if not q or not isinstance(loss, QuadraticDualLoss) or len(loss.parts()) > 1:
         return None
-    if not all(1 < risk.n <= FEW and risk.q == 1 for risk in risks):
+    if any(type(r) is not RegularizedRisk or r.q != q or not 1 < r.n <= WHOLE for r in risks):
         return None
-    loss = risks[0].loss
-    if len(loss.parts()) > 1 or loss.per_sample():
+    if len(risks) == 1 and q == 1 and first.K.part_of() is None:
+        return _laid_alone(first)
+    B = first.B if len(risks) == 1 else np.concatenate([risk.B for risk in risks])
+    if not (np.all(B * B == B) and np.all(B.sum(axis=1) == 1.0)):
         return None
     parts = [risk.K.part_of() for risk in risks]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(risks) or any(gram is not known[0][0] for gram, _ in known):
+    index: NDArray[np.intp] | None = None
+    if len(risks) == 1 and parts[0] is None:
+        gram: Gram = first.K
+    else:
+        known = [part for part in parts if part is not None]
+        if len(known) < len(risks) or any(g is not known[0][0] for g, _ in known):
+            return None
+        gram, index = known[0][0], np.concatenate([points for _, points in known])
+    ends = np.concatenate([[0], np.cumsum([risk.n for risk in risks])]).astype(np.intp)
+    if len(risks) == 1:
+        terms, c = first.terms, first.c
+    else:
+        if loss.per_sample() or not all(r.loss is loss or r.loss == loss for r in risks):
+            return None
+        c = np.concatenate([risk.c for risk in risks])
+        terms = loss.weigh(np.concatenate([risk.y for risk in risks]), c)
+    if not isinstance(terms, DualTerms) or np.any(terms.lower > 0) or np.any(terms.upper < 0):
         return None
-    gram = known[0][0]
-    alike = all(risk.loss is loss or risk.loss == loss for risk in risks)
-    constant = np.all(np.concatenate([risk.B for risk in risks]) == 1.0)
-    free = not np.any(np.concatenate([risk.d for risk in risks]))
-    if gram.sparse or gram.dtype != np.float64 or not (alike and constant and free):
+    d = np.stack([risk.d for risk in risks])
+    counts = np.add.reduceat(B, ends[:-1], axis=0)
+    cuts = np.zeros((len(risks), q + 1), dtype=np.intp)
+    cuts[:, 1:] = np.cumsum(counts, axis=1)
+    if np.any(counts == 0):
         return None
-    return gram, [index for _, index in known]
+    order: NDArray[np.intp] | None = None
+    if q > 1:
+        group = np.argmax(B, axis=1)
+        of = np.repeat(np.arange(len(risks)), np.diff(ends))
+        by_group = np.lexsort((group, of))
+        if np.any(by_group[1:] < by_group[:-1]):
+            order = by_group - ends[of]
+            index = by_group if index is None else index[by_group]
+            c = c[by_group]
+            terms = DualTerms(*(x[by_group] for x in _arrays(terms)))
+    laid = Parts(gram, index, ends, cuts, d, loss, terms, np.ascontiguousarray(c))
+    return laid, order
 
 
-class _Start(NamedTuple):
-    """Where problems stand after some rounds; a row, or an entry, each."""
-
-    a: Array
-    Ka: Array
-    tol: Array
-    steps: NDArray[np.intp]
-    histories: list[tuple[Progress, ...]]
-    seconds: tuple[float, float]
-    rounds: int
-
-
-def _solve(
-    loss: Loss,
-    K: Array,
-    y: Array,
-    c: Array,
-    solver: Solver,
-    reason: str,
-    start: _Start | None = None,
-) -> list[Solution | None]:
-    """Solve problems of one size; arrays have a row each, and ``K`` a square.
-
-    Those that meet the tolerance next to a gap that is not small go on with a lower one, as
-    :func:`~mercer.solvers.minimize` does.
-    """
-    begin, (n, m) = time.perf_counter(), y.shape
-    if start is None:
-        zeros, tols = np.zeros((n, m)), np.full(n, solver.tol)
-        start = _Start(zeros, zeros, tols, np.zeros(n, np.intp), [()] * n, (0.0, 0.0), 0)
-    flat = loss.weigh(y.ravel(), c.ravel())
-    if not isinstance(flat, DualTerms) or np.any(flat.lower > 0) or np.any(flat.upper < 0):
-        return [None] * n
-    terms = DualTerms(
-        *(
-            np.reshape(part, (n, m))
-            for part in (flat.p_pos, flat.p_neg, flat.q_pos, flat.q_neg, flat.lower, flat.upper)
-        )
-    )
-    a, steps = _steps(K, flat, terms, start, solver.max_iter)
-    a, steps = _snapped(a, terms), start.steps + steps
-    Ka = (K @ a[:, :, None])[:, :, 0]
-    solved = time.perf_counter()
-    b, interval = _intercepts(Ka, a, flat, terms)
-    # The certificate, row by row.
-    f = Ka + b[:, None]
-    losses, conjugates = terms.value(f), terms.conjugate(a)
-    quadratic, loss_sum = 0.5 * np.sum(a * Ka, axis=1), np.sum(losses, axis=1)
-    primal, dual = quadratic + loss_sum, -(quadratic + np.sum(conjugates, axis=1))
-    gap = np.sum(np.maximum(losses + conjugates + a * f, 0.0), axis=1)
-    violation = np.max(terms.violation(a, f), axis=1)
-    scale = np.sum(np.maximum(np.abs(a), 1e-6 * c), axis=1)
-    residual = np.abs(np.sum(a, axis=1)) / np.where(scale > 0, scale, 1.0)
-    met = np.isfinite(primal) & (violation <= start.tol) & (residual <= RESIDUAL)
-    bound = np.count_nonzero((a != 0) & ((a <= terms.lower) | (a >= terms.upper)), axis=1)
-    inside, weights = np.count_nonzero(a, axis=1) - bound, np.sum(c, axis=1)
-    end = time.perf_counter()
-    seconds = start.seconds[0] + (solved - begin) / n, start.seconds[1] + (end - solved) / n
-    # Python's numbers, all at once.
-    columns = [x.tolist() for x in (primal, dual, gap, violation, residual, steps, inside, bound)]
-    found: list[Solution | None] = [None] * n
-    loose, histories = [], []
-    for k, (value, below, off, worst, rest, n_iter, n_free, n_bound) in enumerate(
-        zip(*columns, strict=True)
-    ):
-        if not met[k]:
-            continue
-        line, here = Progress(n_iter, value, off, worst, sum(seconds)), slice(k, k + 1)
-        solution = Solution(
-            a=a[k],
-            b=b[here],
-            objective=value,
-            dual=below,
-            gap=off,
-            violation=worst,
-            residual=rest,
-            status=Status.CONVERGED,
-            n_iter=n_iter,
-            solver=type(solver).__name__,
-            reason=reason,
-            f=f[k],
-            times={"solve": seconds[0], "certify": seconds[1]},
-            history=(*start.histories[k], line),
-            n_free=n_free,
-            n_bound=n_bound,
-            evaluations=m * m * (start.rounds + 1),
-            b_interval=interval[here],
-            terms=Terms(quadratic[here], loss_sum[here], weights[here]),
-        )
-        if solution.converged:
-            found[k] = solution
-        elif start.rounds < ROUNDS:
-            loose.append(k)
-            histories.append(solution.history)
-    if loose:
-        tol = start.tol[loose] * sharper(primal[loose], gap[loose])
-        again = _Start(a[loose], Ka[loose], tol, steps[loose], histories, seconds, start.rounds + 1)
-        more = _solve(loss, K[loose], y[loose], c[loose], solver, reason, again)
-        for k, later in zip(loose, more, strict=True):
-            found[k] = later
-    return found
+def _laid_alone(risk: RegularizedRisk) -> tuple[Parts, None] | None:
+    """Return the only problem, with an intercept, over all points of its matrix."""
+    terms, ends = risk.terms, np.array([0, risk.n])
+    if not (risk.B == 1.0).all() or not isinstance(terms, DualTerms):
+        return None
+    if (terms.lower > 0).any() or (terms.upper < 0).any():
+        return None
+    d = risk.d.reshape(1, 1)
+    c = np.ascontiguousarray(risk.c)
+    return Parts(risk.K, None, ends, ends[None], d, risk.loss, terms, c), None
 
 
-def _steps(
-    K: Array, flat: DualTerms, terms: DualTerms, start: _Start, max_iter: int
-) -> tuple[Array, NDArray[np.intp]]:
-    """Take pair steps, one problem after the other; return coefficients and numbers of steps."""
-    n, m = start.a.shape
-    up, down = (x.reshape(n, m) for x in slopes(start.Ka.ravel(), start.a.ravel(), flat))
-    diag = np.diagonal(K, axis1=1, axis2=2)
-    state = np.zeros((n, 6, m + 1))
-    state[:, 0, :m], state[:, 1, :m] = up, down
-    state[:, 2, :m] = diag + np.where(start.a < 0.0, terms.q_neg, terms.q_pos)
-    state[:, 3, :m] = diag + np.where(start.a > 0.0, terms.q_pos, terms.q_neg)
-    state[:, 5] = np.arange(m + 1)
-    rows = pack(flat)
-    packed = np.empty((n, m + 1, rows.shape[1]))
-    packed[:, :m], packed[:, m] = rows[:-1].reshape(n, m, -1), rows[-1]
-    a, steps = np.zeros((n, m + 1)), np.zeros(n, dtype=np.intp)
-    a[:, :m] = start.a
-    ends = np.array([0, 0, m], dtype=np.uint64)
-    left = np.full(n, MOST) if max_iter < 0 else np.minimum(MOST, max_iter - start.steps)
-    tols, most = (0.5 * start.tol).tolist(), left.tolist()
-    for k in np.flatnonzero(np.max(down, axis=1) - np.min(up, axis=1) > start.tol).tolist():
-        steps[k], _ = pair_loop(K[k], a[k], packed[k], state[k], ends, tols[k], most[k], 100)
-    return a[:, :m], steps
-
-
-def _snapped(a: Array, terms: DualTerms) -> Array:
-    """Put coefficients next to zero or their box there, and restore their sums of zero.
-
-    That is :func:`mercer.solvers.base.snap_to_box` for the column of ones.
-    """
-    lower, upper = terms.lower, terms.upper
-    width = upper - lower
-    width = np.where(np.isfinite(width), width, np.max(np.abs(a), axis=1, keepdims=True))
-    near = SUPPORT * width
-    a = np.minimum(np.maximum(a, lower), upper)
-    a = np.where(np.abs(a) <= near, 0.0, a)
-    a = np.where(a <= lower + near, lower, np.where(a >= upper - near, upper, a))
-    room = np.minimum(np.minimum(a - lower, upper - a), np.abs(a))
-    total = np.sum(room, axis=1, keepdims=True)
-    part = room / np.where(total > 0, total, 1.0)
-    moved = np.clip(a - part * np.sum(a, axis=1, keepdims=True), lower, upper)
-    return np.asarray(moved + 0.0)  # no negative zeros
-
-
-def _intercepts(Ka: Array, a: Array, flat: DualTerms, terms: DualTerms) -> tuple[Array, Array]:
-    """Return intercepts and the intervals of optimal intercepts.
-
-    Where coefficients inside their bounds determine an intercept it is their average, elsewhere the
-    middle of the interval, as :func:`mercer.problems.intercept.centre_intercepts` has it.
-    """
-    up, _ = slopes(Ka.ravel(), a.ravel(), flat)
-    free = (a > terms.lower) & (a < terms.upper) & (a != 0)
-    count = np.count_nonzero(free, axis=1)
-    mean = np.sum(np.where(free, up.reshape(a.shape), 0.0), axis=1) / np.maximum(count, 1)
-    low, high = terms.interval(a)
-    bottom, top = np.max(low - Ka, axis=1), np.min(high - Ka, axis=1)
-    ends = np.column_stack([bottom, top])
-    finite = np.isfinite(ends)
-    middle = np.sum(np.where(finite, ends, 0.0), axis=1) / np.maximum(np.sum(finite, axis=1), 1)
-    b = np.where(count > 0, 0.0 - mean, middle)
-    # One value, or two in the wrong order because the coefficients are optimal to a tolerance only.
-    unique = np.any(low == high, axis=1) | (bottom > top)
-    interval = np.where(unique[:, None], b[:, None], ends)
-    centred = ~unique & np.any(finite, axis=1)
-    return np.where(centred, middle, b), interval
+def _arrays(t: DualTerms) -> tuple[Array, ...]:
+    return t.p_pos, t.p_neg, t.q_pos, t.q_neg, t.lower, t.upper

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mercer._threads import team
 from mercer.gram.base import Gram
+from mercer.gram.lasting import Lasting, Products
 from mercer.gram.row_store import WHOLE, RowStore
 from mercer.kernels.roundoff import Roundoff
 from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
@@ -117,18 +118,22 @@ class SMO(Solver):
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
         if len(kept(risk.B)) < risk.q:
             return self._in_rounds(risk, start, monitor)
-        first = None
+        first, lasting = None, getattr(risk.K, "lasting", None)
+        left = None if lasting is None or start is None else lasting.products(start.a)
         if start is not None:
             # Decision values of an earlier fit save all rows of its support, if they still hold.
             first = Answer(start.a, start.b, 0, start.f - risk.B @ start.b)
-            first = first if believed(risk, first, self.tol) else replace(first, Ka=None)
+            if left is not None or not believed(risk, first, self.tol):
+                first = replace(first, Ka=None)
         state = _State(risk, first)
+        if left is not None:
+            state.resume(left)
         single = self.tol >= SINGLE and risk.n > EXACT
         K = state.K.single() if single else state.K
         rough = K.dtype != state.K.dtype
         most = state.steps + STALL * risk.n if rough else np.inf
         with team():
-            store = self._store(K)
+            store = self._store(K, lasting if rough else None)
             state.begin(store, K.roundoff() if rough else None)
             for _ in range(CORRECTIONS):
                 self._decompose(state, store, monitor, most=most)
@@ -137,14 +142,16 @@ class SMO(Solver):
                 monitor.certified += monitor.elapsed - begin
                 if self._ends(state, monitor, most):
                     break
-            monitor.evaluations += store.evaluations
+            monitor.evaluations += store.spent()
             if rough and not self._ends(state, monitor):
                 # Rounding times large weights is more than the tolerance: over exact rows, then.
                 state.correct(everywhere=True)
                 store = self._store(state.K)
                 state.begin(store)
                 self._decompose(state, store, monitor)
-                monitor.evaluations += store.evaluations
+                monitor.evaluations += store.spent()
+        if lasting is not None:
+            lasting.leave(Products(state.a.copy(), state.F.copy(), state.error().copy()))
         return state.kept(monitor, self.tol)
 
     def _ends(self, state: _State, monitor: Monitor, most: float = np.inf) -> bool:
@@ -191,9 +198,10 @@ class SMO(Solver):
                     store, best, slow = self._store(state.K), np.inf, 0
                 tol = max(least, min(0.5 * tol, 0.5 * moved))
 
-    def _store(self, K: Gram) -> RowStore:
+    def _store(self, K: Gram, lasting: Lasting | None = None) -> RowStore:
         """Return a store for rows of ``K``, beside two squares of working sets."""
-        return RowStore(K, self.cache_bytes - 2 * self._size(K) ** 2 * K.dtype.itemsize)
+        max_bytes = self.cache_bytes - 2 * self._size(K) ** 2 * K.dtype.itemsize
+        return RowStore(K, max_bytes) if lasting is None else lasting.rows(K, max_bytes)
 
     def _size(self, K: Gram) -> int:
         """Return the largest working set whose square fits into a part of the memory."""
@@ -312,6 +320,13 @@ class _State:
     @F.setter
     def F(self, values: Array) -> None:
         self.F[:] = values
+
+    def resume(self, left: Products) -> None:
+        """Begin with products that another run left, in proportion to the coefficients."""
+        self._known, self.F, self._off = left
+        near = np.isclose(self._known, self.a, rtol=SNAP, atol=0.0)
+        self._known = np.where(near, self.a, self._known)
+        self._exact, self._at, self._where = self.F.copy(), self._known, self._off == 0.0
 
     def begin(self, rows: RowStore, rounding: Roundoff | None = None) -> None:
         """Take rows from a store with a given rounding, and add the missing products."""

@@ -34,6 +34,10 @@ class Status(enum.Enum):
     STALLED = "no further progress in floating point"
     LOOSE = "tolerance met, but the duality gap is not small"
 
+    def __reduce__(self) -> tuple[type[Status], tuple[str]]:
+        # By its value, which formats that do not trust `object.__reduce_ex__` can write too.
+        return Status, (self.value,)
+
 
 def relative_gap(objective: float, dual: float, gap: float) -> float:
     """Return the gap divided by the larger magnitude of objective and dual value.

@@ -1,0 +1,78 @@
+"""Checks of data that have nothing to complain about, without the checks that find out what.
+
+scikit-learn's validation asks a data frame, a list, an array of another library and a sparse matrix
+each what they are, in a millisecond. A float64 array of finite numbers needs none of that: what is
+asked here is what makes the answer the same, and whatever is in doubt goes the long way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["is_plain_points", "is_plain_targets", "number_classes"]
+
+# From so many samples on scikit-learn warns of labels that look like numbers.
+FEW_LABELS = 20
+
+
+def is_plain_points(X: Any) -> bool:
+    """Answer whether points are a C-ordered float64 matrix of finite numbers, with some rows.
+
+    Parameters
+    ----------
+    X : object
+
+    Examples
+    --------
+    >>> is_plain_points(np.ones((2, 3))), is_plain_points([[1.0]]), is_plain_points(np.ones(3))
+    (True, False, False)
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype != np.float64:
+        return False
+    if not (X.flags.c_contiguous and X.size):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.sum(X)))
+
+
+def is_plain_targets(y: Any, n: int) -> bool:
+    """Answer whether targets are n finite numbers or truth values in a one-dimensional array.
+
+    Parameters
+    ----------
+    y : object
+    n : int
+
+    Examples
+    --------
+    >>> is_plain_targets(np.arange(3), 3), is_plain_targets(np.array([1.0, np.nan]), 2)
+    (True, False)
+    """
+    if type(y) is not np.ndarray or y.shape != (n,) or y.dtype.kind not in "biuf":
+        return False
+    if y.dtype.kind != "f":
+        return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.sum(y)))
+
+
+def number_classes(y: Any) -> tuple[Any, Any] | None:
+    """Return the classes of integer labels and the position of each label; None if in doubt.
+
+    Parameters
+    ----------
+    y : object
+
+    Examples
+    --------
+    >>> number_classes(np.array([3, 1, 3]))
+    (array([1, 3]), array([1, 0, 1]))
+    """
+    if type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind not in "biu":
+        return None
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) > 2 and len(y) > FEW_LABELS and len(classes) > round(0.5 * len(y)):
+        return None
+    return classes, codes

@@ -1,0 +1,73 @@
+"""The kernel matrices of machines that begin a fit where the last one ended.
+
+They are kept beside the machines, not in them: a machine that is copied, pickled or saved takes
+none along, and its matrix ends with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from mercer.gram.base import Gram
+from mercer.gram.lasting import Lasting
+from mercer.gram.shared import key
+from mercer.gram.tiled import Tiled
+from mercer.kernels.base import Kernel
+
+__all__ = ["keep_matrix", "take_matrix", "to_last"]
+
+_kept: WeakKeyDictionary[Any, tuple[Tiled, int]] = WeakKeyDictionary()
+
+
+def take_matrix(machine: Any, kernel: Kernel, X: Any, cache_bytes: int) -> Gram | None:
+    """Return the matrix of a machine's last fit if it would be the same now, else None.
+
+    It is taken away: a fit that fails or is interrupted may leave half a row in it.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+    kernel : Kernel
+    X : array
+        Points; compared with a copy of those of the last fit, so that a change in place is seen.
+    cache_bytes : int
+        Memory granted to kernel values.
+    """
+    gram, granted = _kept.pop(machine, (None, 0))
+    if gram is None or granted != cache_bytes or key(gram.kernel) != key(kernel):
+        return None
+    same = type(X) is np.ndarray and X.dtype == gram.X.dtype and np.array_equal(X, gram.X)
+    return gram if same else None
+
+
+def to_last(gram: Gram, cache_bytes: int) -> None:
+    """Make a matrix last: its points a copy, and what solvers compute left to the next one.
+
+    Parameters
+    ----------
+    gram : Gram
+        Changed if its values are computed from an array of points that is not too large.
+    cache_bytes : int
+        Memory granted to kernel values.
+    """
+    if isinstance(gram, Tiled) and type(gram.X) is np.ndarray and gram.X.nbytes <= cache_bytes:
+        gram.X, gram.lasting = gram.X.copy(), Lasting()
+
+
+def keep_matrix(machine: Any, gram: Any, cache_bytes: int) -> None:
+    """Keep the matrix of a fit that succeeded for the next one, if it is made to last.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+    gram : object
+        The Gram of the problem, or another form of it.
+    cache_bytes : int
+        Memory granted to kernel values.
+    """
+    lasts = isinstance(gram, Tiled) and gram.lasting is not None
+    if lasts and key(gram.kernel) is not None:
+        _kept[machine] = gram, cache_bytes

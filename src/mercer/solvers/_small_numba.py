@@ -1,0 +1,223 @@
+"""Pair steps of small problems over parts of one kernel matrix, in one compiled call.
+
+For each problem: its square of the matrix, pair steps, coefficients snapped to their box, and their
+products from scratch; then its intercepts and its certificate, for which NumPy would take a hundred
+calls of two microseconds each. Indices are unsigned and rows are taken before their entries, as in
+the pair steps: that is less to compile.
+"""
+
+import numpy as np
+
+from mercer._compile_numba import njit
+from mercer.solvers._smo_numba import BARE, pair_loop
+
+__all__ = ["measure_parts", "solve_parts", "start_parts"]
+
+
+@njit(cache=True, **BARE)
+def _multiply(S, x, F):
+    """Write ``S x`` to F for a symmetric S, row by row of it where x is not zero."""
+    m = np.uint64(F.shape[0])
+    for s in range(m):
+        F[s] = 0.0
+    for s in range(m):
+        t = x[s]
+        if t != 0.0:
+            row = S[s]
+            for r in range(m):
+                F[r] += t * row[r]
+
+
+@njit(cache=True, **BARE)
+def solve_parts(
+    K,
+    whole,
+    index,
+    ends,
+    cuts,
+    d,
+    terms,
+    tols,
+    most,
+    support,
+    steps,
+    a,
+    f,
+    square,
+    lines,
+    stops,
+    runs,
+):
+    """Solve problem k over the samples from ``ends[k]`` to ``ends[k + 1]``, for all k.
+
+    ``index`` says which point of K a sample is (``whole``: the samples are the points); runs of
+    points that follow each other are copied in one piece. Group g of
+    problem k is its samples from ``cuts[k, g]`` to ``cuts[k, g + 1]``, which sum to ``d[k, g]``.
+    Rows of ``terms`` are those of the pair steps, with the box in columns 4 and 7.
+
+    Coefficients begin as they are in ``a``; they and their products ``f`` are written. Those within
+    ``support`` of zero or of their box are put there, and the sums of groups are restored.
+    """
+    one, eight = np.uint64(1), np.uint64(8)
+    phantom, q = np.uint64(terms.shape[0] - 1), np.uint64(d.shape[1])
+    for k in range(np.uint64(steps.shape[0])):
+        first = ends[k]
+        m = ends[k + one] - first
+        width = m + one
+        F, S = f[first : first + m], K
+        if not whole:
+            S = square[: m * m].reshape(m, m)
+            points, n_runs = index[first : first + m], np.uint64(0)
+            for s in range(m):
+                if s == 0 or points[s] != points[s - one] + one:
+                    runs[n_runs] = s
+                    n_runs += one
+            runs[n_runs] = m
+            for r in range(m):
+                row, source = S[r], K[points[r]]
+                for t in range(n_runs):
+                    into = row[runs[t] : runs[t + one]]
+                    piece = source[points[runs[t]] :]
+                    for s in range(np.uint64(into.shape[0])):
+                        into[s] = piece[s]
+        T, rows = lines[: 8 * width].reshape(width, 8), lines[8 * width : 14 * width]
+        rows, x = rows.reshape(6, width), lines[14 * width : 15 * width]
+        for s in range(width):
+            row, source = T[s], terms[first + s if s < m else phantom]
+            for r in range(eight):
+                row[r] = source[r]
+            x[s] = a[first + s] if s < m else 0.0
+        _multiply(S, x, F)
+        up, down, grown, shrunk, place = rows[0], rows[1], rows[2], rows[3], rows[5]
+        largest = 0.0
+        for s in range(width):
+            v, row = x[s], T[s]
+            place[s] = s
+            if s < m:
+                right, left = (1, 3) if v >= 0.0 else (0, 2), (1, 3) if v > 0.0 else (0, 2)
+                up[s] = F[s] + row[right[0]] + row[right[1]] * v if v < row[7] else np.inf
+                down[s] = F[s] + row[left[0]] + row[left[1]] * v if v > row[4] else -np.inf
+                grown[s], shrunk[s] = S[s, s] + row[right[1]], S[s, s] + row[left[1]]
+        stops[0] = 0
+        for g in range(q + one):
+            stops[g + one] = cuts[k, g]
+        taken, _ = pair_loop(S, x, T, rows, stops, tols[k], most[k], 100)
+        steps[k] += taken
+        for s in range(m):
+            largest = max(largest, abs(x[s]))
+        for g in range(q):
+            total = space = 0.0
+            for s in range(cuts[k, g], cuts[k, g + one]):
+                low, high = T[s, 4], T[s, 7]
+                near = support * (high - low if high - low < np.inf else largest)
+                v = min(max(x[s], low), high)
+                v = 0.0 if abs(v) <= near else v
+                v = low if v <= low + near else high if v >= high - near else v
+                x[s] = v + 0.0  # no negative zero
+                total += v
+                space += min(min(v - low, high - v), abs(v))
+            missing = d[k, g] - total
+            if missing != 0.0 and space > 0.0:
+                for s in range(cuts[k, g], cuts[k, g + one]):
+                    v = x[s]
+                    v += min(min(v - T[s, 4], T[s, 7] - v), abs(v)) / space * missing
+                    x[s] = min(max(v, T[s, 4]), T[s, 7]) + 0.0
+        _multiply(S, x, F)
+        for s in range(m):
+            a[first + s] = x[s]
+
+
+@njit(cache=True, **BARE)
+def start_parts(ends, cuts, d, terms, a):
+    """Fill the boxes of each group in their order until they sum to ``d``, beginning at zero."""
+    one = np.uint64(1)
+    for k in range(np.uint64(d.shape[0])):
+        for g in range(np.uint64(d.shape[1])):
+            missing, before = d[k, g], 0.0
+            if missing == 0.0:
+                continue
+            for s in range(ends[k] + cuts[k, g], ends[k] + cuts[k, g + one]):
+                room = terms[s, 7] if missing > 0.0 else -terms[s, 4]
+                v = min(max(abs(missing) - before, 0.0), room)
+                a[s] = v if missing > 0.0 else -v
+                before += room
+
+
+@njit(cache=True, **BARE)
+def _peak(e, q, bound):
+    """Return the largest ``e t - q t^2 / 2`` over t between zero and a bound."""
+    if not e > 0.0:
+        return 0.0
+    if not q > 0.0:
+        return e * bound
+    t = min(e / q, bound)
+    return t * (e - 0.5 * q * t)
+
+
+@njit(cache=True, **BARE)
+def measure_parts(ends, cuts, d, terms, c, a, f, b, intervals, values):
+    """Write intercepts, the intervals they may lie in, and the certificate of each problem.
+
+    Products with K are in ``f`` before, decision values after. Row k of ``values`` is: penalty,
+    losses, gap, objective, dual value, violation, residual, coefficients inside their box and on
+    its ends, and weights.
+    """
+    one = np.uint64(1)
+    for k in range(np.uint64(d.shape[0])):
+        penalty = losses = gap = conjugates = weights = cost = violation = residual = 0.0
+        n_free = n_bound = 0.0
+        for g in range(np.uint64(d.shape[1])):
+            first, last = ends[k] + cuts[k, g], ends[k] + cuts[k, g + one]
+            bottom, top, total, inside, unique = -np.inf, np.inf, 0.0, 0.0, False
+            for s in range(first, last):
+                v, row = a[s], terms[s]
+                left = row[1] + row[3] * v if v > 0.0 else row[0] + row[2] * v
+                low, high = -f[s] - (row[1] if v == 0.0 else left), -f[s] - left
+                penalty += 0.5 * v * f[s]
+                if v < row[7]:
+                    bottom = max(bottom, low)
+                if v > row[4]:
+                    top = min(top, high)
+                    if v < row[7]:
+                        unique = unique or low == high
+                        if v != 0.0:
+                            total += low
+                            inside += 1.0
+            # Where coefficients inside their bounds determine an intercept it is their average.
+            middle = 0.5 * (bottom + top) if top < np.inf else bottom
+            middle = middle if bottom > -np.inf else top if top < np.inf else 0.0
+            beta = total / inside if inside > 0.0 else middle
+            unique = unique or bottom > top
+            b[k, g] = beta
+            intervals[k, g, 0] = beta if unique else bottom
+            intervals[k, g, 1] = beta if unique else top
+            sums, size = 0.0, abs(d[k, g])
+            for s in range(first, last):
+                v, row, value = a[s], terms[s], f[s] + beta
+                p, q = (row[1], row[3]) if v > 0.0 else (row[0], row[2])
+                left = p + q * v
+                right = row[1] if v == 0.0 else left
+                loss = _peak(-value - row[1], row[3], row[7]) + _peak(
+                    value + row[0], row[2], -row[4]
+                )
+                conjugate = v * (p + 0.5 * q * v)
+                losses += loss
+                conjugates += conjugate
+                gap += max(loss + conjugate + v * value, 0.0)
+                if v > row[4]:
+                    violation = max(violation, left + value)
+                if v < row[7]:
+                    violation = max(violation, -value - right)
+                sums += v
+                size += max(abs(v), 1e-6 * c[s])
+                weights += c[s]
+                n_bound += 1.0 if v != 0.0 else 0.0
+                f[s] = value
+            residual = max(residual, abs(sums - d[k, g]) / (size if size > 0.0 else 1.0))
+            cost += d[k, g] * beta
+            n_free += inside
+        row = values[k]
+        row[0], row[1], row[2] = penalty, losses, gap
+        row[3], row[4] = penalty + losses + cost, -(penalty + conjugates)
+        row[5], row[6] = violation, residual
+        row[7], row[8], row[9] = n_free, n_bound - n_free, weights
