@@ -1,5 +1,6 @@
 """Figures of kernels and machines, built as scikit-learn's displays are; they need matplotlib."""
 
+from mercer.plotting.capacity import CapacityDisplay
 from mercer.plotting.components import ComponentDisplay, EvolutionDisplay
 from mercer.plotting.convergence import ConvergenceDisplay
 from mercer.plotting.criterion import CriterionDisplay
@@ -24,6 +25,7 @@ from mercer.plotting.survival import SurvivalCalibrationDisplay, SurvivalDisplay
 
 __all__ = [
     "AdaptiveMarginDisplay",
+    "CapacityDisplay",
     "ComparisonDisplay",
     "ComponentDisplay",
     "ConvergenceDisplay",

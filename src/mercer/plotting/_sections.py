@@ -105,17 +105,27 @@ class Section:
         columns = {j: given.get(j, np.full(m, self.middle(j))) for j in range(len(self.names))}
         return self._table(columns)
 
-    def replaced(self, rows: Any, j: int, value: Any) -> Any:
-        """Return rows of the sample with one feature at a value.
+    def crossed(self, rows: Any, j: int, values: Array) -> Any:
+        """Return rows of the sample with one feature at each of some values, value by value.
 
         Parameters
         ----------
         rows : (m,) array of int
         j : int
-        value : object
+        values : (k,) array
+
+        Examples
+        --------
+        >>> section = Section(np.array([[0.0, 1.0], [2.0, 3.0]]))
+        >>> section.crossed(np.array([0, 1]), 0, np.array([7.0, 8.0]))
+        array([[7., 1.],
+               [7., 3.],
+               [8., 1.],
+               [8., 3.]])
         """
-        columns = {k: self.column(k)[rows] for k in range(len(self.names))}
-        return self._table(columns | {j: np.full(len(rows), value)})
+        k = len(values)
+        columns = {i: np.tile(self.column(i)[rows], k) for i in range(len(self.names))}
+        return self._table(columns | {j: np.repeat(values, len(rows))})
 
     def _table(self, columns: dict[int, Array]) -> Any:
         if not self.frame:

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from mercer.plotting._base import Axes, Figure, axes_of, chosen_of, figure_of, plt
 from mercer.plotting._sections import Section, positions
 
-__all__ = ["Effect", "EffectDisplay"]
+__all__ = ["Effect", "EffectDisplay", "effects_of"]
 
 Array = NDArray[Any]
-POINTS, ROWS = 40, 300
-"""Values of a feature, and rows over which predictions are averaged."""
+POINTS, ROWS, CALL = 40, 300, 4000
+"""Values of a feature, rows over which predictions are averaged, rows of one call."""
 
 
 class Effect(NamedTuple):
@@ -123,11 +123,12 @@ class EffectDisplay:
             else:
                 ends = np.vstack([effect.mean - effect.low, effect.high - effect.mean])
                 axes.errorbar(x, effect.mean, np.maximum(ends, 0.0), fmt="o", color=colour)
-                axes.set_xticks(x, [str(word)[:12] for word in effect.values], rotation=30)
+                words = [str(word)[:12] for word in effect.values]
+                axes.set_xticks(x, words, rotation=30, parse_math=False)
             axes.axhline(0.0, color="0.7", lw=0.8, zorder=0)
-            axes.set_xlabel(effect.name)
+            axes.set_xlabel(effect.name, parse_math=False)
             if k % columns == 0:
-                axes.set_ylabel(f"change of {self.target}")
+                axes.set_ylabel(f"change of {self.target}", parse_math=False)
         return self
 
     @classmethod
@@ -171,22 +172,51 @@ class EffectDisplay:
         -------
         EffectDisplay
         """
-        machine, section = chosen_of(machine), Section(X)
-        n = len(section.column(0))
-        rows = np.arange(n)
-        if n > ROWS:
-            rows = np.sort(np.random.default_rng(random_state).choice(n, ROWS, replace=False))
-        predict = _prediction(machine, label)
-        chosen = positions(X, range(len(section.names)) if features is None else features)
-        found = [_effect(predict, section, rows, j) for j in chosen]
-        if features is None:
-            found = sorted(found, key=lambda effect: -effect.size)[:most]
+        how = {"features": features, "most": most, "label": label, "random_state": random_state}
+        found = effects_of(machine, X, **how)
         return cls(effects=found, target=target).plot(ax, **kwargs)
+
+
+def effects_of(
+    machine: Any,
+    X: Any,
+    *,
+    features: Sequence[int | str] | None = None,
+    most: int = 9,
+    label: Any = None,
+    random_state: int = 0,
+) -> list[Effect]:
+    """Measure the effects of features on what a fitted machine predicts.
+
+    Parameters
+    ----------
+    machine, X, features, most, label, random_state :
+        As in :meth:`EffectDisplay.from_estimator`.
+
+    Returns
+    -------
+    list of Effect
+        The largest first, or in the order of `features`.
+    """
+    machine, section = chosen_of(machine), Section(X)
+    n = len(section.column(0))
+    rows = np.arange(n)
+    if n > ROWS:
+        rows = np.sort(np.random.default_rng(random_state).choice(n, ROWS, replace=False))
+    predict = _prediction(machine, label)
+    chosen = positions(X, range(len(section.names)) if features is None else features)
+    found = [_effect(predict, section, rows, j) for j in chosen]
+    if features is None:
+        found = sorted(found, key=lambda effect: -effect.size)[:most]
+    return found
 
 
 def _effect(predict: Any, section: Section, rows: Any, j: int) -> Effect:
     values = section.grid(j, POINTS)
-    table = np.stack([predict(section.replaced(rows, j, value)) for value in values])
+    # Many rows at once, since a call of a pipeline costs as much as the prediction of a hundred.
+    parts = np.array_split(values, -(-len(values) * len(rows) // CALL))
+    found = [predict(section.crossed(rows, j, part)) for part in parts]
+    table = np.concatenate(found).reshape(len(values), len(rows))
     change = table - table.mean(axis=0)
     low, high = np.quantile(change, [0.1, 0.9], axis=1)
     return Effect(section.names[j], values, change.mean(axis=1), low, high, section.column(j))

@@ -1,0 +1,154 @@
+r"""Inverted tails: the largest mean that a sample does not contradict, in logarithms.
+
+Compression bounds ask for tails of :math:`\delta/\binom md`, down to exp(-3000), so the probability
+of failure is given as its logarithm.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import entr, gammaln, rel_entr, xlogy
+
+__all__ = ["binomial_upper", "kl_upper", "log_choose", "log_kl_moment", "split_kl"]
+
+Array = NDArray[np.float64]
+
+# Halvings of [0, 1]; the upper end is returned, so that rounding never makes a bound smaller.
+HALVINGS = 60
+# Newton steps, of which five to eight are taken.
+STEPS = 50
+EPS = 4.0 * float(np.finfo(np.float64).eps)
+TINY = 1e-300
+
+
+def log_choose(n: int, k: int | NDArray[np.intp]) -> Array:
+    r"""Return :math:`\ln\binom nk`.
+
+    Examples
+    --------
+    >>> float(np.exp(log_choose(5, 2)).round(6))
+    10.0
+    """
+    return np.asarray(gammaln(n + 1.0) - gammaln(np.add(k, 1.0)) - gammaln(n - np.add(k, -1.0)))
+
+
+@lru_cache(maxsize=4096)
+def binomial_upper(errors: int, n_samples: int, log_delta: float) -> float:
+    r"""Return the largest error rate at which so few errors are not too unlikely.
+
+    .. math:: \max\Bigl\{p : \sum_{j\le k}\binom mj p^j(1-p)^{m-j} \ge \delta\Bigr\}
+
+    The one-sided interval of Clopper and Pearson: the rate of a fixed classifier lies below it with
+    probability at least :math:`1-\delta` over m independent rows.
+
+    Parameters
+    ----------
+    errors, n_samples : int
+        The count k among m rows.
+    log_delta : float
+        Natural logarithm of the probability of failure.
+
+    References
+    ----------
+    C. J. Clopper and E. S. Pearson, *Biometrika* 26 (1934) 404; J. Langford, *JMLR* 6 (2005) 273,
+    definition 3.2.
+
+    Examples
+    --------
+    >>> round(binomial_upper(0, 100, np.log(0.05)), 4)  # 1 - 0.05 ** (1 / 100)
+    0.0295
+    """
+    k, m = int(errors), int(n_samples)
+    if not 0 <= k <= m:
+        raise ValueError(f"errors must be between 0 and n_samples = {m}, got {errors}")
+    if k == m:
+        return 1.0
+    j = np.arange(k + 1)
+    ways = log_choose(m, j)
+    low, high = k / m, 1.0
+    for _ in range(HALVINGS):
+        p = 0.5 * (low + high)
+        if _log_sum(ways + j * np.log(p) + (m - j) * np.log1p(-p)) >= log_delta:
+            low = p
+        else:
+            high = p
+    return high
+
+
+def split_kl(q: ArrayLike, p: ArrayLike) -> Array:
+    r"""Return the divergence of two coins, :math:`q\ln\frac qp + (1-q)\ln\frac{1-q}{1-p}`.
+
+    Examples
+    --------
+    >>> float(split_kl(0.0, 0.5).round(4))
+    0.6931
+    """
+    q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
+    return np.asarray(rel_entr(q, p) + rel_entr(1.0 - q, 1.0 - p))
+
+
+def kl_upper(mean: ArrayLike, budget: ArrayLike) -> Array:
+    r"""Return the largest p with :math:`\mathrm{kl}(q\,\|\,p) \le c`, elementwise.
+
+    With :math:`c = \ln(1/\delta)/m` it bounds the expectation of variables in [0, 1] by the mean q
+    of m of them: :math:`P(\bar X \le q) \le e^{-m\,\mathrm{kl}(q\|\mu)}` for :math:`q \le \mu`.
+
+    Parameters
+    ----------
+    mean, budget : array-like
+        The mean q in [0, 1] and the divergence c that is allowed.
+
+    References
+    ----------
+    W. Hoeffding, *JASA* 58 (1963) 13, theorem 1.
+
+    Examples
+    --------
+    >>> float(kl_upper(0.0, 0.1).round(4))  # 1 - exp(-0.1)
+    0.0952
+    """
+    q, c = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(budget, dtype=float))
+    # The divergence is convex in p, so Newton's method from above stays above. It starts at the
+    # smaller of two upper bounds: Pinsker's, and 1 - exp(-(c + H(q))/(1 - q)) from ln p <= 0.
+    room = np.maximum(1.0 - q, TINY)
+    start = -np.expm1(-(c + entr(q) + entr(1.0 - q)) / room)
+    p = np.where(q < 1.0, np.minimum(q + np.sqrt(0.5 * c), start), 1.0)
+    for _ in range(STEPS):
+        slope = (p - q) / np.maximum(p * (1.0 - p), TINY)
+        step = np.where(slope > 0, (split_kl(q, p) - c) / np.maximum(slope, TINY), 0.0)
+        # At p = 1 the divergence is infinite and p is as good as it gets.
+        step = np.where(np.isfinite(step), np.maximum(step, 0.0), 0.0)
+        p = p - step
+        if not np.any(step > EPS * p):
+            break
+    return np.asarray(np.clip(p, q, 1.0))
+
+
+@lru_cache(maxsize=256)
+def log_kl_moment(n_samples: int) -> float:
+    r"""Return the logarithm of Maurer's constant, at most :math:`\ln(2\sqrt m)` for m from 8 on.
+
+    .. math:: \xi(m) = \sum_{k=0}^m \binom mk \Bigl(\frac km\Bigr)^k\Bigl(1-\frac km\Bigr)^{m-k}
+              \;\ge\; \mathbf E\, e^{m\,\mathrm{kl}(\bar X\|\mu)}
+
+    for independent variables in [0, 1] of mean :math:`\mu`.
+
+    References
+    ----------
+    A. Maurer, A note on the PAC-Bayesian theorem, arXiv:cs/0411099 (2004), theorem 1.
+
+    Examples
+    --------
+    >>> float(np.exp(log_kl_moment(100)).round(2)), 2 * 100**0.5
+    (13.21, 20.0)
+    """
+    m, k = n_samples, np.arange(n_samples + 1)
+    return _log_sum(log_choose(m, k) + xlogy(k, k / m) + xlogy(m - k, 1.0 - k / m))
+
+
+def _log_sum(logarithms: Array) -> float:
+    top = float(logarithms.max())
+    return top + float(np.log(np.sum(np.exp(logarithms - top))))
