@@ -7,16 +7,29 @@ import time
 from collections.abc import Callable
 from typing import Self, TextIO
 
-__all__ = ["Bar"]
+__all__ = ["Bar", "is_live"]
 
 WIDTH = 24
+
+
+def is_live(stream: TextIO) -> bool:
+    """Return whether a line can be drawn anew: on a terminal, or in the cell of a notebook.
+
+    Examples
+    --------
+    >>> import io
+    >>> is_live(io.StringIO())
+    False
+    """
+    notebook = type(stream).__module__.startswith("ipykernel")
+    return notebook or bool(getattr(stream, "isatty", lambda: False)())
 
 
 class Bar:
     """A line that tells the rows done, rows a second and the time that is left.
 
-    On a terminal the line is drawn anew a few times a second. Elsewhere nothing is written unless
-    it is asked for, and then one line in ten seconds and one at the end.
+    On a terminal and in a notebook the line is a bar, drawn anew a few times a second. Elsewhere
+    nothing is written unless it is asked for, and then one line in ten seconds and one at the end.
 
     Parameters
     ----------
@@ -57,7 +70,7 @@ class Bar:
     ) -> None:
         self.title, self.total = title, total
         self.stream = sys.stderr if stream is None else stream
-        self.live = bool(getattr(self.stream, "isatty", lambda: False)())
+        self.live = is_live(self.stream)
         self.show = self.live if show is None else show
         self.clock, self.unit = clock, unit
         self.done = 0
@@ -75,7 +88,7 @@ class Bar:
         if not self.show:
             return
         elapsed = self.clock() - self._began
-        if elapsed >= self._next:
+        if elapsed >= self._next and self.done != self.total:  # the end is told by close
             self._next = elapsed + (0.2 if self.live else 10.0)
             self._write(elapsed, False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
-from mercer._settings import KW_ONLY, fixed, settings
+from mercer._settings import fixed, settings
 from mercer.data import Block, Source, Table, as_source, is_source
 from mercer.data.arrays import Arrays
 from mercer.data.progress import Bar
@@ -57,11 +57,6 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
     It takes what scikit-learn's transformers take, and sources (`mercer.data.open`, Dask
     collections), which it transforms as they are read: ``fit_transform`` of a source is a source.
     """
-
-    _: KW_ONLY
-    verbose: bool = False
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"verbose": ["boolean"]}
 
     _names: list[str] | None = fixed(None)
     """Names of the features of the fit, also of those that another transformer made."""
@@ -194,12 +189,18 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
                 f"{type(self).__name__} was fitted to other features: {fitted}; it got: {seen}"
             )
 
+    def _ending(self) -> str:
+        return f"fitted to {self.n_features_in_} features"
+
     def _passes(self, source: Source, title: str) -> dict[str, Any]:
         """Return how a pass over a source is done: in blocks of a size, with a bar if wanted."""
         rows = int(np.clip(BLOCK // source.n_features, 64, 65_536))
         if not self.verbose:
             return {"rows": rows}
-        return {"rows": rows, "report": Bar(f"{type(self).__name__}: {title}", source.n_rows)}
+        return {
+            "rows": rows,
+            "report": Bar(f"{type(self).__name__}: {title}", source.n_rows, show=True),
+        }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,295 @@
+"""The graph of ONNX: a backend that writes nodes, and converters in skl2onnx's registry."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, TensorProto, numpy_helper
+from skl2onnx import convert_sklearn, update_registered_converter
+from skl2onnx._parse import _parse_sklearn_column_transformer
+from skl2onnx.common.data_types import (
+    BooleanTensorType,
+    DoubleTensorType,
+    FloatTensorType,
+    Int64TensorType,
+    StringTensorType,
+)
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from mercer.io.errors import CannotConvert
+from mercer.io.plans import LABEL, Plan, plan_of
+from mercer.io.steps import Cells, dates, encoded, interpolated
+from mercer.io.symbols import Backend, Value
+from mercer.preprocessing import DateEncoder, RankNormalizer, Scaler
+
+__all__ = ["OPSET", "to_onnx"]
+
+OPSET = 17
+"""Version of ONNX's operators that graphs are written in; all of them are there since 13."""
+
+TYPES: dict[Any, Any] = {
+    np.dtype(np.float32): FloatTensorType,
+    np.dtype(np.float64): DoubleTensorType,
+}
+CODES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float64): TensorProto.DOUBLE}
+CODES[np.dtype(np.int64)] = TensorProto.INT64
+
+
+class Emitted(Backend):
+    """Write operators as nodes.
+
+    Parameters
+    ----------
+    scope, container : skl2onnx's
+        What names nodes, and what holds them.
+    dtype : numpy type
+        Precision of the numbers.
+    """
+
+    def __init__(self, scope: Any, container: Any, dtype: Any) -> None:
+        self.scope, self.container, self.dtype = scope, container, np.dtype(dtype)
+
+    def constant(self, array: Any, exact: bool = False) -> str:
+        content = np.asarray(array) if exact else np.asarray(array, dtype=self.dtype)
+        name = self.scope.get_unique_variable_name("mercer")
+        if content.dtype.kind in "UO":
+            strings = [str(word).encode() for word in content]
+            self.container.add_initializer(name, TensorProto.STRING, [len(strings)], strings)
+        else:
+            tensor = numpy_helper.from_array(np.ascontiguousarray(content), name)
+            self.container.add_initializer(name, tensor.data_type, list(content.shape), tensor)
+        return str(name)
+
+    def apply(self, operator: str, *inputs: Any, **attributes: Any) -> str:
+        out = [self.scope.get_unique_variable_name(operator.lower())]
+        if operator == "TopK":
+            out.append(self.scope.get_unique_variable_name("order"))
+        name = self.scope.get_unique_operator_name(operator)
+        self.container.add_node(operator, list(inputs), out, name=name, **attributes)
+        return str(out[0])
+
+    def cast(self, handle: Any, dtype: Any) -> str:
+        return self.apply("Cast", handle, to=CODES[np.dtype(dtype)])
+
+    def wide(self) -> Emitted:
+        return Emitted(self.scope, self.container, np.float64)
+
+
+# Plans are made once for a model, though parsers and converters ask one after the other.
+_PLANS: dict[int, tuple[Any, Plan]] = {}
+
+
+def _plan(model: Any) -> Plan:
+    if id(model) not in _PLANS:
+        _PLANS[id(model)] = model, plan_of(model)
+    return _PLANS[id(model)][1]
+
+
+def _label_type(classes: Any) -> Any:
+    kind = np.asarray(classes).dtype.kind
+    if kind in "iu":
+        return Int64TensorType([None])
+    if kind == "b":
+        return BooleanTensorType([None])
+    if kind in "UO":
+        return StringTensorType([None])
+    raise CannotConvert(f"labels of type {np.asarray(classes).dtype} cannot be converted to ONNX.")
+
+
+def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    plan = _plan(model)
+    operator = scope.declare_local_operator(_alias(type(model)), model)
+    operator.inputs = inputs
+    number = DoubleTensorType if _is_wide(inputs) else FloatTensorType
+    for name, width in plan.widths.items():
+        kind = _label_type(plan.classes) if name == LABEL else number([None, width])
+        operator.outputs.append(scope.declare_local_variable(name, kind))
+    return operator.outputs
+
+
+def _shapes(operator: Any) -> None:
+    """Shapes are said where the outputs are declared."""
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    plan, single = _plan(operator.raw_operator), not _is_wide(operator.inputs)
+    given = Emitted(scope, container, np.float32 if single else np.float64)
+    backend = given.wide() if plan.wide else given
+    if plan.encoder is None:
+        x = _beside(backend, operator.inputs)
+    else:
+        x = encoded(_columns(backend, operator.inputs), plan.encoder, backend, single)
+    found = plan.write(x)
+    for (name, _), output in zip(plan.widths.items(), operator.outputs, strict=True):
+        value = found[name].handle
+        if name == LABEL:
+            assert plan.classes is not None
+            classes = plan.classes
+            classes = classes.astype(np.int64) if classes.dtype.kind in "iu" else classes
+            value = backend.apply("Gather", backend.constant(classes, exact=True), value, axis=0)
+        elif single and plan.wide:
+            value = given.cast(value, given.dtype)
+        _name(scope, container, value, output)
+
+
+def _is_wide(inputs: Any) -> bool:
+    """Return whether numbers come in float64; a graph without any computes in it."""
+    return not any(isinstance(x.type, FloatTensorType) for x in inputs) or any(
+        isinstance(x.type, DoubleTensorType) for x in inputs
+    )
+
+
+def _number(backend: Emitted, x: Any) -> str:
+    """Return the handle of an input of numbers in the precision of a graph."""
+    known = TYPES[backend.dtype]
+    return str(x.full_name) if type(x.type) is known else backend.cast(x.full_name, backend.dtype)
+
+
+def _beside(backend: Emitted, inputs: Any) -> Value:
+    if any(isinstance(x.type, StringTensorType) for x in inputs):
+        raise CannotConvert("inputs of words are for AutoRegressor and AutoClassifier only.")
+    first, *others = (Value(backend, _number(backend, x)) for x in inputs)
+    return first.beside(*others) if others else first
+
+
+def _columns(backend: Emitted, inputs: Any) -> list[Cells]:
+    """Return the columns of all inputs, one after the other."""
+    found = []
+    for x in inputs:
+        words, width = isinstance(x.type, StringTensorType), int(x.type.shape[1])
+        handle = x.full_name if words else _number(backend, x)
+        for j in range(width):
+            at = backend.constant(np.array([j], dtype=np.int64), exact=True)
+            one = handle if width == 1 else backend.apply("Gather", handle, at, axis=1)
+            found.append(Cells(one, words))
+    return found
+
+
+def _name(scope: Any, container: Any, handle: Any, output: Any) -> None:
+    """Give a value the name of an output."""
+    name = scope.get_unique_operator_name("Identity")
+    container.add_node("Identity", [handle], [output.full_name], name=name)
+
+
+# Steps of pipelines ------------------------------------------------------------------------------
+
+STEPS: dict[type[Any], tuple[Callable[[Any], int], Callable[[Any, Value], Value]]] = {
+    Scaler: (
+        lambda model: model.n_features_in_,
+        lambda model, x: (x - model.centre_[None]) / model.scale_[None],
+    ),
+    RankNormalizer: (
+        lambda model: model.n_features_in_,
+        # Gaps stay gaps: interpolation would take them for the largest number.
+        lambda model, x: x * 0.0 + interpolated(x.filled(0.0), model.values_, model.scores_),
+    ),
+    DateEncoder: (
+        lambda model: sum(1 + 2 * len(periods) for periods in model.periods_),
+        lambda model, t: dates(t, model.periods_),
+    ),
+}
+"""Transformers of this library: how many columns come out, and how they are written."""
+
+
+def _parse_step(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    width, _ = STEPS[type(model)]
+    operator = scope.declare_local_operator(_alias(type(model)), model)
+    operator.inputs = inputs
+    kind = (DoubleTensorType if _is_wide(inputs) else FloatTensorType)([None, width(model)])
+    operator.outputs.append(scope.declare_local_variable("step", kind))
+    return operator.outputs
+
+
+def _convert_step(scope: Any, operator: Any, container: Any) -> None:
+    model, single = operator.raw_operator, not _is_wide(operator.inputs)
+    backend = Emitted(scope, container, np.float32 if single else np.float64)
+    _, write = STEPS[type(model)]
+    found = write(model, _beside(backend, operator.inputs))
+    _name(scope, container, found.handle, operator.outputs[0])
+
+
+def _parse_columns(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    """Parse a ColumnTransformer; words stay apart from numbers, which cannot be joined with them.
+
+    What follows must be a machine that reads tables, column by column.
+    """
+    found = []
+    for name, step, columns in model.transformers_:
+        part = copy.copy(model)
+        # What "passthrough" becomes in a fit is taken for a matrix of numbers elsewhere.
+        same = isinstance(step, FunctionTransformer) and step.func is None
+        apart = (same or step == "passthrough") and not isinstance(columns, str | int | slice)
+        for some in [[column] for column in columns] if apart else [columns]:
+            part.transformers_ = [(name, "passthrough" if same else step, some)]
+            found += _parse_sklearn_column_transformer(scope, part, inputs, custom_parsers)
+    if len(found) < 2 or any(isinstance(x.type, StringTensorType) for x in found):
+        return found
+    operator = scope.declare_local_operator("SklearnConcat")
+    operator.inputs = found
+    kind = DoubleTensorType if _is_wide(found) else FloatTensorType
+    operator.outputs.append(scope.declare_local_variable("columns", kind([None, None])))
+    return operator.outputs
+
+
+def _alias(cls: type[Any]) -> str:
+    return f"Mercer{cls.__name__}"
+
+
+def _register(cls: type[Any]) -> None:
+    update_registered_converter(cls, _alias(cls), _shapes, _convert, parser=_parse)
+
+
+_KNOWN: set[type[Any]] = set()
+for _step in STEPS:
+    update_registered_converter(
+        _step, _alias(_step), _shapes, _convert_step, parser=_parse_step, overwrite=True
+    )
+
+
+def _own(model: Any) -> list[Any]:
+    """Return the estimators of this library in a model, which may be a pipeline."""
+    found, left = [], [model]
+    while left:
+        one = left.pop()
+        if isinstance(one, Pipeline):
+            left += [step for _, step in one.steps]
+        elif any(base.__module__.startswith("mercer.") for base in type(one).__mro__):
+            found.append(one)
+        elif hasattr(one, "best_estimator_"):
+            left.append(one.best_estimator_)
+        elif isinstance(one, BaseEstimator):
+            inside = getattr(one, "calibrated_classifiers_", ()) or getattr(one, "estimators_", ())
+            for part in inside if isinstance(inside, list | tuple) else ():
+                left.append(getattr(part, "estimator", part))
+    return found
+
+
+def to_onnx(model: Any, precision: str, initial_types: Any, name: str) -> ModelProto:
+    """Convert a model; see :func:`mercer.io.to_onnx`."""
+    try:
+        for machine in _own(model):
+            if type(machine) in STEPS:
+                continue
+            _plan(machine)  # refuses by name before anything is written
+            if type(machine) not in _KNOWN:
+                _register(type(machine))
+                _KNOWN.add(type(machine))
+        if initial_types is None:
+            kind = TYPES[np.dtype(precision)]
+            initial_types = [("X", kind([None, int(model.n_features_in_)]))]
+        graph: ModelProto = convert_sklearn(
+            model,
+            name=name,
+            initial_types=initial_types,
+            target_opset={"": OPSET, "ai.onnx.ml": 3},
+            custom_parsers={ColumnTransformer: _parse_columns},
+        )
+        return graph
+    finally:
+        _PLANS.clear()

@@ -1,0 +1,106 @@
+"""Which types a file may name: classes of this library that only compute.
+
+To trust a class is to let whoever wrote a file choose its attributes. So classes that open files,
+import modules or call other machines are left out, and no function is trusted at all.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+__all__ = ["is_trusted", "trusted_types"]
+
+FOLDER = Path(__file__).parents[1]
+# Rooms that read and write files, fetch, schedule or draw; private modules beside the rooms, one of
+# which imports whatever it is asked for, have no room.
+CLOSED = frozenset({"data", "datasets", "distributed", "plotting", "io", "reporting", "cli"})
+# Plain values of neighbours that fitted machines hold, which skops does not trust by itself. Sparse
+# arrays are read from their three arrays, whose indices are checked before.
+NEIGHBOURS = (
+    "numpy.dtype",
+    *(
+        f"scipy.sparse._{kind}.{kind}_{form}"
+        for kind in ("csr", "csc")
+        for form in ("array", "matrix")
+    ),
+    *("sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"),
+    *("sklearn.metrics._scorer._PassthroughScorer",),
+    *(
+        f"sklearn.model_selection._split.{name}"
+        for name in ("KFold", "StratifiedKFold", "GroupKFold", "TimeSeriesSplit", "LeaveOneOut")
+    ),
+    *(
+        f"sklearn.model_selection._split.{name}"
+        for name in ("ShuffleSplit", "StratifiedShuffleSplit")
+    ),
+)
+CLOSED_MODULES = frozenset({"reduced.checkpoint", "reduced.placed", "reduced.tensors"})
+
+
+def trusted_types() -> list[str]:
+    """Return the names of the types that :func:`load` trusts beside those of skops.
+
+    They are the classes of this library's rooms, except of rooms and modules that read files,
+    import modules or call other machines, and a few plain values of NumPy, SciPy and scikit-learn:
+    types of numbers, sparse arrays, splitters, sigmoids. skops itself trusts numbers and arrays of
+    NumPy, and estimators of scikit-learn.
+
+    Returns
+    -------
+    list of str
+        As ``skops.io.load`` takes them.
+
+    Examples
+    --------
+    >>> names = trusted_types()
+    >>> "mercer.estimators.svr.SVR" in names, "mercer.data.npy.NpyArray" in names
+    (True, False)
+    """
+    modules = (path for path in sorted(FOLDER.glob("*/**/*.py")) if path.name != "__init__.py")
+    dotted = (".".join(path.relative_to(FOLDER).with_suffix("").parts) for path in modules)
+    return list(NEIGHBOURS) + [
+        f"mercer.{module}.{name}" for module in dotted if _open(module) for name in _classes(module)
+    ]
+
+
+def is_trusted(name: str) -> bool:
+    """Return whether a type is one of :func:`trusted_types`, reading only its module.
+
+    Parameters
+    ----------
+    name : str
+        The type with its module.
+
+    Examples
+    --------
+    >>> is_trusted("mercer.kernels.gaussian.Gaussian"), is_trusted("mercer._lazily.Later")
+    (True, False)
+    """
+    package, _, rest = name.partition(".")
+    module, _, cls = rest.rpartition(".")
+    ours = package == "mercer" and _open(module) and cls in _classes(module)
+    return ours or name in NEIGHBOURS
+
+
+def _open(module: str) -> bool:
+    room, _, inside = module.partition(".")
+    words = module.split(".")
+    return (
+        bool(inside)
+        and all(word.isidentifier() for word in words)
+        and not room.startswith("_")
+        and room not in CLOSED
+        and module not in CLOSED_MODULES
+    )
+
+
+@cache
+def _classes(module: str) -> tuple[str, ...]:
+    """Return the classes that a module defines, from its text: nothing is imported for a file."""
+    path = FOLDER.joinpath(*module.split(".")).with_suffix(".py")
+    if not path.is_file():
+        return ()
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    return tuple(node.name for node in body if isinstance(node, ast.ClassDef))

@@ -1,0 +1,31 @@
+"""Every exported estimator, fitted."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from sklearn.linear_model import LogisticRegression
+
+from unchanged import fits
+
+# Values with a `fit` of their own, which are no models that somebody would save.
+VALUES = {"series.AutoRegression", "series.SpatialAutoRegression", "smoothing.DifferogramCloud"} | {
+    "smoothing.Factored",
+    "tune",
+}
+
+
+def fitted() -> Iterator[tuple[str, Any, Any, Any]]:
+    """Yield every exported estimator, fitted, with the methods to ask and the points."""
+    for name, cases in fits.CASES.items():
+        if name in VALUES:
+            continue
+        case = next(iter(cases.values()))
+        model = case.make()
+        if name == "Forecaster":
+            yield name, model.fit(fits.SERIES), ("forecast",), 5
+            continue
+        if name == "linear.MarginBoost":
+            # Trees of scikit-learn, whose loops trust their indices, skops does not trust.
+            model.set_params(estimator=LogisticRegression())
+        model.fit(case.X, case.y)
+        yield name, model, [one for one in case.outputs if hasattr(model, one)], case.at

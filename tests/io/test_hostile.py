@@ -1,0 +1,317 @@
+"""Files that are no models, or were changed to harm: refused with a sentence, nothing run."""
+
+import io
+import json
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import mercer
+from mercer.io import ModelFileError, describe, load, save
+from unchanged.fits import THREE, X, Y
+
+
+def written(model):
+    file = io.BytesIO()
+    save(model, file)
+    return file.getvalue()
+
+
+MODEL = written(mercer.SVR().fit(X, Y))
+SPARSE = written(mercer.SVC().fit(sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0)), THREE))
+
+
+def changed(change, data=MODEL, compression=zipfile.ZIP_STORED):
+    """Return a file whose entries were changed by a function of their dictionary."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        entries = {info.filename: archive.read(info) for info in archive.infolist()}
+    entries = change(entries) or entries
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def in_schema(change):
+    def apply(entries):
+        schema = json.loads(entries["schema.json"])
+        schema = change(schema) or schema
+        entries["schema.json"] = json.dumps(schema).encode()
+
+    return changed(apply)
+
+
+def in_manifest(**new):
+    def apply(entries):
+        entries["mercer.json"] = json.dumps(json.loads(entries["mercer.json"]) | new).encode()
+
+    return changed(apply)
+
+
+def refused(data, match):
+    with pytest.raises(ModelFileError, match=match):
+        load(io.BytesIO(data))
+
+
+def test_the_files_that_are_changed_here_are_models():
+    for data in (MODEL, SPARSE):
+        assert load(io.BytesIO(changed(lambda entries: None, data))) is not None
+
+
+def test_what_is_no_archive():
+    for data in (b"", b"no model", b"\x80\x04K\x01.", np.random.default_rng(0).bytes(5000)):
+        refused(data, "is not a model that mercer.io.save wrote, or it is cut off")
+    other = io.BytesIO()
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("a.txt", "text")
+    refused(other.getvalue(), "is a zip archive, but not one that mercer.io.save wrote")
+
+
+def test_files_that_cannot_be_opened(tmp_path):
+    for path in (tmp_path / "none.skops", tmp_path):
+        with pytest.raises(ModelFileError, match="cannot be read"):
+            load(path)
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        describe(tmp_path / "none.skops")
+
+
+def test_every_file_that_is_cut_off():
+    # The directory of a zip is its end, so no shorter file has one.
+    for length in np.linspace(0, len(MODEL) - 1, 60).astype(int):
+        refused(MODEL[:length], "cut off|damaged")
+
+
+def test_every_changed_byte_is_noticed_or_harmless():
+    """Bytes of entries are covered by checksums; others may only end in a refusal or the model."""
+    expected = load(io.BytesIO(MODEL)).predict(X)
+    rng, refusals = np.random.default_rng(0), 0
+    for position in rng.integers(0, len(MODEL), 150):
+        data = bytearray(MODEL)
+        data[position] ^= 0xFF
+        try:
+            found = load(io.BytesIO(bytes(data)))
+        except ModelFileError:
+            refusals += 1
+        else:
+            assert np.array_equal(found.predict(X), expected)
+    assert refusals > 100
+
+
+def test_large_files_are_not_read():
+    with pytest.raises(ModelFileError, match="more than max_bytes=1000"):
+        load(io.BytesIO(MODEL), max_bytes=1000)
+
+
+def test_zip_bombs():
+    bomb = changed(
+        lambda entries: entries | {"zeros.npy": bytes(10**7)}, compression=zipfile.ZIP_DEFLATED
+    )
+    assert len(bomb) < 10**6
+    refused(bomb, "compressed entries")
+
+
+def test_entries_that_overlap():
+    # Every entry of the directory is said to be the whole file.
+    data = bytearray(MODEL)
+    at = data.find(b"PK\x01\x02")
+    while at >= 0:
+        struct.pack_into("<II", data, at + 20, len(MODEL), len(MODEL))
+        at = data.find(b"PK\x01\x02", at + 4)
+    refused(bytes(data), "larger than the file together")
+
+
+def test_entries_of_one_name():
+    buffer = io.BytesIO(MODEL)
+    with zipfile.ZipFile(buffer, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("schema.json", "{}")
+    refused(buffer.getvalue(), "entries of the same name")
+
+
+@pytest.mark.parametrize("inside", ["SparseMatrixNode", "ObjectNode"])
+def test_sparse_arrays_with_indices_out_of_range(inside):
+    def apply(entries):
+        name = next(name for name in entries if name.endswith(".npz"))
+        array = sp.load_npz(io.BytesIO(entries[name]))
+        array.indices[0] = 10**6
+        buffer = io.BytesIO()
+        sp.save_npz(buffer, array, compressed=inside != "SparseMatrixNode")
+        entries[name] = buffer.getvalue()
+        schema = entries["schema.json"].decode().replace('"SparseMatrixNode"', f'"{inside}"')
+        entries["schema.json"] = schema.encode()
+
+    match = "indices|parts of SciPy"
+    refused(changed(apply, SPARSE), match)
+
+
+def test_packed_sparse_arrays():
+    def apply(entries):
+        name = next(name for name in entries if name.endswith(".npz"))
+        buffer = io.BytesIO()
+        sp.save_npz(buffer, sp.csr_array(np.zeros((100_000, 3))), compressed=True)
+        entries[name] = buffer.getvalue()
+
+    refused(changed(apply, SPARSE), "compressed sparse array")
+
+
+def arrays(schema):
+    """Yield the nodes of a schema that are arrays."""
+    if isinstance(schema, dict):
+        if schema.get("__loader__") == "NdArrayNode" and "file" in schema:
+            yield schema
+        for value in schema.values():
+            yield from arrays(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from arrays(value)
+
+
+def test_arrays_that_promise_more_than_they_have():
+    def apply(entries):
+        name = next(name for name in entries if name.endswith(".npy"))
+        buffer = io.BytesIO()
+        header = {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
+        np.lib.format.write_array_header_1_0(buffer, header)
+        entries[name] = buffer.getvalue()
+
+    refused(changed(apply), "fewer numbers than it says")
+
+
+def test_arrays_of_objects():
+    def apply(entries):
+        name = next(name for name in entries if name.endswith(".npy"))
+        buffer = io.BytesIO()
+        np.save(buffer, np.array([{}], dtype=object), allow_pickle=True)
+        entries[name] = buffer.getvalue()
+
+    refused(changed(apply), "pickled objects")
+
+
+def test_an_array_that_is_read_many_times():
+    def change(schema):
+        first, *others = arrays(schema)
+        for number, node in enumerate(others):
+            node.update(file=first["file"], __id__=-number - 1)
+
+    refused(in_schema(change), "more than once")
+
+
+def test_an_array_that_is_not_there():
+    def change(schema):
+        next(arrays(schema))["file"] = "../../etc/passwd"
+
+    refused(in_schema(change), "damaged")
+
+
+def nodes(**content):
+    return {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"} | content
+
+
+def test_references_that_double():
+    """A tree of thirty levels whose every node is the next one twice."""
+
+    def change(schema):
+        tree = nodes(__id__=1, content=[])
+        for level in range(2, 31):
+            tree = nodes(__id__=level, content=[tree, {"__id__": level - 1}])
+        return tree | {"protocol": schema["protocol"]}
+
+    refused(in_schema(change), "refers to its own parts")
+
+
+def test_references_in_a_circle():
+    def change(schema):
+        return nodes(__id__=1, content=[{"__id__": 1}]) | {"protocol": schema["protocol"]}
+
+    refused(in_schema(change), "damaged")
+
+
+def test_deep_trees():
+    def change(schema):
+        tree = nodes(content=[])
+        for _ in range(400):
+            tree = nodes(content=[tree])
+        return tree | {"protocol": schema["protocol"]}
+
+    refused(in_schema(change), "nested too deeply|damaged")
+
+
+ATTACKS = {
+    "system": {"__class__": "system", "__module__": "os", "__loader__": "FunctionNode"},
+    "eval": {"__class__": "eval", "__module__": "builtins", "__loader__": "TypeNode"},
+    "importer": {
+        "__class__": "Later",
+        "__module__": "mercer._lazily",
+        "__loader__": "ConstructorFromReduceNode",
+        "content": nodes(content=[], __class__="tuple", __loader__="TupleNode"),
+    },
+    "pickle": {
+        "__class__": "_in_files",
+        "__module__": "mercer.local.shelf",
+        "__loader__": "FunctionNode",
+    },
+    "file": {
+        "__class__": "NpyArray",
+        "__module__": "mercer.data.npy",
+        "__loader__": "ObjectNode",
+    },
+    "method": {
+        "__class__": "SVR",
+        "__module__": "mercer.estimators.svr",
+        "__loader__": "MethodNode",
+        "content": {
+            "func": "fit",
+            "obj": {
+                "__class__": "SVR",
+                "__module__": "mercer.estimators.svr",
+                "__loader__": "ObjectNode",
+            },
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_types_that_are_not_trusted(attack):
+    refused(
+        in_schema(lambda schema: ATTACKS[attack] | {"protocol": schema["protocol"]}),
+        "wants types that are not of mercer",
+    )
+
+
+def test_schemas_that_are_none():
+    for schema in (b"", b"[]", b"null", b"{}", b'{"protocol": 99}', b"\xff", b"[" * 100_000):
+        refused(changed(lambda entries, s=schema: entries | {"schema.json": s}), "damaged")
+
+
+def test_manifests():
+    refused(in_manifest(format=2), "reads layouts up to 1. Install a later version")
+    refused(in_manifest(format="1"), "reads layouts up to 1")
+    refused(in_manifest(other=1), "manifest that mercer did not write")
+    refused(changed(lambda entries: entries | {"mercer.json": b"{"}), "mercer.json cannot be read")
+    large = b'{"a": "' + b"a" * 2**20 + b'"}'
+    refused(changed(lambda entries: entries | {"mercer.json": large}), "manifest of more than")
+
+
+def test_trees_of_local_machines_with_ways_to_nowhere():
+    """Compiled code follows children without looking; the tree looks before."""
+    local = mercer.SVR(approximation=mercer.local.Local(leaf_size=12)).fit(X, Y)
+    for children in ((10**9, 1), (0, 0), (-5, 2)):
+        model = load(io.BytesIO(written(local)))
+        model.tree_.children[0] = children
+        with pytest.raises(ValueError, match="children that are not below it"):
+            model.predict(X)
+    model = load(io.BytesIO(written(local)))
+    model.tree_.column[0] = 10**6
+    with pytest.raises(ValueError, match="cuts feature 1000000"):
+        model.predict(X)
+
+
+def test_coefficients_of_other_points():
+    model = load(io.BytesIO(MODEL))
+    model.dual_coef_ = model._dual_coef_ = np.ones((1, 10**6))
+    with pytest.raises(ValueError, match="rows of coefficients"):
+        model.predict(X)
