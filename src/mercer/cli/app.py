@@ -1,0 +1,474 @@
+"""The commands and their options; what they do is imported when they run."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+from mercer._lazily import lazily
+from mercer._version import __version__
+from mercer.cli import quantities
+from mercer.cli.refusals import Refusal
+
+__all__ = ["app", "run"]
+
+compare_, demo_, evaluate_, export_, fit_, inspect_ = lazily(
+    "mercer.cli.commands",
+    *("compare", "demo", "evaluate", "export", "fit", "inspect"),
+)
+predict_ = lazily("mercer.cli.predicting", "predict")
+fit_on_cluster = lazily("mercer.cli.clusters", "fit_on_cluster")
+memory_of = lazily("mercer.cli.memory", "Memory")
+teller_of = lazily("mercer.cli.telling", "Teller")
+wishes_of = lazily("mercer.cli.models", "Wishes")
+warm_ = lazily("mercer.cli.warming", "warm")
+
+FORMATS = ("csv", "tsv", "parquet", "arrow", "feather", "svmlight")
+DEMOS = ("mpg", "abalone", "concrete", "credit", "haberman", "votes")
+EXAMPLES = "Examples:"
+
+
+class Words(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+    """A parameter that a function reads.
+
+    Parameters
+    ----------
+    name : str
+        What it is, in help.
+    function : callable
+        From text to a value, or a ValueError that says what is wrong.
+    """
+
+    def __init__(self, name: str, function: Callable[[str], Any]) -> None:
+        self.name, self.function = name, function
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the value, or refuse the text."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.function(value)
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
+
+
+DURATION = Words("DURATION", quantities.duration)
+SIZE = Words("SIZE", quantities.size)
+SHARE = Words("SHARE", quantities.share)
+DIRECTION = Words("COLUMN:up|down", quantities.direction)
+SETTING = Words("NAME=VALUE", quantities.setting)
+
+
+def complete_machine(ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+    """Return the machines whose names begin as typed."""
+    ends = ("SVR", "SVC", "Regressor", "Classifier", "Regression", "CV")
+    # The package lists its names without importing them, which would take seconds.
+    names = [name for name in sys.modules["mercer"].__all__ if name.endswith(ends)]
+    return [CompletionItem(n) for n in names if n.lower().startswith(incomplete.lower())]
+
+
+def complete_column(ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+    """Return the columns of a text file whose names begin as typed."""
+    data = str(ctx.params.get("data") or ctx.params.get("file") or "")
+    if not data.endswith((".csv", ".tsv")):
+        return []
+    with contextlib.suppress(OSError), open(data, encoding="utf-8", errors="replace") as file:
+        line = file.readline(100_000).strip("\r\n")
+        sign = max(",;\t", key=line.count)
+        names = [name.strip().strip('"') for name in line.split(sign)]
+        return [CompletionItem(n) for n in names if n.startswith(incomplete)]
+    return []
+
+
+def _options(*added: Any) -> Callable[[Any], Any]:
+    def decorate(command: Any) -> Any:
+        for option in reversed(added):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+common = _options(
+    click.option(
+        "--memory-limit",
+        type=SIZE,
+        help="Take no more memory than this, such as 2GB: machines are made smaller, and "
+        "what does not fit is refused.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Write one JSON object, for scripts."),
+)
+reading = _options(
+    click.option("--format", type=click.Choice(FORMATS), help="Format, if the name does not tell."),
+    click.option("--delimiter", help="Between the values of a text file; found by default."),
+)
+reporting = click.option(
+    "--report",
+    type=click.Path(),
+    help="Write a page about the model, such as report.html, to show to a colleague.",
+)
+question = _options(
+    click.option(
+        "--target",
+        required=True,
+        shell_complete=complete_column,
+        help="Column to predict. A text file without names has columns 1, 2, ...; that of an "
+        "svmlight file is called target.",
+    ),
+    click.option("--task", type=click.Choice(["regression", "classification"])),
+    click.option(
+        "--drop", multiple=True, shell_complete=complete_column, help="Column to leave out."
+    ),
+    click.option(
+        "--categorical",
+        multiple=True,
+        shell_complete=complete_column,
+        help="Column whose numbers are names of categories.",
+    ),
+    click.option("--tune", type=DURATION, help="Time to look for hyperparameters: 60s, 5m, 1h."),
+)
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with 'mercer demo', which shows the commands on a small real table. "
+    "Exit status: 0 done, 1 not possible, 2 the command was not understood.",
+)
+@click.version_option(__version__, prog_name="mercer")
+def app() -> None:
+    """Fit kernel machines to tables, predict with them and judge them, from files.
+
+    Files of CSV, Parquet, Arrow and svmlight are read as they are: numbers, words, dates and gaps.
+    """
+
+
+def _command(examples: str) -> Callable[[Any], Any]:
+    """Return a decorator for a command whose help ends with examples, one a line."""
+    lines = "\n".join(f"  mercer {line.strip()}" for line in examples.strip().splitlines())
+    return app.command(epilog=f"\b\n{EXAMPLES}\n{lines}")
+
+
+@contextlib.contextmanager
+def _session(memory_limit: float | None, as_json: bool) -> Iterator[tuple[Any, Any]]:
+    """Give the memory that may be taken, enforced, and where to say things."""
+    memory, teller = memory_of(memory_limit), teller_of(as_json)
+    with memory.held_to():
+        yield memory, teller
+
+
+@_command(
+    """
+    fit mpg.csv --target mpg --tune 2s
+    fit mpg.csv --target mpg --machine SVR --set C=10 --output svr.skops --report svr.html
+    fit mpg.csv --target mpg --machine LSSVR --tune 5s --intervals 0.9 --output lssvr.skops
+    fit mpg.csv --target mpg --monotone weight:down --drop origin --output down.skops
+    """
+)
+@click.argument("data", type=click.Path())
+@question
+@click.option("--output", "-o", type=click.Path(), help="Where to save; DATA.skops by default.")
+@click.option(
+    "--machine",
+    shell_complete=complete_machine,
+    help="An estimator of mercer, such as SVC, LSSVR or AdditiveRegressor; AutoRegressor or "
+    " AutoClassifier by default.",
+)
+@click.option("--set", "settings", type=SETTING, multiple=True, help="Parameter of the machine.")
+@click.option("--intervals", type=SHARE, help="Probability of prediction intervals, such as 0.9.")
+@click.option(
+    "--monotone",
+    type=DIRECTION,
+    multiple=True,
+    help="Predictions rise or fall with a column: dose:up.",
+)
+@click.option("--cluster", help="Address of a Dask scheduler whose workers read the file and fit.")
+@reporting
+@reading
+@common
+def fit(data: str, **given: Any) -> None:
+    """Fit a model to DATA and save it.
+
+    Task, preprocessing and machine are chosen from the data and said; the model is a pipeline of
+    scikit-learn that 'mercer.io.load' reads in Python.
+    """
+    with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
+        how = {"format": given["format"], "delimiter": given["delimiter"]}
+        wishes = _wishes(given)
+        act = fit_
+        if given["cluster"] is not None:
+            if given["report"] is not None:
+                raise Refusal("--report cannot be had together with --cluster.")
+            act, how = fit_on_cluster, {**how, "address": given["cluster"]}
+        else:
+            how["report"] = given["report"]
+        teller.finish(act(data, given["target"], given["output"], wishes, memory, teller, **how))
+
+
+def _wishes(given: dict[str, Any]) -> Any:
+    return wishes_of(
+        machine=given.get("machine"),
+        settings=dict(given.get("settings", ())),
+        task=given["task"],
+        seconds=given["tune"],
+        coverage=given.get("intervals"),
+        monotone=dict(given.get("monotone", ())),
+        drop=tuple(given["drop"]),
+        categorical=tuple(given["categorical"]),
+    )
+
+
+@_command(
+    """
+    predict mpg.skops mpg-new.csv
+    predict mpg.skops mpg-new.csv --intervals 0.8 --output predicted.csv
+    predict mpg.skops mpg-new.csv --keep model_year --output predicted.parquet
+    """
+)
+@click.argument("model", type=click.Path())
+@click.argument("data", type=click.Path())
+@click.option("--output", "-o", help="CSV, Parquet or Arrow; the standard output by default.")
+@click.option("--intervals", type=SHARE, help="Probability of prediction intervals, such as 0.9.")
+@click.option("--probabilities", is_flag=True, help="Write the probability of every class.")
+@click.option("--keep", multiple=True, help="Column of DATA to write beside the predictions.")
+@reading
+@common
+def predict(model: str, data: str, **given: Any) -> None:
+    """Predict the rows of DATA with a saved MODEL.
+
+    Rows are read and written some thousands at a time: memory does not depend on their number.
+    """
+    with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
+        teller.finish(
+            predict_(
+                model,
+                data,
+                given["output"],
+                given["intervals"],
+                given["probabilities"],
+                given["keep"],
+                memory,
+                teller,
+                format=given["format"],
+                delimiter=given["delimiter"],
+            )
+        )
+
+
+@_command(
+    """
+    evaluate mpg.skops mpg-new.csv
+    evaluate mpg.skops mpg-new.csv --intervals 0.9 --json
+    evaluate svr.skops mpg-new.csv --report tested.html
+    """
+)
+@click.argument("model", type=click.Path())
+@click.argument("data", type=click.Path())
+@click.option("--target", help="Column of targets; that of the fit by default.")
+@click.option("--intervals", type=SHARE, help="Probability of intervals to judge, such as 0.9.")
+@reporting
+@click.option(
+    "--sample",
+    type=click.Path(),
+    help="Table that the model was fitted to, for the report; looked for by its name by default.",
+)
+@reading
+@common
+def evaluate(model: str, data: str, **given: Any) -> None:
+    """Judge a saved MODEL by the targets in DATA."""
+    with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
+        teller.finish(
+            evaluate_(
+                model,
+                data,
+                given["target"],
+                memory,
+                teller,
+                given["intervals"],
+                given["report"],
+                given["sample"],
+                format=given["format"],
+                delimiter=given["delimiter"],
+            )
+        )
+
+
+@_command(
+    """
+    inspect mpg.csv
+    inspect mpg.csv --target mpg
+    inspect mpg.skops
+    """
+)
+@click.argument("file", type=click.Path())
+@click.option("--target", shell_complete=complete_column, help="Column to predict, in data.")
+@reading
+@common
+def inspect(file: str, **given: Any) -> None:
+    """Say what FILE holds: a model or a table."""
+    with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
+        how = {"format": given["format"], "delimiter": given["delimiter"]}
+        teller.finish(inspect_(file, given["target"], memory, teller, **how))
+
+
+@_command(
+    """
+    compare mpg.csv --target mpg --machine SVR --machine LSSVR --folds 3
+    """
+)
+@click.argument("data", type=click.Path())
+@question
+@click.option(
+    "--machine",
+    "machines",
+    multiple=True,
+    shell_complete=complete_machine,
+    help="A machine, as in 'mercer fit'; give several.",
+)
+@click.option("--folds", type=click.IntRange(2, 50), default=5, show_default=True)
+@reading
+@common
+def compare(data: str, **given: Any) -> None:
+    """Compare machines on DATA by cross-validation."""
+    with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
+        teller.finish(
+            compare_(
+                data,
+                given["target"],
+                given["machines"],
+                given["folds"],
+                _wishes(given),
+                memory,
+                teller,
+                format=given["format"],
+                delimiter=given["delimiter"],
+            )
+        )
+
+
+@_command(
+    """
+    export svr.skops svr.onnx
+    """
+)
+@click.argument("model", type=click.Path())
+@click.argument("output", type=click.Path(), required=False)
+@click.option("-o", "to", type=click.Path(), help="Where to write, instead of OUTPUT.")
+@click.option("--float32", is_flag=True, help="Single precision; double by default.")
+@common
+def export(model: str, output: str | None, to: str | None, **given: Any) -> None:
+    """Write a saved MODEL as ONNX."""
+    output = to or output or str(Path(model).with_suffix(".onnx"))
+    with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
+        teller.finish(export_(model, output, given["float32"], memory, teller))
+
+
+@_command(
+    """
+    demo
+    """
+)
+@click.argument("name", type=click.Choice(DEMOS), default="mpg")
+@click.option("--folder", type=click.Path(), default=".", help="Where files are written.")
+@common
+def demo(name: str, folder: str, **given: Any) -> None:
+    """Show the commands on a small real table."""
+    with _session(given["memory_limit"], given["as_json"]) as (_, teller):
+        teller.finish(demo_(name, folder, _shown, teller))
+
+
+def _shown(arguments: Sequence[str], as_json: bool) -> Any:
+    """Run a command of a demonstration and return what it says to scripts, if anything."""
+    held = io.StringIO()
+    with contextlib.redirect_stdout(held) if as_json else contextlib.nullcontext():
+        status = run([*arguments, *(["--json"] if as_json else [])])
+    if status:
+        raise Refusal(f"'mercer {arguments[0]}' ended with status {status}.")
+    return json.loads(held.getvalue()) if as_json else None
+
+
+@_command(
+    """
+    warm --quiet
+    """
+)
+@click.option("--quiet", is_flag=True, help="Write nothing.")
+def warm(quiet: bool) -> None:
+    """Compile all loops ahead, for images."""
+    warm_(verbose=not quiet)
+
+
+@_command(
+    """
+    completion bash
+    """
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Write a script for completion by a SHELL.
+
+    For bash: mercer completion bash >> ~/.bashrc
+    """
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(app, {}, "mercer", "_MERCER_COMPLETE").source())
+
+
+# The end of a command -----------------------------------------------------------------------------
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit status; whatever goes wrong ends in a sentence.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        Of the command line.
+    """
+    as_json = "--json" in arguments
+    try:
+        answer = app.main(list(arguments), prog_name="mercer", standalone_mode=False)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "mercer"
+        return _end(f"{error.format_message()} See '{where} --help'.", 2, as_json)
+    except (click.Abort, KeyboardInterrupt):
+        return _end("interrupted.", 130, as_json)
+    except MemoryError:
+        return _end(
+            "there is not enough memory for this; raise --memory-limit, or give fewer rows.",
+            1,
+            as_json,
+        )
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; the interpreter must not try to flush it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (Refusal, ValueError, OSError, ImportError, click.ClickException) as error:
+        return _end(str(error) or type(error).__name__, 1, as_json)
+    except Exception as error:
+        if os.environ.get("MERCER_DEBUG"):
+            raise
+        words = f"{type(error).__name__}: {error}"
+        return _end(
+            f"this should not have happened, please report it: {words}. (MERCER_DEBUG=1 shows "
+            "where.)",
+            1,
+            as_json,
+        )
+    return answer if isinstance(answer, int) else 0
+
+
+def _end(sentence: str, status: int, as_json: bool) -> int:
+    words = " ".join(sentence.split())[:2000]
+    if as_json:
+        print(json.dumps({"error": words, "status": status}, ensure_ascii=True))
+    print(f"mercer: {words.encode(errors='replace').decode()}", file=sys.stderr)
+    return status

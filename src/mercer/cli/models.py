@@ -1,0 +1,400 @@
+"""Models of tables: a pipeline with a card that says what it predicts from what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from mercer.cli.memory import Memory
+from mercer.cli.picking import Picked, answers, pick, task_of
+from mercer.cli.preparation import Plan, aligned
+from mercer.cli.refusals import Refusal
+from mercer.cli.tables import Read, column_of, labels, numbers
+from mercer.cli.telling import Falling, Teller
+from mercer.estimators import (
+    LSSVR,
+    ConformalRegressor,
+    ShapeConstrainedClassifier,
+    ShapeConstrainedRegressor,
+)
+from mercer.machines.base import KernelMachine
+from mercer.selection import tune
+
+__all__ = ["CARD", "Model", "Question", "Wishes", "tuned"]
+
+CARD = "card_"
+"""Attribute of a pipeline that holds its card."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What was asked of a fit.
+
+    Parameters
+    ----------
+    machine : str, optional
+        Name of the machine.
+    settings : dict
+        Its parameters.
+    task : str, optional
+        Regression or classification.
+    seconds : float, optional
+        Time to tune.
+    coverage : float, optional
+        Probability of prediction intervals.
+    monotone : dict from str to int
+        Columns with which predictions rise, 1, or fall, -1.
+    drop, categorical : tuple of str
+        Columns to leave out, and columns whose numbers are names.
+    """
+
+    machine: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    task: str | None = None
+    seconds: float | None = None
+    coverage: float | None = None
+    monotone: dict[str, int] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A table whose target is to be predicted.
+
+    Parameters
+    ----------
+    X : DataFrame or csr_matrix
+        Features.
+    y : array
+        Targets.
+    target, task, why : str
+        Name of the target, the task, and why it is this task.
+    plan : Plan, optional
+        What is done with the columns; None for sparse matrices.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    target: str
+    task: str
+    why: str
+    plan: Plan | None
+
+    @classmethod
+    def of(cls, table: Read, target: str, wishes: Wishes, teller: Teller) -> Question:
+        """Return the question that a table and its target pose.
+
+        Parameters
+        ----------
+        table : Read
+            The table.
+        target : str
+            Name of the target.
+        wishes : Wishes
+            What was asked.
+        teller : Teller
+            Where rows that are left out are told.
+        """
+        plan = None
+        if table.frame is None:
+            column = pd.Series(table.target, name=target)
+            X: Any = table.matrix
+        else:
+            given = column_of(table.frame, target, table.path)
+            there = given.notna().to_numpy()
+            if not there.any():
+                raise Refusal(f"{table.path}: the target {target!r} is empty.")
+            if not there.all():
+                teller.note(f"{int(np.sum(~there))} rows without {target} are left out.")
+                frame = table.frame[there].reset_index(drop=True)
+                table = Read(table.path, frame, left_out=table.left_out)
+                given = frame[target]
+            column = given
+            plan = Plan.of(table, target, wishes.drop, wishes.categorical)
+            X = aligned(table, plan.used)
+        task, why = _task(column, wishes)
+        y = labels(column) if task == "classification" else numbers(column, table.path).to_numpy()
+        if len(y) < 10:
+            raise Refusal(f"{table.path} has {len(y)} rows with a target; at least 10 are needed.")
+        if len(np.unique(y)) < 2:
+            raise Refusal(f"{table.path}: the target {target!r} has one value, {y[0]}.")
+        if task == "classification" and len(np.unique(y)) > max(len(y) // 3, 10):
+            raise Refusal(
+                f"{table.path}: the target {target!r} has {len(np.unique(y))} different values in "
+                f"{len(y)} rows, too many for classes."
+            )
+        return cls(X, y, target, task, why, plan)
+
+    @property
+    def kinds(self) -> dict[str, str] | None:
+        """Kinds of the columns; None for sparse matrices."""
+        return None if self.plan is None else self.plan.used
+
+
+def _task(column: pd.Series, wishes: Wishes) -> tuple[str, str]:
+    if wishes.task is not None:
+        return wishes.task, "it was asked for"
+    if wishes.machine is not None:
+        task = answers(wishes.machine)
+        return task, f"{wishes.machine} is for {task}"
+    return task_of(column)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted pipeline and its card.
+
+    Parameters
+    ----------
+    pipeline : estimator
+        The pipeline; or any estimator that was saved without a card.
+    card : dict
+        Target, task, kinds of columns and other plain values.
+    """
+
+    pipeline: Any
+    card: dict[str, Any]
+
+    @classmethod
+    def read(cls, pipeline: Any) -> Model:
+        """Return a loaded pipeline with its card, or what can be known without one.
+
+        Parameters
+        ----------
+        pipeline : estimator
+            What was loaded.
+        """
+        if not hasattr(pipeline, "predict"):
+            raise Refusal(f"the file holds {type(pipeline).__name__}, which predicts nothing.")
+        card = getattr(pipeline, CARD, None)
+        return cls(pipeline, card if isinstance(card, dict) else {})
+
+    @property
+    def machine(self) -> Any:
+        """The machine at the end of the pipeline."""
+        return self.pipeline[-1] if isinstance(self.pipeline, Pipeline) else self.pipeline
+
+    @property
+    def wanted(self) -> list[str] | None:
+        """Names of the columns that the model reads; None if it does not say."""
+        names = self.card.get("columns") or getattr(self.pipeline, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def features(self, table: Read) -> Any:
+        """Return the features of a table as the model wants them.
+
+        Parameters
+        ----------
+        table : Read
+            The table.
+        """
+        kinds = self.card.get("columns")
+        if kinds:
+            return aligned(table, kinds)
+        if table.frame is None:
+            return table.matrix
+        if self.wanted is not None:
+            return table.frame[[column_of(table.frame, n, table.path).name for n in self.wanted]]
+        frame = table.frame.drop(columns=[self.card.get("target", "target")], errors="ignore")
+        return frame.to_numpy()
+
+    def targets(self, table: Read, target: str | None = None) -> NDArray[Any]:
+        """Return the targets of a table.
+
+        Parameters
+        ----------
+        table : Read
+            The table.
+        target : str, optional
+            Name of the column; that of the card by default.
+        """
+        name = target or self.card.get("target")
+        if name is None:
+            raise Refusal("the model does not say what it predicts; give --target.")
+        if table.frame is None:
+            column = pd.Series(table.target, name=name)
+        else:
+            column = column_of(table.frame, name, table.path)
+        if column.isna().any():
+            row = int(np.flatnonzero(column.isna())[0]) + 1
+            raise Refusal(f"{table.path}: the target {name!r} is missing in row {row}.")
+        if self.classifies:
+            return labels(column)
+        return np.asarray(numbers(column, table.path))
+
+    @property
+    def classifies(self) -> bool:
+        """Whether the model predicts classes."""
+        return hasattr(self.pipeline, "classes_")
+
+    def intervals(self, X: Any, coverage: float) -> NDArray[np.float64]:
+        """Return prediction intervals, (n, 2).
+
+        Parameters
+        ----------
+        X : DataFrame or csr_matrix
+            Features.
+        coverage : float
+            Their probability.
+        """
+        if not hasattr(self.machine, "predict_interval"):
+            raise Refusal(
+                f"{type(self.machine).__name__} has no intervals: fit it with --intervals, or "
+                "leave the choice of the machine to mercer."
+            )
+        Z = self.pipeline[:-1].transform(X) if isinstance(self.pipeline, Pipeline) else X
+        return np.asarray(self.machine.predict_interval(Z, coverage))
+
+    # Fitting --------------------------------------------------------------------------------------
+
+    @classmethod
+    def plan(cls, question: Question, wishes: Wishes, memory: Memory) -> tuple[Any, Picked]:
+        """Return the transformer and the machine for a question, not fitted.
+
+        Parameters
+        ----------
+        question : Question
+            The question.
+        wishes : Wishes
+            What was asked.
+        memory : Memory
+            What may be taken.
+        """
+        rows = int(question.X.shape[0])
+        if wishes.coverage is not None and question.task != "regression":
+            raise Refusal(
+                "--intervals are for numbers; of classes 'mercer predict --probabilities' says "
+                "how sure the model is."
+            )
+        if wishes.monotone:
+            return _monotone(question, wishes, rows, memory)
+        picked = pick(
+            wishes.machine,
+            question.task,
+            rows,
+            memory,
+            sparse=question.plan is None,
+            settings=wishes.settings,
+            budget=wishes.seconds,
+        )
+        if question.plan is None:
+            return Plan.sparse(), picked
+        return question.plan.transformer(picked.as_is), picked
+
+    @classmethod
+    def fit(
+        cls, question: Question, wishes: Wishes, memory: Memory, shown: Falling
+    ) -> tuple[Model, Picked]:
+        """Fit what a question asks for.
+
+        Parameters
+        ----------
+        question : Question
+            The question.
+        wishes : Wishes
+            What was asked.
+        memory : Memory
+            What may be taken.
+        shown : Falling
+            Where the gap and the criterion are seen falling.
+        """
+        prepare, picked = cls.plan(question, wishes, memory)
+        machine = _talking(picked.machine, True)
+        Z, y = prepare.fit_transform(question.X), question.y
+        if wishes.monotone:
+            machine = _shaped(machine, Z, y, wishes, shown)
+        elif wishes.seconds is not None and not picked.as_is:
+            machine = tuned(machine, Z, y, wishes.seconds, shown)
+        if wishes.coverage is not None and not hasattr(machine, "predict_interval"):
+            machine = ConformalRegressor(machine, coverage=wishes.coverage, random_state=0)
+        machine.fit(Z, y)
+        _talking(machine, False)
+        pipeline = Pipeline([("prepare", prepare), ("machine", machine)])
+        card = {
+            "target": question.target,
+            "task": question.task,
+            "columns": question.kinds,
+            "features": None if question.plan else int(question.X.shape[1]),
+            "plan": None if question.plan is None else question.plan.described(),
+            "steps": None if question.plan is None else question.plan.steps(picked.as_is),
+            "crowded": question.plan is not None and question.plan.crowded,
+            "coverage": wishes.coverage,
+            "rows": int(question.X.shape[0]),
+            "why": picked.why,
+        }
+        setattr(pipeline, CARD, card)
+        return cls(pipeline, card), picked
+
+
+def _talking(machine: Any, aloud: bool) -> Any:
+    """Return a machine that says how far it is, or no longer."""
+    if "verbose" in machine.get_params(deep=False):
+        machine.set_params(verbose=aloud)
+    return machine
+
+
+def tuned(machine: Any, Z: Any, y: NDArray[Any], seconds: float, shown: Falling) -> Any:
+    """Return a machine with the hyperparameters that its criterion prefers, not fitted.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+        The machine.
+    Z, y : array
+        Features and targets.
+    seconds : float
+        Time to look for them.
+    shown : Falling
+        Where the criterion is seen falling.
+    """
+    if not isinstance(machine, KernelMachine):
+        raise Refusal(f"{type(machine).__name__} cannot be tuned; leave out --tune.")
+
+    def seen(trial: Any) -> None:
+        shown.last = f"{trial.stage}: criterion {trial.value:.4g} on {trial.rows} rows"
+        shown.fell(float(trial.value))
+
+    Z = Z.to_numpy() if hasattr(Z, "to_numpy") else Z
+    found = tune(machine, Z, y, max_time=seconds, refit=False, callback=seen)
+    return clone(machine).set_params(**found.best_params_)
+
+
+def _monotone(question: Question, wishes: Wishes, rows: int, memory: Memory) -> tuple[Any, Picked]:
+    """Return the machine whose predictions rise or fall with columns."""
+    if question.plan is None:
+        raise Refusal("--monotone is for tables with names of columns.")
+    for name in wishes.monotone:
+        if question.plan.used.get(name) != "number":
+            raise Refusal(f"--monotone {name!r}: there is no column of numbers of this name.")
+    if wishes.machine is not None and not wishes.machine.lower().startswith("shapeconstrained"):
+        raise Refusal(f"--monotone is not for {wishes.machine}; leave out --machine.")
+    if rows > memory.exact_rows:
+        raise Refusal(f"--monotone is for at most {memory.exact_rows} rows in this memory.")
+    cls = ShapeConstrainedRegressor if question.task == "regression" else ShapeConstrainedClassifier
+    shape = {f"number__{name}": sign for name, sign in wishes.monotone.items()}
+    machine = cls(shape).set_params(**wishes.settings)
+    return question.plan.transformer(False, named=True), Picked(
+        machine, "its predictions are monotone"
+    )
+
+
+def _shaped(machine: Any, Z: Any, y: NDArray[Any], wishes: Wishes, shown: Falling) -> Any:
+    """Return a machine of a known shape with the kernel that a least-squares machine finds.
+
+    Constraints take part in every fit, so a search over them would cost as many programs as trials;
+    the scales of the features are about the same without them.
+    """
+    if {"kernel", "C", "gamma"} & wishes.settings.keys():
+        return machine
+    codes = np.unique(y, return_inverse=True)[1].astype(np.float64)
+    values = y if isinstance(machine, ShapeConstrainedRegressor) else codes
+    found = tuned(LSSVR(), Z, values, wishes.seconds or 30.0, shown)
+    C = found.C if isinstance(machine, ShapeConstrainedRegressor) else "auto"
+    return machine.set_params(kernel=found.kernel, C=C)

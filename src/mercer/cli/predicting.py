@@ -1,0 +1,136 @@
+"""Predictions from file to file, some rows at a time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mercer.cli.commands import load
+from mercer.cli.memory import Memory
+from mercer.cli.models import Model
+from mercer.cli.refusals import Refusal
+from mercer.cli.tables import Read, batches
+from mercer.cli.telling import Teller
+from mercer.cli.writing import writer
+
+__all__ = ["predict"]
+
+
+def predict(
+    model: str,
+    data: str,
+    output: str | None,
+    coverage: float | None,
+    probabilities: bool,
+    keep: Sequence[str],
+    memory: Memory,
+    teller: Teller,
+    **how: Any,
+) -> dict[str, Any]:
+    """Predict the rows of a file.
+
+    Rows are read, predicted and written some thousands at a time, so that memory does not depend
+    on their number; only the one object of ``--json`` without an output holds all predictions.
+
+    Parameters
+    ----------
+    model, data : str
+        The files.
+    output : str, optional
+        Where to write; the standard output by default.
+    coverage : float, optional
+        Probability of intervals.
+    probabilities : bool
+        Whether to write probabilities of classes.
+    keep : sequence of str
+        Columns to write beside the predictions.
+    memory : Memory
+        What may be taken.
+    teller : Teller
+        Where to say it.
+    **how : object
+        How the file is read.
+    """
+    rows: Any
+    if output is not None:
+        rows = writer(output, data, model)
+    else:
+        rows = nullcontext(Held() if teller.as_json else Printed())
+    with rows as file:
+        loaded = load(model, memory)
+        coverage = coverage or loaded.card.get("coverage")
+        if coverage is not None and loaded.classifies:
+            raise Refusal("intervals are for numbers; the model predicts classes.")
+        if probabilities and not hasattr(loaded.pipeline, "predict_proba"):
+            raise Refusal(f"{type(loaded.machine).__name__} gives no probabilities.")
+        columns = None if loaded.wanted is None else [*dict.fromkeys((*loaded.wanted, *keep))]
+        n, how = 0, {**how, "features": loaded.card.get("features")}
+        with teller.working("predicting", live=output is not None) as shown:
+            for table in batches(data, memory, columns, **how):
+                file.write(_kept(table, keep) | _answers(loaded, table, coverage, probabilities))
+                n += table.shape[0]
+                shown.last = f"{n} rows"
+    if output is None:
+        return {"rows": n, **(file.columns if teller.as_json else {})}
+    teller.say(f"saved: {output}, {n} rows")
+    return {"output": output, "rows": n}
+
+
+def _kept(table: Read, keep: Sequence[str]) -> dict[str, Any]:
+    if table.frame is None:
+        if keep:
+            raise Refusal(f"{table.path} is a sparse matrix, without columns to keep.")
+        return {}
+    if missing := [name for name in keep if name not in table.frame.columns]:
+        raise Refusal(f"{table.path} has no column {missing[0]!r}.")
+    return {name: _with_gaps(table.frame[name].to_numpy()) for name in keep}
+
+
+def _with_gaps(values: Any) -> Any:
+    """Return a column whose missing words are None, as files have them."""
+    return values if values.dtype != object else np.where(pd.isna(values), None, values)
+
+
+def _answers(
+    model: Model, table: Read, coverage: float | None, probabilities: bool
+) -> dict[str, Any]:
+    """Return what a model says of some rows, by the names of the columns that are written."""
+    X = model.features(table)
+    found = {"prediction": np.asarray(model.pipeline.predict(X))}
+    if coverage is not None:
+        found["low"], found["high"] = model.intervals(X, coverage).T
+    if probabilities:
+        P = model.pipeline.predict_proba(X)
+        found |= {f"p_{c}": P[:, k] for k, c in enumerate(model.pipeline.classes_)}
+    return found
+
+
+class Printed:
+    """Rows on the standard output, as CSV."""
+
+    def __init__(self) -> None:
+        # While a machine works, what it prints goes elsewhere.
+        self.file, self.header = sys.stdout, True
+
+    def write(self, columns: dict[str, Any]) -> None:
+        """Print rows, below their names if they are the first."""
+        text = pd.DataFrame(columns).to_csv(index=False, header=self.header, lineterminator="\n")
+        print(text, end="", file=self.file)
+        self.header = False
+
+
+class Held:
+    """Rows as lists, for the one object that scripts get."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, list[Any]] = {}
+
+    def write(self, columns: dict[str, Any]) -> None:
+        """Add rows."""
+        for name, values in columns.items():
+            self.columns.setdefault(name, []).extend(np.asarray(values).tolist())

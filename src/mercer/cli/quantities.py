@@ -1,0 +1,117 @@
+"""Durations, sizes, shares and directions as people type them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+__all__ = ["direction", "duration", "setting", "share", "size"]
+
+SECONDS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+BYTES = {"": 1.0, "b": 1.0} | {
+    f"{letter}{end}": base**power
+    for power, letter in enumerate("kmgt", start=1)
+    for end, base in (("", 1000.0), ("b", 1000.0), ("i", 1024.0), ("ib", 1024.0))
+}
+DIRECTIONS = {"up": 1, "increasing": 1, "+": 1, "down": -1, "decreasing": -1, "-": -1}
+
+
+def _amount(text: str, units: dict[str, float], example: str) -> float:
+    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([A-Za-z]*)", text.strip())
+    if not found or found[2].lower() not in units or float(found[1]) <= 0 or len(text) > 40:
+        raise ValueError(f"{text[:40]!r} is not understood; give it as {example}")
+    return float(found[1]) * units[found[2].lower()]
+
+
+def duration(text: str) -> float:
+    """Return seconds.
+
+    Parameters
+    ----------
+    text : str
+        A number with a unit: ``60s``, ``5m``, ``1.5h``.
+
+    Examples
+    --------
+    >>> duration("60s"), duration("1.5h")
+    (60.0, 5400.0)
+    """
+    return _amount(text, SECONDS, "60s, 5m or 1h")
+
+
+def size(text: str) -> float:
+    """Return bytes.
+
+    Parameters
+    ----------
+    text : str
+        A number with a unit: ``500MB``, ``4GB``, ``2GiB``.
+
+    Examples
+    --------
+    >>> size("500MB"), size("2GiB")
+    (500000000.0, 2147483648.0)
+    """
+    return _amount(text, BYTES, "500MB, 4GB or 2GiB")
+
+
+def share(text: str) -> float:
+    """Return a number between zero and one.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``0.9`` or ``90%``.
+
+    Examples
+    --------
+    >>> share("0.9"), share("95%")
+    (0.9, 0.95)
+    """
+    found = re.fullmatch(r"(\d*\.?\d+)(%?)", text.strip())
+    value = float(found[1]) / (100.0 if found[2] else 1.0) if found and len(text) < 40 else -1.0
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"{text[:40]!r} is not a share between 0 and 1, such as 0.9 or 90%")
+    return value
+
+
+def direction(text: str) -> tuple[str, int]:
+    """Return a column, and 1 if the prediction rises with it or -1 if it falls.
+
+    Parameters
+    ----------
+    text : str
+        ``dose:up`` or ``age:down``.
+
+    Examples
+    --------
+    >>> direction("dose:up"), direction("time: of day:down")
+    (('dose', 1), ('time: of day', -1))
+    """
+    column, _, word = text.rpartition(":")
+    if not column or word.lower() not in DIRECTIONS:
+        raise ValueError(f"{text[:60]!r} is not understood; give it as dose:up or age:down")
+    return column, DIRECTIONS[word.lower()]
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """Return the name and the value of a parameter; values are literals, and nothing is run.
+
+    Parameters
+    ----------
+    text : str
+        ``C=10``, ``kernel=laplacian``.
+
+    Examples
+    --------
+    >>> setting("C=10"), setting("kernel=laplacian")
+    (('C', 10), ('kernel', 'laplacian'))
+    """
+    name, sign, value = text.partition("=")
+    if not sign or not re.fullmatch(r"[A-Za-z]\w*", name):
+        raise ValueError(f"{text[:60]!r} is not understood; give it as C=10")
+    try:
+        return name, ast.literal_eval(value[:1000])
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return name, value

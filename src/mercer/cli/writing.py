@@ -1,0 +1,103 @@
+"""Predictions written some rows at a time, to a file that appears when it is complete."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas as pd
+
+from mercer._optional import plugin
+from mercer.cli.refusals import Refusal
+from mercer.data.npy import Pending
+
+__all__ = ["ENDINGS", "Rows", "Text", "writer"]
+
+SIGNS = {".csv": ",", ".tsv": "\t"}
+COLUMNS = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
+ENDINGS = (*SIGNS, *COLUMNS)
+"""What the name of a file of predictions may end in."""
+
+
+class Rows(Protocol):
+    """What rows are written to."""
+
+    def write(self, columns: dict[str, Any]) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        columns : dict from str to (n,) array
+            The same names in every call.
+        """
+
+
+class Text(Pending):
+    """A text file that is being written.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    sign : str
+        Between the values of a line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/rows.csv"
+    >>> with Text(path, ",") as file:
+    ...     file.write({"x": [1, 2]})
+    ...     file.write({"x": [3]})
+    >>> Path(path).read_text().split()
+    ['x', '1', '2', '3']
+    """
+
+    def __init__(self, path: str | os.PathLike[str], sign: str) -> None:
+        super().__init__(path)
+        self.sign, self.rows = sign, 0
+        with self.writing():
+            self._file = self.partial.open("w", encoding="utf-8", newline="")
+
+    def write(self, columns: dict[str, Any]) -> None:
+        """Add rows, below their names if they are the first.
+
+        Parameters
+        ----------
+        columns : dict from str to (n,) array
+            Columns by name.
+        """
+        frame = pd.DataFrame(columns)
+        with self.writing():
+            frame.to_csv(self._file, index=False, sep=self.sign, header=not self.rows)
+        self.rows += len(frame)
+
+    def _finish(self) -> None:
+        self._file.close()
+
+
+def writer(output: str, *read: str) -> AbstractContextManager[Rows]:
+    """Return a file to write rows to, its format by the end of its name.
+
+    Parameters
+    ----------
+    output : str
+        The file.
+    *read : str
+        Files that are read meanwhile, which it must not replace.
+    """
+    path = Path(output)
+    if path.suffix not in ENDINGS:
+        raise Refusal(f"{output} must end in one of {', '.join(ENDINGS)}.")
+    if not path.parent.is_dir():
+        raise Refusal(f"there is no folder {path.parent}.")
+    if path.is_dir():
+        raise Refusal(f"{path} is a folder.")
+    if path.resolve() in [Path(one).resolve() for one in read]:
+        raise Refusal(f"{output} is what is read; give another --output.")
+    if path.suffix in SIGNS:
+        return Text(path, SIGNS[path.suffix])
+    made: AbstractContextManager[Rows] = plugin("writing").Columns(path, COLUMNS[path.suffix])
+    return made
