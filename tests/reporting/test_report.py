@@ -1,0 +1,364 @@
+"""A report says what was measured, and nothing of what is in the data can change the page."""
+
+import ast
+import re
+import warnings
+from html import unescape
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_iris
+from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    cross_val_predict,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import mercer
+from mercer import (
+    LSSVR,
+    LSSVRCV,
+    SVC,
+    SVR,
+    AutoRegressor,
+    KernelLogisticRegression,
+    MultiOutputSVR,
+    OneClassSVM,
+    QuantileBand,
+)
+from mercer.kernels import Gaussian, Matern
+from mercer.reporting.script import script_of
+from mercer.selection import influence, tune
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "$\\frac$",
+    "</style></svg>",
+    "日本 & co",
+]
+
+
+class Reader(HTMLParser):
+    """What a browser sees: tags, ids, addresses, text."""
+
+    EMPTY = ("meta", "link", "path", "use", "rect", "br")
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.ids, self.addresses, self.open, self.text = [], [], [], [], []
+        self.unnamed, self.heads = 0, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.tags.append(tag)
+        self.ids += [given["id"]] if "id" in given else []
+        self.addresses += [v for k, v in attrs if k in ("src", "href", "xlink:href", "srcset")]
+        self.unnamed += tag == "svg" and not given.get("aria-label")
+        self.heads += [given.get("scope")] if tag == "th" else []
+        assert not any(name.startswith("on") for name in given)
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in self.EMPTY:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.EMPTY:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def read(report):
+    """Return what is on a page that is whole, asks for nothing and runs nothing."""
+    page = Reader(report.html)
+    assert page.open == []
+    assert not {"script", "iframe", "object", "embed", "form", "img"} & set(page.tags)
+    assert all(a.startswith("#") or a == "data:," for a in page.addresses)
+    assert "http" not in re.sub("<[a-z]+[^>]*http-equiv", "", report.html)
+    assert "@import" not in report.html
+    assert re.findall(r"url\((?!#)", report.html) == []
+    assert len(page.ids) == len(set(page.ids))
+    assert {a[1:] for a in page.addresses if a.startswith("#")} <= set(page.ids)
+    assert page.unnamed == 0
+    return " ".join(" ".join(page.text).split())
+
+
+def sample(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2.0, 2.0, size=(n, 2))
+    return X, np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1] + 0.1 * rng.normal(size=n)
+
+
+def titles(report):
+    return [unescape(t) for t in re.findall(r"<h2[^>]*>(.*?)</h2>", report.html)]
+
+
+def test_scores_are_those_of_scikit_learns_cross_validation():
+    X, y = sample()
+    machine = LSSVR(C=20.0).fit(X, y)
+    report = mercer.report(machine, X, y, max_time=None)
+    splits = KFold(5, shuffle=True, random_state=0)
+    expected = np.mean(
+        [
+            r2_score(y[test], clone(machine).fit(X[train], y[train]).predict(X[test]))
+            for train, test in splits.split(X)
+        ]
+    )
+    assert report.scores["R²"] == pytest.approx(expected, rel=1e-9)
+    text = read(report)
+    assert f"R² {expected:.3g} on rows that the model was not fitted to" in text
+    assert "5-fold cross-validation on all rows" in text
+    assert "The settings are fixed" in text
+    assert "Residuals" in titles(report)
+
+
+def test_scores_of_classes():
+    X, y = sample()
+    labels = np.where(y > 0, "yes", "no")
+    machine = KernelLogisticRegression(C=1.0).fit(X, labels)
+    report = mercer.report(machine, X, labels, target="answer", max_time=None)
+    splits = StratifiedKFold(5, shuffle=True, random_state=0)
+    p = cross_val_predict(clone(machine), X, labels, cv=splits, method="predict_proba")[:, 1]
+    areas = [roc_auc_score(labels[test] == "yes", p[test]) for _, test in splits.split(X, labels)]
+    assert report.scores["area under ROC"] == pytest.approx(np.mean(areas), rel=1e-9)
+    text = read(report)
+    # The curve is that of all rows, and the probability is drawn for the second class.
+    assert f"ROC curve of answer = yes: area {roc_auc_score(labels == 'yes', p):.4g}" in text
+    assert "change of P(answer = yes)" in text
+    assert "Calibration" in text
+
+
+def test_names_in_the_data_stay_words():
+    X, y = sample(80)
+    table = pd.DataFrame(np.column_stack([X, X**2, X[:, 0]]), columns=HOSTILE)
+    table[HOSTILE[3]] = np.where(X[:, 0] > 0, "<b>bold</b>", "a & b")
+    labels = pd.Series(np.where(y > 0, "<i>in</i>", "out"), name="<u>target</u>")
+    before = make_column_transformer((OneHotEncoder(), [HOSTILE[3]]), remainder=StandardScaler())
+    model = make_pipeline(before, SVC(C=3.0)).fit(table, labels)
+    report = mercer.report(model, table, labels, title="<h1>title</h1>", cv=2)
+    text = read(report)
+    for name in (*HOSTILE, "<b>bold</b>", "<i>in</i>", "<u>target</u>", "<h1>title</h1>"):
+        assert name.split("\\")[0] in text
+    assert "<b>" not in report.html
+    assert "<i>" not in report.html
+    # In a notebook the page is an attribute of a frame.
+    shown = Reader(report._repr_html_())
+    assert shown.tags == ["iframe"]
+
+
+def test_the_search_for_hostile_tags_can_fail():
+    class Bad:
+        html = "<p><script>alert(1)</script></p>"
+
+    with pytest.raises(AssertionError):
+        read(Bad)
+
+
+def test_nested_validation_repeats_the_tuning():
+    X, y = sample()
+    model = LSSVRCV(budget=4).fit(X, y)
+    report = mercer.report(model, X, y, cv=3, max_time=None)
+    expected = [
+        r2_score(y[test], clone(model).fit(X[train], y[train]).predict(X[test]))
+        for train, test in KFold(3, shuffle=True, random_state=0).split(X)
+    ]
+    assert report.scores["R²"] == pytest.approx(np.mean(expected), rel=1e-6)
+    text = read(report)
+    assert "The validation is nested" in text
+    assert f"{len(model.tuning_.trials_)} trials" in text
+    assert "What was tried in tuning" in titles(report)
+    assert "share inside intervals" in report.scores
+
+
+def test_a_result_of_tune_is_reported_with_its_trials():
+    X, y = sample(60)
+    found = tune(LSSVR(), X, y, budget=3)
+    report = mercer.report(found, X, y, cv=None)
+    assert report.scores == {}
+    assert "What was tried in tuning" in titles(report)
+    assert "rows of the fit, which look better than new ones" in read(report)
+
+
+def test_a_search_of_scikit_learn_and_several_classes():
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(SVC(standardize=True), {"C": [1.0, 10.0]}, cv=2).fit(X, y)
+    report = mercer.report(search, X, y, cv=3, max_time=None)
+    text = read(report)
+    assert "2 settings, judged by cross-validation" in text
+    assert "observed \\ predicted" in text
+    assert "Confusion" in titles(report)
+    counts = [int(c) for c in re.findall(r'class="n shade"[^>]*>(\d+)<', report.html)]
+    assert sum(counts) == len(y)
+    # Folds are equally large, so that the mean of their accuracies is the share of the diagonal.
+    assert report.scores["accuracy"] == pytest.approx(sum(counts[::4]) / len(y))
+
+
+def test_automatic_machines_explain_themselves():
+    X, y = sample(50)
+    table = pd.DataFrame(X, columns=["a", "b"])
+    table["kind"] = np.where(X[:, 1] > 0, "x", None)
+    model = AutoRegressor(members=["gaussian"]).fit(table, y)
+    report = mercer.report(model, table, y, cv=None)
+    text = read(report)
+    assert "Machines and their weights" in text
+    assert f"{int(np.sum(X[:, 1] <= 0))} missing cells" in text
+    assert "gaussian: the value reached is" in text
+    left = model.left_out_predictions_
+    assert "left out by the fit" in text
+    assert f"{r2_score(y, left):.4g}" in text
+
+
+def test_machines_with_intervals_of_their_own():
+    X, y = sample(80)
+    report = mercer.report(QuantileBand().fit(X, y), X, y, cv=2, max_time=None)
+    assert 0.5 < report.scores["share inside intervals"] <= 1.0
+    assert "Prediction intervals" in read(report)
+
+
+def test_the_most_influential_row_is_named():
+    X, y = sample(60)
+    y[17] += 8.0
+    machine = LSSVR(C=5.0).fit(X, y)
+    size = influence(machine, X, y).size / len(y)
+    assert np.argmax(size) == 17
+    report = mercer.report(machine, X, y, cv=None)
+    part = report.html.split('id="influence"')[1].split("</section>")[0]
+    first = re.search(r"<tbody><tr><th[^>]*>(.*?)</th><td[^>]*>(.*?)</td>", part)
+    assert first[1] == "17"
+    assert float(first[2]) == pytest.approx(size[17], rel=1e-3)
+
+
+def test_held_out_rows_give_a_guarantee():
+    X, y = sample(200)
+    labels = y > 0
+    machine = SVC(C=3.0).fit(X[:100], labels[:100])
+    test = X[100:], labels[100:]
+    report = mercer.report(machine, X[:100], labels[:100], *test, cv=None)
+    text = read(report)
+    assert "100 rows were kept apart as a test" in text
+    assert "With probability 95 %" in text
+
+
+def test_the_quantile_of_test_errors_is_safe():
+    """The share of new rows within the reported error is as promised, in 19 of 20 samples."""
+    rng = np.random.default_rng(0)
+    m, misses = 50, 0
+    promised = 0.9 - np.sqrt(np.log(20.0) / (2 * m))
+    for _ in range(400):
+        error = rng.uniform(size=m)
+        misses += np.quantile(error, 0.9, method="inverted_cdf") < promised
+    assert misses <= 0.05 * 400
+
+
+def test_the_effective_dimension_is_the_trace_of_the_smoother():
+    X, y = sample(50)
+    machine = LSSVR(Gaussian(1.0), C=2.0).fit(X, y)
+    # Fitted values are linear in y; less one for the constant, which is not penalized.
+    columns = [clone(machine).fit(X, e).predict(X) for e in np.eye(50)]
+    trace = float(np.trace(np.array(columns))) - 1.0
+    text = read(mercer.report(machine, X, y, cv=None))
+    assert f"about {trace:,.0f} are kept (effective dimension)" in text
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LSSVR(Matern(np.array([1.0, 2.0]), nu=2.5), C=3.0),
+        make_pipeline(StandardScaler(), SVR(C=7.0, epsilon=0.05)),
+        GridSearchCV(SVR(), {"C": [0.1, 1.0]}, cv=KFold(3)),
+    ],
+    ids=["kernel", "pipeline", "search"],
+)
+def test_the_script_makes_the_same_predictions(model):
+    X, y = sample(60)
+    model.fit(X, y)
+    given = {"X": X, "y": y}
+    exec(script_of(model), given)
+    np.testing.assert_array_equal(given["model"].predict(X), model.predict(X))
+
+
+def test_a_function_in_the_settings_is_noticed():
+    X, y = sample(40)
+    machine = SVR(kernel=lambda a, b: a @ b.T).fit(X, y)
+    text = read(mercer.report(machine, X, y, cv=None))
+    assert "Some settings have no text that Python reads" in text
+    with pytest.raises(SyntaxError):
+        ast.parse(script_of(machine))
+
+
+def test_sparse_matrices_and_frames_of_polars():
+    sparse = pytest.importorskip("scipy.sparse")
+    polars = pytest.importorskip("polars")
+    X, y = sample(60)
+    for table in (sparse.csr_array(X), polars.DataFrame(X)):
+        machine = SVR(C=3.0).fit(table, y)
+        assert "Effect of every input" in titles(mercer.report(machine, table, y, cv=None))
+
+
+def test_splits_in_the_order_of_time():
+    X, y = sample(60)
+    report = mercer.report(LSSVR().fit(X, y), X, y, cv=TimeSeriesSplit(3), max_time=None)
+    assert "3-fold cross-validation on 45 of 60 rows" in read(report)
+
+
+def test_rows_are_drawn_where_there_are_many():
+    X, y = sample(5000)
+    labels = np.where(y > 1.2, "rare", "usual")
+    machine = SVC(C=1.0, approximation=50).fit(X, labels)
+    text = read(mercer.report(machine, X, labels, max_rows=400, max_time=None))
+    assert "5-fold cross-validation on 400 of 5,000 rows, drawn at random" in text
+    assert "more than a fold has" in text
+    assert "rows that cross-validation predicts worst" in text
+
+
+def test_warnings_of_folds_are_told():
+    X, y = sample(60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        machine = SVR(C=1e4, max_iter=3).fit(X, y)
+    text = read(mercer.report(machine, X, y, cv=2))
+    assert "A fit of the validation warned" in text
+    assert "Until the fit converges" in text
+    assert "Nothing may be claimed of a fit that has not converged" in text
+
+
+def test_what_is_refused_is_refused_with_a_sentence():
+    X, y = sample(40)
+    machine = LSSVR().fit(X, y)
+    with pytest.raises(ValueError, match="OneClassSVM is neither"):
+        mercer.report(OneClassSVM().fit(X), X, y)
+    with pytest.raises(ValueError, match="one target at a time"):
+        mercer.report(MultiOutputSVR().fit(X, np.c_[y, y]), X, np.c_[y, y])
+    with pytest.raises(ValueError, match="give X_test and y_test together"):
+        mercer.report(machine, X, y, X)
+    with pytest.raises(ValueError, match="X has 40 rows and y has 30"):
+        mercer.report(machine, X, y[:30])
+
+
+def test_the_page_is_saved_and_is_the_same_twice(tmp_path):
+    X, y = sample(50)
+    machine = LSSVR().fit(X, y)
+    first, second = (mercer.report(machine, X, y, max_time=None, cv=None) for _ in range(2))
+
+    def timeless(page):
+        return re.sub(r"[\d.]+ (ms|s|min)\b", "", page.html)
+
+    assert timeless(first) == timeless(second)
+    path = first.save(tmp_path / "report.html")
+    assert path.read_text(encoding="utf-8") == first.html
+    assert first.title in repr(first)
