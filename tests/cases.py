@@ -32,11 +32,13 @@ from mercer.regularizers import Constant, NullSpace, complete
 from mercer.solvers import (
     SMO,
     ConjugateGradient,
+    CoordinateDescent,
     Direct,
     InteriorPoint,
     Newton,
     Reweighting,
     Solver,
+    ThinInteriorPoint,
 )
 
 __all__ = [
@@ -83,11 +85,13 @@ SOLVERS: list[Solver] = [
     Direct(),
     ConjugateGradient(),
     ConjugateGradient(preconditioner="jacobi"),
+    CoordinateDescent(),
     InteriorPoint(),
     Newton(),
     Newton(max_bytes=3000.0, rank=8),  # too little to factorize more than 19 samples
     Reweighting(),
     SMO(),
+    ThinInteriorPoint(),
 ]
 
 

@@ -73,9 +73,9 @@ def first_fit(rows: int, folder: str) -> dict[str, float]:
     return json.loads(run.stdout)
 
 
-# The smaller sample is solved over kernel values in float64. The larger one is solved in float32
-# and certified in float64, which takes four more functions and one more second.
-@pytest.mark.parametrize(("rows", "seconds"), [(300, 3.0), (2000, 4.0)])
+# The smaller sample is solved over kernel values in float64, with its certificate compiled too.
+# The larger one is solved in float32 and certified in float64, which takes more functions.
+@pytest.mark.parametrize(("rows", "seconds"), [(300, 4.5), (2000, 4.5)])
 def test_a_first_fit_compiles_quickly_and_only_once(rows, seconds, tmp_path):
     def costs(runs, limit):
         """Measure in seconds of the yardstick, again where a neighbour was busy."""

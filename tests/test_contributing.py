@@ -70,7 +70,9 @@ def test_the_line_to_change_in_the_first_hour_is_there():
     source = (PACKAGE / "losses" / "regression.py").read_text(encoding="utf-8")
     (line,) = re.findall(r"`(Conjugate\([^`]*\))`", TEXT.replace("\n", " "))
     assert source.count(line) == 1
-    assert "Huber" in (ROOT / "examples" / "plot_losses.py").read_text(encoding="utf-8")
+    assert "Huber" in (ROOT / "examples" / "regression" / "plot_losses.py").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_every_page_that_is_mentioned_exists():

@@ -20,8 +20,10 @@ ROWS = (
     ("machines", "preprocessing", "datasets"),
     ("estimators", "linear"),
     ("selection", "inspect", "compression", "density"),
-    ("fusion", "manifold", "tabular"),
-    ("distributed", "plotting"),
+    ("fusion", "manifold", "tabular", "capacity"),
+    ("distributed", "plotting", "io"),
+    ("reporting",),
+    ("cli",),
 )
 LEVEL = {room: level for level, row in enumerate(ROWS, start=1) for room in row}
 BOTTOM, TOP = 0, len(ROWS)
@@ -35,6 +37,12 @@ HOMES = {
     "h5py": {"data"},
     "zarr": {"data"},
     "matplotlib": {"plotting"},
+    "skops": {"io"},
+    "onnx": {"io"},
+    "skl2onnx": {"io"},
+    "onnxruntime": set(),
+    "click": {"cli"},
+    "rich": {"cli"},
     "dask": {"distributed"},
     "distributed": {"distributed"},
     "ray": {"distributed"},

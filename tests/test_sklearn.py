@@ -74,7 +74,14 @@ from mercer.linear import (
     ValidatedSelection,
 )
 from mercer.losses.named import CLASSIFICATION, REGRESSION
-from mercer.preprocessing import Encoder, Imputer, RankNormalizer, Scaler, TableEncoder
+from mercer.preprocessing import (
+    DateEncoder,
+    Encoder,
+    Imputer,
+    RankNormalizer,
+    Scaler,
+    TableEncoder,
+)
 from mercer.selection import FixedComplexity, StreamedSearch, ThresholdSelector
 
 # Whoever is not in this file is here: checked beside its own tests, or not at all, with the reason.
@@ -83,6 +90,7 @@ ELSEWHERE = {
     "AdditiveRegularization": "fusion/test_additive.py",
     "AutoClassifier": "tabular/test_automatic.py",
     "AutoRegressor": "tabular/test_automatic.py",
+    "CertifiedSVC": "capacity/test_certified.py",
     "FusedLSSVR": "fusion/test_fused_least_squares.py",
     "GenerativeTopographicMap": "manifold/test_generative.py",
     "KPlanes": "manifold/test_planes.py",
@@ -257,7 +265,7 @@ TRANSFORMERS = [
     *(Imputer(), Imputer("median", indicator=True), Imputer("most_frequent"), Imputer(0.0)),
     *(Encoder(), Encoder(columns="all"), Encoder("ordinal", columns="all")),
     *(Encoder("target", columns="all"), TableEncoder(), TableEncoder([0])),
-    *(RankNormalizer(), RankNormalizer(n_quantiles=10)),
+    *(DateEncoder(), RankNormalizer(), RankNormalizer(n_quantiles=10)),
 ]
 
 # To whatever is called Scaler these checks say with_mean=False, a parameter of another class.
@@ -392,6 +400,7 @@ ROOMS = (
         "fusion",
         "manifold",
         "tabular",
+        "capacity",
         "linear",
         "density",
         "preprocessing",

@@ -15,6 +15,7 @@ ROOMS = (
         "fusion",
         "manifold",
         "tabular",
+        "capacity",
         "linear",
         "density",
         "preprocessing",

@@ -15,7 +15,7 @@ import mercer
 LISTEN = """
 import json, sys
 from numba.core import event
-from mercer.__main__ import compiled, warm
+from mercer.cli.warming import compiled, warm
 
 class Names(event.Listener):
     def __init__(self):

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         estimate_errors,
     )
     from mercer.reduced import Nystrom, RandomFeatures
+    from mercer.reporting import report
     from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, tune
     from mercer.tabular import AutoClassifier, AutoRegressor
 
@@ -122,6 +123,7 @@ __all__ = [
     "UniversalKriging",
     "__version__",
     "estimate_errors",
+    "report",
     "tune",
 ]
 
@@ -131,6 +133,7 @@ _HOMES = {
     **dict.fromkeys(["Nystrom", "RandomFeatures"], "reduced"),
     **dict.fromkeys(["LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV", "tune"], "selection"),
     **dict.fromkeys(["AutoClassifier", "AutoRegressor"], "tabular"),
+    "report": "reporting",
 }
 
 
@@ -139,7 +142,7 @@ _FIRST = (
     *("AutoRegressor", "AutoClassifier", "SVR", "SVC", "OneClassSVM", "LSSVR", "LSSVC"),
     *("KernelRegressor", "KernelClassifier", "KernelLogisticRegression", "AdditiveRegressor"),
     *("QuantileBand", "ConformalRegressor", "ShapeConstrainedRegressor", "CensoredRegressor"),
-    *("UniversalKriging", "Forecaster", "tune"),
+    *("UniversalKriging", "Forecaster", "tune", "report"),
 )
 
 # Names before the first release, by the names that tell the task.

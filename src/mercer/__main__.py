@@ -1,103 +1,10 @@
-"""The command ``python -m mercer``: ``warm`` compiles ahead what fits would compile first."""
+"""The command ``python -m mercer``, which is ``mercer`` of the shell."""
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
-import warnings
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any
 
-import numpy as np
-
-from mercer.estimators import LSSVC, LSSVR, SVC, SVR, NuSVC, OneClassSVM
-from mercer.kernels import Gaussian, Laplacian, Linear, Matern
-from mercer.local import Local
-from mercer.selection import tune
-
-__all__ = ["main"]
-
-
-def compiled() -> dict[str, int]:
-    """Return the functions that are compiled when first used, and their signatures so far."""
-    return {
-        f"{name}.{key}": len(value.signatures)
-        for name, module in sorted(sys.modules.items())
-        if name.startswith("mercer.") and name.endswith("_numba")
-        for key, value in vars(module).items()
-        if hasattr(value, "signatures") and value.py_func.__module__ == name
-    }
-
-
-def small_fits() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield small fits which between them use every compiled loop, with a word for each."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1500, 3))
-    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=1500)
-    labels = X[:, 0] * X[:, 1] > 0.0
-    for kernel in (Gaussian(1.0), Gaussian(1e-3), Matern(1.0, nu=1.5), Laplacian(1.0), Linear()):
-        for n in (50, 1500):
-            one = SVC(kernel=kernel)
-            yield f"SVC, {kernel}, {n} rows", partial(_fit, one, X[:n], labels[:n])
-        exact = LSSVR(kernel, solver="conjugate_gradient")
-        yield f"LSSVR, {kernel}", partial(_fit, exact, X, y)
-    for machine in (NuSVC(), LSSVC()):
-        yield type(machine).__name__, partial(_fit, machine, X, labels)
-    yield "SVR", partial(_fit, SVR(), X, y)
-    yield "OneClassSVM", partial(_fit, OneClassSVM(), X, None)
-    yield "tune", partial(tune, LSSVR(Laplacian(np.ones(3))), X[:200], y[:200])
-    yield "Local", partial(_fit, LSSVR(approximation=Local(400)), X, y)
-
-
-def _fit(machine: Any, X: Any, y: Any) -> None:
-    machine.fit(X, y).predict(X)
-
-
-def warm(verbose: bool = True) -> int:
-    """Compile every loop of the library, so that first fits do not wait.
-
-    Parameters
-    ----------
-    verbose : bool, default=True
-        Write a line a fit, and how long all of it took.
-
-    Returns
-    -------
-    int
-        The number of compiled signatures.
-    """
-    began = time.perf_counter()
-    for name, fit in small_fits():
-        since = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fit()
-        if verbose:
-            print(f"{name}: {time.perf_counter() - since:.1f} s", flush=True)
-    found = sum(compiled().values())
-    if verbose:
-        print(f"{found} loops are ready after {time.perf_counter() - began:.0f} s")
-    return found
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run a command.
-
-    Parameters
-    ----------
-    arguments : list of str, optional
-        Those of the command line by default.
-    """
-    parser = argparse.ArgumentParser(prog="python -m mercer", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    ahead = commands.add_parser("warm", help="compile ahead, for images and shared machines")
-    ahead.add_argument("--quiet", action="store_true", help="write nothing")
-    options = parser.parse_args(arguments)
-    warm(verbose=not options.quiet)
-    return 0
-
+from mercer.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,20 +1,25 @@
-"""Fits that succeed, or change nothing and say why."""
+"""Fits that succeed and say how they ended, or change nothing and say why."""
 
 from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
 import weakref
-from collections.abc import Callable
-from numbers import Real
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mercer._patience import deadline
+from mercer._settings import KW_ONLY, settings
+from mercer._threads import small_algebra
 
-__all__ = ["AllOrNothing", "all_or_nothing", "guard_fits"]
+__all__ = ["AllOrNothing", "all_or_nothing", "ending", "guard_fits", "say", "within"]
 
 # What changes an estimator, where a class defines it.
 FITTING = ("fit", "fit_transform", "partial_fit")
@@ -32,6 +37,24 @@ COEFFICIENTS = (
     "mean_",
     "null_space_coef_",
 )
+
+# Fitted numbers that say how a fit without a solution ended, in words.
+MEASURES = {
+    "objective_": "objective {:.6g}",
+    "cost_": "cost {:.6g}",
+    "validation_cost_": "validation cost {:.6g}",
+    "best_score_": "score {:.6g}",
+    "loo_error_": "leave-one-out error {:.6g}",
+    "distance_": "distance {:.6g}",
+    "purity_": "purity {:.6g}",
+    "reconstruction_error_": "reconstruction error {:.6g}",
+    "bound_": "bound {:.6g}",
+    "gap_": "gap {:.2g}",
+    "n_components_": "{:.0f} components",
+    "n_nodes_": "{:.0f} nodes",
+    "n_updates_": "{:.0f} updates",
+    "n_iter_": "{:.0f} iterations",
+}
 
 # Beyond this, or below one over it, the square of a number leaves no digit of those of others.
 EXTREME = 1e8
@@ -58,6 +81,60 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
+_fitting: ContextVar[tuple[int, ...]] = ContextVar("_fitting", default=())
+
+
+@contextmanager
+def within(machine: Any) -> Iterator[bool]:
+    """Enter a fit of a machine; tell whether it is the outermost, whose end is to be said."""
+    around = _fitting.get()
+    token = _fitting.set((*around, id(machine)))
+    try:
+        yield id(machine) not in around
+    finally:
+        _fitting.reset(token)
+
+
+def say(machine: Any, text: str) -> None:
+    """Write a line about the fit of a machine to the standard error, if it is ``verbose``.
+
+    Parameters
+    ----------
+    machine : estimator
+    text : str
+        What is behind the name of its class.
+    """
+    if machine.verbose:
+        print(f"{type(machine).__name__}: {text}", file=sys.stderr, flush=True)
+
+
+def ending(machine: Any) -> str:
+    """Return how the fit of a machine ended in a line: status, objective and gap where known.
+
+    Parameters
+    ----------
+    machine : estimator
+        Fitted, by this library or another.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Lasso
+    >>> ending(Lasso(alpha=0.1).fit([[0.0], [1.0]], [0.0, 1.0]))
+    'fitted, 2 iterations'
+    """
+    solution: Any = getattr(machine, "solution_", None)
+    if hasattr(solution, "summary"):
+        return str(solution.summary()[0])
+    known = {name: getattr(machine, name, None) for name in MEASURES}
+    # Of several outputs the largest, which for a gap is the worst.
+    numbers = {
+        name: float(np.max(np.asarray(value)))
+        for name, value in known.items()
+        if isinstance(value, Real | np.ndarray)
+    }
+    return ", ".join(["fitted", *(MEASURES[name].format(v) for name, v in numbers.items())])
+
+
 def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
     """Leave a machine exactly as it was if its fit fails or is interrupted.
 
@@ -66,15 +143,20 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
     arithmetic error is explained by the magnitudes that caused it; where all of them are ordinary
     it is an error of this library, and stays what it is.
 
-    The machine's ``max_time`` is the deadline of all that is inside. Two threads that fit the same
+    The machine's ``max_time`` is the deadline of all that is inside, and algebra on few rows runs
+    on one thread. Two threads that fit the same
     machine do so one after the other, so that it is what one of them made, and no mixture.
+
+    A ``verbose`` machine ends with a line that says how; a fit that is part of a fit of the same
+    machine (``fit_transform``, ``super().fit``) leaves that to the whole.
     """
 
     @functools.wraps(fit)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         try:
-            with deadline(_seconds(self)), np.errstate(all="ignore"):
+            few = small_algebra(_rows(args, kwargs))
+            with deadline(_seconds(self)), np.errstate(all="ignore"), few:
                 answer = fit(self, *args, **kwargs)
             _require_finite(self)
             return answer
@@ -96,8 +178,11 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fit)
     def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _lock(self):
-            return guarded(self, *args, **kwargs)
+        with _lock(self), within(self) as outermost:
+            answer = guarded(self, *args, **kwargs)
+            if outermost and self.verbose and (end := self._ending()):
+                say(self, end)
+        return answer
 
     alone.all_or_nothing = True  # type: ignore[attr-defined]
     return alone
@@ -141,6 +226,15 @@ def _extremes(machine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> st
     return ", ".join(found)
 
 
+def _rows(args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
+    """Return the number of rows that a fit was given; infinite where nobody has counted them."""
+    X = args[0] if args else kwargs.get("X")
+    shape = getattr(X, "shape", None)
+    if shape:
+        return float(shape[0]) if isinstance(shape[0], Integral) else np.inf
+    return float(len(X)) if isinstance(X, list | tuple) else np.inf
+
+
 def _seconds(machine: Any) -> float | None:
     """Return the limit that a machine was given; one that is no number is refused elsewhere."""
     limit = getattr(machine, "max_time", None) if machine._whole_clock else None
@@ -154,11 +248,12 @@ def guard_fits(cls: type) -> None:
             setattr(cls, name, all_or_nothing(vars(cls)[name]))
 
 
+@settings
 class AllOrNothing:
     """Base of every estimator: a fit that fails or is interrupted leaves it exactly as it was.
 
     Each class guards the fits that it defines when it is created, so that no estimator has to
-    remember to, nor one that a user derives.
+    remember to, nor one that a user derives. The last line of a ``verbose`` fit is said here too.
 
     Examples
     --------
@@ -176,8 +271,17 @@ class AllOrNothing:
     (2, 1.5)
     """
 
-    _whole_clock = True
+    _: KW_ONLY
+    verbose: bool | int = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"verbose": ["verbose"]}
+
+    _whole_clock: ClassVar[bool] = True
     """Whether ``max_time`` is a limit for all of a fit, and not for a search before it."""
+
+    def _ending(self) -> str:
+        """Return how the fit ended, for the last line; nothing where its passes have said it."""
+        return ending(self)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

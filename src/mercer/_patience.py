@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-__all__ = ["deadline", "eigh", "interruptible", "linprog", "time_left"]
+__all__ = ["deadline", "eigh", "however_late", "interruptible", "linprog", "time_left"]
 
 T = TypeVar("T")
 
@@ -48,6 +48,23 @@ def deadline(seconds: float | None) -> Iterator[None]:
     """
     ends = np.inf if seconds is None else time.perf_counter() + seconds
     token = _ends.set(min(ends, _ends.get()))
+    try:
+        yield
+    finally:
+        _ends.reset(token)
+
+
+@contextmanager
+def however_late() -> Iterator[None]:
+    """Let whatever is inside end by itself: half a machine is of no use to anybody.
+
+    Examples
+    --------
+    >>> with deadline(10.0), however_late():
+    ...     time_left()
+    inf
+    """
+    token = _ends.set(np.inf)
     try:
         yield
     finally:

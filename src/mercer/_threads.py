@@ -26,6 +26,9 @@ QUOTAS = (
 )
 
 
+# Where Linux tells how many threads run or want to, in all processes: "0.20 0.18 0.12 1/80 11206".
+RUNNING = Path("/proc/loadavg")
+
 # Rows of matrices that a single thread factorizes in a fifth of a second.
 SMALL = 2000
 
@@ -55,14 +58,16 @@ class Shared:
         """Hold BLAS to one thread until the last of several callers has left."""
         with self.lock:
             if not self.holders:
-                self.limiter = _blas().limit(limits=1)
+                # Nothing to hold, and nothing to put back, where there is one thread already.
+                several = any(library.num_threads > 1 for library in _blas().lib_controllers)
+                self.limiter = _blas().limit(limits=1) if several else None
             self.holders += 1
         try:
             yield
         finally:
             with self.lock:
                 self.holders -= 1
-                if not self.holders:
+                if not self.holders and self.limiter is not None:
                     self.limiter.restore_original_limits()
 
 
@@ -73,7 +78,7 @@ _inside = threading.local()
 def _after_fork() -> None:
     """Start afresh in a child: it has neither the threads nor the callers of its parent."""
     global _shared
-    if _shared.holders:
+    if _shared.holders and _shared.limiter is not None:
         _shared.limiter.restore_original_limits()
     _shared = Shared()
     _inside.worker = False
@@ -103,17 +108,6 @@ def _quota() -> float:
     return float("inf")
 
 
-def small_algebra(rows: int) -> AbstractContextManager[None]:
-    """Hold BLAS to one thread for matrices with so few rows that more threads wait for each other.
-
-    Parameters
-    ----------
-    rows : int
-        Rows of the largest matrices.
-    """
-    return _shared.one_thread_of_blas() if rows <= SMALL else nullcontext()
-
-
 def usable_cores() -> int:
     """Return how many threads are worth starting: at least 1.
 
@@ -131,7 +125,9 @@ def usable_cores() -> int:
         cores = os.cpu_count() or 1
     cores = min(cores, max(1, int(min(_quota(), cores))))
     if cores > 1:
-        cores = min([cores, *(library.num_threads for library in _blas().lib_controllers)])
+        # Of several libraries the freest: some packages bring one that never has a second thread.
+        held = [library.num_threads for library in _blas().lib_controllers]
+        cores = min(cores, max(held, default=cores))
     return max(1, cores)
 
 
@@ -156,6 +152,36 @@ def team() -> Iterator[None]:
             yield
     finally:
         _inside.cores = before
+
+
+def small_algebra(rows: float) -> AbstractContextManager[None]:
+    """Hold BLAS to one thread where several would wait for each other: few rows, or no idle cores.
+
+    Threads of BLAS spin until the last of them has its part of a product. For small matrices that
+    takes longer than the product; and where another process has the core of one of them, all wait
+    for the operating system to come round. Blocks from :func:`map_blocks` inside use all cores.
+
+    Parameters
+    ----------
+    rows : float
+        Rows of the largest matrices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> with small_algebra(400):
+    ...     _ = np.linalg.eigh(np.eye(400))
+    """
+    return team() if rows <= SMALL or _idle_cores() < 2 else nullcontext()
+
+
+def _idle_cores() -> int:
+    """Return how many cores of the machine nobody else uses at this moment, where Linux tells."""
+    try:
+        running = int(RUNNING.read_text().split()[3].split("/")[0])
+    except (OSError, ValueError, IndexError):
+        return os.cpu_count() or 1
+    return (os.cpu_count() or 1) - max(0, running - 1)  # this thread runs too
 
 
 def stream_blocks(

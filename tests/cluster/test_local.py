@@ -69,7 +69,9 @@ def test_overlap_weights_and_files(harmed, tmp_path):
     there = clone(machine).fit(rows, y, sample_weight=da.from_array(weights, chunks=168))
     assert len(list(tmp_path.rglob("*.leaf"))) == 2 * len(here.leaves_)
     np.testing.assert_array_equal(there.predict(X), here.predict(X))
-    np.testing.assert_array_equal(there.predict(rows).compute(), here.predict(X))
+    # Few rows are predicted by other products than many: the same blocks have the same bits.
+    blocks = np.concatenate([here.predict(X[part : part + 168]) for part in range(0, N, 168)])
+    np.testing.assert_array_equal(there.predict(rows).compute(), blocks)
 
 
 def test_a_killed_worker_costs_its_leaves_only(harmed, monkeypatch):

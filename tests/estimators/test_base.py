@@ -113,8 +113,9 @@ class TestWarmStart:
             )
         assert 2 * sum(warm) <= sum(cold)
 
-    def test_start_is_scaled_and_feasible(self, monkeypatch):
-        """The first point keeps the bounds and the equality rows."""
+    @pytest.mark.parametrize("C", [0.5, 1.05, 3.0])
+    def test_start_is_feasible_and_the_better_of_two(self, monkeypatch, C):
+        """The first point keeps the bounds and the equality rows, scaled if that is better."""
         machine = SVC(C=1.0, warm_start=True).fit(X, BINARY)
         old, seen = machine.solution_, []
 
@@ -123,10 +124,14 @@ class TestWarmStart:
             return minimize(risk, solver, start, **rest)
 
         monkeypatch.setattr(base, "minimize", spy)
-        machine.set_params(C=3.0).fit(X, BINARY)
+        machine.set_params(C=C).fit(X, BINARY)
         ((risk, start),) = seen
-        np.testing.assert_array_equal(start.a, 3.0 * old.a)
-        np.testing.assert_array_equal(start.b, 3.0 * old.b)
+        K = risk.K.dense()
+        # The dual value of the hinge loss, to be minimized, where the box allows both.
+        dual = [0.5 * s * s * old.a @ K @ old.a - s * risk.y @ old.a for s in (1.0, C)]
+        s = C if C < 1.0 or dual[1] < dual[0] else 1.0
+        np.testing.assert_array_equal(start.a, s * old.a)
+        np.testing.assert_array_equal(start.b, s * old.b)
         lower, upper = risk.box()
         assert np.all((lower <= start.a) & (start.a <= upper))
         assert risk.residual(start.a) <= risk.residual(old.a) + 1e-15
@@ -213,7 +218,8 @@ class TestRefusals:
         def never(*args, **kwargs):
             raise AssertionError("a solver was started")
 
-        monkeypatch.setattr(base, "minimize", never)
+        for door in ("minimize", "minimize_small", "minimize_parts"):
+            monkeypatch.setattr(base, door, never)
 
     @pytest.mark.parametrize(
         ("machine", "message"),
@@ -336,6 +342,7 @@ def test_coefficients_that_are_not_finite(monkeypatch):
         raise FloatingPointError("lower C")
 
     monkeypatch.setattr(base, "minimize", diverge)
+    monkeypatch.setattr(base, "minimize_parts", lambda parts, solver: None)
     with pytest.raises(ValueError, match="not finite: lower C"):
         SVC().fit(X, Y)
 
@@ -356,7 +363,8 @@ class TestFailure:
         def interrupted(*args, **kwargs):
             raise error
 
-        monkeypatch.setattr(base, "minimize", interrupted)
+        for door in ("minimize", "minimize_small", "minimize_parts"):
+            monkeypatch.setattr(base, door, interrupted)
         y = np.roll(target(machine)[:50], 7)
         with pytest.raises(error):
             machine.fit(X[:50, :2], y)

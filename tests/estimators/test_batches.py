@@ -79,7 +79,7 @@ THREE_CLASSES = [
 WITHOUT_TARGETS = [
     *(mercer.OneClassSVM(), density.ParzenWindow()),
     *(preprocessing.Encoder(), preprocessing.Imputer(), preprocessing.Scaler()),
-    *(preprocessing.RankNormalizer(), preprocessing.TableEncoder()),
+    *(preprocessing.RankNormalizer(), preprocessing.TableEncoder(), preprocessing.DateEncoder()),
 ]
 ON_A_LINE = [
     *(density.EmpiricalCDF(), density.HistogramDensity(), density.ChiSquareDensity()),

@@ -1,6 +1,7 @@
 """Regularization networks."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVR, KernelRegressor, RegularizationNetwork, SmoothingSpline
+from mercer.compression import coefficient_norm_growth
+from mercer.estimators import GrowingPenalty
 from mercer.kernels import Gaussian, Kernel, Matern, Sigmoid, ThinPlate
 from mercer.losses import EpsilonInsensitive, LogCosh, Squared
 from mercer.regularizers import AutoRegressive, BasisNotInRKHS, Empty, penalized
@@ -186,6 +189,24 @@ def test_several_outputs_and_errors():
     assert several.theta_.shape == (2, N)
     again = pickle.loads(pickle.dumps(one))
     np.testing.assert_array_equal(again.predict(NEW), one.predict(NEW))
+
+
+def test_weight_decay_says_where_it_bounds_nothing():
+    """Coefficients of unit length reach a row's length, which grows with the root of n."""
+    kernel, reached = Gaussian(0.6), []
+    for n in (400, 1600):
+        grid = np.linspace(-2, 2, n)[:, None]
+        with pytest.warns(GrowingPenalty, match=f"with {n} basis functions") as told:
+            RegularizationNetwork(kernel).fit(grid, np.sin(grid[:, 0]))
+        growth = coefficient_norm_growth(kernel, grid, p=2)
+        reached.append(growth)
+        assert f"values of {growth:.3g}, where one function reaches 1," in str(told[0].message)
+        # The kernel's own norm does not grow, and is not spoken of; nor are few functions.
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            RegularizationNetwork(kernel, kernel).fit(grid, np.sin(grid[:, 0]))
+            RegularizationNetwork(kernel).fit(grid[::20], np.sin(grid[::20, 0]))
+    assert reached[1] / reached[0] == pytest.approx(2.0, rel=0.01)
 
 
 def test_refusals():

@@ -172,6 +172,7 @@ def test_as_an_estimator():
         "lam": 1e-3,
         "errors": None,
         "approximation": None,
+        "verbose": False,
     }
     search = GridSearchCV(SmoothingSpline(), {"lam": [1e-4, 1e3]}, cv=3).fit(LINE[:, None], Y)
     assert search.best_params_ == {"lam": 1e-4}

@@ -31,9 +31,7 @@ RESIDUAL = {
     ),
     "LSSVR": lambda m: (lambda r: 0.5 * r**2, lambda u: 0.5 * u**2),
     "HuberSVR": lambda m: (
-        lambda r: np.where(
-            np.abs(r) <= m.delta, 0.5 * r**2, m.delta * np.abs(r) - 0.5 * m.delta**2
-        ),
+        lambda r: np.minimum(np.abs(r), m.delta) * (np.abs(r) - np.minimum(np.abs(r), m.delta) / 2),
         lambda u: 0.5 * u**2,
     ),
     "QuantileSVR": lambda m: (

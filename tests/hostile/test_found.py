@@ -100,7 +100,8 @@ def test_pairs_end_where_they_would_creep():
     machine = HardTubeSVR(gamma=1.0, solver="smo")
     with pytest.warns(ConvergenceWarning, match="no further progress"):
         machine.fit(x, np.sin(12.0 * x[:, 0]))
-    assert machine.solution_.n_iter < 2e7
+    # Some seconds of pairs; where they end depends on the last digits of the matrix.
+    assert machine.solution_.n_iter < 1e8
 
 
 def test_multipliers_that_move_on_rounding_errors_end():
@@ -165,4 +166,4 @@ def test_an_arithmetic_error_is_explained_by_extreme_magnitudes_only():
         machine.fit(X, np.full(40, 1e200))
     with pytest.raises(ZeroDivisionError):
         machine.fit(X, Y)
-    assert not vars(machine)
+    assert vars(machine) == {"verbose": False}

@@ -175,3 +175,50 @@ def test_a_mirrored_loss_has_its_sides_exchanged(loss, y, f):
     assert abs(other.value(y, f) - expected) <= slack, (
         f"{loss!r} treats its two sides differently: write mirrored(), which exchanges them"
     )
+
+
+@every_loss
+@settings(max_examples=15)
+@given(y=numbers, f=numbers, g=numbers)
+def test_lipschitz_constants_bound_differences_of_losses(loss, y, f, g):
+    y, f, g = target(loss, y), np.array(f), np.array(g)
+    low, high = min(f, g), max(f, g)
+    rise = abs(loss.value(y, f) - loss.value(y, g))
+    noise = rounding(loss, y, f, np.array(0.0)) + rounding(loss, y, g, np.array(0.0))
+    # The ends of the range are the two values, so that a constant of the inside would be too small.
+    constant = loss.lipschitz(y, float(low), float(high))
+    assert rise <= constant * (high - low) * (1 + 8 * EPS) + noise
+    assert np.all(constant <= loss.lipschitz(y) * (1 + 8 * EPS) + 8 * EPS)
+
+
+@every_loss
+@few
+@given(y=numbers, z=numbers, t=st.floats(0.01, 10.0))
+def test_the_proximal_map_splits_a_point_into_value_and_slope(loss, y, z, t):
+    """Moreau's decomposition z = f + t v with v a slope at f, which the conjugate confirms."""
+    y, z = target(loss, y), np.array(z)
+    f = loss.prox(y, z, t)
+    v = (z - f) / t
+    lower, upper = loss.slopes(y)
+    # An error e of f is one of e / t of the slope; both enter the gap times slopes, which grow at
+    # most as squares here.
+    e = 8 * EPS * (1.0 + abs(z) + abs(y) + t * abs(v))
+    v = np.clip(v, lower, upper) if np.all(v >= lower - e / t) and np.all(v <= upper + e / t) else v
+    gap = loss.value(y, f) + loss.conjugate(y, v) - v * f
+    assert (
+        abs(gap) <= rounding(loss, y, f, v) + (1 + 1 / t) * e * (1 + abs(f) + abs(v) + abs(y)) ** 2
+    )
+
+
+@every_loss
+def test_no_point_of_a_grid_beats_the_proximal_map(loss):
+    rng = np.random.default_rng(0)
+    y = np.array([float(target(loss, value)) for value in rng.normal(size=20)])
+    z = 3.0 * rng.normal(size=20)
+    f = loss.prox(y, z, 0.7)
+
+    def cost(g):
+        return 0.7 * loss.value(y, g) + 0.5 * (g - z) ** 2
+
+    for step in np.linspace(-4.0, 4.0, 401):
+        assert np.all(cost(f) <= cost(f + step) + 1e-12)

@@ -5,12 +5,15 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
 
 from mercer import (
+    LSSVR,
     SVR,
     HuberSVR,
     KernelClassifier,
     KernelRegressor,
+    Nystrom,
     QuantileSVR,
 )
 from mercer.kernels import Gaussian
@@ -43,6 +46,25 @@ def test_squared_loss_is_kernel_ridge_and_the_mean_of_a_gaussian_process(sample)
     grid = np.linspace(-4, 4, 50)[:, None]
     np.testing.assert_allclose(machine.predict(grid), ridge.predict(grid), atol=1e-10)
     np.testing.assert_allclose(machine.predict(grid), process.predict(grid), atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+def test_primal_and_dual_coincide_where_features_are_explicit(kernel):
+    """Landmarks that span the features make the approximation the primal problem itself."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = np.sin(X[:, 0]) + X[:, 1] ** 2
+    phi, C = X, 3.0
+    if kernel == "poly":  # (x'z + 1)^2
+        x, z = X.T
+        phi = np.column_stack([x * x, z * z, np.sqrt(2) * x * z, np.sqrt(2) * x, np.sqrt(2) * z])
+    settings = {"kernel": kernel, "degree": 2, "gamma": 1.0, "coef0": 1.0, "C": C}
+    primal = Ridge(alpha=1 / C, tol=1e-12).fit(phi, y).predict(phi)
+    dual = LSSVR(**settings).fit(X, y)
+    few = LSSVR(**settings, approximation=Nystrom(12, random_state=0), tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(dual.predict(X), primal, atol=1e-9)
+    # The root of a matrix of rank six loses half of the digits.
+    np.testing.assert_allclose(few.predict(X), primal, atol=1e-6)
 
 
 @pytest.mark.parametrize("loss", [Squared(), EpsilonInsensitive(0.1), Huber(0.3)])

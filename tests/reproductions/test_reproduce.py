@@ -132,10 +132,10 @@ def test_rows_of_the_page():
 
 
 def test_sections_of_the_page():
-    text = page.page({"trial": result(gallery="plot_trial", revised="all.")})
+    text = page.page({"trial": result(gallery="plot_losses", revised="all.")})
     assert "| [A title (here)](#a-title-here) | Figure 1 | 1 of 1 |" in text
     assert "Of 1 claims that are judged in 1 experiments, 1 hold; 0 further numbers" in text
-    assert "{doc}`/auto_examples/plot_trial`" in text
+    assert "{doc}`/auto_examples/regression/plot_losses`" in text
     assert "Changed after numbers had been seen: all." in text
     assert "| a number | 1 (printed) | 1 |" in text
 

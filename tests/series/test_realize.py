@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from mercer.kernels import Gaussian, Matern
+from mercer import LSSVR, tune
+from mercer.kernels import Fourier, Gaussian, Matern
 from mercer.series import Toeplitz, autocovariance, realize, realize_circulant, suggest
 from mercer.series.realize import _root
 
@@ -148,6 +149,33 @@ def test_the_kernel_smooths_as_the_factors_do(n):
     e = np.linalg.solve(K + np.eye(n), centred)
     np.testing.assert_allclose(centred - e + y.mean(), found.fitted, rtol=0, atol=1e-11)
     assert Toeplitz(K[0]).is_positive_semidefinite()
+
+
+def test_the_gradient_of_the_evidence_finds_the_shrinkage_of_every_frequency():
+    """Three waves with a factor each: the likelihood of a circle is a product over frequencies."""
+    n = 64
+    t, rng = np.arange(n), np.random.default_rng(0)
+    y = sum(w * np.sin(2 * np.pi * k * t / n) for k, w in ((1, 3.0), (2, 1.5), (3, 2.0)))
+    y = y + rng.normal(size=n)
+
+    def wave(k):
+        penalties = np.full(k + 1, np.inf)
+        penalties[k] = 1.0
+        return 1.0 * Fourier(penalties, period=float(n))
+
+    kernel = wave(1) + wave(2) + wave(3)
+    factors = [name for name in kernel.get_params() if name.endswith("factor")]
+    found = tune(LSSVR(kernel), t[:, None], y, criterion="evidence", parameters=factors, budget=99)
+    f = found.best_estimator_.predict(t[:, None])
+    transform = np.fft.rfft(y)
+    shrinkage = (np.fft.rfft(f) / transform)[1:4].real
+    power = np.abs(transform) ** 2 / n
+    # The restricted likelihood takes the noise from the 57 contrasts that no wave explains.
+    noise = (2.0 * power[4:-1].sum() + power[-1]) / (n - 7)
+    # A descent ends where a step gains 3e-5 of the criterion, of order one a sample: in the sum
+    # over 64 samples 2e-3, which is 6 % of a variance (its curvature in the logarithm is one a
+    # pair).
+    np.testing.assert_allclose(1.0 - shrinkage, noise / power[1:4], rtol=0.06)
 
 
 def test_smoothing_the_periodogram_helps():

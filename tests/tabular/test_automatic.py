@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -221,6 +222,13 @@ def test_classes_of_more_rows(monkeypatch, affordable):
     assert machine.score(new, truth > 0) > 0.8
 
 
+def test_a_machine_that_was_begun_is_ended():
+    # Half a machine was weighed with 0, so that the larger class was predicted everywhere.
+    X, y = load_iris(return_X_y=True)
+    machine = AutoClassifier(budget=1e-3, random_state=0).fit(X[::2], y[::2])
+    assert machine.score(X[1::2], y[1::2]) > 0.9
+
+
 def test_budget_ends_the_fit():
     X, y = smooth(300)
     began = time.perf_counter()
@@ -247,7 +255,8 @@ def test_fit_is_deterministic(fitted):
 def test_verbose_says_a_line_for_each_machine(capsys):
     X, y = smooth(60)
     AutoRegressor(members=FEW, verbose=True).fit(X, y)
-    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == FEW
+    *lines, _ = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[1] for line in lines] == FEW
 
 
 REPEATED = {

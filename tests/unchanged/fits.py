@@ -331,6 +331,7 @@ regression("linear.LassoConstrained", tau=0.8)
 regression("linear.NormRegression")
 for _loss in ("huber", "squared", "maximum"):
     extra("linear.NormRegression", _loss, Y, loss=_loss)
+classification("capacity.CertifiedSVC", several=False, Cs=(1.0, 10.0), widths=(1.0,), cv=2)
 classification("linear.KernelPerceptron", several=False)
 classification("linear.LpMarginSVC", p=1.5)
 classification("linear.OneNormSVC")
@@ -351,6 +352,12 @@ extra("preprocessing.Imputer", "median", None, fill="median", outputs=("transfor
 regression("AutoRegressor", several=True, members=["gaussian"])
 classification("AutoClassifier", members=["squares-gaussian"])
 CASES["preprocessing.RankNormalizer"] = {"plain": Case(mercer.preprocessing.RankNormalizer, **GAPS)}
+DAYS = np.datetime64("2026-01-01") + np.arange(len(X))[:, None] * np.timedelta64(5, "D")
+CASES["preprocessing.DateEncoder"] = {}
+extra(
+    *("preprocessing.DateEncoder", "plain", None),
+    **{"outputs": ("transform",), "X": DAYS, "at": DAYS[:POINTS]},
+)
 CASES["preprocessing.TableEncoder"] = {}
 extra("preprocessing.TableEncoder", "plain", None, outputs=("transform",), **GAPS)
 CASES["preprocessing.Encoder"] = {}

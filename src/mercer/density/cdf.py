@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -84,6 +85,8 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
         Move walls until the density is proved not to be negative anywhere.
     lines, tol, null_space, max_iter, max_time, solver, random_state :
         As in :class:`~mercer.ShapeConstrainedRegressor`.
+    verbose : bool or int, default=False
+        Write a line for every round of constraints, and how the fit ended, to the standard error.
 
     Attributes
     ----------
@@ -219,7 +222,7 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
         c, d = self._weight() * sample.weights, np.zeros(sample.B.shape[1])
         return Said(self._loss(sample), sample.y, c, sample.B, d)
 
-    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
         super()._assemble(sample, solved)
         steps, f = sample.known, self._values(sample.X)
         gaps = np.maximum(np.maximum(steps.lower - f, f - steps.upper), 0.0)

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._settings import fixed, settings
 
 __all__ = ["EmpiricalCDF", "GaussianDensity", "HistogramDensity", "ParzenWindow"]
 
@@ -24,8 +25,11 @@ Array: TypeAlias = NDArray[np.float64]
 BLOCK = 4_000_000
 
 
+@settings
 class Sampled(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     """What estimated distributions have in common: samples are rows."""
+
+    verbose: bool = fixed(False)  # sums or counts over a sample, a moment
 
     def _checked(self, X: Any, reset: bool = False) -> Array:
         if not reset:

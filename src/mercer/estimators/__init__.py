@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     )
     from mercer.estimators.missing_risks import ExpectedRisk, MeanEmbedding, WorstCase
     from mercer.estimators.mixed import PartiallyLinearRegressor
-    from mercer.estimators.network import RegularizationNetwork
+    from mercer.estimators.network import GrowingPenalty, RegularizationNetwork
     from mercer.estimators.one_class import OneClassSVM
     from mercer.estimators.regimes import RegimeSwitchingRegressor
     from mercer.estimators.robust import RobustLSSVR
@@ -86,6 +86,7 @@ __all__ = [
     "ExpectedRisk",
     "Forecaster",
     "GeneralizedLeastSquares",
+    "GrowingPenalty",
     "HardMarginSVC",
     "HardTubeSVR",
     "HeteroscedasticNuSVR",
@@ -171,7 +172,7 @@ _HOMES = {
         ),
         "estimators.missing_risks": ("ExpectedRisk", "MeanEmbedding", "WorstCase"),
         "estimators.mixed": ("PartiallyLinearRegressor",),
-        "estimators.network": ("RegularizationNetwork",),
+        "estimators.network": ("GrowingPenalty", "RegularizationNetwork"),
         "estimators.one_class": ("OneClassSVM",),
         "estimators.regimes": ("RegimeSwitchingRegressor",),
         "estimators.robust": ("RobustLSSVR",),

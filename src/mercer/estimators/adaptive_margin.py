@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -14,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from mercer._fitting import say
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
@@ -94,13 +96,12 @@ class _AdaptiveMargin(PairwiseClassifier):
     tol: float = 1e-6
     random_state: Any = None
 
-    # The program is dense, without iterations to start, stop or listen to.
+    # The program is dense, without iterations to start or stop.
     gram: str = fixed("auto")
     solver: str = fixed("auto")
     cache_size: float = fixed(200)
     max_iter: int = fixed(-1)
     max_time: None = fixed(None)
-    verbose: bool = fixed(False)
     warm_start: bool = fixed(False)
     approximation: None = fixed(None)
     probability = "deprecated"
@@ -145,7 +146,12 @@ class _AdaptiveMargin(PairwiseClassifier):
         return MarginProgram(K, columns, diag, y, c, risk.B[live], float(self.cap)), live
 
     def _solve(self, declared: Declared, context: Any) -> list[Solved]:
-        return [self._solved(one.title, one.risk) for one in declared.posed]
+        solved = []
+        for title, risk, _ in declared.posed:
+            solved.append(self._solved(title, risk))
+            if title:
+                say(self, f"{title}: {solved[-1].solution.summary()[0]}")
+        return solved
 
     def _solved(self, title: str, risk: RegularizedRisk) -> Solved:
         """Solve a problem; its margins and the constant of a collapsed machine are facts of it."""
@@ -204,7 +210,7 @@ class _AdaptiveMargin(PairwiseClassifier):
         new._add_constants(self.intercept_ - self._intercept(self.null_space_coef_))
         return new
 
-    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
         super()._assemble(sample, solved)
         y, constants = sample.y, np.array([one.facts["constant"] for one in solved])
         self.pairs_: list[AdaptiveMargins] = [one.facts["margins"] for one in solved]
@@ -296,6 +302,8 @@ class AdaptiveMarginSVC(_AdaptiveMargin):
         Draws the columns.
     standardize : bool, default=False
         Divide the features by their standard deviations.
+    verbose : bool or int, default=False
+        Write a line for every pair of classes, and how the fit ended, to the standard error.
 
     Attributes
     ----------
@@ -374,6 +382,8 @@ class LeaveOneOutSVC(_AdaptiveMargin):
         As in :class:`AdaptiveMarginSVC`.
     decision_function_shape, break_ties, random_state, standardize :
         As in :class:`AdaptiveMarginSVC`.
+    verbose : bool or int, default=False
+        Write a line for every pair of classes, and how the fit ended, to the standard error.
 
     Attributes
     ----------

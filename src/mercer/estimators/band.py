@@ -212,7 +212,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
             solver.max_stiff *= len(self.quantiles_) + 1
         return solver
 
-    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
         A, b = (np.column_stack([getattr(one, part) for one in solved]) for part in "ab")
         self._store_nonzero(solved[0].facts.get("points", sample.X), A, b.T)
         self.n_iter_ = max(int(one.solution.n_iter) for one in solved)
@@ -227,7 +227,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         loss = LOSSES[self.kind](self.quantiles_[None])
         return super()._solve_reduced(replace(task, loss=loss), census, passes, how)
 
-    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: Sequence[Solved]) -> None:
         self.crossing_, self.n_constraints_ = np.nan, 0
         super()._assemble_reduced(found, sample, solved)
 

@@ -13,7 +13,7 @@ samples aside (split), one a fold (CV+), one a sample (jackknife+).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,7 +156,13 @@ def has_left_out(machine: Any) -> bool:
 
 
 def refit(
-    estimator: Any, X: Any, y: Array, folds: Sequence[Any], weight: Array | None, band: bool
+    estimator: Any,
+    X: Any,
+    y: Array,
+    folds: Sequence[Any],
+    weight: Array | None,
+    band: bool,
+    report: Callable[[int, int, Any], object] = lambda k, n, machine: None,
 ) -> Refitted:
     """Fit a machine without each of the folds.
 
@@ -169,6 +175,8 @@ def refit(
         Samples to fit to and samples left out; those left out by none do not take part.
     band : bool
         Whether the machines have intervals.
+    report : callable, optional
+        Sees the number of each fold, the number of all, and its machine.
     """
     machines, index, group, low, high = [], [], [], [], []
     for k, (fit, left) in enumerate(folds):
@@ -176,6 +184,7 @@ def refit(
         machine = clone(estimator).fit(_safe_indexing(X, fit), y[fit], **extra)
         ends = bases(machine, _safe_indexing(X, left), band)
         machines.append(machine)
+        report(k, len(folds), machine)
         index.append(np.asarray(left))
         group.append(np.full(len(left), k))
         low.append(ends[0])

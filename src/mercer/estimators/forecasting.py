@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._fitting import AllOrNothing
+from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer.estimators.ls_svm import LSSVR
 
@@ -88,6 +88,8 @@ class Forecaster(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         Recursive forecasts feed back what was forecast; direct ones have a machine for each step.
     steps : int, default=1
         For how many steps there are machines, if direct.
+    verbose : bool or int, default=False
+        Write a line for every machine, and how the fit ended, to the standard error.
 
     Attributes
     ----------
@@ -158,9 +160,14 @@ class Forecaster(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             t = np.arange(first, len(y))
             lagged = y[t[:, None] - horizon - self._delays]
             self.estimators_.append(clone(base).fit(self._join(X, t, lagged, horizon), y[t]))
+            if len(horizons) > 1:
+                say(self, f"horizon {horizon}: {ending(self.estimators_[-1])}")
         self.n_features_in_ = self.estimators_[0].n_features_in_
         self._last = (y, X)
         return self
+
+    def _ending(self) -> str:
+        return f"{type(self.estimators_[-1]).__name__}, {ending(self.estimators_[-1])}"
 
     def forecast(self, steps: int, X: Any = None, y: Any = None) -> Array:
         """Continue the series.

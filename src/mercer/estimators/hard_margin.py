@@ -15,6 +15,7 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.base import EarlyStop
+from mercer.machines.callbacks import Listener, watched
 from mercer.machines.classifier import refuse_one_class
 from mercer.machines.expansion import Array, Function
 from mercer.machines.one_vs_one import PairwiseClassifier
@@ -68,6 +69,8 @@ class HardMarginSVC(PairwiseClassifier):
         As in :class:`SVC`.
     decision_function_shape, break_ties :
         As in :class:`SVC`: several classes vote, and each pair has to be separable.
+    verbose : bool or int, default=False
+        Show progress on the standard error, and how the fit ended.
 
     Attributes
     ----------
@@ -112,7 +115,6 @@ class HardMarginSVC(PairwiseClassifier):
     warm_start: bool = fixed(False)
     class_weight: None = fixed(None)
     null_space: None = fixed(None)
-    verbose: bool = fixed(False)
     approximation: None = fixed(None)
     probability = "deprecated"
 
@@ -129,12 +131,20 @@ class HardMarginSVC(PairwiseClassifier):
         return Posed("", nu_classification(K, y, live, 2.0 / float(live.sum()), B, self._one))
 
     def _minimize(self, posed: Sequence[Posed], context: Any) -> list[Solution]:
-        found = [self._nearest(one.title, one.risk) for one in posed]
+        found = []
+        for title, risk, _ in posed:
+            task = context.subcontext(task_name=title or "problem", max_subtasks=None)
+            task.call_on_fit_task_begin(estimator=self)
+            with watched(self, title, task, False) as listener:
+                found.append(self._nearest(title, risk, listener))
+            task.call_on_fit_task_end(estimator=self)
         self.certificates_ = [certificate for _, certificate in found]
         self.margins_ = np.array([certificate.margin for certificate in self.certificates_])
         return [solution for solution, _ in found]
 
-    def _nearest(self, title: str, risk: RegularizedRisk) -> tuple[Solution, HullCertificate]:
+    def _nearest(
+        self, title: str, risk: RegularizedRisk, listener: Listener | None
+    ) -> tuple[Solution, HullCertificate]:
         """Return the nearest points of two hulls in canonical scale, or refuse hulls that meet."""
         square = float(np.max(np.abs(risk.K.diag()[risk.c > 0])))
         if not square:  # a kernel of distances, which is its own unit
@@ -151,7 +161,7 @@ class HardMarginSVC(PairwiseClassifier):
             with warnings.catch_warnings():
                 # What a tolerance near rounding leaves is measured below, on the hulls themselves.
                 warnings.simplefilter("ignore", EarlyStop)
-                start = minimize(risk, solver, start, warning=EarlyStop)
+                start = minimize(risk, solver, start, listener=listener, warning=EarlyStop)
             solution, certificate = self._certify(risk, start, float(np.sqrt(square)))
             near = certificate.distance <= MEET * certificate.radius
             if near or certificate.lower >= (1.0 - self.tol) * certificate.distance:

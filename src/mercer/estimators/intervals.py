@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from mercer._fitting import AllOrNothing
+from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer.estimators.band import QuantileBand
 from mercer.estimators.conformal import (
@@ -110,6 +110,8 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         for data in the order of time.
     random_state : int, RandomState instance or None, default=None
         By which they are drawn.
+    verbose : bool or int, default=False
+        Write a line for every fold, and how the fit ended, to the standard error.
 
     Attributes
     ----------
@@ -293,7 +295,18 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
             for k, (_, left) in enumerate(folds):
                 group[left] = k
             return LeftOut.of(self.estimator_, group)
-        return refit(self.estimator_, X, y, folds, weight, self._band)
+        return refit(self.estimator_, X, y, folds, weight, self._band, self._report)
+
+    def _report(self, k: int, n: int, machine: Any) -> None:
+        """Say how the machine of a fold ended, of at most a hundred folds."""
+        if (k + 1) % -(-n // 100) == 0:
+            say(self, f"fold {k + 1} of {n}: {ending(machine)}")
+
+    def _ending(self) -> str:
+        return (
+            f"{self.method_}, {self.n_calibration_} scores in units of a {self.scale_} spread; "
+            f"{type(self.estimator_).__name__}, {ending(self.estimator_)}"
+        )
 
     # How large errors are, and where --------------------------------------------------------------
 
@@ -365,7 +378,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
             # Few functions and many samples: what was fitted is nearly what was not.
             return some, y[some] - machine.predict(_safe_indexing(X, some))
         folds = [(some[a], some[b]) for a, b in as_splitter(FOLDS, some).split(some)]
-        out = refit(machine, X, y, folds, None, False)
+        out = refit(machine, X, y, folds, None, False, self._report)
         return out.index, y[out.index] - out.low
 
     def _plain(self, X: Any) -> Array:

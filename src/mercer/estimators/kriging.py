@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
+from mercer.data.progress import Bar
 from mercer.kernels.algebra import Scaled
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -56,6 +57,8 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
     optimize : bool, default=False
         Choose the parameters of the kernel with a slope (scales, not families), its factor and the
         nugget, if it is positive, by restricted maximum likelihood, beginning at those given.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------
@@ -137,6 +140,12 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
         self._store(X, np.arange(len(y)), a[:, None])
         return self
 
+    def _ending(self) -> str:
+        return (
+            f"solved by one factorization: restricted log-likelihood {self.log_likelihood_:.6g}, "
+            f"nugget {self.nugget_:.4g}"
+        )
+
     def _optimize(self, X: Any, y: Array, B: Array) -> Array:
         """Choose kernel and nugget, and return the new kernel matrix."""
         kernel = self.kernel_
@@ -160,10 +169,13 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
             return _with(base, settings), float(values[-1][0]) if self.nugget_ else 0.0
 
         def covariance(x: Array) -> Array:
+            bar(1)
             k, nugget = at(x)
             return np.asarray(k(X) + nugget * np.eye(len(y)))
 
-        x = most_likely(covariance, B, y, np.log(start))
+        title = f"{type(self).__name__}, likelihood"
+        with Bar(title, show=bool(self.verbose), unit="evaluations") as bar:
+            x = most_likely(covariance, B, y, np.log(start))
         scale = BestLinear(covariance(x), B).likelihood(y)[1]
         base, nugget = at(x)
         self.kernel_, self.nugget_ = scale * base, scale * nugget

@@ -55,6 +55,8 @@ class GeneralizedLeastSquares(RegressorMixin, AllOrNothing, BaseEstimator):  # t
         The functions; by default polynomials of degree one.
     scale : float, optional
         The factor :math:`\sigma^2` if it is known; then tests use normal distributions.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------
@@ -147,6 +149,12 @@ class GeneralizedLeastSquares(RegressorMixin, AllOrNothing, BaseEstimator):  # t
         inverse = solve_triangular(R, np.eye(len(R)))
         self.null_space_cov_ = self.scale_ * inverse @ inverse.T
         return self
+
+    def _ending(self) -> str:
+        return (
+            f"solved by one factorization: {len(self.null_space_coef_)} coefficients, "
+            f"{self.df_} degrees of freedom, scale of the errors {self.scale_:.6g}"
+        )
 
     def _settled(self) -> tuple[ErrorModel, NullSpace]:
         """Return errors and trend with names of features replaced by positions."""

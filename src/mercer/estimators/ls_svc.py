@@ -177,7 +177,7 @@ class LSSVC(Classifier):
             posed.append(Posed(title, risk))
         return posed
 
-    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
         X, y, targets = sample.X, sample.y, self.code_book_[sample.y]
         coef = np.zeros(targets.shape)
         for k, one in enumerate(solved):
@@ -205,7 +205,7 @@ class LSSVC(Classifier):
         self.n_iter_ = int(self.solution_.n_iter)
         self.C_ = self._weight()
 
-    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: Sequence[Solved]) -> None:
         self._keep(found.points, np.arange(found.map.m), found.A, found.b.T, sample.y)
         self._report = self._support_labels = None
 

@@ -204,12 +204,12 @@ class LSSVR(Outputs):
             )
         return self._loss(rows)
 
-    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: Sequence[Solved]) -> None:
         super()._assemble(sample, solved)
         self.C_, self._noise_known = self._weight(), None
         self._report: Report | None = None
 
-    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
         super()._assemble(sample, solved)
         self._report = None
         if np.ndim(self.C_):

@@ -238,6 +238,8 @@ class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc
         Of optimality conditions, or relative duality gap.
     max_time : float, optional
         Largest number of seconds of a program or solver.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------
@@ -347,6 +349,8 @@ class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[mi
         Factors of C by class.
     abstain : label, optional
         What to predict where the gaps of a row leave its class open.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -23,7 +25,14 @@ from mercer.regularizers.errors import ErrorModel
 from mercer.regularizers.null_space import NullSpace, complete
 from mercer.solvers import Solver
 
-__all__ = ["RegularizationNetwork"]
+__all__ = ["GrowingPenalty", "RegularizationNetwork"]
+
+GROWN = 10.0
+"""How many times larger than one basis function a function of unit coefficients may be unsaid."""
+
+
+class GrowingPenalty(UserWarning):
+    """A norm of coefficients bounds functions by less and less as the sample grows."""
 
 
 @settings
@@ -38,7 +47,8 @@ class RegularizationNetwork(Outputs):
     and :math:`\alpha = D^+ K \theta`. So many :math:`\theta` may vanish, but not the
     :math:`\alpha`. ``operator=basis`` is the ordinary machine, ``operator="ridge"``, :math:`D = 1`,
     weight decay, whose Gram matrix is :math:`K^2`: it grows with the sample and does not bound the
-    capacity of the machine.
+    capacity of the machine, which is said where coefficients of length one make functions ten times
+    larger than the basis (:class:`mercer.estimators.GrowingPenalty`).
 
     Parameters
     ----------
@@ -61,6 +71,8 @@ class RegularizationNetwork(Outputs):
     approximation : Nystrom, "auto" or None
         Functions :math:`k(z_j, \cdot)` at some of the samples only, with D on these, as in
         :class:`SVR`.
+    verbose : bool or int, default=False
+        Show progress on the standard error, and how the fit ended.
 
     Attributes
     ----------
@@ -105,7 +117,6 @@ class RegularizationNetwork(Outputs):
     coef0: float = fixed(0.0)
     gram: str = fixed("dense")
     cache_size: float = fixed(200.0)
-    verbose: bool = fixed(False)
     max_time: None = fixed(None)
     warm_start: bool = fixed(False)
     standardize: bool = fixed(False)
@@ -143,6 +154,8 @@ class RegularizationNetwork(Outputs):
 
     def _plain_gram(self, rows: Rows) -> Laid:
         K = self._make_gram(rows).dense().astype(np.float64)
+        if isinstance(self.operator, str):
+            self._warn_if_grown(K)
         values, vectors = eigh(self._penalty(rows.X))
         # Directions below the rounding errors of D are not in its range, as far as anyone can tell.
         keep = values > len(K) * np.finfo(float).eps * values[-1]
@@ -151,6 +164,21 @@ class RegularizationNetwork(Outputs):
         root = vectors[:, keep] / np.sqrt(values[keep])
         G = K @ root
         return Laid(LowRank(G), basis=root @ G.T)
+
+    def _warn_if_grown(self, K: Array) -> None:
+        """Warn if coefficients of unit length make functions much larger than the basis."""
+        # max |f(x)| over |alpha|_2 <= 1 is a row's length; over |alpha|_1 <= 1 its largest entry.
+        reach, one = float(np.max(np.linalg.norm(K, axis=1))), float(np.max(np.abs(K)))
+        if reach > GROWN * one:
+            warnings.warn(
+                f"operator='ridge' penalizes the coefficients, not the function: with {len(K)} "
+                f"basis functions, coefficients of length 1 reach values of {reach:.3g}, where one "
+                f"function reaches {one:.3g}, and this grows like the root of the sample size. "
+                "No bound on the error follows from this penalty. Give the basis as the operator, "
+                "or use SparseRegressor, whose penalty is the sum of absolute coefficients.",
+                GrowingPenalty,
+                stacklevel=2,
+            )
 
     def _penalty(self, X: Any) -> Array:
         """Return D on the sample."""
@@ -176,7 +204,7 @@ class RegularizationNetwork(Outputs):
         assert isinstance(how, Nystrom)
         return PenalizedBasis.of(how, self._penalty)
 
-    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
         super()._assemble(sample, solved)
         self.__dict__.pop("theta_", None)
         if sample.basis is not None:

@@ -98,7 +98,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
             )
         return VariableOffset(self.nu, self._one)
 
-    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
         super()._assemble(sample, solved)
         self.offset_ = -self.intercept_
 

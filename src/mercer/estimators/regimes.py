@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._fitting import AllOrNothing
+from mercer._fitting import AllOrNothing, say
 from mercer._settings import KW_ONLY, settings
 from mercer.estimators.ls_svm import LSSVR
 
@@ -49,6 +49,8 @@ class RegimeSwitchingRegressor(AllOrNothing, BaseEstimator):  # type: ignore[mis
         Rounds of fits, in which competition hardens from equal shares to all or nothing.
     random_state : int, default=0
         Draws the shares that the machines begin with.
+    verbose : bool or int, default=False
+        Write a line for every round, and how the fit ended, to the standard error.
 
     Attributes
     ----------
@@ -113,6 +115,7 @@ class RegimeSwitchingRegressor(AllOrNothing, BaseEstimator):  # type: ignore[mis
             local = _averaged(squares, window)
             best = np.min(local, axis=1)
             self.errors_[k] = float(np.mean(squares[np.arange(len(y)), np.argmin(local, axis=1)]))
+            say(self, f"round {k + 1} of {self.n_rounds}: mean squared error {self.errors_[k]:.6g}")
             # From shares that hardly differ to all or nothing, in units of the error left.
             hardness = 0.5 * (2 * window + 1) * 10.0 ** (2.0 * k / self.n_rounds - 1.0)
             scale = max(float(np.mean(best)), 1e-300)
@@ -122,6 +125,13 @@ class RegimeSwitchingRegressor(AllOrNothing, BaseEstimator):  # type: ignore[mis
         hard = np.eye(self.n_regimes)[self.labels_]
         self.estimators_ = [_won(base, X, y, *pair) for pair in zip(hard.T, machines, strict=True)]
         return self
+
+    def _ending(self) -> str:
+        sizes = np.bincount(self.labels_, minlength=self.n_regimes).tolist()
+        return (
+            f"{self.n_rounds} rounds, regimes of {sizes} samples, "
+            f"mean squared error {self.errors_[-1]:.6g}"
+        )
 
     def predict(self, X: Any) -> Array:
         """Predict by the machine of the regime that the series ended in."""

@@ -286,10 +286,10 @@ class RobustLSSVR(Outputs):
             ]
             self.weights_ = np.vstack(w) if self._n_outputs else np.vstack(w)[:, 0]
 
-    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: Sequence[Solved]) -> None:
         super()._assemble(sample, solved)
 
-    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
         super()._assemble(sample, solved)
         y, f = np.asarray(sample.y), np.column_stack([one.solution.f for one in solved])
         residuals = y.reshape(len(y), -1) - f

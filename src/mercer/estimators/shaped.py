@@ -68,6 +68,8 @@ class ShapeConstrainedRegressor(ShapedMachine, Regression):
         counts per range of its feature).
     random_state : int, default=0
         Of the choice of lines.
+    verbose : bool or int, default=False
+        Write a line for every round of constraints, and how the fit ended, to the standard error.
 
     Attributes
     ----------
@@ -168,6 +170,8 @@ class ShapeConstrainedClassifier(ShapedMachine, OneVsRest):
         As in :class:`ShapeConstrainedRegressor`.
     degree, gamma, coef0, tol, cache_size, max_iter, max_time, gram, solver, standardize :
         As in :class:`ShapeConstrainedRegressor`.
+    verbose : bool or int, default=False
+        Write a line for every round of constraints, and how the fit ended, to the standard error.
 
     Attributes
     ----------

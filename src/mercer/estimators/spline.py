@@ -48,12 +48,13 @@ class DerivativePenalty(Outputs):
             Interval(Integral, 1, None, closed="left"),
             None,
         ],
+        "verbose": ["verbose"],
     }
 
     # A spline is one linear system: there is nothing to set about how it is solved.
     null_space = None
     degree, gamma, coef0 = 3, "scale", 0.0
-    tol, cache_size, verbose, max_iter, max_time = 1e-6, 2000.0, False, -1, None
+    tol, cache_size, max_iter, max_time = 1e-6, 2000.0, -1, None
     gram, solver, warm_start = "auto", "auto", False
 
     def __init__(
@@ -63,11 +64,13 @@ class DerivativePenalty(Outputs):
         lam: float | str = 1.0,
         errors: ErrorModel | None = None,
         approximation: Approximation | str | None = None,
+        verbose: bool | int = False,
     ) -> None:
         self.order = order
         self.lam = lam
         self.errors = errors
         self.approximation = approximation
+        self.verbose = verbose
 
     @property
     def kernel(self) -> ThinPlate:
@@ -135,6 +138,8 @@ class SmoothingSpline(DerivativePenalty):
     approximation : Nystrom, "auto" or None
         Knots at some of the samples only, as in :class:`SVR`; the penalty is then chosen in one
         pass over the rows.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------
@@ -197,6 +202,8 @@ class ThinPlateSpline(DerivativePenalty):
         Covariance of the errors.
     approximation : Nystrom, "auto" or None
         As in :class:`SmoothingSpline`.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

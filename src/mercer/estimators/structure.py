@@ -81,6 +81,8 @@ class SparseAdditiveRegressor(RegressorMixin, VariationMachine):  # type: ignore
         Seed of the folds where `cv` is a number.
     degree, gamma, coef0 :
         Of named kernels, for each feature by itself.
+    verbose : bool or int, default=False
+        Write a line for every fold, and how the fit ended, to the standard error.
 
     Attributes
     ----------
@@ -173,6 +175,8 @@ class SparseAdditiveClassifier(ClassifierMixin, VariationMachine):  # type: igno
         As in :class:`SparseAdditiveRegressor`.
     categorical, rank, null_space, tol, random_state, degree, gamma, coef0 :
         As in :class:`SparseAdditiveRegressor`.
+    verbose : bool or int, default=False
+        Write a line for every fold, and how the fit ended, to the standard error.
 
     Attributes
     ----------

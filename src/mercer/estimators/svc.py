@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer._settings import KW_ONLY, settings
 from mercer.gram.base import Gram
@@ -20,6 +22,7 @@ from mercer.problems.nu import nu_classification, nu_classification_back
 from mercer.reduced.solve import Reduced
 from mercer.reduced.variable_width import VariableMargin, VariableWidth
 from mercer.solvers import Solution
+from mercer.solvers.small import Parts
 
 __all__ = ["SVC", "NuSVC"]
 
@@ -54,7 +57,9 @@ class SVC(PairwiseClassifier):
         Without effect, and there for scikit-learn's signature: samples that rest on their bounds
         are always left aside.
     probability : bool, default="deprecated"
-        As in scikit-learn 1.9: deprecated. True composes scikit-learn's ``CalibratedClassifierCV``.
+        As in scikit-learn 1.9: deprecated. True fits Platt's sigmoids to decision values of five
+        folds, which share the kernel matrix of the fit where that is in memory; elsewhere it
+        composes scikit-learn's ``CalibratedClassifierCV``.
     tol : float, default=1e-3
         Largest violation of an optimality condition, in units of the decision function.
     cache_size : float, default=200
@@ -80,9 +85,12 @@ class SVC(PairwiseClassifier):
     gram : {"auto", "dense", "sparse", "tiled"} or callable, default="auto"
         How the kernel matrix is held; a callable maps ``(kernel, X)`` to a Gram.
     solver : str or Solver, default="auto"
-        How the functional is minimized; a Solver brings its own tolerance and budget.
+        How the functional is minimized; a Solver brings its own tolerance and budget. ``"auto"``
+        solves a linear kernel over the data, without a kernel matrix, where that is faster.
     warm_start : bool, default=False
         Start from the last fit's coefficients where the sample has the same size.
+        Kernel rows of the last fit, up to `cache_size`, and a copy of its inputs are kept for the
+        next one, until the machine is deleted or fitted without.
     standardize : bool, default=False
         Divide the features by their standard deviations over the sample, without centring: kernels
         with length scales take these as ``kernel_.length_scale``. Lengths and gammas that are given
@@ -134,6 +142,18 @@ class SVC(PairwiseClassifier):
     def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Posed:
         refuse_one_class(y[c > 0])
         return super()._problem(K, y, c, B)
+
+    def _parts(
+        self, K: Gram, y: Array, c: Array, rows: NDArray[np.intp], ends: NDArray[np.intp]
+    ) -> Parts:
+        weighed = c > 0
+        live = np.add.reduceat(y * weighed, ends[:-1])
+        if (np.abs(live) == np.add.reduceat(weighed, ends[:-1], dtype=np.intp)).any():
+            refuse_one_class(y[:0])
+        cuts = np.zeros((len(ends) - 1, 2), dtype=np.intp)
+        cuts[:, 1] = ends[1:] - ends[:-1]
+        terms = HINGE.weigh(y, c)
+        return Parts(K, rows, ends, cuts, np.zeros((len(cuts), 1)), HINGE, terms, c)
 
 
 @settings
@@ -205,7 +225,7 @@ class NuSVC(PairwiseClassifier):
     def _reduced_walls(self, targets: Any) -> VariableWidth:
         return VariableMargin(self.nu, self._one, targets)
 
-    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: Sequence[Solved]) -> None:
         read = [self._read(self._of_pair(one.solution, k)) for k, one in enumerate(solved)]
         solved = [Solved(one.solution, *own) for one, own in zip(solved, read, strict=True)]
         super()._assemble_reduced(found, sample, solved)

@@ -72,9 +72,12 @@ class SVR(Regression):
     gram : {"auto", "dense", "sparse", "tiled"} or callable, default="auto"
         How the kernel matrix is held; a callable maps ``(kernel, X)`` to a Gram.
     solver : str or Solver, default="auto"
-        How the functional is minimized; a Solver brings its own tolerance and budget.
+        How the functional is minimized; a Solver brings its own tolerance and budget. ``"auto"``
+        solves a linear kernel over the data, without a kernel matrix, where that is faster.
     warm_start : bool, default=False
         Start from the last fit's coefficients where the sample has the same size.
+        Kernel rows of the last fit, up to `cache_size`, and a copy of its inputs are kept for the
+        next one, until the machine is deleted or fitted without.
     standardize : bool, default=False
         Divide the features by their standard deviations over the sample, without centring: kernels
         with length scales take these as ``kernel_.length_scale``. Lengths and gammas that are given

@@ -13,6 +13,7 @@ from sklearn.linear_model import lars_path
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._fitting import ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer.estimators.general import KernelRegressor
 from mercer.kernels.base import Kernel
@@ -62,6 +63,8 @@ class TermSelector(RegressorMixin, Expansion):  # type: ignore[misc]
         the one with the smaller coefficient is dropped.
     degree, gamma, coef0 :
         Of named kernels, as in :class:`SVR`.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------
@@ -150,6 +153,7 @@ class TermSelector(RegressorMixin, Expansion):  # type: ignore[misc]
         path = np.zeros((len(rho), Z.shape[1]))
         path[:, live] = coefs.T / size[live]
         self.path_ = rho, path
+        say(self, f"path of {len(rho)} steps over {Z.shape[1]} candidates")
         kept = self._kept(A, t, rho, coefs.T)
         chosen = live[kept]
         names = [self.candidate_names_[j] for j in chosen]
@@ -163,6 +167,12 @@ class TermSelector(RegressorMixin, Expansion):  # type: ignore[misc]
         self.terms_ = dict(zip(names, coef[len(coef) - len(names) :].tolist(), strict=True))
         self.support_ = self.machine_.support_
         return self
+
+    def _ending(self) -> str:
+        return (
+            f"{len(self.terms_)} of {len(self.candidate_names_)} terms at penalty "
+            f"{self.penalty_:.6g}, {ending(self.machine_)}"
+        )
 
     def _candidates(self, X: Array) -> NullSpace:
         values = np.unique(X[:, 0])

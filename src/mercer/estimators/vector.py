@@ -53,6 +53,8 @@ class MultiOutputSVR(Outputs):
         Largest number of seconds.
     standardize : bool, default=False
         Whether features are divided by their standard deviations.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------
@@ -90,7 +92,6 @@ class MultiOutputSVR(Outputs):
     cache_size: float = fixed(200.0)
     max_iter: int = fixed(-1)
     warm_start: bool = fixed(False)
-    verbose: bool = fixed(False)
     approximation: None = fixed(None)
     errors = None
 
@@ -133,6 +134,6 @@ class MultiOutputSVR(Outputs):
             )
         return [solution]
 
-    def _assemble(self, sample: Sample, solved: list[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
         (one,), q = solved, self._n_outputs or 1
         self._keep(sample.X, one.a.reshape(-1, q), one.b.reshape(-1, q).T, [one.solution])

@@ -98,25 +98,29 @@ class Shelf(Sequence[Any]):
     def __deepcopy__(self, memo: Any) -> Self:
         return self
 
+    def __reduce__(self) -> Any:
+        if self.path is None:
+            return _in_memory, (self.__getstate__(),)
+        files = {k: self._file(k).read_bytes() for k in self._keys()}
+        return _in_files, (self.limit, self.cache, files)
+
+    # A format that is safe to read writes attributes, not pickles: the objects themselves. Nothing
+    # that arrives this way is ever unpickled.
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = {"limit": self.limit, "cache": self.cache, "items": self.items}
-        if self.path is not None:
-            state["files"] = {k: self._file(k).read_bytes() for k in self._keys()}
-        else:
-            state["sizes"] = self.sizes
-        return state
+        keys = self._keys()
+        return {
+            "limit": self.limit,
+            "cache": self.cache,
+            "keys": keys,
+            "items": [self._read(k) for k in keys],
+            "sizes": [self.sizes[k] for k in keys],
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # The folder that was asked for may not be there: those of temporary files are everywhere.
         self.limit, self.cache, self.parent = state["limit"], state["cache"], None
         self._begin()
-        if "files" not in state:
-            self.items, self.sizes = state["items"], state["sizes"]
-            return
-        self._open()
-        for k, data in state["files"].items():
-            self._names[k], self.sizes[k] = len(self.sizes), len(data)
-            self._file(k).write_bytes(data)
+        self.items = dict(zip(state["keys"], state["items"], strict=True))
+        self.sizes = dict(zip(state["keys"], state["sizes"], strict=True))
 
     def _keys(self) -> list[Any]:
         if len(self._order) != len(self.sizes):
@@ -152,6 +156,22 @@ class Shelf(Sequence[Any]):
     def _file(self, k: Any) -> Path:
         assert self.path is not None
         return self.path / f"{self._names[k]}.leaf"
+
+
+def _in_memory(state: dict[str, Any]) -> Shelf:
+    shelf = Shelf.__new__(Shelf)
+    shelf.__setstate__(state)
+    return shelf
+
+
+def _in_files(limit: float, cache: float, files: dict[Any, bytes]) -> Shelf:
+    # The folder that was asked for may not be there: those of temporary files are everywhere.
+    shelf = Shelf(limit, cache)
+    shelf._open()
+    for k, data in files.items():
+        shelf._names[k], shelf.sizes[k] = len(shelf.sizes), len(data)
+        shelf._file(k).write_bytes(data)
+    return shelf
 
 
 def _remove(path: str, process: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -124,6 +124,13 @@ class Tree:
     codes: list[Array | None] = field(default_factory=list)
     children: list[tuple[int, int]] = field(default_factory=list)
 
+    # Without what compiled code reads, which is made, and checked, where the tree arrives.
+    def __getstate__(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
     @property
     def leaves(self) -> int:
         """Number of leaves."""
@@ -150,6 +157,10 @@ class Tree:
         points = np.asarray(X)
         points = points if points.dtype.kind == "f" else points.astype(np.float64)
         found = np.empty(len(points), dtype=np.int64)
+        if max(self.column) >= points.shape[1]:
+            raise ValueError(
+                f"the tree cuts feature {max(self.column)} of points with {points.shape[1]}."
+            )
         descend(points, *self._flat, found)
         return found.astype(np.intp, copy=False)
 
@@ -158,6 +169,11 @@ class Tree:
         """Columns, cuts, children and codes of all nodes, as compiled code reads them."""
         codes = [np.empty(0) if known is None else known for known in self.codes]
         left, right = np.array(self.children, dtype=np.int64).T
+        # Compiled code goes where it is sent, and a tree may come from a file.
+        cuts = np.flatnonzero(np.asarray(self.column) >= 0)
+        below = np.minimum(left, right)[cuts] > cuts
+        if not np.all(below & (np.maximum(left, right)[cuts] < len(self.column))):
+            raise ValueError("a node of the tree has children that are not below it.")
         first = np.concatenate([[0], np.cumsum([len(known) for known in codes])])
         return (
             np.array(self.column, dtype=np.int64),

@@ -19,6 +19,10 @@ from numpy.typing import NDArray
 from mercer._params import Params
 from mercer.losses.conjugate import SLACK, Array, Conjugate, DualTerms, WeightedLosses
 
+# An interval is below the rounding of its ends after so many halvings, unless it holds zero, where
+# what is left is a part of its length that nobody sees.
+HALVINGS = 64
+
 __all__ = [
     "SLACK",
     "Array",
@@ -81,6 +85,59 @@ class Loss(Params, ABC):
     def violation(self, y: Array, f: Array, v: Array) -> Array:
         r"""Measure how far ``(f, v)`` is from :math:`v \in \partial l(y, f)`; zero if it holds."""
         return np.abs(v - self.gradient(y, f))
+
+    def prox(self, y: Array, z: Array, t: Array | float = 1.0) -> Array:
+        r"""Return the proximal map, :math:`\arg\min_f\, t\,l(y, f) + \tfrac12 (f - z)^2`.
+
+        It is what splitting methods ask of a loss. :math:`f - z + t\,l'(y, f)` grows with f and
+        changes its sign between z and :math:`z - t\,l'(y, z)`, whatever the loss: the interval is
+        halved until rounding.
+
+        Parameters
+        ----------
+        y, z : ndarray
+            Targets, and the points to stay near to.
+        t : float or ndarray, default=1.0
+            Weight of the loss, positive.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer.losses import Absolute
+        >>> Absolute().prox(np.zeros(3), np.array([-3.0, 0.5, 2.0])).round(9)  # the soft threshold
+        array([-2.,  0.,  1.])
+        """
+        end = z - t * self.gradient(y, z)
+        low, high = np.minimum(z, end), np.maximum(z, end)
+        for _ in range(HALVINGS):
+            f = 0.5 * (low + high)
+            right = f - z + t * self.gradient(y, f) > 0.0
+            low, high = np.where(right, low, f), np.where(right, f, high)
+        return np.asarray(0.5 * (low + high))
+
+    def lipschitz(self, y: Array, low: float = -np.inf, high: float = np.inf) -> Array:
+        r"""Return the Lipschitz constant for decision values between ``low`` and ``high``.
+
+        .. math:: |l(y, f) - l(y, f')| \le L\, |f - f'|, \qquad
+            L = \max(|l'(y, \text{low})|, |l'(y, \text{high})|)
+
+        Slopes of a convex function rise, so that the steepest ones are at the ends; whichever
+        subgradient a kink at an end has, it bounds the slopes inside.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer.losses import Hinge, Squared
+        >>> Squared().lipschitz(np.array([0.5]), -2.0, 2.0)
+        array([2.5])
+        >>> Hinge().lipschitz(np.array([-1.0, 1.0]))
+        array([1., 1.])
+        """
+        y = np.asarray(y, dtype=float)
+        lower, upper = self.slopes(y)
+        left = self.gradient(y, np.full(y.shape, low)) if np.isfinite(low) else lower
+        right = self.gradient(y, np.full(y.shape, high)) if np.isfinite(high) else upper
+        return np.maximum(np.abs(left), np.abs(right))
 
     def weigh(self, y: Array, c: Array) -> WeightedLosses:
         """Return the weighted losses of a sample together with their conjugates."""
@@ -172,7 +229,7 @@ class ConjugateLoss(QuadraticDualLoss):
         """Whether the conjugate is strongly convex, which makes the loss smooth."""
         t = self.terms()
         negative = t.quad if t.quad_negative is None else t.quad_negative
-        return bool(np.all(np.asarray(t.quad) > 0) and np.all(np.asarray(negative) > 0))
+        return _positive(t.quad) and _positive(negative)
 
 
 class ResidualLoss(ConjugateLoss):
@@ -274,25 +331,33 @@ class MarginLoss(ConjugateLoss):
             c,
             p_pos=np.where(up, t.kink - t.tilt, t.kink + t.tilt),
             p_neg=np.where(up, -t.kink - t.tilt, t.tilt - t.kink),
-            q_pos=np.where(up, negative, t.quad),
-            q_neg=np.where(up, t.quad, negative),
+            q_pos=_either(up, negative, t.quad),
+            q_neg=_either(up, t.quad, negative),
             lower=np.where(up, -np.asarray(t.upper), t.lower),
             upper=np.where(up, -np.asarray(t.lower), t.upper),
         )
 
 
-def _terms(c: Array, **terms: Any) -> DualTerms:
+def _terms(
+    c: Array, *, p_pos: Any, p_neg: Any, q_pos: Any, q_neg: Any, lower: Any, upper: Any
+) -> DualTerms:
     """Scale conjugate parameters by the weights; a sample of weight zero is pinned at zero."""
-    weightless, zero = c == 0, np.zeros(c.shape)
+    zero, weightless = np.zeros(c.shape), c == 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        return DualTerms(
-            p_pos=zero + terms["p_pos"],
-            p_neg=zero + terms["p_neg"],
-            q_pos=np.where(weightless, 0.0, terms["q_pos"] / c),
-            q_neg=np.where(weightless, 0.0, terms["q_neg"] / c),
-            lower=np.where(weightless, 0.0, terms["lower"] * c),
-            upper=np.where(weightless, 0.0, terms["upper"] * c),
-        )
+        scaled = zero + q_pos / c, zero + q_neg / c, lower * c, upper * c
+    if weightless.any():
+        for values in scaled:
+            values[weightless] = 0.0
+    return DualTerms(zero + p_pos, zero + p_neg, *scaled)
+
+
+def _either(which: NDArray[np.bool_], one: Any, other: Any) -> Any:
+    """Return one value or the other, sample by sample where they are not the same."""
+    return one if one is other else np.where(which, one, other)
+
+
+def _positive(value: float | Array) -> bool:
+    return value > 0 if isinstance(value, float) else bool(np.all(np.asarray(value) > 0))
 
 
 def check_width(epsilon: float | Array) -> None:

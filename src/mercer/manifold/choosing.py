@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils._param_validation import Interval as Range
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from mercer._fitting import AllOrNothing
+from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer.data.arrays import Arrays
 from mercer.kernels.points import Array
@@ -71,6 +71,8 @@ class PrincipalManifoldCV(
         Draws the folds of an integer `cv`.
     max_time : float, optional
         Seconds after which the search ends with an error, because no choice was made.
+    verbose : bool or int, default=False
+        Write a line for every latent set and width, and how the fit ended, to the standard error.
 
     Attributes
     ----------
@@ -147,6 +149,8 @@ class PrincipalManifoldCV(
                 made = clone(base).set_params(latent=latent, width=float(width))
                 costs = [self._fold(made, X, s, lams, *fold) for fold in folds]
                 rows.append((latent, float(width), np.array(costs)))
+                least = float(np.min(np.mean(costs, axis=0)))
+                say(self, f"latent {latent}, width {width:g}: held-out distortion {least:.6g}")
         means = np.stack([costs.mean(axis=0) for *_, costs in rows])
         best, k = np.unravel_index(int(np.argmin(means)), means.shape)
         latent, width, _ = rows[best]
@@ -163,6 +167,9 @@ class PrincipalManifoldCV(
         ends = follow(made, X, s, lams[: k + 1])
         self.best_estimator_ = made.set_params(init=ends[-1].Z).fit(X, sample_weight=s)
         return self
+
+    def _ending(self) -> str:
+        return f"held-out distortion {-self.best_score_:.6g}, {ending(self.best_estimator_)}"
 
     def _folds(self, X: Array) -> list[tuple[Any, Any]]:
         return list(as_splitter(self.cv, None, self.random_state).split(X))

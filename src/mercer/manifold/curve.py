@@ -154,6 +154,8 @@ class PrincipalCurve(
     n_init : int, default=6
         Number of starts of an open curve: the stiff curve, and ranks of the rows along further
         directions of the first principal plane. The lowest functional is kept.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

@@ -117,6 +117,8 @@ class GenerativeTopographicMap(
         Rise of the penalized log-likelihood for each row in a step at which the fit ends.
     max_time : float, optional
         Seconds after which a fit ends with the map so far, and a warning.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

@@ -120,6 +120,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         Folds of the criterion "held-out".
     random_state : int, default=0
         Seed of the start of the iterations, of shuffled columns and of folds.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

@@ -57,6 +57,8 @@ class PrincipalPlane(
         Largest number of iterations for robust costs and missing cells.
     tol : float, default=1e-6
         Relative fall of the cost in an iteration at which the fit ends.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------
@@ -226,6 +228,8 @@ class KPlanes(
         changes its plane.
     random_state : int, RandomState or None, default=None
         Draws the starts.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import Interval as Range
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from mercer._fitting import AllOrNothing
+from mercer._fitting import AllOrNothing, say
 from mercer._settings import KW_ONLY, settings
 from mercer.data import Source, as_source, is_source
 from mercer.data.arrays import Arrays
@@ -214,7 +214,6 @@ class PrincipalManifold(
     tol: float = 1e-5
     max_time: float | None = None
     random_state: Any = None
-    verbose: bool = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "latent": [Latent, Integral],
@@ -235,7 +234,6 @@ class PrincipalManifold(
         "tol": [Range(Real, 0, None, closed="left")],
         "max_time": [Range(Real, 0, None, closed="left"), None],
         "random_state": ["random_state"],
-        "verbose": ["boolean"],
     }
 
     # Fitting --------------------------------------------------------------------------------------
@@ -426,8 +424,7 @@ class PrincipalManifold(
             )
 
     def _report(self, iteration: int, objective: float) -> None:
-        if self.verbose:
-            print(f"{type(self).__name__}: iteration {iteration}, objective {objective:.6g}")
+        say(self, f"iteration {iteration}, objective {objective:.6g}")
 
     # New points -----------------------------------------------------------------------------------
 

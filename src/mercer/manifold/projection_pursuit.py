@@ -92,6 +92,8 @@ class KernelProjectionPursuit(KernelFeatures):
         Draws the starts.
     gamma, degree, coef0 :
         Parameters of kernels given by name, see :func:`mercer.kernels.resolve`.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

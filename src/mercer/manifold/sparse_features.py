@@ -196,6 +196,8 @@ class SparseKernelFeatures(KernelFeatures):
         moment. The mean of each feature is subtracted.
     gamma, degree, coef0 :
         Parameters of kernels given by name, see :func:`mercer.kernels.resolve`.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

@@ -73,6 +73,8 @@ class VectorQuantizer(
         changes its cluster.
     random_state : int, RandomState or None, default=None
         Draws the starts.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

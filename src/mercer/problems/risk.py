@@ -97,7 +97,8 @@ class RegularizedRisk:
         self.loss = loss
         self.K = K
         self.y = np.asarray(y, dtype=np.float64)
-        self.c = np.broadcast_to(np.asarray(c, dtype=np.float64), (n,))
+        c = np.asarray(c, dtype=np.float64)
+        self.c = c if c.shape == (n,) else np.broadcast_to(c, (n,))
         self.B = np.zeros((n, 0)) if B is None else np.asarray(B, dtype=np.float64)
         q = self.B.shape[1]
         self.d = np.zeros(q) if d is None else np.asarray(d, dtype=np.float64)
@@ -106,7 +107,8 @@ class RegularizedRisk:
                 f"a Gram of {n} samples needs y of shape ({n},), B of shape ({n}, q) and d of "
                 f"shape (q,); got {self.y.shape}, {self.B.shape} and {self.d.shape}"
             )
-        if not (np.all(self.c >= 0) and np.all(np.isfinite(self.c))):
+        low, high = np.minimum.reduce(self.c, initial=0.0), np.maximum.reduce(self.c, initial=0.0)
+        if not (low >= 0.0 and high < np.inf):
             raise ValueError("weights c must be finite and not negative")
 
     @property

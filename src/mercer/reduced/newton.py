@@ -48,6 +48,8 @@ RELAX, NARROW, CURVED = 0.3, 0.3, 6
 # for this part of the curvature of a loss that is as steep and curved over the first width, so that
 # no step goes further than a thousand widths.
 STRAIGHT = 1e-3
+# Part of its slope that a step leaves if it was too short. The tail of an exponential leaves .37.
+STEEP = 0.3
 
 # Steps after which a search ends whose gap has not fallen by half meanwhile, nor its objective by
 # this part: what is left of either is rounding, of weights or features of very different sizes.
@@ -154,6 +156,7 @@ class _Descent:
         self.factors: list[Factor] = []
         self.exact = np.zeros(self.k, dtype=bool)
         self.floor = np.zeros(found.b.shape)
+        self.stride = np.ones(self.k)
         # When the gap or the objective last fell by much, to what; and the point of least gap.
         self.fell = (0, np.inf, np.inf)
         self.best = (np.inf, np.inf)
@@ -331,6 +334,7 @@ class _Descent:
         inexact = live & ~self.exact
         if np.any(inexact):
             delta = self._conjugate_gradients(G, delta, np.flatnonzero(inexact))
+        delta *= self.stride
         descent = np.sum(G * delta, axis=0)
         old = (found.W, found.b)
         found.W, found.b = old[0] + delta[: self.r], old[1] + delta[self.r :]
@@ -340,6 +344,10 @@ class _Descent:
         rounding = 1e-13 * np.abs(value.smooth)
         assert found.value is not None
         worse = live & ~(found.value.smooth <= value.smooth + 1e-4 * descent + rounding)
+        # A step to the minimum of a parabola leaves no slope along it. Where much is left, as on
+        # the tail of the logistic loss of separable classes, the next one is longer.
+        left = np.sum(np.vstack([found.value.gw, found.value.gb]) * delta, axis=0)
+        self.stride = np.where((left < STEEP * descent) & ~worse, 2.0 * self.stride, 1.0)
         if np.any(worse):
             return self._shorten(old, value, delta, worse, live)
         if self.single and self.oracle.problem.loss.quadratic and np.any(inexact):

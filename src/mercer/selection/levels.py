@@ -137,6 +137,8 @@ class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type:
         The bound :math:`\Lambda`.
     max_risk : float, optional
         The bound :math:`\Lambda'` on the mean loss; exactly one of both is given.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

@@ -3,7 +3,8 @@ r"""Hyperparameters of local machines, from parts of the sample that are as dens
 Rows drawn at random from a large sample lie further apart than the rows of a leaf, so what they
 say of length scales holds for a function seen from afar. Here some parts of neighbouring rows are
 tuned one by one. Leave-one-out errors of all parts then decide between what each of them found and
-the medians. A second round divides the sample again, in the metric that was found.
+the medians. A second round divides the sample again, in the metric that was found, and
+:mod:`~mercer.selection.polishing` moves its scales where parts as large as leaves ask for it.
 """
 
 from __future__ import annotations
@@ -23,12 +24,17 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.points import take
 from mercer.local import Local, equality_columns, grow, sensitivity
 from mercer.selection._statement import Statement, state
+from mercer.selection.polishing import polish
+from mercer.selection.posed import is_least_squares, pose
+from mercer.selection.space import Space
 from mercer.smoothing import Spectral
 
 __all__ = ["is_local", "tune_in_parts"]
 
 # Parts in a round, their rows, and rounds: about a second each for ten features.
 PARTS, ROWS, ROUNDS = 6, 1000, 2
+# Parts that scales are polished by, and their rows at most: a third of a second for each trial.
+LAST, WHOLE = 4, 1500
 # Points that a tree is grown from, where there are more.
 POINTS = 100_000
 # Share of the variance of the targets that a part must have to tell much.
@@ -51,6 +57,8 @@ def tune_in_parts(
     y: Any,
     sample_weight: Any,
     *,
+    space: Callable[[Kernel], Space],
+    fixed: Sequence[str],
     max_rows: int,
     max_time: float | None,
     refit: bool,
@@ -64,7 +72,9 @@ def tune_in_parts(
         Tunes a machine to a sample, ``search(machine, X, y, sample_weight, max_time)``.
     estimator : KernelMachine
         With ``approximation=Local(...)``.
-    X, y, sample_weight, max_rows, max_time, refit, random_state :
+    space : callable
+        From a kernel to the parameters that may be moved.
+    X, y, sample_weight, fixed, max_rows, max_time, refit, random_state :
         As in :func:`mercer.selection.tune`.
     """
     began = time.perf_counter()
@@ -97,6 +107,22 @@ def tune_in_parts(
         machine.set_params(**parameters)
         if found[-1].status_ == "stopped":
             break
+    until = np.inf if max_time is None else began + max_time
+    large = min(WHOLE, int(how.leaf_size))
+    if rows < large and found[-1].status_ != "stopped":
+        moved: set[int] | None = None
+        for _ in range(ROUNDS):
+            if time.perf_counter() > until:
+                break
+            parts = _parts(whole, machine.kernel, large, np.random.default_rng(random_state))
+            last = [whole.of(part) for part in parts[:LAST]]
+            squared = is_least_squares(pose(machine, X, y, sample_weight, last[0]))
+            weight = float(machine.C) if squared else _left_out(machine.kernel, last[0])[1]
+            kernel, weight, moved = polish(space(machine.kernel), weight, last, until, moved)
+            parameters["kernel"] = kernel
+            if squared and "C" not in fixed:
+                parameters["C"] = weight
+            machine.set_params(**parameters)
     seconds = time.perf_counter() - began
     best = clone(estimator).set_params(**parameters)
     if "standardize" in best.get_params(deep=False):
@@ -104,9 +130,8 @@ def tune_in_parts(
         parameters["standardize"] = False
     if refit:
         best.fit(X, y, **given)
-    last = found[-1]
     return replace(
-        last,
+        found[-1],
         best_estimator_=best,
         best_params_=parameters,
         best_value_=float(np.mean([one.best_value_ for one in found])),
@@ -139,23 +164,24 @@ def _best(found: Sequence[dict[str, Any]], parts: Sequence[Statement]) -> dict[s
     candidates = [*found, middle(found)]
     if len(found) == 1:
         return candidates[0]
-    scores = [sum(_left_out(one["kernel"], part) for part in parts) for one in candidates]
+    scores = [sum(_left_out(one["kernel"], part)[0] for part in parts) for one in candidates]
     return candidates[int(np.argmin(scores))]
 
 
-def _left_out(kernel: Kernel, part: Statement) -> float:
-    """Return half the rows times the logarithm of the left-out error of least squares."""
+def _left_out(kernel: Kernel, part: Statement) -> tuple[float, float]:
+    """Return half the rows times the logarithm of the least left-out error, and its weight C."""
     some = part.of(np.arange(part.n)[:: -(-part.n // JUDGED)])
     K = np.asarray(kernel(some.X), dtype=np.float64)
     variance = float(np.mean(np.sum((some.Y - np.mean(some.Y, axis=0)) ** 2, axis=1)))
-    if variance == 0.0:
-        return 0.0
     size = float(np.mean(np.diag(K)))
     weights = WEIGHTS / size if size > 0 else WEIGHTS
+    if variance == 0.0:
+        return 0.0, float(weights[len(weights) // 2])
     left = Spectral(K, some.B, some.weights).leave_one_out(some.Y, weights)
     errors = np.average(np.sum(left**2, axis=2), axis=1, weights=some.weights)
+    best = int(np.argmin(errors))
     # Errors that vanish to rounding are no infinite evidence.
-    return 0.5 * some.n * float(np.log(np.min(errors) + 1e-9 * variance))
+    return 0.5 * some.n * float(np.log(errors[best] + 1e-9 * variance)), float(weights[best])
 
 
 def middle(found: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -28,7 +28,17 @@ from mercer.smoothing import (
     Spectral,
 )
 
-__all__ = ["CRITERIA", "SHORT", "Best", "Objective", "Search", "Stop", "Trial", "criterion_of"]
+__all__ = [
+    "CRITERIA",
+    "SHORT",
+    "Best",
+    "Objective",
+    "Search",
+    "Stop",
+    "Trial",
+    "criterion_of",
+    "listed",
+]
 
 Array = NDArray[np.float64]
 
@@ -75,6 +85,32 @@ class Trial:
 
     seconds: float
     """When it was finished, after the beginning."""
+
+    def __str__(self) -> str:
+        where = f"{self.stage}, {self.rows} rows, {self.seconds:.1f} s"
+        return f"{where}: {self.value:.5g} at {listed(self.parameters)}"
+
+
+def listed(parameters: dict[str, Any]) -> str:
+    """Return hyperparameters in a line, numbers with a few digits.
+
+    Parameters
+    ----------
+    parameters : dict
+
+    Examples
+    --------
+    >>> listed({"C": 12.3456, "kernel__length_scale": [0.5, 2.0]})
+    'C=12.35, kernel__length_scale=[0.5 2]'
+    """
+    return ", ".join(f"{name}={_short(value)}" for name, value in parameters.items())
+
+
+def _short(value: Any) -> str:
+    value = np.asarray(value, dtype=object)
+    if value.ndim == 0:
+        return f"{value.item():.4g}" if isinstance(value.item(), float) else repr(value.item())
+    return "[" + " ".join(f"{float(v):.3g}" for v in value) + "]"
 
 
 @dataclass(frozen=True, eq=False)

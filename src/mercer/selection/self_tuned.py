@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._fitting import AllOrNothing
+from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer.estimators.ls_svc import LSSVC
 from mercer.estimators.ls_svm import LSSVR
@@ -23,7 +23,7 @@ from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Function
 from mercer.machines.framing import framed, set_output
 from mercer.regularizers.null_space import NullSpace
-from mercer.selection.objective import CRITERIA
+from mercer.selection.objective import CRITERIA, listed
 from mercer.selection.tuning import tune
 from mercer.smoothing import Criterion
 
@@ -116,6 +116,8 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         how["random_state"] = self.random_state
         if not isinstance(getattr(self, "epsilon", "auto"), str):
             how["fixed"] = ("epsilon",)
+        if self.verbose:
+            how["callback"] = lambda trial: say(self, str(trial))
         found = tune(self._machine(), X, y, sample_weight=sample_weight, **how)
         self.tuning_, self.machine_ = found, found.best_estimator_
         self.kernel_ = self.machine_.kernel_
@@ -127,6 +129,13 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
             if hasattr(self.machine_, name):
                 setattr(self, name, getattr(self.machine_, name))
         return self
+
+    def _ending(self) -> str:
+        found = self.tuning_
+        return (
+            f"{len(found.trials_)} trials, {found.status_} at {found.best_value_:.5g}, "
+            f"{listed(found.best_params_)}; {ending(self.machine_)}"
+        )
 
     def predict(self, X: Any, **how: Any) -> NDArray[Any]:
         """Predict with the tuned machine.
@@ -202,6 +211,8 @@ class LSSVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
         Unpenalized functions; an intercept by default.
     budget, max_time, max_rows, starts, prior, random_state :
         As in :func:`tune`.
+    verbose : bool or int, default=False
+        Write a line for every trial, and how the search and the fit ended, to the standard error.
 
     Attributes
     ----------
@@ -250,6 +261,8 @@ class LSSVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
         Factors of ``C`` by class.
     budget, max_time, max_rows, starts, prior, random_state :
         As in :func:`tune`.
+    verbose : bool or int, default=False
+        Write a line for every trial, and how the search and the fit ended, to the standard error.
 
     Attributes
     ----------
@@ -302,6 +315,8 @@ class SVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
         Choose C by cross-validation along a path.
     budget, max_time, max_rows, starts, prior, random_state :
         As in :func:`tune`.
+    verbose : bool or int, default=False
+        Write a line for every trial, and how the search and the fit ended, to the standard error.
 
     Attributes
     ----------
@@ -352,6 +367,8 @@ class SVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
         Choose C by cross-validation along a path.
     budget, max_time, max_rows, starts, prior, random_state :
         As in :func:`tune`.
+    verbose : bool or int, default=False
+        Write a line for every trial, and how the search and the fit ended, to the standard error.
 
     Attributes
     ----------

@@ -191,7 +191,6 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
     scoring: Any = None
     refit: bool = True
     screen: int | None = None
-    verbose: bool = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [KernelMachine],
@@ -203,7 +202,6 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         "scoring": [Loss, StrOptions({"accuracy", *NAMED}), None],
         "refit": ["boolean"],
         "screen": [Interval(Integral, 10, None, closed="left"), None],
-        "verbose": ["verbose"],
     }
 
     def __sklearn_tags__(self) -> Any:
@@ -300,7 +298,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         return passes, take_census(passes, size, hows[0].random_state, labelled)
 
     def _bar(self, name: str, total: int | None) -> Bar:
-        return Bar(f"search, {name}", total, show=bool(self.verbose))
+        return Bar(f"{type(self).__name__}, {name}", total, show=bool(self.verbose))
 
     def _declare(
         self, machines: list[Any], rows: list[tuple[Any, ...]], census: Census

@@ -153,6 +153,8 @@ class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # typ
         Part of the sample that the threshold is chosen on.
     random_state : int, default=0
         How that part is drawn.
+    verbose : bool or int, default=False
+        Write how the fit ended to the standard error.
 
     Attributes
     ----------

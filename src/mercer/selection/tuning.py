@@ -11,12 +11,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import indexable
 
+from mercer._threads import small_algebra
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
 from mercer.selection.descent import drawn, optimum
 from mercer.selection.local_tuning import is_local, tune_in_parts
 from mercer.selection.logistic_objective import LogisticObjective
-from mercer.selection.objective import Objective, Search, Trial, criterion_of
+from mercer.selection.objective import Objective, Search, Trial, criterion_of, listed
 from mercer.selection.path_validation import choose_weight
 from mercer.selection.posed import (
     AUTOMATIC,
@@ -75,12 +76,11 @@ class Tuning:
         """
         lines = [f"{'stage':18s}{'rows':>6s}{'seconds':>12s}{'value':>12s}  parameters"]
         for trial in self.trials_:
-            shown = ", ".join(f"{name}={_short(v)}" for name, v in trial.parameters.items())
             lines.append(
-                f"{trial.stage:18s}{trial.rows:6d}{trial.seconds:12.3f}{trial.value:12.5g}  {shown}"
+                f"{trial.stage:18s}{trial.rows:6d}{trial.seconds:12.3f}{trial.value:12.5g}  "
+                f"{listed(trial.parameters)}"
             )
-        chosen = ", ".join(f"{name}={_short(v)}" for name, v in self.best_params_.items())
-        lines.append(f"chosen: {chosen} ({self.status_}, {self.seconds_:.2f} s)")
+        lines.append(f"chosen: {listed(self.best_params_)} ({self.status_}, {self.seconds_:.2f} s)")
         return "\n".join([*lines, *self.notes_])
 
 
@@ -130,7 +130,9 @@ def tune(
     A local machine (``approximation=Local(...)``) is tuned to six parts of some thousand
     neighbouring rows, which are as dense as its leaves: rows drawn at random are further apart, and
     their length scales too wide for a leaf. Left-out errors of all parts decide between what
-    each of them found.
+    each of them found. Parts as large as leaves have the last word: C, all length scales, those of
+    categories and then each of them are doubled or halved for as long as exact leave-one-out errors
+    fall, twice, which takes about a minute for ten features and leaves of 1,500 rows and more.
 
     Any other machine is tuned by cross-validation of itself: censored targets, samples that are
     reweighted, constraints, prices of unpenalized functions and linear programs make problems that
@@ -247,6 +249,8 @@ def tune(
             X,
             y,
             sample_weight,
+            space=lambda kernel: Space.of(kernel, _features(X), parameters, ard),
+            fixed=fixed,
             max_rows=max_rows,
             max_time=max_time,
             refit=refit,
@@ -288,7 +292,8 @@ def tune(
         return kind(some, space, criterion=chosen, **limits)
 
     single = (lambda: search(ard)) if groups_of(ard, p) is not None else None
-    stages, status = optimum(search(False), single, budget, 1 if itself else starts, rng)
+    with small_algebra(some.n):
+        stages, status = optimum(search(False), single, budget, 1 if itself else starts, rng)
     best = stages[-1].best()
     value, params = best.value, best.params
     if getattr(estimator, "standardize", False):
@@ -314,7 +319,10 @@ def tune(
         machine.set_params(**params).fit(X, y, **given)
         fitted = True
     if fitted and refine and status != "stopped" and not {"C", "nu"} <= set(fixed):
-        found, value, status = choose_weight(machine, X, y, sample_weight, best.kernel, stages[0])
+        with small_algebra(whole.n):
+            found, value, status = choose_weight(
+                machine, X, y, sample_weight, best.kernel, stages[0]
+            )
         fitted = found.items() <= params.items()
         params |= found
         machine = machine if fitted else clone(machine).set_params(**params)
@@ -347,10 +355,3 @@ def _notes(active: list[str], n: int, used: int) -> list[str]:
     if used < n:
         return [f"Chosen from {used} of {n} rows; raise max_rows to use more.", *active]
     return active
-
-
-def _short(value: Any) -> str:
-    value = np.asarray(value, dtype=object)
-    if value.ndim == 0:
-        return f"{value.item():.4g}" if isinstance(value.item(), float) else repr(value.item())
-    return "[" + " ".join(f"{float(v):.3g}" for v in value) + "]"

@@ -293,6 +293,13 @@ def realize_circulant(
     -------
     CirculantRealization
 
+    Notes
+    -----
+    Samples that are not equally spaced mix the frequencies. A sum of waves, ``1.0 * Fourier(...)``
+    for each, has one factor a frequency, and :func:`mercer.tune` chooses all of them by the
+    gradient of its criterion: on a circle, by the evidence, these are the same shrinkages with
+    the variance of the frequencies that are left out.
+
     References
     ----------
     K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, eq. (9.65), Example 9.5.

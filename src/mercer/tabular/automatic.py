@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
-from mercer._fitting import AllOrNothing
+from mercer._fitting import AllOrNothing, say
 from mercer._patience import time_left
 from mercer._settings import KW_ONLY, settings
 from mercer.preprocessing import TableEncoder
@@ -82,7 +82,6 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     members: Any = "auto"
     budget: float | None = None
     max_rows: int = 10_000
-    verbose: bool = False
     random_state: int = 0
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -90,7 +89,6 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         "members": [StrOptions({"auto"}), "array-like"],
         "budget": [Interval(Real, 0.0, None, closed="neither"), None],
         "max_rows": [Interval(Integral, 10, None, closed="left")],
-        "verbose": ["boolean"],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }
 
@@ -232,8 +230,12 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
 
     def _tell(self, member: Member) -> None:
         self.notes_.extend(f"{member.name}: {note}" for note in member.notes)
-        if self.verbose:
-            print(f"{member.name}: {member.seconds:.1f} s", flush=True)
+        say(self, f"{member.name}: {member.seconds:.1f} s")
+
+    def _ending(self) -> str:
+        shares = np.atleast_2d(self.weights_).mean(axis=0)
+        members = (f"{one.name} {w:.2g}" for one, w in zip(self.members_, shares, strict=True))
+        return f"weights of the machines: {', '.join(members)}"
 
     def _proved(self, gain: Callable[[Array], Array], judged: Judged, weights: Array) -> bool:
         """Return whether left-out rows are predicted better than by a constant; say it if not.

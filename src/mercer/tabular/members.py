@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from mercer._patience import time_left
+from mercer._patience import however_late, time_left
 from mercer.kernels.base import Kernel
 from mercer.kernels.matern import Matern
 from mercer.local import Local
@@ -77,8 +76,8 @@ class Member:
     map: Array | None = None
     """Learned metric: numbers are multiplied by the map."""
 
-    says: Callable[[Any, Array, int], Array] = Squares.says
-    """How the machine's values are read."""
+    task: type[Task] = Squares
+    """How the machine's values are read: a class, not its function, so that files can name it."""
 
     def points(self, X: Array) -> Array:
         """Return the points that the machine is computed from."""
@@ -99,7 +98,7 @@ class Member:
 
     def values(self, X: Array, d: int) -> Array:
         """Return what the machine says of rows of a table, (n, d)."""
-        return self.says(self.machine, self.points(X), d)
+        return self.task.says(self.machine, self.points(X), d)
 
 
 def mapped(Z: Array, R: Array) -> Array:
@@ -142,7 +141,7 @@ def judge(name: str, candidate: Candidate, columns: Columns, task: Task) -> Memb
         _importance(machine.kernel_, Z, features, X.shape[1]),
         time.perf_counter() - began,
         found.notes_,
-        says=task.says,
+        task=type(task),
     )
 
 
@@ -259,7 +258,8 @@ def enlarge(member: Member, columns: Columns, task: Task, end: int) -> Member:
 
 
 def _fit(machine: Any, Z: Array, task: Task, rows: Any) -> Any:
-    return clone(machine).fit(Z, task.targets(rows), sample_weight=task.weights[rows])
+    with however_late():
+        return clone(machine).fit(Z, task.targets(rows), sample_weight=task.weights[rows])
 
 
 def _tuned(machine: Any, Z: Array, task: Task, columns: Columns, **settings: Any) -> Tuning:
