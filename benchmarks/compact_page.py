@@ -47,7 +47,7 @@ thousand samples: each looks at all n samples once, and the number of sets grows
 vectors, so that their time grows nearly with the square of n while their memory does not. Points
 on a line are factorized instead, as a narrow band, in time that grows with n.
 
-How memory and time grow with n is drawn in {{doc}}`/auto_examples/plot_compact_growth`.
+How memory and time grow with n is drawn in {{doc}}`/auto_examples/large/plot_compact_growth`.
 """
 
 

@@ -127,7 +127,6 @@ METHODS: dict[str, Callable[..., Fitted]] = {
     "mercer Nystrom": few,
     "mercer local": local,
     "mercer local, blended": local,
-    "mercer local, large leaves": local,
     "mercer auto": auto,
     "mercer recommended": recommended,
 }

@@ -117,7 +117,7 @@ of 64 cores and 256 GB factorizes. Rows are float32. A squared loss, one column.
 
 A dash stands where memory does not suffice. The client's 24 m^2 bytes are {client4:.1f} GB for
 10^4 centres and {client5:.0f} GB for 10^5; a worker holds its rows if half its memory allows.
-{{doc}}`/auto_examples/plot_scale` draws time against rows.
+{{doc}}`/auto_examples/large/plot_scale` draws time against rows.
 
 Where the time goes, for 10^9 rows and d = 50:
 
