@@ -1,7 +1,7 @@
 # One command a job; continuous integration runs the same ones (.ci/run).
 PYTHON ?= python3
 VENV ?= .venv
-EXTRAS ?= dev,docs,plot,cluster,bench
+EXTRAS ?= dev,docs,plot,cluster,io,onnx,cli,bench
 JOBS ?= 2
 BIN := $(VENV)/bin
 # An interpreter that has lightgbm, xrfm and neo-ls-svm, for the tables also catboost, xgboost, pytabkit and
@@ -13,14 +13,16 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install check test data rooms fuzz coverage figure docs studies bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth \
-	bench-certificate bench-certificate-short \
+.PHONY: wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth \
+	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
+	bench-small bench-small-short \
+	bench-linear bench-linear-short \
 	bench-ls bench-ls-short bench-exact-large bench-exact-large-short \
-	bench-local bench-local-short \
+	bench-local bench-local-short bench-hour bench-hour-short site-check \
 	bench-tune bench-tune-short bench-starts \
 	bench-tables bench-tables-short bench-tables-intervals bench-large bench-large-short \
-	bench-cluster bench-cluster-short bench-faults \
+	bench-cluster bench-cluster-short bench-faults bench-onnx bench-production bench-production-short \
 	bench-scale bench-scale-speed bench-scale-short \
 	bench-quality bench-quality-short \
 	bench-plan bench-plan-measure \
@@ -76,6 +78,15 @@ figure: $(READY)  ## one example drawn as on the site, docs/_build/losses.png; E
 docs: $(READY)  ## the site in docs/_build/html, examples executed, warnings as errors
 	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
+site-check: $(READY)  ## the built site in Chromium: no request to elsewhere, answers found by its search
+	$(BIN)/python docs/browser.py check
+
+bench-hour: $(READY)  ## the first hour of a new user from the wheel: README, lessons, tasks, mistakes; five minutes
+	$(ONE_THREAD) $(BIN)/python benchmarks/first_hour.py run
+
+bench-hour-short: $(READY)  ## README after its own installation: the wheel in a fresh environment, a minute
+	$(ONE_THREAD) $(BIN)/python benchmarks/first_hour.py short
+
 bench: bench-exact bench-path bench-growth bench-hard  ## all benchmarks, about two hours
 
 bench-exact: $(READY)  ## fit and predict against every peer and the bare limit, resumable
@@ -89,6 +100,24 @@ bench-certificate: $(READY)  ## a thousand default fits judged in float64, and w
 
 bench-certificate-short: $(READY)  ## half a minute: do bounds hold, and what do they cost
 	$(ONE_THREAD) $(BIN)/python benchmarks/certificate.py short
+
+bench-claims: $(READY)  ## bounds that may be quoted on ten real sets, and what certified machines cost, resumable; an hour
+	$(ONE_THREAD) $(BIN)/python benchmarks/quotable.py full
+
+bench-claims-short: $(READY)  ## some seconds: do bounds hold, and do they say something
+	$(ONE_THREAD) $(BIN)/python benchmarks/quotable.py short
+
+bench-small: $(READY)  ## fits of 50 to 3,000 rows and one-row predictions beside scikit-learn, three minutes, and the page
+	$(ONE_THREAD) $(BIN)/python benchmarks/small.py full
+
+bench-small-short: $(READY)  ## half a minute: are small fits as fast as scikit-learn's
+	$(ONE_THREAD) $(BIN)/python benchmarks/small.py short
+
+bench-linear: $(READY)  ## linear kernels beside LIBSVM and LIBLINEAR at equal objective, a minute or two, and the page
+	$(ONE_THREAD) $(BIN)/python benchmarks/linear.py full
+
+bench-linear-short: $(READY)  ## fifteen seconds: are linear kernels fast, do objectives agree
+	$(ONE_THREAD) $(BIN)/python benchmarks/linear.py short
 
 bench-path: $(READY)  ## ten values of C, warm started, against one cold fit
 	$(BIN)/python benchmarks/bench.py path
@@ -210,6 +239,38 @@ bench-cluster-short: $(READY)  ## a minute: do sums and fits on a cluster agree 
 bench-faults: $(READY)  ## workers killed and frozen, the client killed, at two million rows, and the page
 	$(ONE_THREAD) $(BIN)/python benchmarks/faults.py full
 
+bench-onnx: $(READY)  ## a minute: exported graphs beside the SVMRegressor operator and our own predict, one thread
+	$(ONE_THREAD) $(BIN)/python benchmarks/onnx_speed.py full
+
+bench-production: $(READY)  ## two Dask workers fit 417,700 rows, a process without this library serves them by HTTP; a minute
+	$(ONE_THREAD) $(BIN)/python benchmarks/production.py full
+
+bench-production-short: $(READY)  ## the same with 4,177 rows: is what is served what was fitted
+	$(ONE_THREAD) $(BIN)/python benchmarks/production.py short
+
+# Archives keep times: those of the last commit make the same files give the same bytes.
+wheel-twice: $(READY)  ## the wheel built twice from this commit; fails if a byte differs
+	@rm -rf dist/one dist/two
+	@export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 1580601600) && for k in one two; do \
+		$(BIN)/python -m build --wheel --outdir dist/$$k . >/dev/null; done
+	@cmp dist/one/*.whl dist/two/*.whl && sha256sum dist/one/*.whl
+
+sbom: $(READY)  ## dist/sbom.json: what the installed library needs, with versions and licences, as CycloneDX
+	@mkdir -p dist
+	$(BIN)/python docs/sbom.py dist/sbom.json
+
+LOWEST := tests/estimators/test_svc.py tests/estimators/test_svr.py tests/estimators/test_base.py tests/solvers/test_small.py
+test-lowest:  ## an environment of the lowest versions that pyproject.toml allows, and tests in it; three minutes
+	$(PYTHON) -m venv build/lowest
+	$(PYTHON) docs/lowest.py > build/lowest/lowest.txt
+	build/lowest/bin/pip install --quiet -r build/lowest/lowest.txt pytest hypothesis pytest-timeout pytest-xdist "pandas<3" pyarrow .
+	PYTHONPATH=tests $(ONE_THREAD) build/lowest/bin/python -m pytest -q -n $(JOBS) -p no:cacheprovider $(LOWEST)
+
+test-mlflow:  ## an environment with MLflow, and the recipe of the guide in it; two minutes
+	$(PYTHON) -m venv build/mlflow
+	build/mlflow/bin/pip install --quiet ".[io,onnx]" mlflow-skinny pandas pytest hypothesis pytest-timeout
+	PYTHONPATH=tests $(ONE_THREAD) build/mlflow/bin/python -m pytest -q -p no:cacheprovider tests/test_mlflow.py
+
 bench-report: $(READY)  ## the page of the last benchmarks, without measuring
 	$(BIN)/python benchmarks/bench.py report
 
@@ -225,6 +286,9 @@ bench-knowledge: $(READY)  ## seconds against rows of machines that know somethi
 STUDIES := $(filter-out __init__ data study,$(basename $(notdir $(wildcard studies/*.py))))
 studies: $(READY)  ## ours beside peers on real data, one table each; peers that are not installed are left out
 	$(ONE_THREAD) $(BIN)/python studies/study.py $(STUDIES)
+
+study-capacity: $(READY)  ## one of them: do covering numbers rank machines as learning curves do; five minutes
+	$(ONE_THREAD) $(BIN)/python studies/study.py capacity
 
 reproduce-short: $(READY)  ## the same with few data sets, two minutes
 	$(ONE_THREAD) $(BIN)/python reproductions/reproduce.py --short

@@ -35,6 +35,8 @@ myst_heading_anchors = 3
 html_theme = "pydata_sphinx_theme"
 html_title = "Mercer"
 html_show_sourcelink = False
+html_search_scorer = str(HERE / "scorer.js")
+html_sidebars = {"choose": []}  # it has no pages below it
 html_theme_options = {
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
@@ -46,10 +48,28 @@ autodoc_typehints = "none"  # numpydoc's parameter sections say it better
 autodoc_default_options = {"members": True, "inherited-members": True, "member-order": "bysource"}
 numpydoc_show_class_members = False  # the template of a class lists its members
 
+# Sections of the gallery, in the order a reader meets them.
+SECTIONS = (
+    "first",
+    "regression",
+    "intervals",
+    "classification",
+    "knowledge",
+    "space_time",
+    "structure",
+    "unsupervised",
+    "choosing",
+    "large",
+    "kernels",
+    "studies",
+)
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "subsection_order": [f"../examples/{section}" for section in SECTIONS],
     "backreferences_dir": "reference/generated/backreferences",
     "doc_module": ("mercer",),
     "download_all_examples": False,
@@ -67,6 +87,7 @@ ROOMS = (
     "fusion",
     "manifold",
     "tabular",
+    "capacity",
     "selection",
     "compression",
     "smoothing",
@@ -86,7 +107,10 @@ ROOMS = (
     "inspect",
     "density",
     "plotting",
+    "reporting",
     "distributed",
+    "io",
+    "cli",
 )
 
 
@@ -121,6 +145,7 @@ TASKS = {
         *("SparseRegressor", "SparseClassifier", "NuSparseRegressor", "NuSparseClassifier"),
     ),
     "Large samples, hyperparameters": ("Nystrom", "RandomFeatures", "tune"),
+    "A page about a model": ("report",),
 }
 
 

@@ -1,7 +1,7 @@
 """The style of the gallery's figures, and one example drawn in it.
 
 An example says nothing of the style, and run as a script it is drawn in the reader's own.
-``python docs/gallery.py losses figure.png`` draws examples/plot_losses.py as the site does;
+``python docs/gallery.py losses figure.png`` draws plot_losses.py as the site does;
 ``python docs/gallery.py one_functional docs/_static/one_functional.png 110`` the README's picture.
 """
 
@@ -37,7 +37,8 @@ def draw(name: str, target: str, dpi: str | None = None) -> None:
     plt.switch_backend("agg")
     use_style({}, name)
     Path(target).parent.mkdir(parents=True, exist_ok=True)
-    runpy.run_path(str(EXAMPLES / f"plot_{name}.py"))
+    (example,) = EXAMPLES.glob(f"*/plot_{name}.py")
+    runpy.run_path(str(example))
     plt.gcf().savefig(target, dpi=float(dpi or STYLE["savefig.dpi"]))
     print(target)
 
