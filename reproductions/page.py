@@ -5,7 +5,8 @@ from pathlib import Path
 
 from reproductions.outcome import Claim, Result
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "explanation" / "reproductions.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE, EXAMPLES = ROOT / "docs" / "explanation" / "reproductions.md", ROOT / "examples"
 
 INTRODUCTION = """\
 # Reproductions
@@ -81,7 +82,8 @@ def section(name: str, result: Result) -> Iterator[str]:
     yield ""
     drawn = ""
     if result.gallery:
-        drawn = f" Drawn in the gallery: {{doc}}`/auto_examples/{result.gallery}`."
+        where = next((path.parent.name for path in EXAMPLES.glob(f"*/{result.gallery}.py")), ".")
+        drawn = f" Drawn in the gallery: {{doc}}`/auto_examples/{where}/{result.gallery}`."
     yield f"Run by `python reproductions/reproduce.py {name}`.{drawn}"
     yield ""
     if result.revised:
