@@ -380,7 +380,7 @@ def local(lines: list[dict[str, Any]], where: list[Cluster]) -> list[dict[str, A
         for leaf, row in seconds_of_rows(lines).items():
             for cluster in where:
                 if cluster.name in cores:
-                    e = estimate_local(n, 10, row, cluster, cores[cluster.name])
+                    e = estimate_local(n, 10, row, cluster, cores[cluster.name], leaf)
                     named = {"n": n, "leaf": leaf, "cluster": cluster.name, "first": e.first()}
                     found.append(named | {"seconds": e.seconds} | asdict(e))
     return found

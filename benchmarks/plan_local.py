@@ -11,8 +11,9 @@ from typing import Any
 from plan_model import SPREAD, Cluster
 from simulate import largest
 
+from mercer.distributed.bundles import bounds_of
+
 PARTITION = 2**20  # rows of a piece of files
-PIECES, LARGE = 2048, 2**28  # as in the library: pieces, and bytes of a bundle beyond which more
 EXTRA = 3  # numbers of a row beside its features: target, weight, place
 KINDS = ("compute", "stragglers", "read", "sort", "scheduler", "client")
 
@@ -41,7 +42,9 @@ class LocalEstimate:
         return max(KINDS, key=lambda name: float(getattr(self, name)))
 
 
-def estimate_local(n: float, d: int, row: float, cluster: Cluster, cores: int) -> LocalEstimate:
+def estimate_local(
+    n: float, d: int, row: float, cluster: Cluster, cores: int, leaf: int = 1000
+) -> LocalEstimate:
     """Return what a fit costs.
 
     Parameters
@@ -55,12 +58,15 @@ def estimate_local(n: float, d: int, row: float, cluster: Cluster, cores: int) -
     cluster : Cluster
     cores : int
         Of a machine of the cluster, an eighth of whose time is lost to each other.
+    leaf : int, default=1000
+        Rows of a leaf.
     """
     machine, count = cluster.machine, cluster.count
-    compute = n * row / (0.875 * cores * count)
     size = 8.0 * (d + EXTRA) * n
     partitions = math.ceil(n / PARTITION)
-    bundles = max(1, PIECES // partitions, int(size // LARGE))
+    bundles = len(bounds_of(math.ceil(n / leaf), partitions, size, cores * count)) - 1
+    # A bundle is one task: where there are fewer of them than cores, some have nothing to do.
+    compute = n * row / (0.875 * (cores if count == 1 else min(cores * count, bundles)))
     tasks = 0 if count == 1 else partitions + partitions * bundles + 2 * bundles
     each = max(1, round(bundles / count))
     late = 0.0 if count == 1 else compute * (largest(count, each, SPREAD) / each - 1)

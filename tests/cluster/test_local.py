@@ -114,6 +114,8 @@ def test_groups_that_are_done_are_not_done_again(harmed, tmp_path, kill):
 
 def test_bundles_are_few_and_not_too_large():
     assert bounds_of(7, 3, 1e3) == list(range(8))
-    assert len(bounds_of(10_000, 64, 1e9)) == 2048 // 64 + 1
-    assert len(bounds_of(10_000, 4096, 1e3)) == 2
+    assert len(bounds_of(10_000, 64, 1e9)) == 512 // 64 + 1
+    assert len(bounds_of(10_000, 4096, 1e3)) == 4 + 1
+    assert len(bounds_of(10_000, 64, 1e9, threads=10)) == 40 + 1
+    assert len(bounds_of(10_000, 64, 1e9, threads=100)) == 2**14 // 64 + 1
     assert len(bounds_of(10_000, 4096, 64 * 2**28)) == 65

@@ -25,14 +25,17 @@ __all__ = ["Bundles", "bounds_of"]
 
 Tables = dict[int, NDArray[np.float64]]
 
-PIECES = 2048
+PIECES = 512
 """Pieces, partitions times bundles, up to which the scheduler takes no time worth mentioning."""
+
+EACH, MOST = 4, 2**14
+"""Bundles that a thread of the workers gets, so that all end together, up to so many pieces."""
 
 LARGE = 2**28
 """Bytes of a bundle beyond which there are more of them all the same."""
 
 
-def bounds_of(groups: int, partitions: int, nbytes: float) -> list[int]:
+def bounds_of(groups: int, partitions: int, nbytes: float, threads: int = 1) -> list[int]:
     """Return the first group of every bundle, and the number of groups.
 
     Parameters
@@ -40,13 +43,17 @@ def bounds_of(groups: int, partitions: int, nbytes: float) -> list[int]:
     groups, partitions : int
     nbytes : float
         Size of all rows.
+    threads : int, default=1
+        Threads of all workers.
 
     Examples
     --------
     >>> bounds_of(5, 4, 1e3), bounds_of(10_000, 1024, 1e6)
-    ([0, 1, 2, 3, 4, 5], [0, 5000, 10000])
+    ([0, 1, 2, 3, 4, 5], [0, 2500, 5000, 7500, 10000])
     """
-    bundles = min(groups, max(1, PIECES // max(partitions, 1), int(nbytes // LARGE)))
+    parts = max(partitions, 1)
+    shared = min(EACH * threads, MOST // parts)
+    bundles = min(groups, max(1, PIECES // parts, shared, int(nbytes // LARGE)))
     return [j * groups // bundles for j in range(bundles + 1)]
 
 
