@@ -11,7 +11,7 @@ from typing import Any
 from plan_model import SPREAD, Cluster
 from simulate import largest
 
-from mercer.distributed.bundles import bounds_of
+from mercer.distributed.bundles import SHARE, TASKS, bounds_of
 
 PARTITION = 2**20  # rows of a piece of files
 EXTRA = 3  # numbers of a row beside its features: target, weight, place
@@ -64,10 +64,11 @@ def estimate_local(
     machine, count = cluster.machine, cluster.count
     size = 8.0 * (d + EXTRA) * n
     partitions = math.ceil(n / PARTITION)
-    bundles = len(bounds_of(math.ceil(n / leaf), partitions, size, cores * count)) - 1
-    # A bundle is one task: where there are fewer of them than cores, some have nothing to do.
-    compute = n * row / (0.875 * (cores if count == 1 else min(cores * count, bundles)))
-    tasks = 0 if count == 1 else partitions + partitions * bundles + 2 * bundles
+    leaves = math.ceil(n / leaf)
+    bundles = len(bounds_of(leaves, partitions, size, count)) - 1
+    fits = max(bundles, min(leaves, max(TASKS, SHARE * cores * count)))
+    compute = n * row / (0.875 * cores * count)
+    tasks = 0 if count == 1 else partitions + partitions * bundles + bundles + fits
     each = max(1, round(bundles / count))
     late = 0.0 if count == 1 else compute * (largest(count, each, SPREAD) / each - 1)
     # Rows go to the worker of their leaf; alone, to the disk and back.

@@ -196,12 +196,12 @@ def test_local_machines_grow_with_rows_and_shrink_with_workers():
     assert small.read == pytest.approx(2 * 4e9 / NODE.read)
     assert small.kept_bytes == 8 * 13 * 1e8
     shared = estimate_local(1e8, 10, 4e-5, ten, 32)
-    # 96 partitions and 2^14 pieces are 170 bundles: of 320 cores, as many have something to do.
-    assert shared.compute == pytest.approx(small.compute * 32 / 170)
+    assert shared.compute == pytest.approx(small.compute / 10)
     assert shared.sort == pytest.approx(8 * 13 * 1e8 / 10 / NODE.link)
-    assert shared.tasks == 96 + 96 * 170 + 2 * 170
+    # 96 partitions, four bundles a worker, eight tasks a core.
+    assert shared.tasks == 96 + 96 * 40 + 40 + 8 * 320
     # Of ten times as many rows, a bundle for every 256 MB.
-    assert estimate_local(1e9, 10, 4e-5, ten, 32).tasks == 954 + 954 * 387 + 2 * 387
+    assert estimate_local(1e9, 10, 4e-5, ten, 32).tasks == 954 + 954 * 387 + 387 + 8 * 320
 
 
 def test_seconds_of_a_row_are_those_of_the_largest_fit():

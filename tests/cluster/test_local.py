@@ -116,6 +116,6 @@ def test_bundles_are_few_and_not_too_large():
     assert bounds_of(7, 3, 1e3) == list(range(8))
     assert len(bounds_of(10_000, 64, 1e9)) == 512 // 64 + 1
     assert len(bounds_of(10_000, 4096, 1e3)) == 4 + 1
-    assert len(bounds_of(10_000, 64, 1e9, threads=10)) == 40 + 1
-    assert len(bounds_of(10_000, 64, 1e9, threads=100)) == 2**14 // 64 + 1
+    assert len(bounds_of(10_000, 64, 1e9, workers=10)) == 40 + 1
+    assert len(bounds_of(10_000, 64, 1e9, workers=100)) == 2**14 // 64 + 1
     assert len(bounds_of(10_000, 4096, 64 * 2**28)) == 65

@@ -1,8 +1,9 @@
 """Rows sorted to groups on the workers of a cluster, and work on groups where their rows are.
 
 Every partition is cut into bundles of neighbouring groups, and every bundle gathers its pieces from
-all partitions. Work on the groups of a bundle is one task, whose result goes to the client as soon
-as it is there. So a worker that dies takes with it the bundles it worked on or had gathered, which
+all partitions. Bundles are few, since each has a piece of every partition, and a piece is a task.
+Work on some groups of a bundle is one task, whose result goes to the client as soon as it is there.
+So a worker that dies takes with it the tasks it worked on and the bundles it had gathered, which
 the scheduler has made again, and nothing that was done.
 """
 
@@ -29,13 +30,17 @@ PIECES = 512
 """Pieces, partitions times bundles, up to which the scheduler takes no time worth mentioning."""
 
 EACH, MOST = 4, 2**14
-"""Bundles that a thread of the workers gets, so that all end together, up to so many pieces."""
+"""Bundles that a worker gets, so that each has rows of its own, up to so many pieces."""
+
+TASKS, SHARE = 64, 8
+"""Tasks that all groups are worked on in at least, and those of a thread, so that all end
+together and a worker that dies takes little with it."""
 
 LARGE = 2**28
 """Bytes of a bundle beyond which there are more of them all the same."""
 
 
-def bounds_of(groups: int, partitions: int, nbytes: float, threads: int = 1) -> list[int]:
+def bounds_of(groups: int, partitions: int, nbytes: float, workers: int = 1) -> list[int]:
     """Return the first group of every bundle, and the number of groups.
 
     Parameters
@@ -43,8 +48,7 @@ def bounds_of(groups: int, partitions: int, nbytes: float, threads: int = 1) -> 
     groups, partitions : int
     nbytes : float
         Size of all rows.
-    threads : int, default=1
-        Threads of all workers.
+    workers : int, default=1
 
     Examples
     --------
@@ -52,7 +56,7 @@ def bounds_of(groups: int, partitions: int, nbytes: float, threads: int = 1) -> 
     ([0, 1, 2, 3, 4, 5], [0, 2500, 5000, 7500, 10000])
     """
     parts = max(partitions, 1)
-    shared = min(EACH * threads, MOST // parts)
+    shared = min(EACH * workers, MOST // parts)
     bundles = min(groups, max(1, PIECES // parts, shared, int(nbytes // LARGE)))
     return [j * groups // bundles for j in range(bundles + 1)]
 
@@ -120,6 +124,8 @@ class Bundles:
         First groups of the bundles.
     rows : int
         Largest number of rows in a block.
+    threads : int
+        Threads of all workers.
     submit, wait : callable
         From a graph and keys to futures; and from futures to results as they are there.
     """
@@ -132,10 +138,11 @@ class Bundles:
         sort: Any,
         bounds: list[int],
         rows: int,
+        threads: int,
         submit: Callable[[dict[Any, Any], list[Any]], list[Future]],
         wait: Callable[[list[Future]], Iterator[Any]],
     ) -> None:
-        self.bounds, self.submit, self.wait = bounds, submit, wait
+        self.bounds, self.threads, self.submit, self.wait = bounds, threads, submit, wait
         name, graph = uuid4().hex, dict(graph)
         order = f"mercer-sort-{name}"
         graph[order] = Parcel.of(sort)
@@ -160,16 +167,19 @@ class Bundles:
         last: bool = False,
     ) -> Iterator[tuple[int, Any]]:
         """Yield groups with results as they are done; see :class:`mercer.data.spill.Groups`."""
-        by_bundle: dict[int, dict[int, Any]] = {}
+        by_bundle: dict[int, list[tuple[int, Any]]] = {}
         for group, state in states.items():
-            by_bundle.setdefault(bisect_right(self.bounds, group) - 1, {})[group] = state
+            by_bundle.setdefault(bisect_right(self.bounds, group) - 1, []).append((group, state))
         name = uuid4().hex
         order = f"mercer-order-{name}"
         graph: dict[Any, Any] = {order: Parcel.of((work, shared))}
-        keys = [(f"mercer-groups-{name}", j) for j in by_bundle]
-        for key, (j, own) in zip(keys, by_bundle.items(), strict=True):
-            graph[key] = (on_bundle, self.futures[j], order, Parcel.of(own))
-        futures = self.submit(graph, keys)
+        size = max(1, len(states) // max(TASKS, SHARE * self.threads))
+        for j, own in by_bundle.items():
+            for i in range(0, len(own), size):
+                key = (f"mercer-groups-{name}", j, i)
+                some = Parcel.of(dict(own[i : i + size]))
+                graph[key] = (on_bundle, self.futures[j], order, some)
+        futures = self.submit(graph, [key for key in graph if key != order])
         if last:
             # Tasks keep their rows until they are done.
             for j in by_bundle:

@@ -261,8 +261,11 @@ class Cluster(Partitions):
         graph, inputs = self._partitions()
         starts = self._starts()
         nbytes = 8.0 * sum(self.sizes or ()) * (self.n_features + 3)
-        bounds = bounds_of(groups, len(inputs), nbytes, self._all_threads())
-        bundles = Bundles(graph, inputs, starts, sort, bounds, rows, self._submit, self._results)
+        threads = [int(w["nthreads"]) for w in self._workers().values()]
+        bounds = bounds_of(groups, len(inputs), nbytes, len(threads))
+        bundles = Bundles(
+            graph, inputs, starts, sort, bounds, rows, sum(threads), self._submit, self._results
+        )
         try:
             yield bundles
         finally:
@@ -317,13 +320,9 @@ class Cluster(Partitions):
 
     def _jobs(self) -> int:
         """Return the number of threads on a partition: more than one where partitions are few."""
-        return max(1, self._all_threads() // max(1, len(self.keys)))
-
-    def _all_threads(self) -> int:
-        """Return the number of threads of all workers, as it was when it was first asked for."""
         if not self._threads:
             self._threads = sum(int(w["nthreads"]) for w in self._workers().values())
-        return self._threads
+        return max(1, self._threads // max(1, len(self.keys)))
 
     def _result(
         self,
