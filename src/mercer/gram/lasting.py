@@ -71,5 +71,5 @@ class Lasting:
             Memory for rows.
         """
         if self._rows is None or self._rows.K is not K or self._granted != max_bytes:
-            self._rows, self._granted = RowStore(K, max_bytes), max_bytes
+            self._rows, self._granted = RowStore(K, max_bytes, outlasts=True), max_bytes
         return self._rows

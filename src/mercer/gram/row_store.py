@@ -31,6 +31,8 @@ class RowStore:
         Where rows come from.
     max_bytes : float
         Memory for rows.
+    outlasts : bool, default=False
+        Whether other solvers will ask for rows too: then all that are computed are worth keeping.
 
     Attributes
     ----------
@@ -50,8 +52,8 @@ class RowStore:
            [1., 2.]])
     """
 
-    def __init__(self, K: Gram, max_bytes: float) -> None:
-        self.K = K
+    def __init__(self, K: Gram, max_bytes: float, outlasts: bool = False) -> None:
+        self.K, self.outlasts = K, outlasts
         n = K.shape[0]
         row = n * K.dtype.itemsize
         self._clock = 0
@@ -124,7 +126,7 @@ class RowStore:
         slots = self._slot[index]
         stored = slots >= 0
         self._add_stored(F, slots[stored], t[..., stored])
-        wanted = ~stored if keep is None else ~stored & keep
+        wanted = ~stored if keep is None or self.outlasts else ~stored & keep
         place = self._room(int(np.count_nonzero(wanted)))
         kept = np.flatnonzero(wanted)[: len(place)]
         for part in row_slices(len(kept), F.shape[-1] * self.K.dtype.itemsize, self._batch):
