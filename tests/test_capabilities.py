@@ -3,6 +3,7 @@
 import ast
 import importlib
 import re
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,12 +65,18 @@ def is_importable(name: str) -> bool:
     return True
 
 
+@cache
+def parsed(file: Path) -> ast.Module:
+    """Return the syntax tree of a file, of which many rows name tests."""
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def is_defined(node_id: str, root: Path) -> bool:
     """Whether `file.py::function` or `file.py::Class::function` is defined under the root."""
     file, *path = node_id.split("::")
     if not path or not path[-1].startswith("test") or not (root / file).is_file():
         return False
-    scope: ast.AST = ast.parse((root / file).read_text(encoding="utf-8"))
+    scope: ast.AST = parsed(root / file)
     for name in path:
         defined = [
             node
