@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from mercer._lazily import lazily
 from mercer.kernels.points import is_sparse, take
-from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
-from mercer.problems.reductions import infeasible
+from mercer.losses.base import Array, DualTerms
 from mercer.problems.risk import RegularizedRisk
+from mercer.solvers._over_factor import without_factor
 from mercer.solvers.base import RESIDUAL, Answer, Solver, snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
@@ -94,16 +94,7 @@ class CoordinateDescent(Solver):
     """
 
     def refuses(self, risk: RegularizedRisk) -> str:
-        if not isinstance(risk.loss, QuadraticDualLoss):
-            return (
-                f"the conjugate of {type(risk.loss).__name__} is not quadratic; use InteriorPoint"
-            )
-        if risk.K.root() is None:
-            return "the kernel matrix knows no factor K = ZZ'; use SMO"
-        lower, upper = risk.box()
-        if np.any(lower > 0) or np.any(upper < 0):
-            return "a coefficient may not be zero; use InteriorPoint"
-        return infeasible(risk)
+        return without_factor(risk)
 
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
         state = _Sweeps(risk, self.tol, start)
