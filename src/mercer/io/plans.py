@@ -7,7 +7,7 @@ model says, the model is refused.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,25 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.capacity import CertifiedSVC
 from mercer.estimators import (
-    LSSVC,
-    CensoredRegressor,
     ConformalRegressor,
     Forecaster,
-    GeneralizedLeastSquares,
-    HeteroscedasticNuSVR,
-    HeteroscedasticSVR,
-    MissingInputClassifier,
-    MissingInputRegressor,
-    OneClassSVM,
-    QuantileBand,
     RegimeSwitchingRegressor,
-    SupportVectorTube,
     TermSelector,
-    UniversalKriging,
 )
 from mercer.estimators.structure import SparseAdditiveClassifier, SparseAdditiveRegressor
-from mercer.fusion import SparseSubstrateClassifier
-from mercer.fusion.machine import Found
 from mercer.io.automatic import (
     Forms,
     blind,
@@ -45,33 +32,12 @@ from mercer.io.automatic import (
     quantiles,
     sample,
 )
-from mercer.io.emitters import expansion, free_part, is_wide, origin_of, plane
 from mercer.io.errors import CannotConvert
-from mercer.io.relatives import average, network, perceptron, with_gaps
+from mercer.io.machine_plans import MACHINES, TRIED, Plan
 from mercer.io.symbols import LABEL, METHODS, Eager, Outputs, Value
 from mercer.io.trees import local
-from mercer.linear import (
-    Bridge,
-    FusedRidge,
-    KernelPerceptron,
-    LassoConstrained,
-    LeastSquaresAmongstAlternatives,
-    LpMarginSVC,
-    MarginBoost,
-    NadarayaWatson,
-    NormRegression,
-    OneNormSVC,
-    PlausibleLeastSquares,
-    RBFNetwork,
-    ValidatedLasso,
-    ValidatedSelection,
-)
-from mercer.losses.classification import Logistic
+from mercer.linear import MarginBoost
 from mercer.machines.leaves import Leaves
-from mercer.machines.one_vs_one import PairwiseClassifier
-from mercer.machines.one_vs_rest import OneVsRest
-from mercer.machines.regression import Regression
-from mercer.reduced.feature_maps import Waves, Within
 from mercer.selection.levels import FixedComplexity
 from mercer.selection.self_tuned import SelfTuned
 from mercer.selection.streamed import StreamedSearch
@@ -82,44 +48,13 @@ from mercer.tabular.regressor import LEVELS
 __all__ = ["LABEL", "METHODS", "Plan", "plan_of"]
 
 Array = NDArray[np.float64]
-# Points on which a plan is compared with its model, and by how much they may differ in float64 as a
-# share of the values: what is looked for is another formula. Rounding of terms that are added in
-# another order is 1e-12 of them at most before they cancel.
-TRIED, AGREE = 100, 1e-6
+# How much a plan and its model may differ in float64 as a share of the values: what is looked for
+# is another formula. Rounding of terms that are added in another order is 1e-12 of them at most
+# before they cancel.
+AGREE = 1e-6
 # Error of float32, in standard deviations of the model's values, from which float64 is used inside
 # the graph. A third of what is promised, 1e-4, since it is measured on few points.
 SINGLE = 3e-5
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """How a graph is written from points.
-
-    Parameters
-    ----------
-    model : estimator
-        The model.
-    write : callable
-        From new points to the outputs by name.
-    widths : dict
-        Names of the outputs with their number of columns; labels have none.
-    classes : array or None
-        Labels, which the output `label` counts.
-    Z : (m, p) array
-        Points where the model is tried.
-    wide : bool
-        Whether the graph computes in float64 whatever goes in.
-    encoder : TableEncoder or None
-        How a table that may hold words and gaps becomes the points.
-    """
-
-    model: Any
-    write: Callable[[Value], Outputs]
-    widths: dict[str, int]
-    classes: NDArray[Any] | None
-    Z: Array
-    wide: bool
-    encoder: Any = None
 
 
 def plan_of(model: Any) -> Plan:
@@ -145,330 +80,6 @@ def _planned(model: Any) -> Plan:
         if isinstance(model, kind):
             return find(model)
     raise CannotConvert(f"{type(model).__name__} cannot be converted to ONNX.")
-
-
-# Functions ---------------------------------------------------------------------------------------
-
-
-def _functions(model: Any) -> tuple[Callable[[Value], Value], Array, bool]:
-    """Return how the functions of a machine are written, points of it, and whether they grow."""
-    name = type(model).__name__
-    if model._function or model._precomputed:
-        raise CannotConvert(f"{name} with a kernel that is a function or a matrix has no points.")
-    if model._objects:
-        raise CannotConvert(f"{name} compares objects, which are no inputs of a graph.")
-    b = np.atleast_2d(np.asarray(model.null_space_coef_, dtype=np.float64))
-    if model._functions is not None:
-        return _waves(model, b)
-    if not hasattr(model, "_expansion"):
-        Z, A = _dense(model.support_vectors_), _dense(model.dual_coef_).T
-        kernel, space = model.kernel_, model.null_space_
-        return lambda x: expansion(x, kernel, Z, A, space, b), Z, is_wide(kernel)
-    found = model._expansion()
-    Z, A = _dense(found.points), np.asarray(found.coef, dtype=np.float64)
-    return (
-        lambda x: expansion(x, found.kernel, Z, A, found.null_space, found.null_space_coef),
-        Z,
-        is_wide(found.kernel),
-    )
-
-
-def _waves(model: Any, b: Array) -> tuple[Callable[[Value], Value], Array, bool]:
-    """Return a machine of random features: cosines and sines of centred points."""
-    phi, root, scale, dims = model._functions, 1.0, np.ones(1), None
-    if isinstance(phi, Within):
-        root, scale, dims, phi = phi.root, phi.scale, phi.dims, phi.inner
-    if not isinstance(phi, Waves):
-        raise CannotConvert(f"random features by {type(phi).__name__} cannot be converted to ONNX.")
-    A = np.zeros((phi.m, len(b)))
-    A[model._kept] = np.asarray(_dense(model._dual_coef_)).T
-    D, p = len(phi.omega), model.n_features_in_
-    index = np.arange(p) if dims is None else np.asarray(dims)
-    omega = phi.omega / np.broadcast_to(scale, index.shape)
-    shift = np.zeros(len(index)) if phi.origin is None else phi.origin * scale
-    rounded = shift.astype(np.float32).astype(np.float64)
-    size = root * np.sqrt(phi.height / D)
-    centre = np.zeros(p)
-    centre[index] = rounded
-
-    def write(x: Value) -> Value:
-        angle = (x.columns(index.tolist()) - rounded[None]) @ omega.T
-        angle = angle - (omega @ (shift - rounded))[None]
-        f = (angle.map("Cos") @ A[:D] + angle.map("Sin") @ A[D:]) * size
-        value: Value = f + free_part(x, model.null_space_, b, p, centre)
-        return value
-
-    Z = centre + np.random.default_rng(0).normal(size=(TRIED, p)) / np.sqrt(np.mean(omega**2))
-    return write, Z, False
-
-
-def _dense(points: Any) -> Array:
-    return np.asarray(points.toarray() if hasattr(points, "toarray") else points, dtype=np.float64)
-
-
-# Regressors --------------------------------------------------------------------------------------
-
-
-def _regressor(model: Any) -> Plan:
-    f, Z, wide = _functions(model)
-    width = len(np.atleast_2d(model.null_space_coef_))
-    return Plan(model, lambda x: {"variable": f(x)}, {"variable": width}, None, Z, wide)
-
-
-def _censored(model: Any) -> Plan:
-    plain = _regressor(model)
-    if not model.log:
-        return plain
-    return _changed(plain, lambda x, out: {"variable": out["variable"].map("Exp")}, {"variable": 1})
-
-
-def _changed(
-    plan: Plan, change: Callable[[Value, Outputs], Outputs], widths: dict[str, int]
-) -> Plan:
-    """Return a plan whose outputs are made of another's."""
-    write = plan.write
-    return Plan(plan.model, lambda x: change(x, write(x)), widths, plan.classes, plan.Z, plan.wide)
-
-
-def _with_walls(model: Any, walls: Callable[[Value], tuple[Any, Any]]) -> Plan:
-    """Return a regressor with an interval around its function."""
-
-    def change(x: Value, out: Outputs) -> Outputs:
-        f, (lower, upper) = out["variable"], walls(x)
-        return out | {"interval": (f - lower).beside(f + upper)}
-
-    return _changed(_regressor(model), change, {"variable": 1, "interval": 2})
-
-
-def _support_vector_tube(model: Any) -> Plan:
-    half = float(model.tube_halfwidth_)
-    return _with_walls(model, lambda x: (half, half))
-
-
-def _heteroscedastic_nu(model: Any) -> Plan:
-    coef, Z = np.atleast_2d(model.tube_coef_), _dense(model.support_vectors_)
-
-    def walls(x: Value) -> tuple[Any, Any]:
-        free = free_part(x, model.tube_, coef, Z.shape[1], origin_of(Z)).at_least(0.0)
-        return free.columns([0]), free.columns([len(coef) - 1])
-
-    return _with_walls(model, walls)
-
-
-def _heteroscedastic(model: Any) -> Plan:
-    given = (model.upper, model.upper if model.lower is None else model.lower)
-    if any(callable(width) or np.ndim(width) for width in given):
-        return _regressor(model)
-    upper, lower = (float(width) for width in given)
-    return _with_walls(model, lambda x: (lower, upper))
-
-
-def _band(model: Any) -> Plan:
-    f, Z, wide = _functions(model)
-    k = len(model.quantiles_)
-    middle = int(np.argmin(np.abs(model.quantiles_ - 0.5)))
-
-    def write(x: Value) -> Outputs:
-        q = f(x).ascending(k)
-        return {
-            "variable": q.columns([middle]),
-            "interval": q.columns([0, k - 1]),
-            "quantiles": q,
-        }
-
-    return Plan(model, write, {"variable": 1, "interval": 2, "quantiles": k}, None, Z, wide)
-
-
-def _conformal(model: Any) -> Plan:
-    """Return a machine with the interval of split conformal prediction, whose ends are shifts."""
-    inner = plan_of(model.estimator_)
-    plain = Plan(model, lambda x: _only(inner.write(x)), {"variable": 1}, None, inner.Z, inner.wide)
-    if "variable" not in inner.widths or not len(inner.Z) or model._band:
-        return plain
-    spread = None if model._spread is None else _planned(model._spread)
-    at = inner.Z[:TRIED]
-    ends = np.asarray(model.predict_interval(at)) - np.asarray(model.predict(at))[:, None]
-    ends /= 1.0 if spread is None else np.exp(model._spread.predict(at))[:, None]
-    below, above = np.median(ends, axis=0)
-    # Ends of the jackknife and of bands are other functions.
-    if not np.all(np.abs(ends - [below, above]) <= 1e-12 * np.max(np.abs(ends))):
-        return plain
-
-    def write(x: Value) -> Outputs:
-        f = inner.write(x)["variable"]
-        shifts = np.array([[below, above]])
-        if spread is None:
-            return {"variable": f, "interval": f + shifts}
-        return {"variable": f, "interval": spread.write(x)["variable"].map("Exp") * shifts + f}
-
-    return replace(plain, write=write, widths={"variable": 1, "interval": 2})
-
-
-def _only(outputs: Outputs) -> Outputs:
-    return {"variable": outputs["variable"]}
-
-
-def _trend(model: Any) -> Plan:
-    p, b = model.n_features_in_, np.atleast_2d(model.null_space_coef_)
-    Z = np.random.default_rng(0).normal(size=(TRIED, p))
-
-    def write(x: Value) -> Outputs:
-        return {"variable": free_part(x, model.null_space_, b, p, np.zeros(p))}
-
-    return Plan(model, write, {"variable": 1}, None, Z, True)
-
-
-def _linear(model: Any) -> Plan:
-    weights = np.atleast_2d(model.coef_).T
-    b = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), weights.shape[1:])
-    Z = np.random.default_rng(0).normal(size=(TRIED, len(weights)))
-    # Sums of products of features far from zero, of which nothing is known here.
-    return Plan(
-        model,
-        lambda x: {"variable": plane(x, weights, b)},
-        {"variable": weights.shape[1]},
-        None,
-        Z,
-        True,
-    )
-
-
-# Classifiers -------------------------------------------------------------------------------------
-
-
-def _hyperplanes(model: Any) -> Plan:
-    return _voted(model, _linear(model))
-
-
-def _voted(model: Any, functions: Plan, more: Any = None) -> Plan:
-    """Return a classifier that decides by the sign of a function, or the largest of several."""
-    k = len(model.classes_)
-
-    def change(x: Value, out: Outputs) -> Outputs:
-        f = out["variable"]
-        return _decided(f, k) | ({} if more is None else more(f))
-
-    widths = {LABEL: 0, "scores": k} | ({} if more is None else {"probabilities": k})
-    return Plan(
-        model,
-        lambda x: change(x, functions.write(x)),
-        widths,
-        np.asarray(model.classes_),
-        functions.Z,
-        functions.wide,
-    )
-
-
-def _decided(f: Value, k: int) -> Outputs:
-    """Return the label and a score of every class, in the order of the labels."""
-    scores = (-f).beside(f) if k == 2 else f
-    # Zero speaks for the first class, which is the first of the largest.
-    return {LABEL: scores.largest(), "scores": scores}
-
-
-def _logistic(model: Any) -> Any:
-    """Return how probabilities are written, of a machine whose loss is logistic."""
-    k = len(model.classes_)
-
-    def logistic(f: Value) -> Outputs:
-        p = ((-f).beside(f) if k == 2 else f).map("Sigmoid")
-        # Where all classes are as good as impossible none is preferred.
-        total = p.total(k)
-        none = 1.0 - total.positive()
-        return {"probabilities": (p + none * (1.0 / k)) / (total + none)}
-
-    return logistic if isinstance(getattr(model, "loss_", None), Logistic) else None
-
-
-def _rest(model: Any) -> Plan:
-    return _voted(model, _regressor(model), _logistic(model))
-
-
-def _pairs(model: Any) -> Plan:
-    f, Z, wide = _functions(model)
-    k, classes = len(model.classes_), np.asarray(model.classes_)
-    if model._calibrated is not None:
-        raise CannotConvert(
-            f"{type(model).__name__}(probability=True) is calibrated by scikit-learn; convert it "
-            "without probability, or a CalibratedClassifierCV."
-        )
-    if k == 2:
-        functions = Plan(model, lambda x: {"variable": f(x)}, {"variable": 1}, None, Z, wide)
-        return _voted(model, functions)
-    pairs = model._class_pairs()
-    first, second = np.zeros((len(pairs), k)), np.zeros((len(pairs), k))
-    for d, (i, j) in enumerate(pairs):
-        first[d, i] = second[d, j] = 1.0
-    whole = model.decision_function_shape == "ovr"
-
-    def write(x: Value) -> Outputs:
-        g = f(x)
-        won = g.positive()
-        votes = won @ first + (1.0 - won) @ second
-        # As scikit-learn has it: ties are broken by the sums of values, squeezed below a vote.
-        sums = g @ (first - second)
-        ovr = votes + sums / (sums.map("Abs") + 1.0) * (1.0 / 3.0)
-        label = ovr if model.break_ties else votes
-        return {LABEL: label.largest(), "scores": ovr if whole else g}
-
-    widths = {LABEL: 0, "scores": k if whole else len(pairs)}
-    return Plan(model, write, widths, classes, Z, wide)
-
-
-def _codes(model: Any) -> Plan:
-    f, Z, wide = _functions(model)
-    M, k, how = (
-        np.asarray(model.code_book_, dtype=np.float64),
-        len(model.classes_),
-        model._decoding_fit,
-    )
-    plain = how == "loss" and np.array_equal(M, 2.0 * np.eye(k) - 1.0)
-
-    def scores(F: Value) -> Value:
-        if how == "hamming":
-            sure = F @ M.T
-            votes = (F.map("Sign") @ M.T - float(M.shape[1])) * 0.5
-            return votes + sure / (sure.map("Abs") + 1.0) * 0.25
-        if how == "loss":
-            return F @ (2.0 * M.T) - (F * F) @ (M**2).T - float(M.shape[1])
-        free = np.eye(k) - 1.0 / k
-        weights = np.linalg.pinv(free @ M) @ free
-        value: Value = F @ weights + (1.0 / k - M.mean(axis=0) @ weights)[None]
-        return value
-
-    def one(F: Value) -> Value:
-        if M.shape == (2, 1):
-            return F * float(M[1, 0])
-        both = scores(F)
-        return both.columns([1]) - both.columns([0])
-
-    sigmoid = None
-    if k == 2 and M.shape == (2, 1) and getattr(model, "_report", None) is not None:
-        slope, intercept = (float(np.ravel(part)[0]) for part in model._report.sigmoids)
-        sign = float(M[1, 0])
-
-        def sigmoid(g: Value) -> Outputs:  # g is the value for the second class
-            p = ((g * (sign * slope) + intercept) * sign).map("Sigmoid")
-            return {"probabilities": (1.0 - p).beside(p)}
-
-    def write(x: Value) -> Outputs:
-        F = f(x)
-        if k == 2:
-            g = one(F)
-            return _decided(g, 2) | ({} if sigmoid is None else sigmoid(g))
-        return _decided(F if plain else scores(F), k)
-
-    widths = {LABEL: 0, "scores": k} | ({} if sigmoid is None else {"probabilities": 2})
-    return Plan(model, write, widths, np.asarray(model.classes_), Z, wide)
-
-
-def _one_class(model: Any) -> Plan:
-    def change(x: Value, out: Outputs) -> Outputs:
-        f = out["variable"]
-        return {LABEL: (-f).beside(f).largest(), "scores": f}
-
-    plan = _changed(_regressor(model), change, {LABEL: 0, "scores": 1})
-    return Plan(model, plan.write, plan.widths, np.array([-1, 1]), plan.Z, plan.wide)
 
 
 # Machines around machines ------------------------------------------------------------------------
@@ -499,46 +110,33 @@ def _certified(model: Any) -> Plan:
     return Plan(model, write, inner.widths, np.asarray(model.classes_), Z, inner.wide)
 
 
-# Relatives ---------------------------------------------------------------------------------------
+def _conformal(model: Any) -> Plan:
+    """Return a machine with the interval of split conformal prediction, whose ends are shifts."""
+    inner = plan_of(model.estimator_)
+    plain = Plan(model, lambda x: _only(inner.write(x)), {"variable": 1}, None, inner.Z, inner.wide)
+    if "variable" not in inner.widths or not len(inner.Z) or model._band:
+        return plain
+    spread = None if model._spread is None else _planned(model._spread)
+    at = inner.Z[:TRIED]
+    ends = np.asarray(model.predict_interval(at)) - np.asarray(model.predict(at))[:, None]
+    ends /= 1.0 if spread is None else np.exp(model._spread.predict(at))[:, None]
+    below, above = np.median(ends, axis=0)
+    # Ends of the jackknife and of bands are other functions.
+    if not np.all(np.abs(ends - [below, above]) <= 1e-12 * np.max(np.abs(ends))):
+        return plain
+
+    def write(x: Value) -> Outputs:
+        f = inner.write(x)["variable"]
+        shifts = np.array([[below, above]])
+        if spread is None:
+            return {"variable": f, "interval": f + shifts}
+        return {"variable": f, "interval": spread.write(x)["variable"].map("Exp") * shifts + f}
+
+    return replace(plain, write=write, widths={"variable": 1, "interval": 2})
 
 
-def _function(find: Callable[[Any], Callable[[Value], Value]], points: str) -> Callable[..., Plan]:
-    """Return the plan of models that are one function around points of theirs."""
-
-    def plan(model: Any) -> Plan:
-        write, Z = find(model), _dense(getattr(model, points))
-        # Values far from all points are ratios of tiny sums, or signs of small ones.
-        return Plan(model, lambda x: {"variable": write(x)}, {"variable": 1}, None, Z, True)
-
-    return plan
-
-
-def _signed(model: Any) -> Plan:
-    return _voted(model, _function(perceptron, "support_vectors_")(model))
-
-
-def _substrate(model: Any) -> Plan:
-    return _voted(model, _regressor(model.machine_))
-
-
-def _missing(model: Any) -> Plan:
-    write, Z = with_gaps(model)
-
-    def outputs(x: Value) -> Outputs:
-        f, low, high = write(x)
-        return {"variable": f, "interval": low.beside(high)}
-
-    return Plan(model, outputs, {"variable": 1, "interval": 2}, None, Z, False)
-
-
-def _missing_classes(model: Any) -> Plan:
-    if model.abstain is not None:
-        raise CannotConvert(
-            f"{type(model).__name__}(abstain=...) has a label that is no class; fit it without."
-        )
-    write, Z = with_gaps(model)
-    functions = Plan(model, lambda x: {"variable": write(x)[0]}, {"variable": 1}, None, Z, False)
-    return _voted(model, functions, _logistic(model))
+def _only(outputs: Outputs) -> Outputs:
+    return {"variable": outputs["variable"]}
 
 
 def _threshold(model: Any) -> Plan:
@@ -623,30 +221,8 @@ PLANS: dict[type[Any], Callable[[Any], Plan]] = {
     AutoClassifier: _auto_classifier,
     ConformalRegressor: _conformal,
     CertifiedSVC: _certified,
-    GeneralizedLeastSquares: _trend,
-    **dict.fromkeys((Bridge, FusedRidge, LassoConstrained, NormRegression), _linear),
-    **dict.fromkeys((LeastSquaresAmongstAlternatives, PlausibleLeastSquares), _linear),
-    **dict.fromkeys((ValidatedLasso, ValidatedSelection), _linear),
-    **dict.fromkeys((LpMarginSVC, OneNormSVC), _hyperplanes),
-    NadarayaWatson: _function(average, "X_fit_"),
-    RBFNetwork: _function(network, "centres_"),
-    KernelPerceptron: _signed,
-    MissingInputRegressor: _missing,
-    MissingInputClassifier: _missing_classes,
     ThresholdSelector: _threshold,
-    SparseSubstrateClassifier: _substrate,
-    Found: _regressor,
-    OneClassSVM: _one_class,
-    LSSVC: _codes,
-    PairwiseClassifier: _pairs,
-    OneVsRest: _rest,
-    QuantileBand: _band,
-    SupportVectorTube: _support_vector_tube,
-    HeteroscedasticSVR: _heteroscedastic,
-    HeteroscedasticNuSVR: _heteroscedastic_nu,
-    CensoredRegressor: _censored,
-    UniversalKriging: _regressor,
-    Regression: _regressor,
+    **MACHINES,
 }
 """How models of each kind are planned, the special ones first."""
 
