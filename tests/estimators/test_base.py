@@ -26,7 +26,7 @@ from mercer import (
 from mercer.gram import Dense, Tiled
 from mercer.kernels import Gaussian
 from mercer.losses import Huber
-from mercer.machines import base
+from mercer.machines import solving
 from mercer.solvers import SMO, InteriorPoint, Newton, Status, minimize
 
 X, Y, Z, T = sample()
@@ -123,7 +123,7 @@ class TestWarmStart:
             seen.append((risk, start))
             return minimize(risk, solver, start, **rest)
 
-        monkeypatch.setattr(base, "minimize", spy)
+        monkeypatch.setattr(solving, "minimize", spy)
         machine.set_params(C=C).fit(X, BINARY)
         ((risk, start),) = seen
         K = risk.K.dense()
@@ -219,7 +219,7 @@ class TestRefusals:
             raise AssertionError("a solver was started")
 
         for door in ("minimize", "minimize_small", "minimize_parts"):
-            monkeypatch.setattr(base, door, never)
+            monkeypatch.setattr(solving, door, never)
 
     @pytest.mark.parametrize(
         ("machine", "message"),
@@ -341,8 +341,8 @@ def test_coefficients_that_are_not_finite(monkeypatch):
     def diverge(*args, **kwargs):
         raise FloatingPointError("lower C")
 
-    monkeypatch.setattr(base, "minimize", diverge)
-    monkeypatch.setattr(base, "minimize_parts", lambda parts, solver: None)
+    monkeypatch.setattr(solving, "minimize", diverge)
+    monkeypatch.setattr(solving, "minimize_parts", lambda parts, solver: None)
     with pytest.raises(ValueError, match="not finite: lower C"):
         SVC().fit(X, Y)
 
@@ -364,7 +364,7 @@ class TestFailure:
             raise error
 
         for door in ("minimize", "minimize_small", "minimize_parts"):
-            monkeypatch.setattr(base, door, interrupted)
+            monkeypatch.setattr(solving, door, interrupted)
         y = np.roll(target(machine)[:50], 7)
         with pytest.raises(error):
             machine.fit(X[:50, :2], y)

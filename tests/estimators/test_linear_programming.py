@@ -15,7 +15,7 @@ from mercer import (
 )
 from mercer.kernels import BSpline, Gaussian, Sigmoid
 from mercer.losses import EpsilonInsensitive, Pinball
-from mercer.machines.base import EarlyStop
+from mercer.machines.solving import EarlyStop
 from mercer.regularizers import Empty, Polynomial
 
 TOL = 1e-7

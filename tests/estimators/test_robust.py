@@ -8,7 +8,7 @@ import pytest
 from mercer import LSSVR, HuberSVR, KernelRegressor, RobustLSSVR
 from mercer.kernels import Gaussian
 from mercer.losses import LogCosh
-from mercer.machines.base import EarlyStop
+from mercer.machines.solving import EarlyStop
 from mercer.regularizers import Empty, Polynomial
 from mercer.smoothing import BisquareWeights, HuberWeights, robust_scale
 from mercer.smoothing.weights import WEIGHTS, WeightFunction

@@ -14,8 +14,8 @@ from sklearn.decomposition import KernelPCA as Peer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.kernels import Gaussian, Multiquadric, Polynomial, ThinPlate
-from mercer.machines.base import EarlyStop
 from mercer.machines.expansion import IndefiniteKernel
+from mercer.machines.solving import EarlyStop
 from mercer.manifold import KernelPCA
 from mercer.regularizers import Functions
 

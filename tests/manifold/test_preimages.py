@@ -10,8 +10,8 @@ from sklearn.decomposition import PCA
 from mercer import Nystrom, RandomFeatures
 from mercer.kernels import Gaussian, Matern, Multiquadric, Polynomial
 from mercer.kernels.named import median_distance
-from mercer.machines.base import EarlyStop
 from mercer.machines.expansion import IndefiniteKernel
+from mercer.machines.solving import EarlyStop
 from mercer.manifold import KernelPCA
 from mercer.manifold.inverse import _distance
 from mercer.manifold.preimages import Reference, descend, ridge

@@ -21,12 +21,12 @@ from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
-from mercer.machines.base import EarlyStop
 from mercer.machines.classifier import refuse_one_class
 from mercer.machines.expansion import Array, Function
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.posing import Declared, Posed, Rows, Sample, Solved, declare
+from mercer.machines.solving import EarlyStop
 from mercer.problems.risk import RegularizedRisk
 from mercer.programs.margin import MarginAnswer, MarginProgram
 from mercer.regularizers.null_space import Empty, NullSpace

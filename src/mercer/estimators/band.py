@@ -21,10 +21,11 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Expectile, Pinball
 from mercer.machines.approximated import by_blocks
-from mercer.machines.base import EarlyStop, KernelMachine
+from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array, Function
 from mercer.machines.framing import framed, quantile_names, set_output
 from mercer.machines.posing import Declared, Posed, Rows, Sample, Solved
+from mercer.machines.solving import EarlyStop
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.census import Census
 from mercer.reduced.passes import Passes

@@ -14,12 +14,12 @@ from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
-from mercer.machines.base import EarlyStop
 from mercer.machines.callbacks import Listener, watched
 from mercer.machines.classifier import refuse_one_class
 from mercer.machines.expansion import Array, Function
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.posing import Posed, Rows
+from mercer.machines.solving import EarlyStop
 from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.problems.nu import nu_classification
 from mercer.problems.risk import RegularizedRisk

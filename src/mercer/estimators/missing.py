@@ -25,13 +25,14 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
-from mercer.machines.base import HARD, EarlyStop
+from mercer.machines.base import HARD
 from mercer.machines.blocks import refuse_blocks
 from mercer.machines.classifier import chosen, encode_classes, signs
 from mercer.machines.expansion import Array
 from mercer.machines.framing import framed, set_output
 from mercer.machines.missing_cells import WHOLE, Components, groups
 from mercer.machines.one_vs_rest import has_probabilities, probabilities
+from mercer.machines.solving import EarlyStop
 from mercer.solvers import Solution, join
 
 __all__ = ["BreakdownWarning", "MissingInputClassifier", "MissingInputRegressor"]

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from mercer._params import Params
 from mercer.gram.low_rank import LowRank
 from mercer.losses.base import Loss, QuadraticDualLoss
-from mercer.machines.base import EarlyStop
 from mercer.machines.completion import LAWS, Copies, Law
 from mercer.machines.expansion import Array
 from mercer.machines.missing_cells import Components
+from mercer.machines.solving import EarlyStop
 from mercer.problems.risk import RegularizedRisk
 from mercer.programs.variation import Part, Variation, VariationProblem
 from mercer.programs.worst import worst_case

@@ -17,10 +17,10 @@ from mercer.data.base import Block, Source
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
-from mercer.machines.base import EarlyStop
 from mercer.machines.expansion import BLOCK, Array, Function
 from mercer.machines.outputs import Outputs
 from mercer.machines.posing import Posed, Rows, Sample, Solved
+from mercer.machines.solving import EarlyStop
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.census import Census
 from mercer.reduced.oracle import Oracle

@@ -13,10 +13,10 @@ from sklearn.utils._param_validation import Interval
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
-from mercer.machines.base import EarlyStop
 from mercer.machines.expansion import Function
 from mercer.machines.outputs import Outputs
 from mercer.machines.posing import Posed, Rows, Sample, Solved
+from mercer.machines.solving import EarlyStop
 from mercer.programs.vector_tube import VectorTube
 from mercer.solvers import Solution
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -20,7 +18,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import _fit_context, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -36,7 +33,6 @@ from mercer.losses.base import Loss
 from mercer.machines import risk_terms
 from mercer.machines.approximated import admit_blocks, fit_reduced, solve_reduced
 from mercer.machines.automatic import choose_kernel, guess, stretched
-from mercer.machines.callbacks import watched
 from mercer.machines.choosing import fit_chosen
 from mercer.machines.expansion import Array, Expansion, Function, check_weights, dense
 from mercer.machines.fitted import FittedExpansion
@@ -55,6 +51,7 @@ from mercer.machines.posing import (
     declare,
     plain,
 )
+from mercer.machines.solving import EarlyStop, solve_posed
 from mercer.machines.warm_matrices import keep_matrix
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
@@ -69,26 +66,18 @@ from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.smoothing.widths import Guess, squared_error
 from mercer.solvers import (
     SOLVERS,
-    ConvergenceWarning,
     Solution,
     Solver,
     Status,
-    alike,
     join,
-    minimize,
-    minimize_together,
 )
-from mercer.solvers.small import Found, minimize_parts, minimize_small
+from mercer.solvers.small import Found
 
-__all__ = ["EarlyStop", "KernelMachine", "unfitted"]
+__all__ = ["KernelMachine", "unfitted"]
 
 # C = inf asks for a hard margin or tube: a finite weight beyond which double precision sees no
 # difference for data of ordinary scale, and which keeps the certificate finite where none exists.
 HARD = 1e10
-
-
-class EarlyStop(ConvergenceWarning, SklearnWarning):  # type: ignore[misc]
-    """A fit stopped before its tolerance: caught as this library's warning or as scikit-learn's."""
 
 
 def unfitted(estimator: Any, C: float | None = None) -> Any:
@@ -560,100 +549,5 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         return solver.set_params(**{key: value for key, value in wanted.items() if key in own})
 
     def _minimize(self, posed: Sequence[Posed], context: Any) -> Sequence[Solution]:
-        """Solve the problems of a machine one after the other, telling whoever listens.
-
-        Small ones are solved together first, where nobody does; what is left comes in turn.
-
-        A callback that stops after a problem ends those that are left at their first report,
-        because a machine needs all of them.
-        """
-        solver, stop, solutions = self._make_solver(), False, []
-        alone = self.warm_start or self.verbose or bool(getattr(self, "_skl_callbacks", None))
-        quick: list[Solution | None] = [None] * len(posed)
-        if isinstance(posed, Together):
-            found = None if alone else minimize_parts(posed.parts, solver)
-            if found is not None and found.met.all():
-                return found
-            if found is not None:
-                quick = [found[k] if found.met[k] else None for k in range(len(posed))]
-        else:
-            risks = [one.risk for one in posed]
-            if len(risks) > 1 and alike(risks) and solver.choose(risks[0])[0].joint:
-                return self._minimize_together(posed, solver, context)
-            quick = quick if alone else minimize_small(risks, solver)
-        for k in range(len(posed)):
-            if (known := quick[k]) is not None:
-                solutions.append(known)
-                continue
-            title, risk, _ = posed[k]
-            task = context.subcontext(task_name=title or "problem", max_subtasks=None)
-            task.call_on_fit_task_begin(estimator=self)
-            with watched(self, title, task, stop) as listener:
-                try:
-                    solution = minimize(
-                        risk,
-                        solver,
-                        self._start(k, len(posed), risk),
-                        listener=listener,
-                        warning=EarlyStop,
-                    )
-                except FloatingPointError as error:
-                    raise ValueError(
-                        f"The dual coefficients or intercepts are not finite: {error}"
-                    ) from error
-            solutions.append(solution)
-            stop |= bool(task.call_on_fit_task_end(estimator=self))
-        return solutions
-
-    def _minimize_together(
-        self, posed: Sequence[Posed], solver: Solver, context: Any
-    ) -> list[Solution]:
-        """Solve problems that differ in their targets only at the price of one, or little more."""
-        titles, risks, _ = zip(*posed, strict=True)
-        tasks = [context.subcontext(task_name=title, max_subtasks=None) for title in titles]
-        with ExitStack() as stack:
-            listeners = []
-            for title, task in zip(titles, tasks, strict=True):
-                task.call_on_fit_task_begin(estimator=self)
-                listeners.append(stack.enter_context(watched(self, title, task, False)))
-            try:
-                solutions = minimize_together(
-                    risks,
-                    solver,
-                    [self._start(k, len(risks), risk) for k, risk in enumerate(risks)],
-                    listeners=listeners,
-                    warning=EarlyStop,
-                )
-            except FloatingPointError as error:
-                raise ValueError(
-                    f"The dual coefficients or intercepts are not finite: {error}"
-                ) from error
-        for task in tasks:
-            task.call_on_fit_task_end(estimator=self)
-        return solutions
-
-    def _start(self, k: int, n_problems: int, risk: RegularizedRisk) -> Solution | None:
-        """Return the last solution of problem ``k`` if it can start this one and that is wanted.
-
-        Coefficients grow in proportion to a new ``C``, which keeps those on their bounds there and
-        the equality rows satisfied; unless the dual value is better where they are, as it is where
-        few are on a bound.
-        """
-        weight, solutions = getattr(self, "_last", (1.0, ()))
-        if not self.warm_start or len(solutions) != n_problems:
-            return None
-        last: Solution = solutions[k]
-        ratio = self._weight() / weight
-        if last.a.shape != (risk.n,) or last.b.shape != (risk.q,):
-            return None
-        moved = replace(last, a=ratio * last.a, b=ratio * last.b, f=ratio * last.f)
-        lower, upper = risk.box()
-        if ratio <= 1.0 or not np.all((last.a >= lower) & (last.a <= upper)):
-            return moved
-
-        def value(start: Solution) -> float:
-            # What is scaled may miss its bound by rounding.
-            a = np.clip(start.a, lower, upper)
-            return 0.5 * float(a @ (start.f - risk.B @ start.b)) + risk.conjugate(a)
-
-        return min(moved, last, key=value)
+        """Solve the problems of a machine, telling whoever listens."""
+        return solve_posed(self, posed, context)

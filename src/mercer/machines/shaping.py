@@ -23,9 +23,10 @@ from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import NAMES
 from mercer.kernels.taylor import separate
-from mercer.machines.base import EarlyStop, KernelMachine
+from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array
 from mercer.machines.posing import Declared, Posed, Rows, Sample, Solved
+from mercer.machines.solving import EarlyStop
 from mercer.problems.constrained import Said, Shaped
 from mercer.problems.proof import Curve, bounds_on_lines
 from mercer.problems.risk import RegularizedRisk

@@ -17,10 +17,11 @@ from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.dictionary import Dictionary, KernelColumns, Table
 from mercer.kernels.points import take
 from mercer.losses.base import Loss
-from mercer.machines.base import EarlyStop, KernelMachine
+from mercer.machines.base import KernelMachine
 from mercer.machines.callbacks import watched
 from mercer.machines.expansion import Array, as_objects
 from mercer.machines.posing import Declared, Rows, Sample, Solved
+from mercer.machines.solving import EarlyStop
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs.columns import SparseSolution, generate_columns, threshold
 from mercer.solvers import Solution, Status

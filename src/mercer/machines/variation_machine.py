@@ -18,10 +18,10 @@ from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer.losses.base import Loss
 from mercer.machines.additive import CONSTRAINTS
-from mercer.machines.base import EarlyStop
 from mercer.machines.components import functions_of, named_kernel, read_components
 from mercer.machines.expansion import Array
 from mercer.machines.folds import as_splitter
+from mercer.machines.solving import EarlyStop
 from mercer.programs.variation import Variation, VariationProblem
 from mercer.reduced.nystrom import Nystrom
 from mercer.regularizers.null_space import Constant, NullSpace, complete

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.points import Array, take, to_dense
-from mercer.machines.base import EarlyStop
+from mercer.machines.solving import EarlyStop
 from mercer.manifold.preimages import (
     Distance,
     Preimages,

@@ -23,7 +23,6 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.kernels.points import take
 from mercer.machines.approximated import by_blocks
-from mercer.machines.base import EarlyStop
 from mercer.machines.expansion import (
     Array,
     Expansion,
@@ -33,6 +32,7 @@ from mercer.machines.expansion import (
 )
 from mercer.machines.folds import as_splitter
 from mercer.machines.posing import Rows
+from mercer.machines.solving import EarlyStop
 from mercer.manifold.block_moments import vary
 from mercer.manifold.centring import centre
 from mercer.manifold.component_count import CRITERIA, All, BrokenStick, Fixed, Rule, Share

@@ -33,8 +33,9 @@ from mercer.kernels.points import take
 from mercer.losses.base import Loss
 from mercer.losses.regression import Absolute, Squared
 from mercer.machines.approximated import declare_reduced
-from mercer.machines.base import EarlyStop, KernelMachine
+from mercer.machines.base import KernelMachine
 from mercer.machines.codes import decode
+from mercer.machines.solving import EarlyStop
 from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census, take_census
 from mercer.reduced.grid import Examined, examine_settings
