@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer.gram import Dense, Tiled, make, share_matrices
-from mercer.gram.shared import RECENT, SharedMatrices, key, shared
+from mercer.gram.shared import RECENT, VARIABLE, SharedMatrices, _granted, key, shared
 from mercer.kernels import Gaussian, Laplacian, Linear, Polynomial
 
 
@@ -311,3 +311,16 @@ def test_the_bound_is_checked_and_returned(keeping):
     for wrong in (-1.0, float("nan")):
         with pytest.raises(ValueError, match="at least 0"):
             share_matrices(wrong)
+
+
+@pytest.mark.parametrize(("given", "granted"), [("0", 0.0), ("1e6", 1e6), ("inf", np.inf)])
+def test_the_environment_grants_memory(given, granted, monkeypatch):
+    monkeypatch.setenv(VARIABLE, given)
+    assert _granted() == granted
+
+
+@pytest.mark.parametrize("given", ["much", "64MB", "-1", "nan", ""])
+def test_an_environment_without_a_number_of_bytes_is_refused(given, monkeypatch):
+    monkeypatch.setenv(VARIABLE, given)
+    with pytest.raises(ValueError, match=f"MERCER_SHARED_BYTES='{given}'.* or 0 to keep"):
+        _granted()

@@ -158,7 +158,22 @@ def key(value: Any) -> Hashable | None:
     return None if None in parts else (kind, *parts)
 
 
-shared = SharedMatrices(float(os.environ.get(VARIABLE, MAX_BYTES)))
+def _granted() -> float:
+    """Return the memory that the environment grants, or the default."""
+    given = os.environ.get(VARIABLE, str(MAX_BYTES))
+    try:
+        granted = float(given)
+    except ValueError:
+        granted = np.nan
+    if not granted >= 0:
+        raise ValueError(
+            f"the environment has {VARIABLE}={given!r}, which is no number of bytes; set one, such "
+            f"as {MAX_BYTES}, or 0 to keep no kernel matrices, or unset it."
+        )
+    return granted
+
+
+shared = SharedMatrices(_granted())
 
 
 def share_matrices(max_bytes: float) -> float:
