@@ -182,6 +182,20 @@ def test_keys_tell_parameters_apart_and_doubt_kernels_of_users():
     assert key(Own() + Gaussian()) is None
 
 
+def test_a_kernel_of_a_user_may_say_that_it_is_pure():
+    class Pure(Gaussian):
+        pure = True
+
+    class Later(Pure):
+        pass
+
+    assert key(Pure(2.0)) == key(Pure(2.0))
+    assert len({key(Pure(2.0)), key(Pure(3.0)), key(Gaussian(2.0))}) == 3
+    assert key(Pure(2.0) + Linear()) is not None
+    assert key(Later(2.0)) is None  # what it computes is not what its base computes
+    assert key(mercer.kernels.Callable(np.dot)) is None
+
+
 def test_threads_find_the_same_values():
     known, kernels = SharedMatrices(1e7), [Gaussian(1.0), Gaussian(2.0)]
     samples = [points(seed) for seed in range(3)]

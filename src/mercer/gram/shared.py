@@ -132,9 +132,10 @@ def _is_plain(X: Data) -> bool:
 
 
 def key(value: Any) -> Hashable | None:
-    """Return what tells a kernel of this library, or a parameter, from another; None if in doubt.
+    """Return what tells a pure kernel, or a parameter, from another; None if in doubt.
 
-    A function, or a kernel of a user, may compute something else tomorrow.
+    A function, or a kernel of a user that does not say ``pure = True``, may compute something else
+    tomorrow.
 
     Examples
     --------
@@ -151,7 +152,7 @@ def key(value: Any) -> Hashable | None:
         return value.shape, value.dtype.str, value.tobytes()
     if kind in (list, tuple):
         parts = [key(part) for part in value]
-    elif isinstance(value, Kernel) and kind.__module__.startswith("mercer."):
+    elif isinstance(value, Kernel) and value.pure:
         parts = [key(getattr(value, field.name)) for field in fields(value)]  # type: ignore[arg-type]
     else:
         return None

@@ -107,6 +107,14 @@ class Kernel(Params, ABC):
 
     _operators: ClassVar[Operators]
 
+    pure: ClassVar[bool] = False
+    """Whether values follow from the parameters alone, so that fits may share a kernel matrix."""
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        # Each class says so for itself: a subclass may compute something else.
+        cls.pure = vars(cls).get("pure", cls.__module__.startswith("mercer."))
+
     # NumPy scalars and arrays leave ``2.0 * kernel`` to the kernel.
     __array_ufunc__ = None
 
