@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 from mercer import SVC, SVR
 from mercer.capacity import (
     Weights,
-    compress,
     compression_bound,
     cross_validated_estimate,
     error_bound,
@@ -26,6 +25,7 @@ from mercer.capacity import (
     rademacher_bound,
     rademacher_margin_bound,
     randomized_machine_bound,
+    refit_to_support,
     removal_change,
     stability_bound,
     weights_of,
@@ -105,7 +105,7 @@ def test_cross_validation_is_an_estimate_and_may_not_be_quoted_as_a_bound():
 def test_support_vectors_reproduce_the_machine():
     X, y = two_classes(200)
     machine = SVC(kernel=Gaussian(1.0), C=10.0, tol=1e-6).fit(X, y)
-    few = compress(machine, X, y)
+    few = refit_to_support(machine, X, y)
     assert np.array_equal(few.kept, np.sort(machine.support_))
     assert few.agreement == 1.0
     assert few.machine.decision_function(X) == pytest.approx(machine.decision_function(X), abs=1e-3)
@@ -118,7 +118,7 @@ def test_support_vectors_reproduce_the_machine():
 def test_rows_that_are_given_are_neither_paid_for_nor_tested():
     X, y = two_classes(200)
     machine = SVC(kernel=Gaussian(1.0)).fit(X, y)
-    few = compress(machine, X, y, given=range(50))
+    few = refit_to_support(machine, X, y, given=range(50))
     assert np.all(few.kept >= 50)
     assert len(few.losses) == 150 - len(few.kept)
     assert len(few.machine.support_) <= 50 + len(few.kept)
@@ -128,7 +128,7 @@ def test_a_scaler_is_refitted_to_the_support_vectors():
     """A pipeline is a machine like any other: its refit knows the rows kept and no others."""
     X, y = two_classes(200)
     pipe = make_pipeline(StandardScaler(), SVC()).fit(X * [1.0, 100.0], y)
-    few = compress(pipe, X * [1.0, 100.0], y)
+    few = refit_to_support(pipe, X * [1.0, 100.0], y)
     kept = X[few.kept] * [1.0, 100.0]
     assert few.machine[0].mean_ == pytest.approx(kept.mean(axis=0))
     values = few.machine.decision_function(X), pipe.decision_function(X)
@@ -144,7 +144,7 @@ def test_compressed_regressors_and_machines_that_cannot_be():
     assert bound.constants["agreement"].value == 1.0
     assert not bound.vacuous
     with pytest.raises(ValueError, match="support_"):
-        compress(KNeighborsClassifier().fit(X, y > 0), X, y > 0)
+        refit_to_support(KNeighborsClassifier().fit(X, y > 0), X, y > 0)
 
 
 # Weights and PAC-Bayes ----------------------------------------------------------------------------

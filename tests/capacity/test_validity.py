@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from mercer.capacity import (
     CertifiedSVC,
     Weights,
-    compress,
     error_bound,
     mean_bound,
     pac_bayes_bound,
@@ -23,6 +22,7 @@ from mercer.capacity import (
     rademacher_margin_bound,
     randomized_machine_bound,
     randomized_regression_bound,
+    refit_to_support,
     removal_change,
     stability_bound,
 )
@@ -95,7 +95,7 @@ def test_compression_holds():
         noise = 0.5 if number % 2 else 0.1
         X = rng.random((20, 1))
         y = np.where((X[:, 0] > 0.3) ^ (rng.random(20) < noise), 1.0, -1.0)
-        few = compress(Threshold().fit(X, y), X, y)
+        few = refit_to_support(Threshold().fit(X, y), X, y)
         wrong = abs(few.machine.at_ - 0.3)
         wrong = wrong if few.machine.side_ > 0 else 1.0 - wrong
         risk = noise + (1 - 2 * noise) * wrong

@@ -20,7 +20,7 @@ from mercer.capacity.composition import (
     evaluation_rate,
     mixed_norm_factor,
 )
-from mercer.capacity.compressed import Compressed, compress, compression_bound
+from mercer.capacity.compressed import Compressed, compression_bound, refit_to_support
 from mercer.capacity.copies import Copies, find_copies
 from mercer.capacity.covering import Best, Covering, Interval, Scaled, Sum
 from mercer.capacity.covers import (
@@ -198,7 +198,6 @@ __all__ = [
     "choose_period",
     "class_size",
     "combination_margin_bound",
-    "compress",
     "compression_bound",
     "count_sign_patterns",
     "covering_rate",
@@ -252,6 +251,7 @@ __all__ = [
     "randomized_machine_bound",
     "randomized_regression_bound",
     "real_valued_classes",
+    "refit_to_support",
     "removal_change",
     "risk_bound_by_covering",
     "risk_controlled_threshold",

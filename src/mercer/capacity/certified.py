@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
-from mercer.capacity.compressed import compress
+from mercer.capacity.compressed import refit_to_support
 from mercer.capacity.pac_bayes import randomized_machine_bound
 from mercer.capacity.quotable import error_bound, majority_error
 from mercer.capacity.rademacher import rademacher_margin_bound
@@ -290,7 +290,7 @@ class CertifiedSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignor
                     yield Candidate(C, width, share, machine, {"rows set aside": tail})
                 else:
                     given = rows.split(rows.scaled)[0]
-                    few = compress(machine, rows.Z, rows.y, given=given)
+                    few = refit_to_support(machine, rows.Z, rows.y, given=given)
                     bounds = {"compression": few.bound(self.delta, choices)}
                     bounds |= self._by_margins(rows, few.machine, C, width)
                     yield Candidate(C, width, share, few.machine, bounds)

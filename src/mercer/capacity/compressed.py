@@ -19,7 +19,7 @@ from mercer.capacity.quotable import INDEPENDENT, confidence, logarithm, losses_
 from mercer.capacity.record import Assumption, Bound, Constant
 from mercer.capacity.tails import binomial_upper, kl_upper, log_choose
 
-__all__ = ["Compressed", "compress", "compression_bound", "log_subsets"]
+__all__ = ["Compressed", "compression_bound", "log_subsets", "refit_to_support"]
 
 
 # Predictions of a regressor count as reproduced within this part of the range of targets.
@@ -41,7 +41,7 @@ def log_subsets(size: int, n_samples: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Compressed:
-    """A machine fitted to few rows, and its losses on the others; made by :func:`compress`.
+    """A machine fitted to few rows, and its losses on the others; made by :func:`refit_to_support`.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Compressed:
         )
 
 
-def compress(
+def refit_to_support(
     machine: Any,
     X: Any,
     y: Any,
@@ -128,7 +128,7 @@ def compress(
     --------
     >>> from mercer import SVC
     >>> X = np.linspace(-1, 1, 200)[:, None]
-    >>> few = compress(SVC(gamma=1.0).fit(X, X[:, 0] > 0), X, X[:, 0] > 0)
+    >>> few = refit_to_support(SVC(gamma=1.0).fit(X, X[:, 0] > 0), X, X[:, 0] > 0)
     >>> len(few.kept) < 60, few.agreement
     (True, 1.0)
     """
@@ -199,7 +199,7 @@ def compression_bound(
 
     See Also
     --------
-    compress : returns the refitted machine as well.
+    refit_to_support : returns the refitted machine as well.
 
     References
     ----------
@@ -215,4 +215,4 @@ def compression_bound(
     >>> print(compression_bound(machine, X / X[:50].std(axis=0), y, given=range(50)))
     at most 0.345, by compression to support vectors
     """
-    return compress(machine, X, y, given=given, largest=largest).bound(delta, choices)
+    return refit_to_support(machine, X, y, given=given, largest=largest).bound(delta, choices)

@@ -68,16 +68,22 @@ class Covering(ABC):
 
 
 @dataclass(frozen=True)
-class Scaled(Covering):
-    """A class whose functions are multiplied by a positive factor."""
+class Derived(Covering):
+    """A bound that follows from another, with its name and under its assumptions."""
 
     covering: Covering
-    factor: float
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.covering.name)
         object.__setattr__(self, "assumptions", self.covering.assumptions)
         object.__setattr__(self, "data_dependent", self.covering.data_dependent)
+
+
+@dataclass(frozen=True)
+class Scaled(Derived):
+    """A class whose functions are multiplied by a positive factor."""
+
+    factor: float
 
     @property
     def norm(self) -> float:

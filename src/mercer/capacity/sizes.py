@@ -13,9 +13,9 @@ from mercer.capacity.frames import MeasuredFrame
 from mercer.capacity.hilbert import Cube, HilbertBall
 from mercer.capacity.sample import PrincipalCovering
 from mercer.capacity.shattering import fat_dimension_bound
-from mercer.capacity.widths import equal_capacity
+from mercer.capacity.widths import NoWidthError, equal_capacity
 from mercer.gram import make
-from mercer.inspect.bands import widen
+from mercer.inspect.bands import widen, widths
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
 from mercer.smoothing.pairs import some_rows
@@ -252,14 +252,16 @@ def matched_kernel(
     def covering(k: Kernel) -> Covering:
         return class_covering(k, rows, norm)
 
-    try:
-        narrower, own, wider = (covering(widen(kernel, factor)) for factor in (0.5, 1.0, 2.0))
-        for radius in precision / 2.0 ** np.arange(12):
-            # On a plateau of the bound many widths are equally rich.
-            a, b, c = (one.log_covering(float(radius)) for one in (narrower, own, wider))
-            if a > b > c:
-                match = equal_capacity(other, kernel, float(radius), covering)
-                return Matched(match.kernel, match.factor, float(radius))
-    except (ValueError, NotImplementedError):  # kernels without widths, or out of reach
+    if not (widths(kernel) and widths(other)):
         return None
+    narrower, own, wider = (covering(widen(kernel, factor)) for factor in (0.5, 1.0, 2.0))
+    for radius in precision / 2.0 ** np.arange(12):
+        # On a plateau of the bound many widths are equally rich.
+        a, b, c = (one.log_covering(float(radius)) for one in (narrower, own, wider))
+        if a > b > c:
+            try:
+                match = equal_capacity(other, kernel, float(radius), covering)
+            except NoWidthError:
+                return None
+            return Matched(match.kernel, match.factor, float(radius))
     return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer.capacity.covering import Covering
+from mercer.capacity.covering import Covering, Derived
 from mercer.capacity.record import Assumption, Bound, Constant
 from mercer.capacity.uniform import Coverings, Inequality, real_valued_classes
 from mercer.losses import Loss
@@ -86,7 +86,7 @@ def losses_of(covering: Covering, lipschitz: float, n_samples: int | None = None
 
 
 @dataclass(frozen=True)
-class AlmostLipschitz(Covering):
+class AlmostLipschitz(Derived):
     r"""Losses that jump: covered at radii above the largest jump.
 
     Where :math:`|l(f) - l(f')| \le \max(L |f - f'|, J)`, a covering of the functions at
@@ -108,14 +108,8 @@ class AlmostLipschitz(Covering):
     (True, inf)
     """
 
-    covering: Covering
     lipschitz: float
     jump: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "name", self.covering.name)
-        object.__setattr__(self, "assumptions", self.covering.assumptions)
-        object.__setattr__(self, "data_dependent", self.covering.data_dependent)
 
     @property
     def norm(self) -> float:

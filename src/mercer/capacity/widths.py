@@ -17,6 +17,10 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
 
 
+class NoWidthError(ValueError):
+    """No width gives a kernel the capacity that is asked for."""
+
+
 @dataclass(frozen=True)
 class EffectiveHead:
     """What a bound resolves at a radius, from :func:`effective_head`."""
@@ -243,11 +247,15 @@ def equal_capacity(
     while excess(low) < 0:
         low -= 1.0
         if low < -12:
-            raise ValueError(f"no width gives {kernel!r} a capacity of {wanted:.4g}: all are less.")
+            raise NoWidthError(
+                f"no width gives {kernel!r} a capacity of {wanted:.4g}: all are less."
+            )
     while excess(high) > 0:
         high += 1.0
         if high > 12:
-            raise ValueError(f"no width gives {kernel!r} a capacity of {wanted:.4g}: all are more.")
+            raise NoWidthError(
+                f"no width gives {kernel!r} a capacity of {wanted:.4g}: all are more."
+            )
     found = float(brentq(excess, low, high, xtol=1e-10))
     while excess(found) > 1e-6 * max(wanted, 1.0):
         found += 1e-8

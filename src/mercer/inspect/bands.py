@@ -192,16 +192,30 @@ def widen(kernel: Kernel, factor: float) -> Kernel:
     >>> widen(Gaussian(2.0) + Matern(1.0), 0.5)
     Gaussian(length_scale=1.0) + Matern(length_scale=0.5, nu=1.5)
     """
-    widths = {
-        name: value * factor if np.ndim(value) == 0 else np.asarray(value) * factor
-        for name, value in kernel.get_params().items()
-        if name.split("__")[-1] == "length_scale"
-    }
-    if not widths:
+    names = widths(kernel)
+    if not names:
         raise ValueError(f"{kernel!r} has no length_scale to widen.")
-    for name, value in widths.items():
-        kernel = _with(kernel, name, value)
+    for name, value in names.items():
+        wide = value * factor if np.ndim(value) == 0 else np.asarray(value) * factor
+        kernel = _with(kernel, name, wide)
     return kernel
+
+
+def widths(kernel: Kernel) -> dict[str, Any]:
+    """Return every length scale in a kernel by the name of its parameter.
+
+    Parameters
+    ----------
+    kernel : Kernel
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> widths(Gaussian(2.0) + Linear()), widths(Linear())
+    ({'left__length_scale': 2.0}, {})
+    """
+    own = kernel.get_params().items()
+    return {name: value for name, value in own if name.split("__")[-1] == "length_scale"}
 
 
 def _with(kernel: Any, name: str, value: Any) -> Any:
