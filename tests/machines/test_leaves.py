@@ -372,3 +372,23 @@ def test_nothing_is_left_on_disk(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="NaN"):
         LSSVR(approximation=Local(100)).fit(Arrays(X, np.where(y > 1, np.nan, y)))
     assert not list(tmp_path.iterdir())
+
+
+def test_intervals_of_local_machines_are_refused_and_what_is_told_instead_works():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (1200, 2))
+    y = np.sinc(X[:, 0]) + 0.1 * rng.standard_normal(1200)
+    machine = LSSVR(gamma=1.0, approximation=Local(leaf_size=200))
+    fitted = clone(machine).fit(X[:600], y[:600])
+    for ask in (
+        lambda: fitted.predict_interval(X[600:]),
+        lambda: fitted.predict(X[600:], return_std=True),
+        lambda: fitted.loo_residuals_,
+    ):
+        with pytest.raises(ValueError, match=r"leaves_\[0\].machine.*ConformalRegressor"):
+            ask()
+    assert fitted.leaves_[0].machine.predict_interval(X[600:]).shape == (600, 2)
+    low, high = mercer.ConformalRegressor(machine).fit(X[:600], y[:600]).predict_interval(X[600:]).T
+    # Coverage of 600 new rows has a standard deviation of 0.012, and of 0.9 given the calibration
+    # of at least 100 rows one of 0.03: four of both.
+    assert abs(np.mean((low <= y[600:]) & (y[600:] <= high)) - 0.9) < 4 * np.hypot(0.012, 0.03)

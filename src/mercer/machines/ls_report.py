@@ -312,6 +312,12 @@ def kept(X: Any, vectors: Any) -> Any:
 def report_of(machine: Any) -> Report:
     """Return the report of a fitted machine; refuse a machine without a factorization."""
     check_is_fitted(machine)
+    if machine._local is not None:
+        raise UnavailableError(
+            "a local machine has one factorization in every leaf and none of all rows; ask the "
+            "machines of its leaves, such as leaves_[0].machine, or for intervals fit "
+            "ConformalRegressor(machine)."
+        )
     if machine._report is None:
         raise UnavailableError(
             "a mean of machines, a compressed machine and a low-rank approximation have no "
