@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -23,11 +23,20 @@ from mercer.solvers import (
 )
 from mercer.solvers.small import minimize_parts, minimize_small
 
-__all__ = ["EarlyStop", "solve_posed"]
+__all__ = ["EarlyStop", "finite", "solve_posed"]
 
 
 class EarlyStop(ConvergenceWarning, SklearnWarning):  # type: ignore[misc]
     """A fit stopped before its tolerance: caught as this library's warning or as scikit-learn's."""
+
+
+@contextmanager
+def finite() -> Iterator[None]:
+    """Refuse data on which a solver meets numbers that are not finite."""
+    try:
+        yield
+    except FloatingPointError as error:
+        raise ValueError(f"The dual coefficients or intercepts are not finite: {error}") from error
 
 
 def solve_posed(machine: Any, posed: Sequence[Posed], context: Any) -> Sequence[Solution]:
@@ -59,19 +68,14 @@ def solve_posed(machine: Any, posed: Sequence[Posed], context: Any) -> Sequence[
         title, risk, _ = posed[k]
         task = context.subcontext(task_name=title or "problem", max_subtasks=None)
         task.call_on_fit_task_begin(estimator=machine)
-        with watched(machine, title, task, stop) as listener:
-            try:
-                solution = minimize(
-                    risk,
-                    solver,
-                    _start(machine, k, len(posed), risk),
-                    listener=listener,
-                    warning=EarlyStop,
-                )
-            except FloatingPointError as error:
-                raise ValueError(
-                    f"The dual coefficients or intercepts are not finite: {error}"
-                ) from error
+        with watched(machine, title, task, stop) as listener, finite():
+            solution = minimize(
+                risk,
+                solver,
+                _start(machine, k, len(posed), risk),
+                listener=listener,
+                warning=EarlyStop,
+            )
         solutions.append(solution)
         stop |= bool(task.call_on_fit_task_end(estimator=machine))
     return solutions
@@ -88,18 +92,14 @@ def _solve_together(
         for title, task in zip(titles, tasks, strict=True):
             task.call_on_fit_task_begin(estimator=machine)
             listeners.append(stack.enter_context(watched(machine, title, task, False)))
-        try:
-            solutions = minimize_together(
-                risks,
-                solver,
-                [_start(machine, k, len(risks), risk) for k, risk in enumerate(risks)],
-                listeners=listeners,
-                warning=EarlyStop,
-            )
-        except FloatingPointError as error:
-            raise ValueError(
-                f"The dual coefficients or intercepts are not finite: {error}"
-            ) from error
+        stack.enter_context(finite())
+        solutions = minimize_together(
+            risks,
+            solver,
+            [_start(machine, k, len(risks), risk) for k, risk in enumerate(risks)],
+            listeners=listeners,
+            warning=EarlyStop,
+        )
     for task in tasks:
         task.call_on_fit_task_end(estimator=machine)
     return solutions
