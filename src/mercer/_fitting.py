@@ -8,7 +8,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -85,12 +85,11 @@ _fitting: ContextVar[tuple[int, ...]] = ContextVar("_fitting", default=())
 
 
 @contextmanager
-def within(machine: Any) -> Iterator[bool]:
-    """Enter a fit of a machine; tell whether it is the outermost, whose end is to be said."""
-    around = _fitting.get()
-    token = _fitting.set((*around, id(machine)))
+def within(machine: Any) -> Iterator[None]:
+    """Enter a fit of a machine: fits of it inside are parts of this one, and say no end."""
+    token = _fitting.set((*_fitting.get(), id(machine)))
     try:
-        yield id(machine) not in around
+        yield
     finally:
         _fitting.reset(token)
 
@@ -155,8 +154,9 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         try:
-            few = small_algebra(_rows(args, kwargs))
-            with deadline(_seconds(self)), np.errstate(all="ignore"), few:
+            limit, few = _seconds(self), small_algebra(_rows(args, kwargs))
+            in_time = nullcontext() if limit is None else deadline(limit)
+            with in_time, np.errstate(all="ignore"), few:
                 answer = fit(self, *args, **kwargs)
             _require_finite(self)
             return answer
@@ -178,9 +178,17 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fit)
     def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _lock(self), within(self) as outermost:
-            answer = guarded(self, *args, **kwargs)
-            if outermost and self.verbose and (end := self._ending()):
+        around = _fitting.get()
+        if id(self) in around:
+            # Part of a fit of the same machine, which the guard of the whole fit protects.
+            return fit(self, *args, **kwargs)
+        with _lock(self):
+            token = _fitting.set((*around, id(self)))
+            try:
+                answer = guarded(self, *args, **kwargs)
+            finally:
+                _fitting.reset(token)
+            if self.verbose and (end := self._ending()):
                 say(self, end)
         return answer
 
@@ -190,10 +198,12 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 def _require_finite(machine: Any) -> None:
     """Refuse a fit whose coefficients overflowed, instead of predicting NaN from then on."""
+    known = vars(machine)
     for name in COEFFICIENTS:
-        value = vars(machine).get(name)
+        if (value := known.get(name)) is None:
+            continue
         value = value.data if hasattr(value, "tocsr") else value
-        if isinstance(value, np.ndarray | float) and not np.all(np.isfinite(value)):
+        if isinstance(value, (np.ndarray, float)) and not np.isfinite(value).all():
             raise FloatingPointError(f"{name} is not finite")
 
 

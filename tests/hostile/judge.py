@@ -142,6 +142,7 @@ def interrupted(case: Case, rng: np.random.Generator) -> Outcome:
         try:
             with interrupting(stop):
                 fit(machine, X, y)
+                sys.setprofile(None)  # leaving the context is a call after the fit
         except KeyboardInterrupt:
             if state(machine) != before:
                 what = differing(before, machine)
