@@ -10,6 +10,7 @@ parabolas that meet at zero; for those the six numbers of :class:`Conjugate` def
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -279,15 +280,11 @@ class ResidualLoss(ConjugateLoss):
     def dual_terms(self, y: Array, c: Array) -> DualTerms:
         t = self.terms()
         negative = t.quad if t.quad_negative is None else t.quad_negative
-        return _terms(
-            c,
-            p_pos=t.tilt + t.kink - y,
-            p_neg=t.tilt - t.kink - y,
-            q_pos=t.quad,
-            q_neg=negative,
-            lower=t.lower,
-            upper=t.upper,
-        )
+        given = t.tilt + t.kink - y, t.tilt - t.kink - y, t.quad, negative, t.lower, t.upper
+        rows = np.empty((len(given), len(y)))
+        for row, values in zip(rows, given, strict=True):
+            row[:] = values
+        return _weighted(rows, c)
 
 
 class MarginLoss(ConjugateLoss):
@@ -324,36 +321,30 @@ class MarginLoss(ConjugateLoss):
         return np.maximum(np.maximum(low - y * f, y * f - high), 0.0)
 
     def dual_terms(self, y: Array, c: Array) -> DualTerms:
-        t, up = self.terms(), y > 0
+        t = self.terms()
         negative = t.quad if t.quad_negative is None else t.quad_negative
         # Here u = y v = -y a / c: a positive sample mirrors the conjugate, a negative one keeps it.
-        return _terms(
-            c,
-            p_pos=np.where(up, t.kink - t.tilt, t.kink + t.tilt),
-            p_neg=np.where(up, -t.kink - t.tilt, t.tilt - t.kink),
-            q_pos=_either(up, negative, t.quad),
-            q_neg=_either(up, t.quad, negative),
-            lower=np.where(up, -np.asarray(t.upper), t.lower),
-            upper=np.where(up, -np.asarray(t.lower), t.upper),
-        )
+        mirrored = t.kink - t.tilt, -t.kink - t.tilt, negative, t.quad, -t.upper, -t.lower
+        kept = t.kink + t.tilt, t.tilt - t.kink, t.quad, negative, t.lower, t.upper
+        return _weighted(np.where(y > 0, _stacked(mirrored), _stacked(kept)), c)
 
 
-def _terms(
-    c: Array, *, p_pos: Any, p_neg: Any, q_pos: Any, q_neg: Any, lower: Any, upper: Any
-) -> DualTerms:
-    """Scale conjugate parameters by the weights; a sample of weight zero is pinned at zero."""
-    zero, weightless = np.zeros(c.shape), c == 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scaled = zero + q_pos / c, zero + q_neg / c, lower * c, upper * c
+def _stacked(numbers: Sequence[float | Array]) -> Array:
+    """Return numbers, or numbers per sample, one below the other, as columns of samples."""
+    if {*map(type, numbers)} == {float}:
+        return np.array(numbers)[:, None]
+    return np.stack(np.broadcast_arrays(*numbers)).reshape(len(numbers), -1)
+
+
+def _weighted(rows: Array, c: Array) -> DualTerms:
+    """Scale six rows of conjugates by the weights; a sample of weight zero is pinned at zero."""
+    weightless = c == 0
     if weightless.any():
-        for values in scaled:
-            values[weightless] = 0.0
-    return DualTerms(zero + p_pos, zero + p_neg, *scaled)
-
-
-def _either(which: NDArray[np.bool_], one: Any, other: Any) -> Any:
-    """Return one value or the other, sample by sample where they are not the same."""
-    return one if one is other else np.where(which, one, other)
+        rows[2:, weightless] = 0.0
+        c = np.where(weightless, 1.0, c)
+    rows[2:4] /= c
+    rows[4:] *= c
+    return DualTerms(*rows)
 
 
 def _positive(value: float | Array) -> bool:

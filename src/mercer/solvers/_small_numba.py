@@ -155,12 +155,13 @@ def _peak(e, q, bound):
 
 
 @njit(cache=True, **BARE)
-def measure_parts(ends, cuts, d, terms, c, a, f, b, intervals, values):
+def measure_parts(ends, cuts, d, terms, c, tols, limits, a, f, b, intervals, values):
     """Write intercepts, the intervals they may lie in, and the certificate of each problem.
 
     Products with K are in ``f`` before, decision values after. Row k of ``values`` is: penalty,
     losses, gap, objective, dual value, violation, residual, coefficients inside their box and on
-    its ends, and weights.
+    its ends, weights, and a verdict: 0 for a tolerance that is not met, 1 next to a gap that is not
+    small, 2 otherwise. ``limits`` are those of the residual and of the gap, absolute and relative.
     """
     one = np.uint64(1)
     for k in range(np.uint64(d.shape[0])):
@@ -221,3 +222,7 @@ def measure_parts(ends, cuts, d, terms, c, a, f, b, intervals, values):
         row[3], row[4] = penalty + losses + cost, -(penalty + conjugates)
         row[5], row[6] = violation, residual
         row[7], row[8], row[9] = n_free, n_bound - n_free, weights
+        close = abs(row[3]) < np.inf and violation <= tols[k] and residual <= limits[0]
+        scale = max(abs(row[3]), abs(row[4]))
+        small = gap <= limits[1] or gap <= limits[2] * scale
+        row[10] = 0.0 if not close else 2.0 if small else 1.0

@@ -14,7 +14,6 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -51,7 +50,7 @@ ALONE = 1024
 SHARE = 0.5
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Parts:
     """Problems over parts of one kernel matrix, laid end to end.
 
@@ -75,6 +74,13 @@ class Parts:
         Weighted losses of all samples.
     c : ndarray of shape (n,)
         Their weights.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (k,)
+        Numbers of samples of the problems.
+    largest : int
+        Number of samples of the largest problem.
     """
 
     gram: Gram
@@ -86,50 +92,43 @@ class Parts:
     terms: DualTerms
     c: Array
 
-    @cached_property
+    def __post_init__(self) -> None:
+        self.sizes = self.ends[1:] - self.ends[:-1]
+        self.largest = int(np.maximum.reduce(self.sizes))
+
+    @property
     def lengths(self) -> NDArray[np.intp]:
         """Numbers of samples of the groups."""
         return (self.cuts[:, 1:] - self.cuts[:, :-1]).ravel()
 
-    @cached_property
-    def sizes(self) -> NDArray[np.intp]:
-        """Numbers of samples of the problems."""
-        return self.ends[1:] - self.ends[:-1]
+    def stiff(self, limit: float) -> NDArray[np.bool_] | None:
+        """Answer in which problems the largest weight times kernel value is above a limit.
 
-    @cached_property
-    def largest(self) -> int:
-        """Number of samples of the largest problem."""
-        return int(self.sizes.max())
-
-    def stiffness(self, diag: Array) -> Array:
-        """Return the largest weight of each problem times its largest kernel value."""
-        values = np.abs(diag if self.index is None else diag[self.index])
-        begin = self.ends[:-1]
-        return np.maximum.reduceat(self.c, begin) * np.maximum.reduceat(values, begin)
+        None for nowhere, which is nearly always so.
+        """
+        values = np.abs(self.gram.diag())
+        if np.maximum.reduce(self.c) * np.maximum.reduce(values) <= limit:
+            return None
+        values, begin = values if self.index is None else values[self.index], self.ends[:-1]
+        largest = np.maximum.reduceat(self.c, begin) * np.maximum.reduceat(values, begin)
+        return np.asarray(largest > limit)
 
 
 class _Limits(NamedTuple):
-    """How decomposition would be asked to solve each problem."""
+    """How decomposition would be asked to solve the problems, and which of them."""
 
     taken: NDArray[np.bool_]
-    most: NDArray[np.intp]
+    most: int
     reason: str
 
 
-# What is measured of a problem, in this order.
-MEASURED = (
-    "quadratic",
-    "losses",
-    "gap",
-    "objective",
-    "dual",
-    "violation",
-    "residual",
-    "n_free",
-    "n_bound",
-    "weights",
-)
-WORST = [MEASURED.index("violation"), MEASURED.index("residual")]
+# Columns of what is measured of a problem; the last one is one of the three verdicts below.
+COLUMNS = 11
+PENALTY, LOSSES, GAP, OBJECTIVE, _, VIOLATION, _, _, _, WEIGHTS, VERDICT = range(COLUMNS)
+# Of these the largest counts where problems are put together, of all others the sum.
+WORST = slice(VIOLATION, VIOLATION + 2)
+# The tolerance is met, but the gap says little; and all is well.
+LOOSELY, MET = 1.0, 2.0
 
 
 class Found(Sequence[Solution]):
@@ -145,22 +144,11 @@ class Found(Sequence[Solution]):
         Why n samples went to decomposition, with ``{n}`` in their place.
     """
 
-    quadratic: Array
-    losses: Array
-    gap: Array
-    objective: Array
-    dual: Array
-    violation: Array
-    residual: Array
-    n_free: Array
-    n_bound: Array
-    weights: Array
-
     def __init__(self, parts: Parts, packed: Array, reason: str) -> None:
         n, (k, q) = len(parts.c), parts.d.shape
         self.parts, self.packed, self.reason = parts, packed, reason
         self.a, self.f, self.b = np.zeros(n), np.empty(n), np.zeros((k, q))
-        self.intervals, self.values = np.empty((k, q, 2)), np.empty((k, len(MEASURED)))
+        self.intervals, self.values = np.empty((k, q, 2)), np.empty((k, COLUMNS))
         self.n_iter, self.rounds = np.zeros(k, dtype=np.intp), np.zeros(k, dtype=np.intp)
         self.met = np.zeros(k, dtype=bool)
         self.seconds, self.certified = 0.0, 0.0
@@ -182,19 +170,17 @@ class Found(Sequence[Solution]):
             parts.d,
             self.packed,
             parts.c,
+            tol,
+            (RESIDUAL, TINY, LOOSE),
             self.a,
             self.f,
             self.b,
             self.intervals,
             self.values,
         )
-        for name, column in zip(MEASURED, self.values.T, strict=True):
-            setattr(self, name, column)
-        close = np.isfinite(self.objective) & (self.violation <= tol) & (self.residual <= RESIDUAL)
-        scale = np.maximum(np.abs(self.objective), np.abs(self.dual))
-        small = (self.gap <= TINY) | (self.gap <= LOOSE * scale)
-        self.met = close & small
-        return np.asarray(close & ~small)
+        verdicts = self.values[:, VERDICT]
+        self.met = verdicts == MET
+        return np.asarray(verdicts == LOOSELY)
 
     def __len__(self) -> int:
         return len(self.n_iter)
@@ -228,10 +214,10 @@ class Found(Sequence[Solution]):
             evaluations = int(self.parts.sizes[first]) ** 2 * int(self.rounds[first])
         else:
             sums = np.add.reduce(self.values[which], axis=0)
-            sums[WORST] = np.maximum.reduce(self.values[which][:, WORST], axis=0)
+            sums[WORST] = np.maximum.reduce(self.values[which, WORST], axis=0)
             measured, n_iter = sums.tolist(), int(np.add.reduce(self.n_iter[which]))
-            evaluations = int(np.add.reduce(self.parts.sizes[which] ** 2 * self.rounds[which]))
-        _, _, gap, objective, dual, violation, residual, n_free, n_bound, _ = measured
+            evaluations = int(self.parts.sizes[which] ** 2 @ self.rounds[which])
+        _, _, gap, objective, dual, violation, residual, n_free, n_bound, _, _ = measured
         seconds, certified = (x * count / len(self) for x in (self.seconds, self.certified))
         line = Progress(n_iter, objective, gap, violation, seconds)
         before = [] if not self.histories else list(range(first, end))
@@ -254,7 +240,7 @@ class Found(Sequence[Solution]):
             n_bound=int(n_bound),
             evaluations=evaluations,
             b_interval=interval,
-            terms=Terms(self.quadratic[which], self.losses[which], self.weights[which]),
+            terms=Terms(*(self.values[which, j] for j in (PENALTY, LOSSES, WEIGHTS))),
             # Gaps that are small one by one are small together.
             resolution=gap if count > 1 else 0.0,
         )
@@ -304,22 +290,17 @@ def minimize_parts(parts: Parts, solver: Solver) -> Found | None:
                 return None
             _run(parts, K, tol, limits.most, found, some)
         measured = time.perf_counter()
-        loose = found.measure(tol) & limits.taken
+        loose = found.measure(tol)
         found.certified += time.perf_counter() - measured
         # A lower tolerance, where the one asked for leaves a gap that says little.
-        todo = (loose & (found.n_iter < limits.most)).nonzero()[0]
+        todo = (loose & limits.taken & (found.n_iter < limits.most)).nonzero()[0]
         if not len(todo):
             break
         for k in todo.tolist():
-            line = Progress(
-                int(found.n_iter[k]),
-                float(found.objective[k]),
-                float(found.gap[k]),
-                float(found.violation[k]),
-                time.perf_counter() - begin,
-            )
+            told = found.values[k, [OBJECTIVE, GAP, VIOLATION]].tolist()
+            line = Progress(int(found.n_iter[k]), *told, time.perf_counter() - begin)
             found.histories[k] = (*found.histories.get(k, ()), line)
-        tol[todo] *= sharper(found.objective[todo], found.gap[todo])
+        tol[todo] *= sharper(found.values[todo, OBJECTIVE], found.values[todo, GAP])
     found.met &= limits.taken
     found.seconds = time.perf_counter() - begin
     return found if found.met.any() else None
@@ -338,21 +319,17 @@ def _better_by_rows(gram: Gram) -> bool:
 
 def _limits(parts: Parts, solver: Solver) -> _Limits | None:
     """Return how far pair steps may go on each problem; None if the solver takes none of them."""
-    sizes, taken = parts.sizes, np.ones(len(parts.sizes), dtype=bool)
-    reason, limit = "asked for", MOST
+    sizes, taken, reason = parts.sizes, np.ones(len(parts.sizes), dtype=bool), "asked for"
     if isinstance(solver, Auto):
         if parts.loss.smooth:
             return None
-        large = (sizes > FEW) & (sizes <= solver.max_stiff)
-        if parts.largest > FEW and large.any():
-            stiffness = parts.stiffness(np.asarray(parts.gram.diag(), dtype=np.float64))
-            taken = ~(large & (stiffness > STIFF))
+        if parts.largest > FEW and (stiff := parts.stiff(STIFF)) is not None:
+            taken = ~((sizes > FEW) & (sizes <= solver.max_stiff) & stiff)
         reason = decomposition("{n}", solver.cache_bytes)
     elif not isinstance(solver, SMO):
         return None
-    if solver.max_iter >= 0:
-        limit = min(limit, solver.max_iter)
-    return _Limits(taken, np.full(len(sizes), limit), reason) if taken.any() else None
+    most = MOST if solver.max_iter < 0 else min(MOST, solver.max_iter)
+    return _Limits(taken, most, reason) if taken.any() else None
 
 
 def _chunks(todo: NDArray[np.intp], sizes: NDArray[np.intp]) -> list[NDArray[np.intp]]:
@@ -367,7 +344,7 @@ def _run(
     parts: Parts,
     K: Array,
     tol: Array,
-    most: NDArray[np.intp],
+    most: int,
     found: Found,
     some: NDArray[np.intp],
 ) -> None:
@@ -384,7 +361,7 @@ def _run(
         terms = terms[np.append(rows, len(terms) - 1)]
         index = index if parts.index is None else index[rows]
         cuts, d, steps, a, f = cuts[some], d[some], steps[some], a[rows], f[rows]
-        tols, most, largest = tols[some], most[some], int(sizes.max())
+        tols, largest = tols[some], int(sizes.max())
     whole = parts.index is None
     solve_parts(
         K,
@@ -507,7 +484,7 @@ def _laid(risks: Sequence[RegularizedRisk]) -> tuple[Parts, NDArray[np.intp] | N
             return None
         c = np.concatenate([risk.c for risk in risks])
         terms = loss.weigh(np.concatenate([risk.y for risk in risks]), c)
-    if not isinstance(terms, DualTerms) or np.any(terms.lower > 0) or np.any(terms.upper < 0):
+    if not isinstance(terms, DualTerms) or _away_from_zero(terms):
         return None
     d = np.stack([risk.d for risk in risks])
     counts = np.add.reduceat(B, ends[:-1], axis=0)
@@ -532,13 +509,16 @@ def _laid(risks: Sequence[RegularizedRisk]) -> tuple[Parts, NDArray[np.intp] | N
 def _laid_alone(risk: RegularizedRisk) -> tuple[Parts, None] | None:
     """Return the only problem, with an intercept, over all points of its matrix."""
     terms, ends = risk.terms, np.array([0, risk.n])
-    if not (risk.B == 1.0).all() or not isinstance(terms, DualTerms):
-        return None
-    if (terms.lower > 0).any() or (terms.upper < 0).any():
+    if not (risk.B == 1.0).all() or not isinstance(terms, DualTerms) or _away_from_zero(terms):
         return None
     d = risk.d.reshape(1, 1)
     c = np.ascontiguousarray(risk.c)
     return Parts(risk.K, None, ends, ends[None], d, risk.loss, terms, c), None
+
+
+def _away_from_zero(t: DualTerms) -> bool:
+    """Answer whether a coefficient may not be zero."""
+    return bool(np.maximum.reduce(t.lower) > 0.0 or np.minimum.reduce(t.upper) < 0.0)
 
 
 def _arrays(t: DualTerms) -> tuple[Array, ...]:
