@@ -18,11 +18,17 @@ from mercer.machines.classifier import refuse_one_class
 from mercer.machines.expansion import Array, Function
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.posing import Posed, Read, Rows, Sample, Solved
-from mercer.problems.nu import nu_classification, nu_classification_back
+from mercer.problems.nu import (
+    NO_MARGIN,
+    margin_costs,
+    nu_classification,
+    nu_classification_back,
+    nu_classifications_back,
+)
 from mercer.reduced.solve import Reduced
 from mercer.reduced.variable_width import VariableMargin, VariableWidth
 from mercer.solvers import Solution
-from mercer.solvers.small import Parts
+from mercer.solvers.small import Found, Parts
 
 __all__ = ["SVC", "NuSVC"]
 
@@ -213,7 +219,7 @@ class NuSVC(PairwiseClassifier):
         return 1.0
 
     def _loss(self, rows: Rows | None = None) -> Loss:
-        return Hinge(margin=0.0)  # whose margin is a variable
+        return NO_MARGIN
 
     def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Posed:
         return Posed("", nu_classification(K, y, c, self.nu, B, self._one), self._read)
@@ -221,6 +227,18 @@ class NuSVC(PairwiseClassifier):
     def _read(self, solution: Solution) -> Read:
         machine = nu_classification_back(solution.a, solution.b, self._one)
         return Read(machine.a, machine.b)
+
+    def _parts(
+        self, K: Gram, y: Array, c: Array, rows: NDArray[np.intp], ends: NDArray[np.intp]
+    ) -> Parts:
+        begin = ends[:-1]
+        cuts = np.zeros((len(begin), 3), dtype=np.intp)
+        cuts[:, 1], cuts[:, 2] = np.add.reduceat(y > 0, begin, dtype=np.intp), ends[1:] - begin
+        d, terms = margin_costs(y, c, self.nu, begin), NO_MARGIN.weigh(y, c)
+        return Parts(K, rows, ends, cuts, d, NO_MARGIN, terms, c)
+
+    def _read_parts(self, found: Found) -> tuple[Array, Array]:
+        return nu_classifications_back(found.a, found.b, found.parts.sizes)
 
     def _reduced_walls(self, targets: Any) -> VariableWidth:
         return VariableMargin(self.nu, self._one, targets)

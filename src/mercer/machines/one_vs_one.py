@@ -34,7 +34,7 @@ from mercer.machines.posing import Batch, Posed, Sample, Solved, Together
 from mercer.machines.sigmoids import Sigmoids, fold_numbers
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.solve import Reduced
-from mercer.solvers.small import Parts, minimize_parts
+from mercer.solvers.small import Found, Parts, minimize_parts
 
 __all__ = ["PairwiseClassifier"]
 
@@ -44,6 +44,9 @@ CalibratedClassifierCV = lazily("sklearn.calibration", "CalibratedClassifierCV")
 # Part of the memory for kernel values that blocks shared by pairs of classes may take.
 SHARED = 0.5
 
+# Classes up to which the ballots of their pairs, a megabyte, are kept for the next prediction.
+FEW_CLASSES = 64
+
 
 def _has_probabilities(machine: Any) -> bool:
     if machine.probability == "deprecated" or not machine.probability:
@@ -51,16 +54,26 @@ def _has_probabilities(machine: Any) -> bool:
     return True
 
 
-def _votes(
-    first: NDArray[np.bool_], second: NDArray[np.bool_], pairs: list[tuple[int, int]], k: int
-) -> NDArray[np.intp]:
+@lru_cache(maxsize=8)
+def _pairs_of(k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first and the second classes of all pairs of k classes."""
+    return np.triu_indices(k, 1)
+
+
+@lru_cache(maxsize=8)
+def _ballots(k: int) -> NDArray[np.float32]:
+    """Return the class that a pair votes for if it favours its first, and below its second."""
+    ballots = np.zeros((k * (k - 1), k), dtype=np.float32)
+    ballots[np.arange(len(ballots)), np.concatenate(_pairs_of(k))] = 1.0
+    return ballots
+
+
+def _votes(first: NDArray[np.bool_], second: NDArray[np.bool_], k: int) -> NDArray[np.float32]:
     """Count for each of k classes the pairs that vote for it, (n, k)."""
+    ballots = _ballots(k) if k <= FEW_CLASSES else _ballots.__wrapped__(k)
     # Whole numbers below 2^24 have no rounding in float32.
-    of_first, of_second = np.zeros((2, len(pairs), k), dtype=np.float32)
-    (i, j), rows = np.triu_indices(k, 1), np.arange(len(pairs))
-    of_first[rows, i] = of_second[rows, j] = 1.0
-    votes = first.astype(np.float32) @ of_first + second.astype(np.float32) @ of_second
-    return votes.astype(np.intp)
+    votes: NDArray[np.float32] = np.concatenate([first, second], 1, dtype=np.float32) @ ballots
+    return votes
 
 
 @lru_cache(maxsize=8)
@@ -69,7 +82,7 @@ def _facing(k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
     The column of a sample of a class is that of the class it faces: one less for classes after it.
     """
-    first, second = np.triu_indices(k, 1)
+    first, second = _pairs_of(k)
     return np.stack([first, second], 1).ravel(), np.stack([second - 1, first], 1).ravel()
 
 
@@ -148,7 +161,7 @@ class PairwiseClassifier(Classifier):
             labels = np.where(columns >= y[rows], 1.0, -1.0)
             parts = self._parts(K, labels, c[rows], rows, ends)
             if parts is not None:
-                return Together(parts, pose, columns)
+                return Together(parts, pose, columns, self._read_parts)
         return [pose(k) for k in range(len(pairs))]
 
     def _parts(
@@ -156,6 +169,10 @@ class PairwiseClassifier(Classifier):
     ) -> Parts | None:
         """Return the problems of all pairs laid end to end, if they can be declared so."""
         return None
+
+    def _read_parts(self, found: Found) -> tuple[Array, Array]:
+        """Read the coefficients of the pairs, (n,) and (k, q), off their solutions."""
+        return found.a, found.b
 
     def _members(self, y: Any) -> list[NDArray[np.intp]]:
         """Return the samples of each class."""
@@ -181,8 +198,8 @@ class PairwiseClassifier(Classifier):
         n_classes, y, self._voting = len(self.classes_), sample.y, False
         coef = np.zeros((len(y), n_classes - 1))
         if isinstance(solved, Batch):
-            free, steps = solved.found.b, solved.found.n_iter
-            coef[solved.posed.parts.index, solved.posed.columns] = solved.found.a
+            free, steps = solved.b, solved.found.n_iter
+            coef[solved.posed.parts.index, solved.posed.columns] = solved.a
         else:
             free = np.array([one.b for one in solved])
             steps = np.array([one.solution.n_iter for one in solved])
@@ -234,11 +251,11 @@ class PairwiseClassifier(Classifier):
             return None
         pairs, matrix = len(lengths) // folds, K.dense()
         A, f = np.zeros((folds, len(y), pairs)), np.empty((len(y), pairs))
-        place = np.repeat(np.arange(len(lengths)), lengths)
-        A[place // pairs, rows, place % pairs] = found.a
+        place, (a, b) = np.repeat(np.arange(len(lengths)), lengths), self._read_parts(found)
+        A[place // pairs, rows, place % pairs] = a
         for fold in range(folds):
             out = np.flatnonzero(number == fold)
-            f[out] = matrix[out] @ A[fold] + found.b[fold * pairs : (fold + 1) * pairs, 0]
+            f[out] = matrix[out] @ A[fold] + b[fold * pairs : (fold + 1) * pairs, 0]
         if k == 2:
             return Sigmoids.of(-f[:, 0], y)
         return Sigmoids.of(_ovr_decision_function(f < 0, -f, k), y)
@@ -364,7 +381,7 @@ class PairwiseClassifier(Classifier):
 
         A class weighs in all pairs it is part of: its kernel values are multiplied once for all.
         """
-        first, second = np.triu_indices(len(self.classes_), 1)
+        first, second = _pairs_of(len(self.classes_))
         # Values of a column of a class one after the other, before they are chosen and added.
         columns = np.ascontiguousarray(parts.transpose(0, 2, 1))
         f = columns[first, second - 1] + columns[second, first]
@@ -381,17 +398,16 @@ class PairwiseClassifier(Classifier):
         found = self._bounded(X)
         if found is None and k == 2:
             return np.asarray(self._pairs_at(X)[:, 0] <= 0, dtype=np.intp)
-        pairs = self._class_pairs()
         if found is None:
             f = self._pairs_at(X)
-            return np.asarray(_votes(f > 0, f <= 0, pairs, k).argmax(axis=1))
+            return np.asarray(_votes(f > 0, f <= 0, k).argmax(axis=1))
         f = self._of_pairs(found.values, X)
-        first, second = np.transpose(pairs)
+        first, second = _pairs_of(k)
         error = (found.bounds[first] + found.bounds[second]).T
         # And that of adding up in float64, which is in the last of these digits.
         error += 1e-14 * (np.abs(f) + np.abs(self._intercept_) + np.abs(self._trend(X)))
         yes, no = f > error, f < -error
-        least, most = _votes(yes, no, pairs, k), k - 1 - _votes(no, yes, pairs, k)
+        least, most = _votes(yes, no, k), k - 1 - _votes(no, yes, k)
         winners = least.argmax(axis=1)
         rows, ahead = np.arange(len(f)), np.arange(k) < winners[:, None]
         # Of others no more votes than its own are possible, before it in the order not as many.
@@ -400,7 +416,7 @@ class PairwiseClassifier(Classifier):
         doubtful = np.flatnonzero(others.max(axis=1) > least[rows, winners])
         if len(doubtful):
             f = self._pairs_at(X[doubtful])
-            winners[doubtful] = _votes(f > 0, f <= 0, pairs, k).argmax(axis=1)
+            winners[doubtful] = _votes(f > 0, f <= 0, k).argmax(axis=1)
         return np.asarray(winners, dtype=np.intp)
 
     def _bounded(self, X: Any) -> Bounded | None:

@@ -10,7 +10,7 @@ Every fit takes the same four steps, and hands the result of each to the next as
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -76,8 +76,8 @@ class Sample(Rows):
     @classmethod
     def of(cls, rows: Rows, laid: Laid, B: Array) -> Sample:
         """Return rows with their matrix and columns."""
-        given = {f.name: getattr(rows, f.name) for f in fields(Rows)}
-        return cls(**given, K=laid.K, B=B, whitening=laid.whitening, basis=laid.basis)
+        given = rows.X, rows.y, rows.weights, rows.order, rows.known
+        return cls(*given, K=laid.K, B=B, whitening=laid.whitening, basis=laid.basis)
 
     def white(self, values: Array) -> Array:
         """Return values of the sample, whitened if its errors are correlated."""
@@ -133,12 +133,18 @@ class Together(Sequence[Posed]):
         Maps the number of a problem to the problem, its name and the way back.
     columns : ndarray of shape (n,)
         Where the machine keeps the coefficients of the samples of `parts`.
+    read : callable
+        Maps their solutions to coefficients of the machine, (n,) and (k, q).
     """
 
     def __init__(
-        self, parts: Parts, pose: Callable[[int], Posed], columns: NDArray[np.intp]
+        self,
+        parts: Parts,
+        pose: Callable[[int], Posed],
+        columns: NDArray[np.intp],
+        read: Callable[[Found], tuple[Array, Array]],
     ) -> None:
-        self.parts, self.pose, self.columns = parts, pose, columns
+        self.parts, self.pose, self.columns, self.read = parts, pose, columns, read
 
     def __len__(self) -> int:
         return len(self.parts.ends) - 1
@@ -154,10 +160,11 @@ class Together(Sequence[Posed]):
 
 
 class Batch(Sequence[Solved]):
-    """Solutions of problems that were solved together, whose variables are the machine's own."""
+    """Solutions of problems that were solved together, and the coefficients read off them."""
 
     def __init__(self, posed: Together, found: Found) -> None:
         self.posed, self.found = posed, found
+        self.a, self.b = posed.read(found)
 
     def __len__(self) -> int:
         return len(self.found)
@@ -169,8 +176,8 @@ class Batch(Sequence[Solved]):
     def __getitem__(self, k: int | slice) -> Solved | list[Solved]:
         if isinstance(k, slice):
             return [self[i] for i in range(*k.indices(len(self)))]
-        solution = self.found[k]
-        return Solved(solution, *plain(solution))
+        k, ends = range(len(self))[k], self.posed.parts.ends
+        return Solved(self.found[k], self.a[ends[k] : ends[k + 1]], self.b[k])
 
 
 @dataclass(frozen=True, eq=False)

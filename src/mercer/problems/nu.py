@@ -8,6 +8,7 @@ the machine in the user's terms.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,15 +22,22 @@ from mercer.losses.regression import Pinball
 from mercer.problems.risk import RegularizedRisk
 
 __all__ = [
+    "NO_MARGIN",
     "Machine",
     "from_sides",
+    "margin_costs",
     "nu_classification",
     "nu_classification_back",
+    "nu_classifications_back",
     "nu_regression",
     "nu_regression_back",
     "one_class",
     "sides",
 ]
+
+
+# The loss of a margin that is a variable of the problem.
+NO_MARGIN = Hinge(margin=0.0)
 
 
 @dataclass(frozen=True)
@@ -75,16 +83,39 @@ def nu_classification(
     RegularizedRisk
         The problem; :func:`nu_classification_back` reads its solution.
     """
-    c, B = np.broadcast_to(np.asarray(c, dtype=float), y.shape), _columns(B, len(y))
+    c, B = _weights(c, len(y)), _columns(B, len(y))
     half = 0.5 * nu * float(np.sum(c))
-    if one is not None and half > min(float(np.sum(c[y > 0])), float(np.sum(c[y < 0]))) * (
-        1.0 + 1e-12
-    ):
+    if one is not None:
+        half = float(margin_costs(y, c, nu)[0, 0])
+    return RegularizedRisk(NO_MARGIN, K, y, c, *sides(y > 0, half, half, B, one))
+
+
+def margin_costs(
+    y: Array, c: Array, nu: float, begin: Sequence[int] | NDArray[np.intp] = (0,)
+) -> Array:
+    r"""Return :math:`d = (\nu/2, -\nu/2) \sum_i c_i` of nu-classifications laid end to end.
+
+    Parameters
+    ----------
+    y, c : ndarray of shape (n,)
+        Labels plus and minus one, and weights, of all problems.
+    nu : float
+        As in :func:`nu_classification`; refused if the smaller class has less weight.
+    begin : sequence of int, default=(0,)
+        Where the samples of each problem begin.
+
+    Returns
+    -------
+    ndarray of shape (k, 2)
+    """
+    first, both = np.add.reduceat(np.where(y > 0, c, 0.0), begin), np.add.reduceat(c, begin)
+    half = 0.5 * nu * both
+    if (half > np.minimum(first, both - first) * (1.0 + 1e-12)).any():
         raise ValueError(
             f"specified nu is infeasible: nu={nu} asks for more margin errors than the smaller "
             "class has weight; choose nu at most twice its share"
         )
-    return RegularizedRisk(Hinge(margin=0.0), K, y, c, *sides(y > 0, half, half, B, one))
+    return np.stack([half, -half], axis=1)
 
 
 def nu_classification_back(a: Array, b: Array, one: int | None = 0) -> Machine:
@@ -96,6 +127,28 @@ def nu_classification_back(a: Array, b: Array, one: int | None = 0) -> Machine:
     columns, minus_rho = from_sides(b, one)
     scale = -1.0 / minus_rho if minus_rho < 0 else 1.0
     return Machine(a * scale, columns * scale, -minus_rho)
+
+
+def nu_classifications_back(a: Array, b: Array, sizes: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Return the machines of nu-classifications with a constant each, laid end to end.
+
+    Parameters
+    ----------
+    a : ndarray of shape (n,)
+        Coefficients of all problems.
+    b : ndarray of shape (k, 2)
+        Intercepts of the two classes of each.
+    sizes : ndarray of shape (k,)
+        Numbers of samples of the problems.
+
+    Returns
+    -------
+    ndarrays of shape (n,) and (k, 1)
+        Coefficients and intercepts, scaled as by :func:`nu_classification_back`.
+    """
+    minus_rho = 0.5 * (b[:, 0] - b[:, 1])
+    scale = -1.0 / np.where(minus_rho < 0, minus_rho, -1.0)
+    return a * scale.repeat(sizes), (0.5 * (b[:, 0] + b[:, 1]) * scale)[:, None]
 
 
 def nu_regression(
@@ -134,7 +187,7 @@ def nu_regression(
         The problem over ``2 n`` samples; :func:`nu_regression_back` reads its solution.
     """
     n = len(y)
-    c = np.broadcast_to(np.asarray(c, dtype=float), y.shape)
+    c = _weights(c, n)
     upper = np.repeat([1.0, 0.0], n)
     half = 0.5 * nu * float(np.sum(c))
     return RegularizedRisk(
@@ -183,15 +236,19 @@ def one_class(
         The problem; its ``a`` and ``b`` are the machine's.
     """
     n = K.shape[0]
-    c = np.broadcast_to(np.asarray(c, dtype=float), (n,))
-    B = _columns(B, n)
+    c, B = _weights(c, n), _columns(B, n)
     if one is None:
         raise ValueError(
             "the one-class machine needs a constant among the unpenalized functions: its offset"
         )
     d = np.zeros(B.shape[1])
     d[one] = nu * float(np.sum(c))
-    return RegularizedRisk(Hinge(margin=0.0), K, np.ones(n), c, B, d)
+    return RegularizedRisk(NO_MARGIN, K, np.ones(n), c, B, d)
+
+
+def _weights(c: float | Array, n: int) -> Array:
+    c = np.asarray(c, dtype=float)
+    return c if c.shape == (n,) else np.broadcast_to(c, (n,))
 
 
 def _columns(B: Array | None, n: int) -> Array:
