@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import _fit_context, clone
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.callback import CallbackSupportMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -33,6 +33,7 @@ from mercer.losses.base import Loss
 from mercer.machines import risk_terms
 from mercer.machines.approximated import admit_blocks, fit_reduced, solve_reduced
 from mercer.machines.automatic import choose_kernel, guess, stretched
+from mercer.machines.callbacks import SILENT
 from mercer.machines.choosing import fit_chosen
 from mercer.machines.expansion import Array, Expansion, Function, check_weights, dense
 from mercer.machines.fitted import FittedExpansion
@@ -418,7 +419,12 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
 
     # Fitting -------------------------------------------------------------------------------------
 
-    @with_callbacks
+    def _init_callback_context(self, **described: Any) -> Any:
+        """Return the context that callbacks are called in, which takes time if there are any."""
+        if "_skl_callbacks" in vars(self) or "_parent_callback_ctx" in vars(self):
+            return super()._init_callback_context(**described)
+        return SILENT
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the machine to a sample.
@@ -536,8 +542,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Return the solver asked for, with the machine's tolerance and budget if it is a name."""
         if isinstance(self.solver, Solver):
             return self.solver
-        solver = SOLVERS[self.solver]()
-        own = solver.get_params()
+        kind = SOLVERS[self.solver]
         wanted: dict[str, Any] = {
             "tol": self.tol,
             "max_iter": self.max_iter,
@@ -546,7 +551,8 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         }
         if not self._definite:
             wanted["max_stiff"] = 0  # only decomposition survives an indefinite matrix
-        return solver.set_params(**{key: value for key, value in wanted.items() if key in own})
+        own = kind.__dataclass_fields__
+        return kind(**{key: value for key, value in wanted.items() if key in own})
 
     def _minimize(self, posed: Sequence[Posed], context: Any) -> Sequence[Solution]:
         """Solve the problems of a machine, telling whoever listens."""

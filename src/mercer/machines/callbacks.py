@@ -13,9 +13,28 @@ import numpy as np
 from mercer.data.progress import is_live
 from mercer.solvers.monitor import Progress
 
-__all__ = ["Line", "Listener", "relay", "watched"]
+__all__ = ["SILENT", "Line", "Listener", "relay", "watched"]
 
 Listener = Callable[[Progress], object]
+
+
+class Silence:
+    """The context of a fit that no callback listens to: every task of it does nothing."""
+
+    def subcontext(self, **described: Any) -> Silence:
+        """Return the context of a part of the task: this one."""
+        return self
+
+    def call_on_fit_task_begin(self, **described: Any) -> Silence:
+        """Tell nobody that a task begins."""
+        return self
+
+    def call_on_fit_task_end(self, **described: Any) -> bool:
+        """Tell nobody that a task ended, so that nobody wants to stop."""
+        return False
+
+
+SILENT = Silence()
 
 
 class Line:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 import weakref
 from abc import ABC
@@ -38,7 +39,7 @@ from mercer.machines.explaining import explained, explaining_data
 from mercer.machines.plain_arrays import is_plain_points, is_plain_targets
 from mercer.machines.posing import Rows
 from mercer.machines.warm_matrices import take_matrix, to_last
-from mercer.regularizers.null_space import NullSpace, complete
+from mercer.regularizers.null_space import Constant, NullSpace, complete
 
 __all__ = [
     "BLOCK",
@@ -201,9 +202,9 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
 
         Numbers and words that passed are known: a search or a loop asks a thousand times.
         """
-        params = self.get_params(deep=False)
-        simple = all(type(value) in SIMPLE for value in params.values())
-        asked = (type(self), tuple((type(v), v) for v in params.values())) if simple else None
+        values = [getattr(self, name) for name in self._get_param_names()]
+        kinds = tuple(map(type, values))
+        asked = (type(self), kinds, tuple(values)) if SIMPLE.issuperset(kinds) else None
         if asked in VALID:
             return
         try:
@@ -227,12 +228,16 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
     @property
     def _precomputed(self) -> bool:
         kernel = self.kernel
-        return bool(kernel.precomputed if isinstance(kernel, Kernel) else kernel == "precomputed")
+        if isinstance(kernel, str):
+            return kernel == "precomputed"
+        return isinstance(kernel, Kernel) and bool(kernel.precomputed)
 
     @property
     def _function(self) -> bool:
         """Whether the kernel is a plain function, called on whole samples of whatever they are."""
         kernel = self.kernel
+        if isinstance(kernel, str):
+            return False
         of_kernels = isinstance(kernel, type) and issubclass(kernel, Kernel)
         return callable(kernel) and not (of_kernels or isinstance(kernel, Kernel))
 
@@ -244,7 +249,8 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
     @property
     def _objects(self) -> bool:
         """Whether the kernel compares objects that are not rows of numbers."""
-        return isinstance(self.kernel, Kernel) and not self.kernel.numeric
+        kernel = self.kernel
+        return not isinstance(kernel, str) and isinstance(kernel, Kernel) and not kernel.numeric
 
     def _check_X(self, X: Any, y: Any = "no_validation", reset: bool = True) -> Any:
         """Validate training data, or new points with ``reset=False``."""
@@ -298,10 +304,9 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
             self.__dict__.pop("kernel_", None)
             return grams.Precomputed(self._kernel_matrix(X, X))
         values = X.data if self._sparse else X
+        if not (self._precomputed or self._objects or math.isfinite(np.vdot(values, values))):
+            raise ValueError(OVERFLOW)
         with np.errstate(over="ignore", invalid="ignore"):
-            checked = self._precomputed or self._objects
-            if not (checked or np.isfinite(np.vdot(values, values))):
-                raise ValueError(OVERFLOW)
             self.kernel_ = self._resolved(rows)
             if not self.kernel_.positive_definite:
                 self._warn_if_indefinite(X)
@@ -316,7 +321,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
                 to_last(K, cache_bytes)
             if not isinstance(K, Gram) or K.shape != (n, n):
                 raise ValueError(f"gram must make a Gram of shape {(n, n)} from (kernel, X)")
-            if not np.all(np.isfinite(K.diag())):
+            if not np.isfinite(K.diag()).all():
                 raise ValueError(
                     "The dual coefficients or intercepts are not finite: the kernel overflows. "
                     "Scale the inputs (StandardScaler, MinMaxScaler), or lower gamma or degree."
@@ -453,7 +458,8 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         coefficients that rounding and noise decide, which a warning says.
         """
         features = getattr(self, "feature_names_in_", None)
-        space = copy.deepcopy(null_space)
+        # A copy of whatever has parameters: set later, they must not reach into the machine.
+        space = null_space if type(null_space) is Constant else copy.deepcopy(null_space)
         space = space if features is None else space.bind(list(features))
         p = self.shape_fit_[-1]
         if not self._function:
@@ -465,7 +471,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
                 "stay unpenalized."
             )
         B = space(X)
-        if not np.all(np.isfinite(B)):
+        if not np.isfinite(B).all():
             j = int(np.flatnonzero(~np.all(np.isfinite(B), axis=0))[0])
             raise ValueError(
                 f"The unpenalized function {space.names(p, features)[j]!r} is not finite on the "

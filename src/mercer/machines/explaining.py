@@ -40,13 +40,12 @@ def warn_of_scales(machine: Any, X: Any) -> None:
     """
     if sp.issparse(X) or X.ndim != 2 or X.shape[1] < 2:
         return
-    with np.errstate(all="ignore"):
-        some = X[:LOOKED_AT]
-        centred = some - np.add.reduce(some, axis=0) / len(some)
-        squares = np.einsum("ij,ij->j", centred, centred)
-        if np.minimum.reduce(squares) * WIDER**2 >= np.maximum.reduce(squares):
-            return  # as nearly always
-        spread = np.sqrt(squares / len(some))
+    some = X[:LOOKED_AT]
+    centred = some - np.add.reduce(some, axis=0) / len(some)
+    squares = np.einsum("ij,ij->j", centred, centred)
+    if np.minimum.reduce(squares) * WIDER**2 >= np.maximum.reduce(squares):
+        return  # as nearly always
+    spread = np.sqrt(squares / len(some))
     widest = np.maximum.reduce(spread)
     if not np.isfinite(widest):
         return
