@@ -44,7 +44,7 @@ def products(
     coef: Array,
     ends: Sequence[int],
     single: bool = False,
-    tiles: Tiles | None = None,
+    evaluate: Evaluator | None = None,
 ) -> Array:
     r"""Return the products of a kernel matrix, run by run of its columns, with coefficients.
 
@@ -68,7 +68,7 @@ def products(
     single : bool, default=False
         Compute kernel values in float32 instead, if the kernel has tiles: about twice as fast, with
         errors of about 5e-6 of the largest value.
-    tiles : Tiles, optional
+    evaluate : callable, optional
         What :func:`prepared` returned for these points on the right.
 
     Returns
@@ -93,8 +93,8 @@ def products(
     # Compiled loops trust their shapes, and a machine may come from a file.
     if len(coef) != m or (ends[-1] if len(ends) else 0) != m:
         raise ValueError(f"{m} points have {len(coef)} rows of coefficients.")
-    if tiles is not None and n * m <= FEW and not single:
-        return _by_values(tiles, X, coef, ends)
+    if evaluate is not None and n * m <= FEW and not single:
+        return _by_values(evaluate, X, coef, ends)
     near = worthwhile(kernel, Z, X) if n * m >= WORTH else None
     if near is not None:
         return _by_neighbours(kernel, near, Z, X, coef, ends)
@@ -121,8 +121,8 @@ def products(
     return _in_blocks(by_values, X, step, len(ends), coef.shape[1], threads)
 
 
-def prepared(kernel: Kernel, Z: Data) -> Tiles | None:
-    """Return the tiles of dense points on the right, for products with few points; None without.
+def prepared(kernel: Kernel, Z: Data) -> Evaluator | None:
+    """Return ``X -> k(X, Z)`` for few points X of the kind of Z, sparse or dense; None without.
 
     Parameters
     ----------
@@ -135,8 +135,11 @@ def prepared(kernel: Kernel, Z: Data) -> Tiles | None:
     >>> prepared(Gaussian(), np.ones((2, 1)))(np.ones((1, 1)))
     array([[1., 1.]])
     """
-    dense = isinstance(Z, np.ndarray) and Z.ndim == 2 and Z.dtype == np.float64 and Z.size > 0
-    evaluate = kernel.against(Z) if dense else None
+    if not _numbers(Z) or Z.dtype != np.float64 or not Z.size:
+        return None
+    evaluate = kernel.against(Z)
+    if is_sparse(Z):
+        return evaluate
     return evaluate.prepare(Z) if isinstance(evaluate, TiledEvaluator) else None
 
 
@@ -204,6 +207,8 @@ def _in_blocks(
 ) -> Array:
     """Put the results of a function of some points together."""
     n = count(X)
+    if 0 < n <= step:
+        return function(X)
     result = np.empty((g, n, q))
 
     def fill(rows: slice) -> None:

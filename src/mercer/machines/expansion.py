@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 
 from mercer import gram as grams
 from mercer._fitting import ending, guard_fits
+from mercer._params import same
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
@@ -71,7 +72,7 @@ COLLINEAR = 1e6
 
 # Support vectors, prepared for predictions of few points, of machines still in use; and numbers
 # up to which comparing them takes less time than preparing them.
-PREPARED: weakref.WeakKeyDictionary[Any, tuple[float, Array, Any]] = weakref.WeakKeyDictionary()
+PREPARED: weakref.WeakKeyDictionary[Any, tuple[float, Any, Any]] = weakref.WeakKeyDictionary()
 KEPT = 2**17
 
 # Parameters that are compared by value, and so many settings of them that were found valid.
@@ -264,7 +265,9 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
                 check_consistent_length(X, y)
             X = X.tocsr() if hasattr(X, "tocsr") else X
             return (X, y) if reset else X
-        if is_plain_points(X) and (y is None or is_plain_targets(y, len(X)) or not reset):
+        sparse = sp.issparse(X)
+        plain = not (sparse and self._precomputed) and is_plain_points(X)
+        if plain and (y is None or not reset or is_plain_targets(y, X.shape[0])):
             known = self.__dict__
             if not reset:
                 if "feature_names_in_" not in known and X.shape[1] == known.get("n_features_in_"):
@@ -273,7 +276,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
                 known.pop("feature_names_in_", None)
                 self.n_features_in_ = X.shape[1]
                 return X, y
-        if reset and sp.issparse(X) and self._precomputed:
+        if reset and sparse and self._precomputed:
             raise TypeError("Sparse precomputed kernels are not supported.")
         with explaining_data(X):
             return validate_data(
@@ -425,21 +428,22 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         if self._X_fit is not None:
             X = self._kernel_matrix(X, self._X_fit)
         Z = self.support_ if kernel.precomputed else self.support_vectors_
-        few = type(X) is np.ndarray and len(X) * len(Z) <= FEW
-        tiles = self._prepared(kernel, Z) if few and type(kernel) is Gaussian else None
-        return products(kernel, Z, X, coef, ends, self._single, tiles)
+        few = type(kernel) is Gaussian and X.shape[0] * Z.shape[0] <= FEW
+        evaluate = self._prepared(kernel, Z) if few else None
+        return products(kernel, Z, X, coef, ends, self._single, evaluate)
 
     def _prepared(self, kernel: Gaussian, Z: Any) -> Any:
-        """Return the tiles of the support vectors, made once, for predictions of few points.
+        """Return kernel values with the support vectors, prepared once for few new points.
 
         They are kept beside the machine, not in it, as long as it has these points and this width.
         """
         width = kernel.length_scale
-        if type(Z) is not np.ndarray or Z.size > KEPT or type(width) is not float:
+        if Z.size > KEPT or type(width) is not float:
             return None
+        numbers = (Z.data, Z.indices, Z.indptr) if sp.issparse(Z) else (Z,)
         known = PREPARED.get(self)
-        if known is None or known[0] != width or not np.array_equal(known[1], Z):
-            known = width, Z.copy(), prepared(kernel, Z)
+        if known is None or known[0] != width or not same(known[1], numbers):
+            known = width, tuple(part.copy() for part in numbers), prepared(kernel, Z)
             PREPARED[self] = known
         return known[2]
 

@@ -11,15 +11,18 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, csr_matrix
 
 __all__ = ["is_plain_points", "is_plain_targets", "number_classes"]
+
+CSR = (csr_array, csr_matrix)
 
 # From so many samples on scikit-learn warns of labels that look like numbers.
 FEW_LABELS = 20
 
 
 def is_plain_points(X: Any) -> bool:
-    """Answer whether points are a C-ordered float64 matrix of finite numbers, with some rows.
+    """Answer whether points are a float64 matrix of finite numbers, C-ordered or CSR, not empty.
 
     Parameters
     ----------
@@ -30,10 +33,16 @@ def is_plain_points(X: Any) -> bool:
     >>> is_plain_points(np.ones((2, 3))), is_plain_points([[1.0]]), is_plain_points(np.ones(3))
     (True, False, False)
     """
-    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype != np.float64:
+    if type(X) in CSR:
+        values, laid_out = X.data, X.indices.dtype == X.indptr.dtype == np.int32
+    elif type(X) is np.ndarray:
+        values, laid_out = X, X.flags.c_contiguous
+    else:
+        return False
+    if not laid_out or X.ndim != 2 or X.dtype != np.float64 or 0 in X.shape:
         return False
     # A product warns of nothing; squares that overflow are in doubt like what is not finite.
-    return X.size > 0 and X.flags.c_contiguous and math.isfinite(np.vdot(X, X))
+    return math.isfinite(np.vdot(values, values))
 
 
 def is_plain_targets(y: Any, n: int) -> bool:
