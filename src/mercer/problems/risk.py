@@ -163,18 +163,18 @@ class RegularizedRisk:
         quadratic = 0.5 * float(a @ Ka)
         conjugate = self.terms.conjugate(a)
         ends, doubt = [f], 0.0
-        if error is not None and np.any(error):
+        if error is not None and error.any():
             ends, doubt = [f - error, f + error], 0.5 * float(np.abs(a) @ error)
         values = [self.terms.value(end) for end in ends]
         # Summed sample by sample, so that the gap does not suffer from the size of the two values.
         gaps = [value + conjugate + a * end for value, end in zip(values, ends, strict=True)]
-        loss = float(np.sum(np.max(values, axis=0)))
+        loss = float(_largest(values).sum())
         violations = [self.terms.violation(a, end) for end in ends]
         return Certificate(
             primal=quadratic + doubt + loss + float(self.d @ b),
-            dual=-(quadratic + doubt + float(np.sum(conjugate))),
-            gap=float(np.sum(np.maximum(np.max(gaps, axis=0), 0.0))),
-            violation=float(np.max(violations, initial=0.0)),
+            dual=-(quadratic + doubt + float(conjugate.sum())),
+            gap=float(np.maximum(_largest(gaps), 0.0).sum()),
+            violation=float(_largest(violations).max(initial=0.0)),
             residual=self.residual(a),
             f=f,
         )
@@ -223,3 +223,8 @@ class RegularizedRisk:
         return RegularizedRisk(
             self.loss.take(index), K, self.y[index], self.c[index], self.B[index], self.d
         )
+
+
+def _largest(arrays: list[Array]) -> Array:
+    """Return the largest of several arrays, entry by entry."""
+    return arrays[0] if len(arrays) == 1 else np.max(arrays, axis=0)

@@ -44,12 +44,13 @@ SHARE = 20.0
 # A thin or banded factor of n m numbers takes n m^2 multiplications: so many take about a second.
 SECOND = 1e10
 # Over a factor K = ZZ' the interior point takes ten to twenty steps of n d^2 multiplications and a
-# hundred passes over n numbers, about 10 ms for 500 rows whatever the weights are. Pair steps take
-# less while rows times the mean of weight times kernel value are few, up to so many rows; with
-# nearly as many columns as rows a factor saves nothing, and beyond so many multiplications a step
-# sweeps over its rows take less. On 500 x 20 (weights times values 10, 100) 12 and 15 ms to 45 and
-# 690 ms of pair steps.
-EASY, PAIRS, COLUMNS, STEP = 5e3, 4000, 0.5, 2e9
+# hundred passes over n numbers, about 10 ms for 500 rows whatever the weights are. Pair steps are
+# about as many as rows times the mean of weight times kernel value, over all rows each: they take
+# less while squared rows times that mean are few, up to so many rows; with nearly as many columns
+# as rows a factor saves nothing, and beyond so many multiplications a step sweeps over its rows
+# take less. For 100, 200, 500 and 1,000 rows with products of 1.9, 1.4, 4.6 and 6.0 millions pair
+# steps take 2.5, 5.6, 12 and 19 ms, the interior point 18, 9.3, 8.3 and 16 ms.
+EASY, PAIRS, COLUMNS, STEP = 2e6, 4000, 0.5, 2e9
 # Sweeps over a sparse factor, from so many rows on: below, a kernel matrix is quick.
 SWEEPS = 3000
 
@@ -188,7 +189,7 @@ def by_factor(risk: RegularizedRisk, auto: Auto) -> tuple[Solver, str] | None:
     (n, d), sparse = Z.shape, hasattr(Z, "nnz")
     limits = auto.max_iter, auto.max_time
     few = d <= COLUMNS * n and n * (d + risk.q) ** 2 <= STEP
-    stiff = n * float(np.mean(risk.c * risk.K.diag()))
+    stiff = float(n) ** 2 * float(np.mean(risk.c * risk.K.diag()))
     if few and (stiff > EASY or n > PAIRS):
         thin = ThinInteriorPoint(auto.tol, 100 if auto.max_iter < 0 else limits[0], limits[1])
         if thin.accepts(risk):
