@@ -8,11 +8,16 @@ zero and one (Platt, 1999), and normalized over the classes.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+
+from mercer._lazily import lazily
+
+newton_loop = lazily("mercer.machines._sigmoids_numba", "newton_loop")
 
 __all__ = ["Sigmoids", "fit_sigmoid", "fold_numbers"]
 
@@ -73,40 +78,12 @@ def fit_sigmoid(f: Array, positive: NDArray[np.bool_]) -> tuple[float, float]:
     (True, True)
     """
     size = float(np.max(np.abs(f), initial=0.0)) or 1.0
-    x = f / size
-    n1 = float(np.count_nonzero(positive))
-    n0 = len(f) - n1
+    n = len(f)
+    n1 = int(np.count_nonzero(positive))
+    n0 = n - n1
     t = np.where(positive, (n1 + 1.0) / (n1 + 2.0), 1.0 / (n0 + 2.0))
-    a, b = 0.0, float(np.log((n0 + 1.0) / (n1 + 1.0)))
-
-    def value(a: float, b: float) -> float:
-        r = a * x + b
-        return float(np.add.reduce(np.logaddexp(0.0, -r) + t * r))
-
-    now, scale = value(a, b), RIDGE * len(f)
-    for _ in range(STEPS):
-        p = expit(-(a * x + b))
-        g, h = t - p, p * (1.0 - p)
-        hx = h * x
-        # The two equations of a step by Cramer's rule.
-        ga, gb = float(g @ x), float(np.add.reduce(g))
-        haa, hab, hbb = float(hx @ x) + scale, float(np.add.reduce(hx)), float(np.add.reduce(h))
-        hbb += scale
-        det, length = haa * hbb - hab * hab, 1.0
-        if not det > 0.0:
-            break  # rounding: the curvature is there
-        da, db = (hbb * ga - hab * gb) / det, (haa * gb - hab * ga) / det
-        slope = ga * da + gb * db  # twice what is left to gain
-        if slope <= LEVEL * len(f):
-            break
-        while length > 1e-10:
-            new = value(a - length * da, b - length * db)
-            if new <= now - 1e-4 * length * slope:
-                break
-            length *= 0.5
-        else:
-            break
-        a, b, now = a - length * da, b - length * db, new
+    start = math.log((n0 + 1.0) / (n1 + 1.0))
+    a, b = newton_loop(f / size, t, start, STEPS, RIDGE * n, LEVEL * n)
     return a / size, b
 
 

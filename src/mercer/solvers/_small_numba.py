@@ -75,6 +75,11 @@ def solve_parts(
             runs[n_runs] = m
             for r in range(m):
                 row, source = S[r], K[points[r]]
+                if 4 * n_runs > m:
+                    # Points in no order: a run of one or two takes longer than its points.
+                    for s in range(m):
+                        row[s] = source[points[s]]
+                    continue
                 for t in range(n_runs):
                     into = row[runs[t] : runs[t + one]]
                     piece = source[points[runs[t]] :]
