@@ -5,11 +5,19 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.utils._param_validation import InvalidParameterError
 
 from mercer import SVC, SVR
 from mercer.machines import expansion
 from mercer.machines.plain_arrays import is_plain_points, is_plain_targets, number_classes
+
+
+def long_indices(X):
+    S = sp.csr_array(X)
+    S.indices, S.indptr = S.indices.astype(np.int64), S.indptr.astype(np.int64)
+    return S
+
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))
@@ -29,6 +37,11 @@ Y = (X[:, 0] > 0).astype(int)
         pd.DataFrame(X),
         X.astype(object),
         np.ma.masked_array(X),
+        sp.csc_array(X),
+        sp.csr_array(X.astype(np.float32)),
+        sp.csr_array(np.where(X > 1.0, np.nan, X)),
+        sp.csr_array((0, 3)),
+        long_indices(X),
     ],
     ids=lambda given: f"{type(given).__name__} {getattr(given, 'dtype', '')}".strip(),
 )
@@ -51,6 +64,27 @@ def test_both_ways_make_the_same_machine():
         np.testing.assert_allclose(short.dual_coef_, long.dual_coef_, atol=1e-12)
         np.testing.assert_allclose(short.predict(X), long.predict(X.tolist()), atol=1e-12)
         assert short.n_features_in_ == long.n_features_in_ == 3
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix])
+def test_both_ways_make_the_same_machine_of_sparse_rows(kind):
+    S = kind(np.where(X > 0.0, X, 0.0))
+    assert is_plain_points(S)
+    short, long = SVC().fit(S, Y), SVC().fit(S.tocsc(), list(Y))
+    np.testing.assert_allclose(short.dual_coef_.toarray(), long.dual_coef_.toarray(), atol=1e-12)
+    one_by_one = np.concatenate([short.decision_function(S[[i]]) for i in range(40)])
+    np.testing.assert_allclose(one_by_one, long.decision_function(S.tocsc()), atol=1e-12)
+    # Support vectors that were prepared are not those of another fit, nor of changed points.
+    other = SVC().fit(2.0 * S, Y)
+    np.testing.assert_allclose(
+        short.fit(2.0 * S, Y).decision_function(S[[0]]), other.decision_function(S[[0]]), atol=1e-12
+    )
+    short.support_vectors_.data *= 0.5
+    other.support_vectors_ = short.support_vectors_.copy()
+    changed = [machine.decision_function(S[[0]]) for machine in (short, other)]
+    np.testing.assert_allclose(*changed, atol=1e-12)
+    with pytest.raises(TypeError, match="Sparse precomputed"):
+        SVC(kernel="precomputed").fit(kind(np.eye(40)), Y)
 
 
 def test_what_scikit_learn_says_is_said():

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 import mercer.machines.base as machines
 from mercer._patience import deadline
-from mercer.estimators import SVC
+from mercer.estimators import SVC, NuSVC
 from mercer.gram import Dense
 from mercer.gram.indexed import Indexed
 from mercer.kernels.radial_tiles import quick_square
@@ -183,6 +183,22 @@ def test_a_machine_of_pairs_makes_solutions_when_they_are_asked_for():
         exact = posed.risk.certificate(solution.a, solution.b)
         np.testing.assert_allclose(solution.gap, exact.gap, rtol=0, atol=1e-12)
         assert exact.violation <= 1e-3
+
+
+def test_pairs_of_nu_machines_are_those_solved_one_by_one(monkeypatch):
+    X, y, rng = sample()
+    weights = rng.uniform(0.5, 2.0, size=len(y))
+    together = NuSVC(nu=0.3, tol=1e-7).fit(X, y % 4, weights)
+    assert isinstance(together._last[1], Found)
+    alone = one_by_one(monkeypatch, NuSVC(nu=0.3, tol=1e-7), X, y % 4, weights)
+    assert not isinstance(alone._last[1], Found)
+    values = [machine.decision_function(X) for machine in (together, alone)]
+    np.testing.assert_allclose(*values, atol=1e-5)
+    np.testing.assert_allclose(together.solution_.objective, alone.solution_.objective, rtol=1e-7)
+    np.testing.assert_allclose(together.norm_, alone.norm_, rtol=1e-5)
+    for machine in (NuSVC(nu=0.9), NuSVC(nu=0.9, solver="smo")):
+        with pytest.raises(ValueError, match="specified nu is infeasible"):
+            machine.fit(X[:-5], np.where(y < 2, y, 2)[:-5])
 
 
 def test_a_class_without_weight_is_refused_as_before(monkeypatch):
