@@ -32,7 +32,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.named import resolve
-from mercer.kernels.points import count, scale_features, take
+from mercer.kernels.points import count, is_sparse, scale_features, take
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.products import FEW, prepared, products
 from mercer.kernels.stretched import Stretched
@@ -428,8 +428,9 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         if self._X_fit is not None:
             X = self._kernel_matrix(X, self._X_fit)
         Z = self.support_ if kernel.precomputed else self.support_vectors_
-        few = type(kernel) is Gaussian and X.shape[0] * Z.shape[0] <= FEW
-        evaluate = self._prepared(kernel, Z) if few else None
+        evaluate = None
+        if type(kernel) is Gaussian and X.shape[0] * Z.shape[0] <= FEW:
+            evaluate = self._prepared(kernel, Z)
         return products(kernel, Z, X, coef, ends, self._single, evaluate)
 
     def _prepared(self, kernel: Gaussian, Z: Any) -> Any:
@@ -440,7 +441,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         width = kernel.length_scale
         if Z.size > KEPT or type(width) is not float:
             return None
-        numbers = (Z.data, Z.indices, Z.indptr) if sp.issparse(Z) else (Z,)
+        numbers = (Z.data, Z.indices, Z.indptr) if is_sparse(Z) else (Z,)
         known = PREPARED.get(self)
         if known is None or known[0] != width or not same(known[1], numbers):
             known = width, tuple(part.copy() for part in numbers), prepared(kernel, Z)

@@ -297,8 +297,9 @@ def minimize_parts(parts: Parts, solver: Solver) -> Found | None:
         if not len(todo):
             break
         for k in todo.tolist():
-            told = found.values[k, [OBJECTIVE, GAP, VIOLATION]].tolist()
-            line = Progress(int(found.n_iter[k]), *told, time.perf_counter() - begin)
+            objective, gap, violation = found.values[k, [OBJECTIVE, GAP, VIOLATION]].tolist()
+            elapsed = time.perf_counter() - begin
+            line = Progress(int(found.n_iter[k]), objective, gap, violation, elapsed)
             found.histories[k] = (*found.histories.get(k, ()), line)
         tol[todo] *= sharper(found.values[todo, OBJECTIVE], found.values[todo, GAP])
     found.met &= limits.taken
