@@ -63,7 +63,8 @@ class System(ABC):
 
     def __init__(self, program: BoxProgram, unknowns: int) -> None:
         self.program, self.zero = program, np.zeros(unknowns)
-        self.bounded = np.isfinite(program.lower), np.isfinite(program.upper)
+        self.bounded = np.isfinite([program.lower, program.upper])
+        self.n_bounds = int(np.count_nonzero(self.bounded))
 
     @abstractmethod
     def first(self, theta: Array) -> Array:
@@ -104,17 +105,14 @@ class System(ABC):
 class Point(NamedTuple):
     """Where the path is.
 
-    Variables ``z``, the other unknowns ``theta`` of the system, slacks ``g, t`` to the bounds with
-    their multipliers ``s, w``, the rise ``zeta`` of the slope above its corner, and the mean ``mu``
-    of the products ``g s`` and ``t w``.
+    Variables ``z``, the other unknowns ``theta`` of the system, as ``walls`` of shape (4, m) the
+    slacks g, t to the bounds and their multipliers s, w, the rise ``zeta`` of the slope above its
+    corner, and the mean ``mu`` of the products g s and t w.
     """
 
     z: Array
     theta: Array
-    g: Array
-    t: Array
-    s: Array
-    w: Array
+    walls: Array
     zeta: Array
     mu: float
 
@@ -154,50 +152,46 @@ def _start(system: System) -> Point:
     z, theta = system.solver(size / room)(-load, system.lacking(zero, system.zero))
     room = np.minimum(room, np.sqrt(z @ z / max(len(z), 1)))
     z, theta = np.clip(0.0, lower + room, upper - room), system.first(theta)
-    g, t = z - lower, upper - z
     gradient = system.field(z, theta) + program.slope(z)
     size = max(1.0, float(np.max(np.abs(gradient), initial=0.0)))
-    s = np.where(system.bounded[0], np.maximum(gradient, 0.0) + 0.1 * size, 0.0)
-    w = np.where(system.bounded[1], np.maximum(-gradient, 0.0) + 0.1 * size, 0.0)
+    multipliers = _of_bounds(system, np.maximum([gradient, -gradient], 0.0) + 0.1 * size)
+    walls = np.concatenate([[z - lower, upper - z], multipliers])
     zeta = program.slope(z)
     if corner is not None:
         zeta = np.maximum(zeta - corner, 0.1 * size)
-    return Point(z, theta, g, t, s, w, zeta, _mean(system, g, t, s, w))
+    return Point(z, theta, walls, zeta, _mean(system, walls))
 
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")
 def _step(system: System, point: Point) -> Point:
     """Take one predictor-corrector step."""
-    z, theta, g, t, s, w, zeta, mu = point
-    below, above = system.bounded
-    gs, tw = np.where(below, g * s, 0.0), np.where(above, t * w, 0.0)
+    z, theta, walls, zeta, mu = point
+    slacks, multipliers = walls[:2], walls[2:]
     slope, curvature, mend = _tangent(system.program, z, zeta)
-    solve = system.solver(curvature + s / g + w / t)
-    stationarity = -(system.field(z, theta) + slope + mend - s + w)
+    stiff = multipliers / slacks
+    solve = system.solver(curvature + stiff[0] + stiff[1])
+    stationarity = multipliers[0] - multipliers[1] - system.field(z, theta) - slope - mend
     rows = system.lacking(z, theta)
+    products = _of_bounds(system, slacks * multipliers)
 
-    def direction(to_gs: Array, to_tw: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the step that adds ``to_gs`` to g s and ``to_tw`` to t w, to first order."""
-        dz, dtheta = solve(stationarity + to_gs / g - to_tw / t, rows)
-        return dz, dtheta, (to_gs - s * dz) / g, (to_tw + w * dz) / t
+    def direction(to: Array) -> tuple[Array, Array]:
+        """Return the changes of theta and of the walls that add ``to`` to g s and t w at first."""
+        push, change = to / slacks, np.empty_like(walls)
+        change[0], dtheta = solve(stationarity + push[0] - push[1], rows)
+        np.negative(change[0], out=change[1])
+        np.subtract(push, stiff * change[:2], out=change[2:])
+        return dtheta, change
 
-    dz, dtheta, ds, dw = direction(-gs, -tw)
-    reach = min(1.0, _reach(g, dz), _reach(t, -dz), _reach(s, ds), _reach(w, dw))
-    ahead = _mean(system, g + reach * dz, t - reach * dz, s + reach * ds, w + reach * dw)
+    _, change = direction(-products)
+    ahead = _mean(system, walls + min(1.0, _reach(walls, change)) * change)
     # The better the predictor did, the further down the path the corrector aims.
     target = mu * (ahead / mu) ** 3 if mu > 0 else 0.0
-    dz, dtheta, ds, dw = direction(
-        np.where(below, target - dz * ds, 0.0) - gs,
-        np.where(above, target + dz * dw, 0.0) - tw,
-    )
-    reach = min(_reach(g, dz), _reach(t, -dz), _reach(s, ds), _reach(w, dw))
-    reach = min(1.0, BOUNDARY * reach)
-    g, t, s, w = g + reach * dz, t - reach * dz, s + reach * ds, w + reach * dw
+    dtheta, change = direction(_of_bounds(system, target - change[:2] * change[2:]) - products)
+    reach = min(1.0, BOUNDARY * _reach(walls, change))
+    dz, walls = change[0], walls + reach * change
     if system.program.corner() is not None:
         zeta = np.maximum(zeta + reach * (curvature * dz + mend), 0.01 * zeta)
-    return Point(
-        z + reach * dz, theta + reach * dtheta, g, t, s, w, zeta, _mean(system, g, t, s, w)
-    )
+    return Point(z + reach * dz, theta + reach * dtheta, walls, zeta, _mean(system, walls))
 
 
 def _tangent(program: BoxProgram, z: Array, zeta: Array) -> tuple[Array, Array, Array | float]:
@@ -295,10 +289,11 @@ class Search:
         p, z, theta, self.idle = self.system.program, point.z, point.theta, self.idle + 1
         # A variable is where its own Newton step would take it: on a bound, or free. Where nothing
         # bends, a bound holds what it pushes hard in comparison to the distance.
-        push, width, curvature = point.s - point.w, p.upper - p.lower, p.curvature(z)
+        g, t, s, w = point.walls
+        push, width, curvature = s - w, p.upper - p.lower, p.curvature(z)
         bend = self.diagonal + curvature
         bend = np.maximum(bend, 1e-3 * np.max(np.abs(push), initial=0.0) / width)
-        low, up = point.g * bend < push, point.t * bend < -push
+        low, up = g * bend < push, t * bend < -push
         z, free = np.where(low, p.lower, np.where(up, p.upper, z)), ~(low | up)
         if self.best is None or self.system.measured:
             self.offer(*self.back(z, theta))
@@ -338,14 +333,18 @@ class Search:
         return Answer(best[0], best[1], self.steps)
 
 
-def _mean(system: System, g: Array, t: Array, s: Array, w: Array) -> float:
+def _of_bounds(system: System, values: Array) -> Array:
+    """Return values of lower and upper bounds, (2, m), with zeros where there is no bound."""
+    return values if system.n_bounds == values.size else np.where(system.bounded, values, 0.0)
+
+
+def _mean(system: System, walls: Array) -> float:
     """Return the mean product of slack and multiplier over the finite bounds."""
-    below, above = system.bounded
-    total = np.where(below, g * s, 0.0).sum() + np.where(above, t * w, 0.0).sum()
-    return float(total / max(below.sum() + above.sum(), 1))
+    return float(_of_bounds(system, walls[:2] * walls[2:]).sum()) / max(system.n_bounds, 1)
 
 
 def _reach(x: Array, dx: Array) -> float:
     """Return how far ``x + reach dx`` stays positive."""
     # A multiplier without a bound is zero and stays so: 0 / 0, which fmin passes over.
-    return float(np.fmin.reduce(x / np.maximum(-dx, 0.0), initial=np.inf))
+    steepest = -float(np.fmin.reduce(dx / x, axis=None, initial=0.0))
+    return 1.0 / steepest if steepest > 0.0 else np.inf
