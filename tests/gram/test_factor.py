@@ -185,6 +185,15 @@ def test_columns_are_reduced_to_their_rank(rng):
     np.testing.assert_allclose(back @ (U.T @ (B @ b)), shortest, atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_one_column_has_its_direction(rng, size):
+    B = size * rng.normal(size=(N, 1))
+    U, back = orthonormal(B)
+    np.testing.assert_allclose(U.T @ U, [[1.0]], atol=N * EPS)
+    np.testing.assert_allclose(B @ back, U, atol=N * EPS)
+    assert orthonormal(0.0 * B)[0].shape == (N, 0)
+
+
 def test_no_columns_have_a_basis_too():
     U, back = orthonormal(np.zeros((5, 0)))
     assert U.shape == (5, 0)

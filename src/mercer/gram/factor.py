@@ -312,7 +312,10 @@ def orthonormal(B: Array) -> tuple[Array, Array]:
     unit, B = np.where(small, 1.0, unit), np.where(small, 0.0, B)
     length = unit * np.sqrt(np.sum((B / unit) ** 2, axis=0))
     length = np.where(length > 0, length, 1.0)
-    U, s, V = np.linalg.svd(B / length, full_matrices=False)
+    U = B / length
+    if U.shape[1] == 1 and np.sum(U * U) > 0.5:
+        return U, 1.0 / length[:, None]  # most machines have a constant and nothing else
+    U, s, V = np.linalg.svd(U, full_matrices=False)
     keep = s > max(B.shape) * EPS * np.max(s, initial=0.0)
     U, inverse = U[:, keep], (V[keep].T / s[keep]) / length[:, None]
     # B = U R' with R of full column rank, whose pseudo-inverse needs no further decision on rank;

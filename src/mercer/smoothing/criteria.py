@@ -103,8 +103,9 @@ class Criterion(Params, ABC):
         slope : float
             :math:`dJ / d \log C`.
         """
+        Q = factored.Q  # before the fit, which then reads its diagonal there
         fit = factored.fit(y)
-        value, G, by_C = self._slopes(fit, factored.Q)
+        value, G, by_C = self._slopes(fit, Q)
         slope = fit.C * by_C - float(np.trace(G)) / fit.C
         root = fit.root
         if np.any(root != 1):

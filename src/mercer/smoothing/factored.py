@@ -67,7 +67,7 @@ class Factored:
             M += (self._tau * off.U) @ off.U.T
         M[np.diag_indices(len(M))] += 1.0 / C
         # The transpose of a symmetric C-ordered array is itself, and in LAPACK's order.
-        self._factor, info = dpotrf(M.T, lower=1, overwrite_a=1, clean=0)
+        self._factor, info = dpotrf(M.T, lower=1, overwrite_a=1)
         del off.matrix
         if info:
             raise ValueError(
@@ -98,8 +98,7 @@ class Factored:
         """The diagonal of Q: two thirds of the work of all of Q, or nothing where that is known."""
         if "Q" in vars(self):
             return np.diag(self.Q).copy()
-        # The other triangle of a factor is not zero, nor read.
-        inverse = np.tril(dtrtri(self._factor, lower=1)[0])
+        inverse = dtrtri(self._factor, lower=1)[0]
         q: Array = np.einsum("ij,ij->j", inverse, inverse)
         if self.rank:
             q -= np.einsum("ij,ij->i", self._off.U, self._off.U) / (self._tau + 1.0 / self.C)
@@ -158,11 +157,12 @@ class Factored:
 
 
 def _mirrored(lower: Array, block: int = 128) -> Array:
-    """Return the symmetric matrix of a lower triangle, in its place; block by block for speed."""
+    """Return the symmetric matrix of a lower triangular one, in its place, block by block."""
     n = len(lower)
+    lower[np.diag_indices(n)] *= 0.5  # each is added to itself
     for first in range(0, n, block):
         last = min(first + block, n)
-        corner = np.tril(lower[first:last, first:last])
-        lower[first:last, first:last] = corner + np.tril(corner, -1).T
+        corner = lower[first:last, first:last]
+        lower[first:last, first:last] = corner + corner.T
         lower[first:last, last:] = lower[last:, first:last].T
     return lower.T  # the same matrix, in C order
