@@ -13,7 +13,7 @@ import numpy as np
 from mercer.kernels.base import Kernel
 from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.points import Array
-from mercer.manifold.latent import Latent
+from mercer.manifold.latent import Axes, Latent
 from mercer.reduced.nystrom import NystromMap
 from mercer.regularizers.null_space import Constant, Empty, NullSpace, Polynomial
 
@@ -82,8 +82,9 @@ class Basis:
         """
         D, d = self.latent.dim, W.shape[1]
         alpha, b = self.coefficients(W)
+        evaluate = self.kernel.against(self.centres)
         if isinstance(self.kernel, Gaussian):
-            scale = np.broadcast_to(np.asarray(self.kernel.length_scale, dtype=float) ** -2.0, D)
+            scale = self._inverse_squares(self.kernel)
             moments = np.hstack([alpha, *((c * s)[:, None] * alpha for c, s in self._axes(scale))])
 
             def slopes(Z: Array, K: Array) -> Array:
@@ -97,21 +98,59 @@ class Basis:
                 J = np.empty((len(Z), D, d))
                 for k in range(D):
                     move = step * np.eye(D)[k]
-                    ends = [self.kernel(Z + s * move, self.centres) for s in (1.0, -1.0)]
+                    ends = [evaluate(Z + s * move) for s in (1.0, -1.0)]
                     J[:, k] = (ends[0] - ends[1]) @ alpha / (2.0 * step)
                 return J
 
         def at(Z: Array) -> tuple[Array, Array]:
-            K = np.asarray(self.kernel(Z, self.centres), dtype=np.float64)
+            K = np.asarray(evaluate(Z), dtype=np.float64)
             P = np.hstack([K if self.T is None else K @ self.T, self.null_space(Z)])
             J = slopes(Z, K)
-            for k in range(D):
+            for k in range(0 if self._level else D):
                 move = STEP * np.eye(D)[k]
                 free = self.null_space(Z + move) - self.null_space(Z - move)
                 J[:, k] += free @ b / (2.0 * STEP)
             return P, self.latent.tangent(Z, J)
 
         return at
+
+    def bends(self, W: Array) -> Callable[[Array, Array], Array] | None:
+        r"""Return a function from coordinates and residuals r to :math:`r'\partial_k \partial_l f`.
+
+        .. math:: \partial_k \partial_l f = \sum_j \alpha_j k(z_j, z) \Bigl(
+                  \frac{(z_{jk} - z_k)(z_{jl} - z_l)}{l_k^2 l_l^2} - \frac{\delta_{kl}}{l_k^2}\Bigr)
+
+        for a Gaussian; None for other kernels, free functions that bend, and curved latent sets.
+
+        Parameters
+        ----------
+        W : (s, d) array
+            Coefficients of the columns.
+        """
+        kernel, D = self.kernel, self.latent.dim
+        if not (isinstance(kernel, Gaussian) and self._level and isinstance(self.latent, Axes)):
+            return None
+        scale, evaluate = self._inverse_squares(kernel), kernel.against(self.centres)
+        alpha = self.coefficients(W)[0]
+
+        def bend(Z: Array, R: Array) -> Array:
+            pull = np.asarray(evaluate(Z), dtype=np.float64) * (R @ alpha.T)
+            away = (self.centres - Z[:, None, :]) * scale
+            H = (pull[:, :, None] * away).transpose(0, 2, 1) @ away
+            H[:, range(D), range(D)] -= pull.sum(axis=1)[:, None] * scale
+            return np.asarray(H)
+
+        return bend
+
+    @property
+    def _level(self) -> bool:
+        """Whether free functions are constants, which have no slope."""
+        return isinstance(self.null_space, (Empty, Constant))
+
+    def _inverse_squares(self, kernel: Gaussian) -> Array:
+        """Return one over the squared length scale of every coordinate."""
+        scale = np.asarray(kernel.length_scale, dtype=np.float64) ** -2.0
+        return np.broadcast_to(scale, self.latent.dim)
 
     def _axes(self, scale: Array) -> Iterator[tuple[Array, float]]:
         return zip(self.centres.T, scale, strict=True)

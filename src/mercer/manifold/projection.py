@@ -175,6 +175,7 @@ class _Search:
         self.J = np.empty((n, self.Z.shape[1], X.shape[1]))
         self.R, self.value = np.empty_like(X), np.empty(n)
         self.at = projector.basis.tangents(self.W)
+        self.bend = projector.basis.bends(self.W)
 
     def run(self, last: Array | None, steps: int) -> None:
         """Descend from the best of the grid, and of the last coordinates or other local minima."""
@@ -183,11 +184,15 @@ class _Search:
         for rows, n in chunks(everything):
             costs = self._grid(rows)
             best = np.argmin(costs, axis=1)
-            self._put(rows, np.arange(n), *self._look(self.on.starts[best], rows))
+            nearer = np.arange(n)
             if last is not None:
                 found = self._look(last[rows], rows)
-                self._put(rows, np.flatnonzero(found[-1][:n] < self.value[rows[:n]]), *found)
-            elif steps >= STEPS:
+                self._put(rows, nearer, *found)
+                own = self._compared(rows, found[3])
+                nearer = np.flatnonzero((costs[range(len(rows)), best] < own)[:n])
+            if len(nearer):
+                self._put(rows, nearer, *self._look(self.on.starts[best], rows))
+            if last is None and steps >= STEPS:
                 other[rows[:n]] = self._minima(costs, rows)[:n]
         self._descend(everything, steps)
         for column in other.T:
@@ -262,12 +267,25 @@ class _Search:
         half = self.on.half if mask is None else 0.5 * (mask[rows].astype(float) @ (images**2).T)
         return np.asarray(half - X @ images.T)
 
-    def _curvature(self, Z: Array, rows: Array) -> Array:
+    def _compared(self, rows: Array, R: Array) -> Array:
+        """Return costs of residuals up to the constants of :meth:`_grid`."""
+        if not self.on.distortion.isotropic:
+            return np.asarray(np.abs(R).sum(axis=1))
+        X = self.X[rows]
+        image = X - R
+        return np.asarray(np.einsum("nd,nd->n", 0.5 * image - X, image))
+
+    def _curvature(self, Z: Array, R: Array, JJ: Array, rows: Array) -> Array:
         """Return the second derivatives of half the squared distance, their signs made positive.
 
-        Differences of slopes: far from the manifold its curvature matters, and Gauss-Newton steps
-        that leave it out creep.
+        Far from the manifold its curvature matters, and Gauss-Newton steps that leave it out creep.
         """
+        H = self._differences(Z, rows) if self.bend is None else JJ - self.bend(Z, R)
+        values, vectors = np.linalg.eigh(0.5 * (H + H.transpose(0, 2, 1)))
+        return np.asarray((vectors * np.abs(values)[:, None, :]) @ vectors.transpose(0, 2, 1))
+
+    def _differences(self, Z: Array, rows: Array) -> Array:
+        """Return the second derivatives of half the squared distance from differences of slopes."""
         n, D = Z.shape
         H = np.empty((n, D, D))
         h = DIFFERENCE * self.on.extent
@@ -276,8 +294,7 @@ class _Search:
             ends = [self._look(Z + sign * move, rows) for sign in (1.0, -1.0)]
             up, down = (np.einsum("nkd,nd->nk", J, R) for _, _, J, R, _ in ends)
             H[:, k] = (down - up) / (2.0 * h)
-        values, vectors = np.linalg.eigh(0.5 * (H + H.transpose(0, 2, 1)))
-        return np.asarray((vectors * np.abs(values)[:, None, :]) @ vectors.transpose(0, 2, 1))
+        return H
 
     def _step(self, rows: Array, n: int, damping: Array, curved: bool) -> Array:
         """Move rows by a damped step where it helps; return which are not at rest."""
@@ -290,7 +307,7 @@ class _Search:
         top = np.einsum("nkk->n", H)
         flat = ~(top > 0.0)
         if curved and weights is None:
-            H = self._curvature(Z, rows)
+            H = self._curvature(Z, R, H, rows)
         latent, D = self.on.basis.latent, Z.shape[1]
         # Coordinates that would leave the set stay, and the step is the best of the others.
         free = ~latent.blocked(Z, g[:, :, 0])
