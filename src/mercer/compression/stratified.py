@@ -7,14 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.cluster import KMeans
 
+from mercer._lazily import lazily
 from mercer.compression._functions import Columns, Functions, Terms, as_functions
 from mercer.compression.pursuit import nearest
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data, take
 
 __all__ = ["Makovoz", "Strata", "Stratified", "makovoz", "stratified_terms"]
+
+# Importing it takes as long as all of this room, and few terms are drawn from such cells.
+KMeans = lazily("sklearn.cluster", "KMeans")
 
 CELLS = ("auto", "farthest", "kmeans")
 
