@@ -35,6 +35,14 @@ rows coefficients are moved one at a time. This page is written by `make bench-l
 edit it by hand. Both libraries are fitted in turns on one thread, compiling is left out, times are
 medians of processor time. *Excess* is how far the objective is above the bound that our certificate
 proves, relative to it. {processor}, {cores} cores, Python {python}; {date}, commit `{commit}`.
+
+```{{image}} ../auto_examples/large/images/sphx_glr_plot_linear_001.png
+:alt: Seconds of both libraries by the number of rows and by C, on 4,177 snails.
+:width: 100%
+:target: ../auto_examples/large/plot_linear.html
+```
+
+[Fits of 4,177 snails](../auto_examples/large/plot_linear.rst): the same objective, whatever C is, in the same time.
 """
 
 

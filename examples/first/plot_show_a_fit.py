@@ -37,7 +37,8 @@ places, heights = load_elevation(return_X_y=True)
 rows = rng.choice(len(heights), 400, replace=False)
 machine = LSSVRCV().fit(places[rows], heights[rows])
 FitDisplay.from_estimator(machine, places[rows], heights[rows], ax=axes[1, 1], colour="terrain")
-axes[1, 1].set_title("heights (m)")
+axes[1, 1].set(title="heights (m)", xlabel="longitude", ylabel="latitude")
+axes[1, 1].locator_params(axis="x", nbins=4)
 
 # %%
 # Eight features: what each of them does to the strength of concrete, on one scale. Bands hold four
