@@ -29,6 +29,9 @@ PAGES = {
     "benchmark": "explanation/large-tables.html",
     "formulas": "explanation/operators.html",
     "answers": "how-to/answers.html",
+    "claims": "how-to/what-can-i-claim.html",
+    "production": "how-to/put-it-into-production.html",
+    "small": "explanation/small.html",
 }
 # What people type, and the pages that answer it.
 QUESTIONS = {
