@@ -51,6 +51,7 @@ STYLE = """
 .chart path { stroke: currentColor; stroke-opacity: 0.45; fill: none; stroke-width: 1.4; }
 .chart .box { fill: currentColor; fill-opacity: 0.06; stroke: currentColor; stroke-opacity: 0.25; }
 .chart a text { fill: var(--pst-color-link, #0072b2); font-family: ui-monospace, monospace; }
+.chart a { color: var(--pst-color-link, #0072b2); text-decoration: none; }
 .chart a:hover .box { fill-opacity: 0.16; }
 """
 
