@@ -42,7 +42,8 @@ proves, relative to it. {processor}, {cores} cores, Python {python}; {date}, com
 :target: ../auto_examples/large/plot_linear.html
 ```
 
-[Fits of 4,177 snails](../auto_examples/large/plot_linear.rst): the same objective, whatever C is, in the same time.
+[Fits of 4,177 snails](../auto_examples/large/plot_linear.rst) reach the same objective; our time
+hardly changes with C.
 """
 
 

@@ -43,12 +43,12 @@ def measured(make, rows, C):
 makes = {"scikit-learn": svm.SVC, "Mercer": SVC}
 sizes, weights = [500, 1000, 2000, len(y)], [0.1, 1.0, 10.0, 100.0]
 by_rows = {name: [measured(make, n, 1.0) for n in sizes] for name, make in makes.items()}
-by_C = {name: [measured(make, 2000, C) for C in weights] for name, make in makes.items()}
-theirs, ours = (np.array(one)[:, 1] for one in by_C.values())
+by_weight = {name: [measured(make, 2000, C) for C in weights] for name, make in makes.items()}
+theirs, ours = (np.array(one)[:, 1] for one in by_weight.values())
 print(f"objectives differ by {np.max(np.abs(theirs / ours - 1)):.0e} at most")
 
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), sharey=True, layout="constrained")
-for ax, at, found in ((axes[0], sizes, by_rows), (axes[1], weights, by_C)):
+for ax, at, found in ((axes[0], sizes, by_rows), (axes[1], weights, by_weight)):
     for name, times in found.items():
         ax.loglog(at, np.array(times)[:, 0], "o-", label=name)
 axes[0].set(xlabel="rows, C = 1", ylabel="seconds of one processor", xticks=sizes)
