@@ -407,3 +407,39 @@ def test_every_predictor_converts_or_is_refused_by_name(everything):
         else:
             assert to_onnx(model).graph.output, name
     assert asked > 60
+
+
+# A process of its own: the largest memory of this one was another test's.
+GROWTH = """
+import resource, sys
+import numpy as np
+import onnxruntime
+
+session = onnxruntime.InferenceSession(sys.argv[1])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+session.run(None, {"X": np.zeros((20_000, 3))})
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_any_number_of_rows_in_bounded_memory(tmp_path):
+    """Rows go through a graph in blocks: none, one, less and more than a block, and many."""
+    rng = np.random.default_rng(2)
+    Z = rng.normal(size=(2000, 3))
+    model = mercer.SVR(epsilon=0.0).fit(Z, np.sin(Z[:, 0]))
+    graph = to_onnx(model).SerializeToString()
+    counts = [0, 1, 15, 16, 17, 100]
+    for n in counts:
+        (tmp_path / f"{n}.onnx").write_bytes(graph)
+        (tmp_path / f"{n}.pkl").write_bytes(pickle.dumps({"X": rng.normal(size=(n, 3))}))
+    for stem, out in run(tmp_path).items():
+        points = pickle.loads((tmp_path / f"{stem}.pkl").read_bytes())["X"]
+        assert out["variable"].shape == (int(stem), 1)
+        if len(points):
+            true = model.predict(points)
+            assert np.max(np.abs(out["variable"][:, 0] - true)) <= 1e-12 * np.std(Z[:, 0])
+    grown = subprocess.run(
+        [sys.executable, "-c", GROWTH, tmp_path / "1.onnx"], capture_output=True, text=True
+    )
+    # All kernel values at once are 320 MB; units are kB.
+    assert int(grown.stdout) < 100_000, grown.stderr

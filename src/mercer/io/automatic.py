@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import reduce
 from typing import Any
 
@@ -11,11 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.io.steps import interpolated
-from mercer.io.symbols import Value
+from mercer.io.symbols import Eager, Value
 from mercer.preprocessing import RankNormalizer
 from mercer.tabular.tasks import CERTAIN, SOFT, Logistic, SquaredSigns
 
-__all__ = ["Forms", "blind", "chances", "log_odds", "members", "predictions", "quantiles", "sample"]
+__all__ = [
+    "Forms",
+    "blind",
+    "chances",
+    "exacting",
+    "log_odds",
+    "members",
+    "predictions",
+    "quantiles",
+    "sample",
+]
 
 Array = NDArray[np.float64]
 Planned = Callable[[Any], Any]
@@ -40,6 +50,15 @@ class Forms:
 
     def __init__(self, M: Value) -> None:
         self.M, self.known = M, dict[Any, Value]()
+        self.doubled: Forms | None = None
+
+    def exact(self) -> Forms:
+        """Return the same features in float64."""
+        wide = self.M.backend.wide()
+        if wide.dtype == self.M.backend.dtype:
+            return self
+        self.doubled = self.doubled or Forms(self.M.within(wide))
+        return self.doubled
 
     def of(self, member: Any) -> Value:
         """Return the points that the machine of a member is computed from."""
@@ -89,7 +108,9 @@ def sample(member: Any, Z: Array) -> Array:
     return M
 
 
-def members(model: Any, forms: Forms, planned: Planned) -> list[Value | None]:
+def members(
+    model: Any, forms: Forms, planned: Planned, exact: Collection[int] = ()
+) -> list[Value | None]:
     """Write what every machine that counts says, (n, d) each; None for the others.
 
     Parameters
@@ -100,14 +121,42 @@ def members(model: Any, forms: Forms, planned: Planned) -> list[Value | None]:
         Features.
     planned : callable
         From a fitted machine to its plan.
+    exact : collection of int, default=()
+        Machines that compute in float64 in a graph of float32.
     """
+
+    def says(m: int, member: Any) -> Value:
+        points = (forms.exact() if m in exact else forms).of(member)
+        said = planned(member.machine).said(points)
+        return _says(member, said, model._outputs).within(forms.M.backend)
+
     counts = np.any(np.atleast_2d(model.weights_) != 0.0, axis=0)
-    return [
-        _says(member, planned(member.machine).write(forms.of(member)), model._outputs)
-        if count
-        else None
-        for member, count in zip(model.members_, counts, strict=True)
+    return [says(m, member) if counts[m] else None for m, member in enumerate(model.members_)]
+
+
+def exacting(model: Any, Z: Array, planned: Planned) -> list[int]:
+    """Return machines in the order of what float32 costs the sum, the most expensive first.
+
+    Parameters
+    ----------
+    model : Automatic
+        The model.
+    Z : (n, k) array
+        Encoded rows.
+    planned : callable
+        From a fitted machine to its plan.
+    """
+    found = [
+        members(model, Forms(Eager(kind).value(Z)), planned) for kind in (np.float64, np.float32)
     ]
+    cost = {
+        m: float(np.max(np.abs(weights)) * np.quantile(np.abs(f.handle - g.handle), 0.99))
+        for m, (f, g, weights) in enumerate(
+            zip(*found, np.atleast_2d(model.weights_).T, strict=True)
+        )
+        if isinstance(f, Value) and isinstance(g, Value)
+    }
+    return sorted(cost, key=lambda m: -cost[m])
 
 
 def _says(member: Any, out: dict[str, Value], d: int) -> Value:
@@ -170,7 +219,7 @@ def quantiles(model: Any, f: Value, forms: Forms, levels: Any, planned: Planned)
     shifts = np.array([spread.quantile(float(level)) for level in levels]) * float(model._scale[0])
     if spread.machine is None:
         return f + shifts[None]
-    roots: Value = planned(spread.machine).write(forms.of(model._spread_member))["variable"]
+    roots: Value = planned(spread.machine).said(forms.of(model._spread_member))["variable"]
     roots = roots.at_least(float(spread.least))
     return f + (roots * roots) * shifts[None]
 

@@ -181,17 +181,28 @@ def _profile(kernel: Any, points: Points) -> Value:
 
 
 def _laplacian(kernel: Any, points: Points) -> Value:
-    """Write exp(-sum_j |u_j - v_j|); a pass over all pairs less where points have their units."""
-    scaled = points.over(kernel.length_scale)
-    u, v = scaled.u / scaled.units[None], scaled.v / scaled.units
-    unequal = 1.0 / scaled.units
-    parts = [
-        (1.0 - points.u.columns([j]).equals(points.v[None, :, j])) * float(unequal[j])
-        if j in {*kernel.categories}
-        else (u.columns([j]) - v[None, :, j]).map("Abs")
-        for j in range(v.shape[1])
-    ]
-    return (-reduce(Value.__add__, parts)).map("Exp")
+    r"""Write :math:`\exp(-\sum_j |u_j - v_j|)` by sums of maxima, and categories by one product.
+
+    .. math:: -|u - v| = u + v - 2 \max(u, v), \qquad -1[u \ne v] = \sum_c 1[u = c] 1[v = c] - 1
+
+    Sums over one of the points are columns of the product: beside the maxima it is all there is.
+    """
+    rates = 1.0 / points.over(kernel.length_scale).units
+    named = [int(j) for j in kernel.categories]
+    numbers = [j for j in range(points.v.shape[1]) if j not in named]
+    v = points.v[:, numbers] * rates[numbers]
+    columns = [points.u.columns([0]) * np.zeros((1, 1)) + 1.0]
+    ends = [v.sum(axis=1) - rates[named].sum()]
+    for j in named:
+        labels = np.unique(points.v[:, j])
+        columns.append(points.u.columns([j]).equals(labels[None]))
+        ends += [*(rates[j] * (points.v[:, [j]] == labels)).T]
+    if numbers:
+        u = points.u.columns(numbers) * rates[None, numbers]
+        columns.append(u.total(len(numbers)))
+        ends.append(np.ones(len(v)))
+    value: Value = columns[0].beside(*columns[1:]) @ np.array(ends)
+    return (value - (u * 2.0).larger(2.0 * v) if numbers else value).map("Exp")
 
 
 def _each(kernel: Any, points: Points) -> list[Value]:
@@ -372,7 +383,7 @@ def expansion(x: Value, kernel: Kernel | None, Z: Array, A: Array, space: Any, b
     for term in [] if kernel is None or not len(Z) else terms(kernel):
         weights = _plane_of(term, Z, A)
         if weights is None:
-            parts.append(gram(term, Points(u, v, origin, np.ones(p))) @ A)
+            parts.append(gram(term, Points(u, v, origin, np.ones(p))).expanded(A))
             continue
         for j, coef in enumerate(weights):
             _add(found, (j,), coef, origin)

@@ -76,6 +76,8 @@ class Plan:
         Whether the graph computes in float64 whatever goes in.
     encoder : TableEncoder or None
         How a table that may hold words and gaps becomes the points.
+    apart : bool
+        Whether parts of the plan take blocks of rows of their own.
     """
 
     model: Any
@@ -85,6 +87,13 @@ class Plan:
     Z: Array
     wide: bool
     encoder: Any = None
+    apart: bool = False
+
+    def said(self, x: Value) -> Outputs:
+        """Write the outputs, block by block where there are many rows."""
+        if self.apart:
+            return self.write(x)
+        return x.backend.blocks(x, self.write, self.widths, len(self.Z))
 
 
 # Functions ---------------------------------------------------------------------------------------

@@ -6,8 +6,9 @@ model says, the model is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from mercer.io.automatic import (
     Forms,
     blind,
     chances,
+    exacting,
     log_odds,
     members,
     predictions,
@@ -163,7 +165,7 @@ def _local(model: Any) -> Plan:
     write, widths, Z = local(model, _planned)
     classes = np.asarray(model.classes_) if hasattr(model, "classes_") else None
     # On which side of a cut a point lies, float32 does not always know.
-    return Plan(model, write, widths, classes, Z, True)
+    return Plan(model, write, widths, classes, Z, True, apart=True)
 
 
 def _automatic(model: Any) -> tuple[Any, Array]:
@@ -172,35 +174,53 @@ def _automatic(model: Any) -> tuple[Any, Array]:
     return blind(model), sample(best, _planned(best.machine).Z)
 
 
-def _auto_regressor(model: Any) -> Plan:
+def _mixed(model: Any, write: Callable[[Sequence[int], Value], Outputs], **parts: Any) -> Plan:
+    """Return the plan of a table in which float32 is given up by as few machines as need be."""
     seeing, Z = _automatic(model)
+    apart = any(isinstance(getattr(one.machine, "_local", None), Leaves) for one in model.members_)
+    order = exacting(model, _tries(Z), _planned)
+    for k in range(len(order) + 1):
+        plan = Plan(
+            model=seeing,
+            write=partial(write, order[:k]),
+            Z=Z,
+            wide=False,
+            encoder=model.encoder_,
+            apart=apart,
+            **parts,
+        )
+        if not _tried(plan).wide:
+            break
+    return plan
+
+
+def _auto_regressor(model: Any) -> Plan:
     widths = {"variable": model._outputs}
     if model._outputs == 1:
         widths |= {"interval": 2, "quantiles": len(LEVELS)}
 
-    def write(M: Value) -> Outputs:
+    def write(exact: Sequence[int], M: Value) -> Outputs:
         forms = Forms(M)
-        f = predictions(model, M, members(model, forms, _planned))
+        f = predictions(model, M, members(model, forms, _planned, exact))
         if model._outputs > 1:
             return {"variable": f}
         q = quantiles(model, f, forms, LEVELS, _planned)
         return {"variable": f, "interval": q.columns([0, len(LEVELS) - 1]), "quantiles": q}
 
-    return Plan(seeing, write, widths, None, Z, False, model.encoder_)
+    return _mixed(model, write, widths=widths, classes=None)
 
 
 def _auto_classifier(model: Any) -> Plan:
-    seeing, Z = _automatic(model)
     k = len(model.classes_)
 
-    def write(M: Value) -> Outputs:
-        odds = log_odds(model, M, members(model, Forms(M), _planned))
+    def write(exact: Sequence[int], M: Value) -> Outputs:
+        odds = log_odds(model, M, members(model, Forms(M), _planned, exact))
         P = chances(odds, model._outputs)
         scores = (-odds).beside(odds) if k == 2 else odds
         return {LABEL: P.largest(), "scores": scores, "probabilities": P}
 
     widths = {LABEL: 0, "scores": k, "probabilities": k}
-    return Plan(seeing, write, widths, np.asarray(model.classes_), Z, False, model.encoder_)
+    return _mixed(model, write, widths=widths, classes=np.asarray(model.classes_))
 
 
 REFUSED: dict[type[Any], str] = {
@@ -231,19 +251,8 @@ PLANS: dict[type[Any], Callable[[Any], Plan]] = {
 
 
 def _tried(plan: Plan) -> Plan:
-    """Return a plan that says what its model says, with the precision that it needs.
-
-    Points are support vectors, and points between them.
-    """
-    Z = plan.Z
-    if len(Z):
-        rng = np.random.default_rng(0)
-        rows = rng.permutation(len(Z))[:TRIED]
-        Z = np.concatenate([Z[rows], 0.5 * (Z[rows] + Z[np.roll(rows, 1)])])
-    else:
-        Z = np.zeros((1, plan.model.n_features_in_))
-    # Of float32 inputs, as both precisions read them.
-    Z = Z.astype(np.float32).astype(np.float64)
+    """Return a plan that says what its model says, with the precision that it needs."""
+    Z = _tries(plan.Z if len(plan.Z) else np.zeros((1, plan.model.n_features_in_)))
     with np.errstate(all="ignore"):
         found = plan.write(Eager(np.float64).value(Z))
         single = plan.write(Eager(np.float32).value(Z)) if not plan.wide else found
@@ -269,6 +278,13 @@ def _tried(plan: Plan) -> Plan:
         error = np.abs(np.asarray(single[name].handle, dtype=np.float64) - got)
         wide |= not np.quantile(error, 0.99) <= SINGLE * spread
     return replace(plan, wide=wide)
+
+
+def _tries(Z: Array) -> Array:
+    """Return some support vectors and points between them, in float32 as both precisions read."""
+    rows = np.random.default_rng(0).permutation(len(Z))[:TRIED]
+    both = np.concatenate([Z[rows], 0.5 * (Z[rows] + Z[np.roll(rows, 1)])])
+    return both.astype(np.float32).astype(np.float64)
 
 
 def _differs(model: Any, method: str) -> CannotConvert:

@@ -40,6 +40,15 @@ class Backend(ABC):
     def wide(self) -> Backend:
         """Return a backend of the same graph whose numbers are float64."""
 
+    @abstractmethod
+    def blocks(
+        self, x: Value, write: Callable[[Value], Outputs], widths: dict[str, int], m: int
+    ) -> Outputs:
+        """Return functions of rows, some rows at a time: m numbers of a row stay in the cache.
+
+        Widths are numbers of columns by name; of what counts classes there are none.
+        """
+
     def value(self, array: Any) -> Value:
         """Return a constant as a value."""
         return Value(self, self.constant(array))
@@ -114,6 +123,20 @@ class Value:
 
     def __neg__(self) -> Value:
         return self * -1.0
+
+    def within(self, backend: Backend) -> Value:
+        """Return the numbers in the precision of a backend of the same graph."""
+        if backend.dtype == self.backend.dtype:
+            return self
+        return Value(backend, self.backend.cast(self._handle, backend.dtype), self._factor)
+
+    def expanded(self, coef: Array) -> Value:
+        """Return sums of products with coefficients, added in float64.
+
+        Coefficients of both signs cancel: in float32 the sum of a thousand is wrong by several
+        times what the rounding of the numbers themselves costs.
+        """
+        return (self.within(self.backend.wide()) @ coef).within(self.backend)
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -205,6 +228,17 @@ class Value:
         found = self.backend.apply("ScatterND", self.handle, rows.handle, values.handle)
         return Value(self.backend, found)
 
+    def larger(self, others: Array) -> Value:
+        """Return sums over features of the larger one of two points, (n, m).
+
+        All features at once, column by column of what follows: two operators, however many
+        features there are.
+        """
+        p = others.shape[1]
+        both = self._shaped(-1, p, 1).at_least(others.T[None])
+        axis = self.backend.constant(np.array([1], dtype=np.int64), exact=True)
+        return Value(self.backend, self.backend.apply("ReduceSum", both.handle, axis, keepdims=0))
+
     def total(self, k: int) -> Value:
         """Return sums over k columns, as one column."""
         return self @ np.ones((k, 1))
@@ -282,6 +316,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "Concat": lambda *parts, axis: np.concatenate(parts, axis=axis),
     "ArgMax": lambda x, axis, keepdims: np.argmax(x, axis=axis),
     "ReduceMin": lambda x, axes, keepdims: np.min(x, axis=1, keepdims=True),
+    "ReduceSum": lambda x, axes, keepdims: np.sum(x, axis=tuple(axes)),
     "TopK": _top,
 }
 """Operators of ONNX that emitters use, as NumPy's functions."""
@@ -316,3 +351,8 @@ class Eager(Backend):
 
     def wide(self) -> Eager:
         return Eager(np.float64)
+
+    def blocks(
+        self, x: Value, write: Callable[[Value], Outputs], widths: dict[str, int], m: int
+    ) -> Outputs:
+        return write(x)

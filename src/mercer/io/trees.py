@@ -50,11 +50,18 @@ def local(
         ]
         return parts[0].beside(*parts[1:]) if len(parts) > 1 else parts[0]
 
+    def said(number: int, x: Value) -> Value:
+        plan, width = plans[number], sum(widths.values())
+        size = 1 if plan is None else len(plan.Z)
+        return x.backend.blocks(x, lambda b: {"says": says(number, b)}, {"says": width}, size)[
+            "says"
+        ]
+
     def write(x: Value) -> Outputs:
         total = x.columns([0]) * np.zeros((1, sum(widths.values())))
         for number, weight in _weights(tree, x, blend):
             rows = weight.where()
-            here = says(number, x.at(rows))
+            here = said(number, x.at(rows))
             total = total.put(rows, here * weight.at(rows) + total.at(rows) if blend else here)
         ends = np.cumsum([*widths.values()]).tolist()
         out = {
