@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mercer.estimators import LSSVC, LSSVR, SVC, SVR, NuSVC, OneClassSVM
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
@@ -18,15 +20,18 @@ from mercer.selection import tune
 
 __all__ = ["compiled", "small_fits", "warm"]
 
+ROOT = Path(__file__).parents[1]
+
 
 def compiled() -> dict[str, int]:
     """Return the functions that are compiled when first used, and their signatures so far."""
+    loops = (path.relative_to(ROOT).with_suffix("") for path in ROOT.rglob("_*_numba.py"))
+    modules = (import_module(".".join(["mercer", *path.parts])) for path in sorted(loops))
     return {
-        f"{name}.{key}": len(value.signatures)
-        for name, module in sorted(sys.modules.items())
-        if name.startswith("mercer.") and name.endswith("_numba")
+        f"{module.__name__}.{key}": len(value.signatures)
+        for module in modules
         for key, value in vars(module).items()
-        if hasattr(value, "signatures") and value.py_func.__module__ == name
+        if hasattr(value, "signatures") and value.py_func.__module__ == module.__name__
     }
 
 
@@ -42,8 +47,10 @@ def small_fits() -> Iterator[tuple[str, Callable[[], Any]]]:
             yield f"SVC, {kernel}, {n} rows", partial(_fit, one, X[:n], labels[:n])
         exact = LSSVR(kernel, solver="conjugate_gradient")
         yield f"LSSVR, {kernel}", partial(_fit, exact, X, y)
-    for machine in (NuSVC(), LSSVC()):
+    for machine in (NuSVC(), LSSVC(), SVC(probability=True)):
         yield type(machine).__name__, partial(_fit, machine, X, labels)
+    sparse = SVC(kernel=Linear(), solver="coordinate_descent")
+    yield "SVC, sparse rows", partial(_fit, sparse, csr_array(X), labels)
     yield "SVR", partial(_fit, SVR(), X, y)
     for n in (50, 1500):
         yield f"OneClassSVM, {n} rows", partial(_fit, OneClassSVM(), X[:n], None)
