@@ -14,8 +14,16 @@ import mercer
 
 LISTEN = """
 import json, sys
+from importlib import import_module
+from pathlib import Path
+import mercer
 from numba.core import event
 from mercer.cli.warming import compiled, warm
+
+# Also those that no fit of the warming asks for.
+root = Path(mercer.__file__).parent
+for file in root.rglob("_*_numba.py"):
+    import_module(".".join(["mercer", *file.relative_to(root).with_suffix("").parts]))
 
 class Names(event.Listener):
     def __init__(self):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,18 +19,15 @@ from mercer.selection import tune
 
 __all__ = ["compiled", "small_fits", "warm"]
 
-ROOT = Path(__file__).parents[1]
-
 
 def compiled() -> dict[str, int]:
     """Return the functions that are compiled when first used, and their signatures so far."""
-    loops = (path.relative_to(ROOT).with_suffix("") for path in ROOT.rglob("_*_numba.py"))
-    modules = (import_module(".".join(["mercer", *path.parts])) for path in sorted(loops))
     return {
-        f"{module.__name__}.{key}": len(value.signatures)
-        for module in modules
+        f"{name}.{key}": len(value.signatures)
+        for name, module in sorted(sys.modules.items())
+        if name.startswith("mercer.") and name.endswith("_numba")
         for key, value in vars(module).items()
-        if hasattr(value, "signatures") and value.py_func.__module__ == module.__name__
+        if hasattr(value, "signatures") and value.py_func.__module__ == name
     }
 
 
