@@ -45,6 +45,8 @@ CHECKED, CHECK = 64, 0.25
 # enough for separable classes and small targets, and an end where problems are stiff.
 ROUNDS, EXTRA, NUMBERS = 4, 10, 3e7
 
+# Rounding errors of decision values, relative to the largest target or term in them.
+ROUND = 2.0 * float(np.finfo(np.float64).eps)
 # Rounding errors up to which a decision value is known.
 ROUNDED = 64 * float(np.finfo(np.float64).eps)
 
@@ -323,6 +325,10 @@ def _certified(
     if not monitor.history or monitor.history[-1].iteration != answer.n_iter:
         monitor.report(answer.n_iter, certificate.primal, certificate.gap, certificate.violation)
     status = _status(certificate, monitor, chosen.tol)
+    if status is Status.MAX_ITER and certificate.violation <= ROUND * risk.size(
+        a, b, certificate.f
+    ):
+        status = Status.STALLED  # more steps would not see the difference
     n_free, n_bound = _support(risk, a)
     if not np.isfinite(certificate.primal):
         raise FloatingPointError(
@@ -514,7 +520,7 @@ def _advice(risk: RegularizedRisk, solution: Solution, solver: Solver) -> str:
         f"{s.objective:.6g}, violation {s.violation:.2e} against tol={solver.tol:.2e}. "
     )
     size = risk.size(s.a, s.b, s.f)
-    rounding = 2.0 * float(np.finfo(np.float64).eps) * size
+    rounding = ROUND * size
     if s.status is Status.STALLED and rounding > 0.1 * solver.tol:
         return told + (
             f"Rounding errors of the decision values are about {rounding:.1e} here, because "
