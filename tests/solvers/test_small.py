@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-import mercer.machines.base as machines
+import mercer.machines.solving as machines
 from mercer._patience import deadline
 from mercer.estimators import SVC, NuSVC
 from mercer.gram import Dense
