@@ -6,7 +6,7 @@ import numpy as np
 
 from mercer import AdaptiveMarginSVC, LeaveOneOutSVC
 from mercer.kernels import Gaussian
-from mercer.machines.base import EarlyStop
+from mercer.machines.solving import EarlyStop
 from reproductions.outcome import Claim, Result, at_least, at_most, near, recorded
 from reproductions.tables import bunch
 

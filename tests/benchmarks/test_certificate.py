@@ -6,7 +6,7 @@ import certificate
 import pytest
 
 from mercer.problems import RegularizedRisk
-from mercer.solvers.small import MEASURED, Found
+from mercer.solvers.small import GAP, Found
 
 # A classifier and a tube of some 600 rows each.
 NUMBERS = [k for k in range(200) if len(certificate.drawn(k)[2]) < 650][:2]
@@ -28,7 +28,7 @@ def test_a_gap_that_is_too_small_is_found(monkeypatch):
 
     def flattering_small_fits(self, tol):
         loose = compiled(self, tol)
-        self.values[:, MEASURED.index("gap")] *= 0.9
+        self.values[:, GAP] *= 0.9
         return loose
 
     monkeypatch.setattr(RegularizedRisk, "certificate", flattering)
