@@ -11,7 +11,7 @@ from typing import Any
 from plan_model import SPREAD, Cluster
 from simulate import largest
 
-from mercer.distributed.bundles import SHARE, TASKS, bounds_of
+from mercer.distributed.bundles import bounds_of, tasks_of
 
 PARTITION = 2**20  # rows of a piece of files
 EXTRA = 3  # numbers of a row beside its features: target, weight, place
@@ -66,8 +66,9 @@ def estimate_local(
     partitions = math.ceil(n / PARTITION)
     leaves = math.ceil(n / leaf)
     bundles = len(bounds_of(leaves, partitions, size, count)) - 1
-    fits = max(bundles, min(leaves, max(TASKS, SHARE * cores * count)))
-    compute = n * row / (0.875 * cores * count)
+    fits = max(bundles, tasks_of(leaves, cores * count))
+    # Where there are fewer tasks than cores, some have nothing to do.
+    compute = n * row / (0.875 * min(cores * count, cores if count == 1 else fits))
     tasks = 0 if count == 1 else partitions + partitions * bundles + bundles + fits
     each = max(1, round(bundles / count))
     late = 0.0 if count == 1 else compute * (largest(count, each, SPREAD) / each - 1)

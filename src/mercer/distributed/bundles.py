@@ -22,7 +22,7 @@ from mercer._threads import small_algebra
 from mercer.data.spill import GroupWork
 from mercer.distributed.partitions import Held, Parcel
 
-__all__ = ["Bundles", "bounds_of"]
+__all__ = ["Bundles", "bounds_of", "tasks_of"]
 
 Tables = dict[int, NDArray[np.float64]]
 
@@ -34,7 +34,7 @@ EACH, MOST = 4, 2**14
 
 TASKS, SHARE = 64, 8
 """Tasks that all groups are worked on in at least, and those of a thread, so that all end
-together and a worker that dies takes little with it."""
+together and a worker that dies takes little with it; at most as many as there may be pieces."""
 
 LARGE = 2**28
 """Bytes of a bundle beyond which there are more of them all the same."""
@@ -59,6 +59,21 @@ def bounds_of(groups: int, partitions: int, nbytes: float, workers: int = 1) -> 
     shared = min(EACH * workers, MOST // parts)
     bundles = min(groups, max(1, PIECES // parts, shared, int(nbytes // LARGE)))
     return [j * groups // bundles for j in range(bundles + 1)]
+
+
+def tasks_of(groups: int, threads: int) -> int:
+    """Return in about how many tasks groups are worked on.
+
+    Parameters
+    ----------
+    groups, threads : int
+
+    Examples
+    --------
+    >>> tasks_of(1000, 2), tasks_of(1000, 100), tasks_of(10**6, 10**5)
+    (64, 800, 16384)
+    """
+    return min(groups, max(TASKS, min(SHARE * threads, MOST)))
 
 
 def split(
@@ -173,7 +188,7 @@ class Bundles:
         name = uuid4().hex
         order = f"mercer-order-{name}"
         graph: dict[Any, Any] = {order: Parcel.of((work, shared))}
-        size = max(1, len(states) // max(TASKS, SHARE * self.threads))
+        size = max(1, len(states) // max(1, tasks_of(len(states), self.threads)))
         for j, own in by_bundle.items():
             for i in range(0, len(own), size):
                 key = (f"mercer-groups-{name}", j, i)
