@@ -178,16 +178,12 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fit)
     def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
-        around = _fitting.get()
-        if id(self) in around:
+        if id(self) in _fitting.get():
             # Part of a fit of the same machine, which the guard of the whole fit protects.
             return fit(self, *args, **kwargs)
         with _lock(self):
-            token = _fitting.set((*around, id(self)))
-            try:
+            with within(self):
                 answer = guarded(self, *args, **kwargs)
-            finally:
-                _fitting.reset(token)
             if self.verbose and (end := self._ending()):
                 say(self, end)
         return answer
