@@ -83,8 +83,9 @@ def run(name: str, suite: Suite, fresh: bool, only: str) -> list[dict[str, Any]]
             store.put(problem.name, result)
         print(report.line(result), flush=True)
         results.append(result)
-    if len(results) == len(suite.problems):
-        store.finish([problem.name for problem in suite.problems])
+    # Only whole suites have a section of the page.
+    if name in report.COMMANDS and len(results) == len(suite.problems):
+        store.finish(results)
     return results
 
 

@@ -4,6 +4,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import Any
 
+from claims import own_faults
 from contender import Contender, NoAnswerError, write
 from judge import Verdict, disagreement, judge
 
@@ -89,7 +90,7 @@ def measure(
         for contender in contenders.values():
             contender.close()
     verdicts = {name: judge(problem, sample, model) for name, model in learned.items()}
-    return {
+    result = {
         "problem": problem.key(),
         "n_features": sample.X.shape[1],
         "failures": failures,
@@ -100,6 +101,7 @@ def measure(
             if runs[name]
         },
     }
+    return result | {"faults": own_faults(result)}
 
 
 def worth(model: dict[str, Any], verdict: Verdict, verdicts: dict[str, Verdict]) -> dict[str, Any]:

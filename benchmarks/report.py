@@ -12,12 +12,11 @@ from claims import (
     exponent,
     geometric_mean,
     middle,
-    own_faults,
     ratio,
     ratios,
     title,
 )
-from store import HERE, newest
+from store import HERE, recorded
 
 PAGE = HERE.parent / "docs" / "explanation" / "benchmark.md"
 FIGURE = "benchmark_growth.svg"
@@ -44,8 +43,8 @@ def line(result: Result) -> str:
 
 
 def publish() -> None:
-    """Write the page from the last run of every suite that has one."""
-    suites = {name: found for name in COMMANDS if (found := newest(name))}
+    """Write the page from the committed results of every suite that has some."""
+    suites = {name: found for name in COMMANDS if (found := recorded(name))}
     if "growth" in suites:
         figure.growth(*suites["growth"], PAGE.parent / FIGURE)
     PAGE.write_text(page(suites), encoding="utf-8")
@@ -171,7 +170,7 @@ def where(name: str, about: dict[str, Any], results: list[Result]) -> str:
     return (
         f"- `{COMMANDS[name]}`: {about['date']}, commit `{about['commit']}`, {len(results)}"
         f" problems, rounds {conditions['rounds']}, limit {conditions['limit']:.0f} s, threads"
-        f" {conditions['threads']}."
+        f" {conditions['threads']}. {about.get('note', '')}".rstrip()
     )
 
 
@@ -211,7 +210,7 @@ def promises(suites: dict[str, Suite]) -> Iterator[tuple[str, str, bool]]:
     if predict:
         mean = geometric_mean(r.middle for _, r in predict)
         yield "predict, 1.5 times as fast as scikit-learn-intelex", f"{mean:.2f}", mean >= 1.5
-    faults = [f"{title(r)}: {fault}" for r in every for fault in own_faults(r)]
+    faults = [f"{title(r)}: {fault}" for r in every for fault in r["faults"]]
     text = "; ".join(faults) or "everywhere"
     yield "objective within 1e-5 of the best one, feasible, as certified", text, not faults
     for r in results:

@@ -14,8 +14,10 @@ from contender import Contender, NoAnswerError
 from libraries import version
 
 HERE = Path(__file__).resolve().parent
+# Results of a run that may be cut short, and committed results of runs that were finished: pages
+# are made from these, so that no page depends on what else was measured where it is written.
 RESULTS = HERE / "results"
-FINISHED = "finished.json"
+RECORDS = HERE
 PACKAGES = (
     "mercer",
     "scikit-learn",
@@ -38,6 +40,7 @@ class Store:
     """A folder of one suite's results, for one state of the source and one set of conditions."""
 
     def __init__(self, suite: str, conditions: dict[str, Any]) -> None:
+        self.suite = suite
         text = json.dumps(conditions, sort_keys=True)
         mark = hashlib.sha256(text.encode() + source()).hexdigest()[:12]
         self.folder = RESULTS / suite / mark
@@ -47,9 +50,11 @@ class Store:
     def describe(self, environment: dict[str, Any]) -> None:
         self.about.write_text(json.dumps(environment, indent=1))
 
-    def finish(self, names: list[str]) -> None:
-        """Say that everything has been measured: this is what the page may show."""
-        (self.folder / FINISHED).write_text(json.dumps(names))
+    def finish(self, results: list[dict[str, Any]]) -> None:
+        """Record that everything has been measured: this is what the page shows."""
+        about = json.loads(self.about.read_text())
+        text = json.dumps({"about": about, "results": results}, indent=1)
+        (RECORDS / f"{self.suite}.json").write_text(text + "\n")
 
     def get(self, name: str, key: dict[str, Any]) -> dict[str, Any] | None:
         """Return what was measured of a problem, if it was this very problem."""
@@ -61,15 +66,13 @@ class Store:
         (self.folder / f"{name}.json").write_text(json.dumps(result, indent=1))
 
 
-def newest(suite: str) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
+def recorded(suite: str) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
     """Return environment and results of the suite's last finished run."""
-    runs = sorted((RESULTS / suite).glob(f"*/{FINISHED}"), key=lambda path: path.stat().st_mtime)
-    if not runs:
+    path = RECORDS / f"{suite}.json"
+    if not path.exists():
         return None
-    folder = runs[-1].parent
-    names = ["environment", *json.loads(runs[-1].read_text())]
-    about, *results = (json.loads((folder / f"{name}.json").read_text()) for name in names)
-    return about, results
+    record = json.loads(path.read_text())
+    return record["about"], record["results"]
 
 
 def source() -> bytes:

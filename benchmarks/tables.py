@@ -41,6 +41,8 @@ def number(value: Ratio | None) -> str:
         return "–"
     if value.bound:
         return f"> {value.middle:.1f}"
+    if value.low == value.high:
+        return f"{value.middle:.2f}"
     return f"{value.middle:.2f} ({value.low:.2f}–{value.high:.2f})"
 
 

@@ -51,34 +51,34 @@ def test_a_path_ends_where_a_cold_fit_does(result):
 
 
 def test_results_are_kept_until_the_problem_or_the_conditions_change(result, tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "RESULTS", tmp_path)
+    monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(store, "RECORDS", tmp_path)
     kept = store.Store("exact", {"rounds": 2})
     kept.describe({"date": "today"})
-    assert store.newest("exact") is None
+    assert store.recorded("exact") is None
     kept.put(TINY.name, result)
     assert kept.get(TINY.name, TINY.key())["contenders"] == result["contenders"]
     assert kept.get(TINY.name, TINY.key() | {"gamma": 1.0}) is None
     assert store.Store("exact", {"rounds": 3}).get(TINY.name, TINY.key()) is None
-    kept.finish([TINY.name])
-    about, results = store.newest("exact")
+    kept.finish([result])
+    about, results = store.recorded("exact")
     assert about == {"date": "today"}
     assert [r["problem"] for r in results] == [TINY.key()]
 
 
 def test_the_page_says_what_was_measured(result, tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "RESULTS", tmp_path)
+    monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(store, "RECORDS", tmp_path)
     monkeypatch.setattr(report, "PAGE", tmp_path / "benchmark.md")
     told = asdict(Conditions(rounds=2)) | {"libraries": LIBRARIES}
     about = store.environment(told) | {"startup": {"mercer": [{"cpu": 3.0}, {"cpu": 0.25}]}}
     for suite in ("exact", "growth", "hard"):
         kept = store.Store(suite, told)
         kept.describe(about)
-        kept.put(TINY.name, result)
-        kept.finish([TINY.name])
+        kept.finish([result])
     kept = store.Store("path", told)
     kept.describe(about)
-    kept.put(TINY.name, path.measure(TINY, Conditions(rounds=1)))
-    kept.finish([TINY.name])
+    kept.finish([path.measure(TINY, Conditions(rounds=1))])
     report.publish()
     page = (tmp_path / "benchmark.md").read_text()
     ours = result["contenders"]["mercer"]
