@@ -68,3 +68,19 @@ def test_gaps_are_gaps():
 def test_unknown_periods_are_refused():
     with pytest.raises(ValueError, match="periods are among"):
         DateEncoder(("month",)).fit(np.zeros((3, 1)))
+
+
+def test_words_that_are_no_dates_are_refused_in_a_sentence():
+    with pytest.raises(ValueError, match="'t' holds 'soon' in row 2, which is not a date such as"):
+        DateEncoder().fit(pd.DataFrame({"t": ["2020-01-01", "soon"]}))
+    with pytest.raises(ValueError, match="'x0' holds 'b' in row 1"):
+        DateEncoder().fit([["b"], ["c"]])
+
+
+def test_the_column_decides_the_order_of_day_and_month():
+    days = pd.date_range("2020-01-01", periods=40)
+    expected = DateEncoder().fit_transform(days.to_numpy()[:, None])
+    for form in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d"):
+        encoder = DateEncoder().fit(pd.DataFrame({"t": days.strftime(form)}))
+        found = encoder.transform(pd.DataFrame({"t": days.strftime(form)}))
+        np.testing.assert_array_equal(found, expected)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import OrdinalEncoder
 
 import mercer.data
 from mercer.data import DataError, as_source
-from mercer.preprocessing import TableEncoder
+from mercer.preprocessing import DateEncoder, TableEncoder
 from mercer.preprocessing._columns import summarized
 
 RNG = np.random.default_rng(3)
@@ -192,19 +192,12 @@ def test_objects_that_are_numbers_are_numbers():
         assert found.tolist() == [[1, 1, 0], [2.5, 1, 1], [2.5, 0, 2], [4.5, 1, 2]]
 
 
-DAY = datetime.datetime(2020, 1, 1)
 WHEN = pd.to_datetime(["2020-01-01", "2021-06-01"])
 REFUSED = {
-    "stamps": (pd.DataFrame({"when": WHEN}), r"'when' holds datetime64.*dayofyear"),
-    "zone": (pd.DataFrame({"when": WHEN.tz_localize("UTC")}), "'when' holds datetime64"),
-    "spans": (pd.DataFrame({"when": WHEN - WHEN[0]}), "'when' holds timedelta64.*date or time"),
-    "polars": (
-        pl.DataFrame({"when": [datetime.datetime(2020, 1, 1)]}),
-        r"'when' holds Datetime.*dayofyear",
-    ),
-    "arrow": (pa.table({"when": [datetime.time(3)]}), "'when' holds time64.*date or time"),
-    "objects": (pd.DataFrame({"when": [DAY.date()]}, dtype=object), "'when' holds date objects"),
-    "array": (WHEN.to_numpy()[:, None], "holds datetime64.*day of the year"),
+    "spans": (pd.DataFrame({"when": WHEN - WHEN[0]}), r"'when' holds timedelta64.*total_seconds"),
+    "span array": ((WHEN - WHEN[0]).to_numpy()[:, None], "holds timedelta64.*seconds"),
+    "clock": (pa.table({"when": [datetime.time(3)]}), "'when' holds time64.*time of day"),
+    "clocks": (pd.DataFrame({"when": [datetime.time(3)]}), "'when' holds time objects"),
     "lists": (pd.DataFrame({"bag": [[1], [2]]}), "'bag' holds values of type list, which is"),
     "polars lists": (pl.DataFrame({"bag": [[1], [2]]}), "'bag' holds List.*neither numbers nor"),
     "complex": (pd.DataFrame({"z": [1j, 2.0]}), "'z' holds complex128, which is neither"),
@@ -247,6 +240,160 @@ def test_a_table_that_says_nothing_keeps_a_column():
 def test_frames_come_out_where_they_are_asked_for():
     frame = TableEncoder().set_output(transform="pandas").fit_transform(FRAME)
     assert list(frame.columns) == KEPT
+
+
+DAYS = pd.date_range("2020-01-01", periods=60)
+DATED = {
+    "typed": DAYS,
+    "nanoseconds": DAYS.astype("datetime64[ns]"),
+    "zone": DAYS.tz_localize("UTC"),
+    "another zone": DAYS.tz_localize("UTC").tz_convert("Asia/Tokyo"),
+    "days": pd.Series(list(DAYS.date), dtype=object),
+    "times": pd.Series(list(DAYS.tz_localize("UTC").to_pydatetime()), dtype=object),
+    "iso": DAYS.strftime("%Y-%m-%d"),
+    "iso with time": DAYS.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    "points": DAYS.strftime("%d.%m.%Y"),
+    "month first": DAYS.strftime("%m/%d/%Y"),
+    "day first": DAYS.strftime("%d/%m/%Y"),
+}
+
+
+@pytest.mark.parametrize("form", DATED)
+def test_dates_are_encoded_alike_however_they_are_written(form):
+    """Days by hand, circles by DateEncoder; the same for sources, polars and Arrow."""
+    frame = pd.DataFrame({"x": np.arange(60.0) % 7, "d": DATED[form]})
+    encoder = TableEncoder().fit(frame)
+    assert encoder.names_ == ["x", "d_days", "d_week_cos", "d_week_sin"]
+    assert encoder.kept_.tolist() == [0, 1, 1, 1]
+    expected = DateEncoder().fit_transform(DAYS.to_numpy()[:, None])
+    np.testing.assert_array_equal(encoder.transform(frame)[:, 1:], expected)
+    np.testing.assert_array_equal(expected[:, 0], 18262 + np.arange(60.0))
+    for other in (pl.from_pandas(frame), arrow(frame)):
+        np.testing.assert_array_equal(TableEncoder().fit_transform(other)[:, 1:], expected)
+    if frame["d"].dtype.kind not in "MO":  # words of a source, in several blocks
+        source = as_source(frame)
+        found = TableEncoder().fit(source).transform(source)
+        np.testing.assert_array_equal(
+            np.concatenate([b.X for b in found.blocks(7)])[:, 1:], expected
+        )
+
+
+def test_a_missing_date_is_filled_and_marked():
+    frame = pd.DataFrame({"d": [*DAYS[:30].strftime("%d.%m.%Y"), None, "soon"]})
+    encoder = TableEncoder().fit(frame)
+    assert encoder.names_ == ["d_days", "d_week_cos", "d_week_sin", "d_days_missing"]
+    found = encoder.transform(frame)
+    assert found[-2:, 0].tolist() == [np.median(18262 + np.arange(30.0))] * 2
+    assert found[:, 3].tolist() == [0.0] * 30 + [1.0] * 2
+    assert any("('soon') is taken as missing" in note for note in encoder.notes_)
+    with pytest.raises(DataError, match="'d' held dates in the fit; it holds numbers now"):
+        encoder.transform(pd.DataFrame({"d": [1.0]}))
+    one = TableEncoder().fit(pd.DataFrame({"d": DAYS[:1].repeat(4), "x": [1.0, 2.0, 3.0, 4.0]}))
+    assert one.dropped_ == {"d": "has one value: 2020-01-01"}
+
+
+def words(*cells, n=60):
+    return [cells[i % len(cells)] for i in range(n)]
+
+
+READ = {
+    "decimal comma": (words("1,25", "12,5", "3"), "comma", [1.25, 12.5, 3.0]),
+    "thousands": (words("12,345", "1,234,567", "12"), "point", [12345.0, 1234567.0, 12.0]),
+    "thousands and comma": (words("1.234,5", "12", "0,5"), "comma", [1234.5, 12.0, 0.5]),
+    "spaces": (words("12 345", "1 000 000", "7"), "point", [12345.0, 1e6, 7.0]),
+    "three decimals": (words("1,234", "0,987", "12,500"), "comma", [1.234, 0.987, 12.5]),
+    "currency": (words("EUR 12.3", "EUR 7", "-EUR 2.5"), "point", [12.3, 7.0, -2.5]),
+    "dollar": (words("$5", "$1,200.50", "-$3"), "point", [5.0, 1200.5, -3.0]),
+    "euro behind": (words("5,99 €", "12 €", "1.000,00 €"), "comma", [5.99, 12.0, 1000.0]),
+    "percent": (words("12.5 %", "3%", "100%"), "point", [12.5, 3.0, 100.0]),
+    "gaps": (words("1.5", "n/a", "-"), "point", None),
+    "answers": (words("Yes", "no", "YES"), "truth", [1.0, 0.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_words_that_are_numbers_are_read(case):
+    cells, form, expected = READ[case]
+    frame = pd.DataFrame({"w": cells, "x": np.arange(60.0)})
+    if expected is None:  # two of three cells are missing: too many for a column of numbers
+        assert TableEncoder().fit(frame).readings_ == {}
+        return
+    encoder = TableEncoder().fit(frame)
+    assert encoder.readings_ == {"w": form}
+    assert encoder.notes_
+    assert encoder.transform(frame)[:3, 0].tolist() == expected
+    # A new cell that cannot be read is a missing cell.
+    new = encoder.transform(pd.DataFrame({"w": ["what", None], "x": [0.0, 0.0]}))
+    assert new[:, 0].tolist() == [np.median(expected)] * 2
+
+
+WORDS = {
+    "plain numbers as words": words("1", "2", "3"),
+    "codes with zeros": words("0012", "1234", "12,5"),
+    "a category beside numbers": words("0", "1", "2", "3+"),
+    "two currencies": words("$5", "EUR 7", "$3"),
+    "one spelling of yes": words("yes", "no"),
+    "words": words("a1", "b2", "c"),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_words_stay_words(case):
+    encoder = TableEncoder().fit(pd.DataFrame({"w": WORDS[case]}))
+    assert encoder.readings_ == {}
+    assert encoder.categories_ == [sorted(set(WORDS[case]))]
+
+
+def test_asking_for_categories_keeps_words():
+    frame = pd.DataFrame({"w": words("1,25", "12,5"), "c": pd.Categorical(words("1,5", "2,5"))})
+    assert TableEncoder().fit(frame).readings_ == {"w": "comma"}
+    assert TableEncoder(["w", "c"]).fit(frame).readings_ == {}
+
+
+def test_a_slip_is_a_missing_cell_and_is_counted():
+    frame = pd.DataFrame({"w": ["oops", *map(str, np.arange(1.0, 60.0))]})
+    encoder = TableEncoder().fit(frame)
+    assert encoder.notes_ == ["Column 'w': 1 cell that is no number ('oops') is taken as missing."]
+    assert encoder.transform(frame)[:2].tolist() == [[30.0, 1.0], [1.0, 0.0]]
+    # In a column of numbers of the fit, too.
+    whole = TableEncoder().fit(pd.DataFrame({"w": np.arange(1.0, 60.0)}))
+    assert whole.transform(frame)[:2].tolist() == [[30.0], [1.0]]
+
+
+def test_other_columns_decide_where_a_column_leaves_it_open():
+    """12,345 is a number of thousands unless another column has decimal commas."""
+    many = words("12,345", "1,234")
+    alone = TableEncoder().fit(pd.DataFrame({"w": many}))
+    assert alone.readings_ == {"w": "point"}
+    assert "nothing in the column tells" in alone.notes_[1]
+    beside = TableEncoder().fit(pd.DataFrame({"w": many, "v": words("1,5", "2,25")}))
+    assert beside.readings_ == {"w": "comma", "v": "comma"}
+    early = [f"{k % 12 + 1:02d}/{k % 7 + 1:02d}/2021" for k in range(60)]
+    alone = TableEncoder().fit(pd.DataFrame({"w": early}))
+    assert alone.readings_ == {"w": "mdy"}
+    assert "the day and the month could be exchanged" in alone.notes_[1]
+    late = DAYS.strftime("%d/%m/%Y")
+    assert TableEncoder().fit(pd.DataFrame({"w": early, "v": late})).readings_["w"] == "dmy"
+
+
+def test_a_first_column_that_numbers_the_rows_is_left_out():
+    frame = pd.DataFrame({"x": RNG.normal(size=20), "k": np.arange(20) % 3})
+    for name in ("", "Unnamed: 0"):
+        encoder = TableEncoder().fit(pd.concat([pd.Series(range(20), name=name), frame], axis=1))
+        assert encoder.dropped_ == {name: "has no name and numbers the rows"}
+    named = TableEncoder().fit(pd.concat([pd.Series(range(20), name="n"), frame], axis=1))
+    assert named.dropped_ == {}
+    assert TableEncoder().fit(frame.rename(columns={"k": ""})).dropped_ == {}
+
+
+def test_columns_without_words_for_names_are_read():
+    frame = pd.DataFrame({0: DAYS, 1: words("1,5", "2,25"), 2: np.arange(60.0)})
+    encoder = TableEncoder().fit(frame)
+    assert encoder.readings_ == {"x0": "typed", "x1": "comma"}
+    assert encoder.transform(frame).shape == (60, 5)
+    assert encoder.get_feature_names_out(["d", "w", "n"]).tolist() == [
+        *("d_days", "d_week_cos", "d_week_sin"), "w", "n",
+    ]  # fmt: skip
 
 
 def test_pandas_is_not_needed(monkeypatch):

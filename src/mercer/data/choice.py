@@ -19,9 +19,6 @@ Names = str | Sequence[str] | None
 OBJECT = np.dtype(object)
 
 
-TIMES = ("date", "time", "duration", "period")
-
-
 def refusal(name: str, kind: str) -> str:
     """Return a sentence about a column of a type that cannot be used: how to make numbers of it.
 
@@ -34,14 +31,24 @@ def refusal(name: str, kind: str) -> str:
     Examples
     --------
     >>> refusal("sold", "timestamp[us]")
-    "column 'sold' holds timestamp[us]; leave it out, or give numbers that matter instead ..."
+    "column 'sold' holds timestamp[us]; leave it out, or give a data frame in memory to ..."
     """
-    if kind.lower().startswith(TIMES):
+    low = kind.lower()
+    if low.startswith(("duration", "timedelta")):
         return (
-            f"column {name!r} holds {kind}; leave it out, or give numbers that matter instead of a "
-            "date or time, such as the year and the day of the year (in pandas "
-            f"df[{name!r}].dt.year and df[{name!r}].dt.dayofyear), the hour, or the days since a "
-            "certain day"
+            f"column {name!r} holds {kind}; give a number instead of a length of time, such as its "
+            f"seconds (in pandas df[{name!r}].dt.total_seconds())"
+        )
+    if low.startswith("time") and not low.startswith("timestamp"):
+        return (
+            f"column {name!r} holds {kind}; give a number instead of a time of day, such as its "
+            "hour, or leave it out"
+        )
+    if low.startswith(("date", "timestamp", "period")):
+        return (
+            f"column {name!r} holds {kind}; leave it out, or give a data frame in memory to "
+            "AutoRegressor, AutoClassifier or mercer.preprocessing.TableEncoder, which encode "
+            f"dates, or numbers that matter, such as the year (in pandas df[{name!r}].dt.year)"
         )
     return (
         f"column {name!r} holds {kind}, which is neither numbers nor categories; leave it out "

@@ -124,7 +124,12 @@ class Frame(Source):
         self.frame, self.adapter = frame, adapter
         kinds = adapter.kinds(frame)
         if len(kinds) < frame.shape[1]:
-            raise DataError(f"columns have different names; these do not: {list(frame.columns)}")
+            names = [str(name) for name in frame.columns]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise DataError(
+                f"columns have different names, but {', '.join(map(repr, twice[:5]))} occurs more "
+                "than once; rename or drop columns first"
+            )
         named = isinstance(y, str) or (_is_names(y) and all(name in kinds for name in y))
         weight = s if isinstance(s, str) else None
         self.choice = Choice.make(kinds, y if named else None, weight=weight)

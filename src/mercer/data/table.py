@@ -20,8 +20,9 @@ class DataError(ValueError):
 class Table:
     """Rows whose columns have names and types of their own.
 
-    A column is an array of numbers, in which NaN is missing, or of objects, in which None is. It
-    stands where an array (n, p) would, until an encoder has made numbers of everything.
+    A column is an array of numbers, in which NaN is missing, of dates, in which NaT is, or of
+    objects, in which None is. It stands where an array (n, p) would, until an encoder has made
+    numbers of everything.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class Table:
     @property
     def text(self) -> list[str]:
         """Names of the columns that are not numbers."""
-        return [name for name, values in self.columns.items() if values.dtype == object]
+        return [name for name, values in self.columns.items() if values.dtype.kind in "OM"]
 
     def numbers(self) -> NDArray[Any]:
         """Return the table as an array (n, p) of floating-point numbers."""
@@ -76,9 +77,9 @@ def _column(values: Any) -> NDArray[Any]:
     array = np.asarray(values)
     if array.dtype.kind in "US":
         array = array.astype(object)
-    if array.ndim != 1 or array.dtype.kind not in "biufO":
+    if array.ndim != 1 or array.dtype.kind not in "biufMO":
         raise DataError(
-            f"a column of a table is one-dimensional, of numbers or of objects; got shape "
+            f"a column of a table is one-dimensional, of numbers, dates or objects; got shape "
             f"{array.shape} of {array.dtype}"
         )
     return array

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from datetime import date, time, timedelta
+from datetime import time, timedelta
 from decimal import Decimal
 from numbers import Complex, Real
 from typing import Any
@@ -16,17 +17,24 @@ from mercer.data import Block, Categories, DataError, Table, as_source, fingerpr
 from mercer.data.categories import column_of, counted
 from mercer.data.choice import refusal
 from mercer.data.table import hashes
+from mercer.preprocessing.readings import Reading
 
-__all__ = ["Columns", "numbers", "summarized", "tabled"]
+__all__ = ["Columns", "declared_categories", "numbers", "summarized", "tabled"]
 
 Bits = NDArray[np.uint64]
+
+UNNAMED = re.compile(r"(Unnamed: 0)?")
+"""Names of a column that has none."""
+
+DATES = ("datetime", "date", "timestamp")
+"""How the types of columns of dates begin, in the words of pandas, polars and Arrow."""
 
 
 # Reading ------------------------------------------------------------------------------------------
 
 
 def tabled(X: Any, names: list[str], *, declared: bool) -> Table:
-    """Return a frame or an array of objects as a table: numbers, or objects that are categories.
+    """Return a frame or an array as a table: numbers, dates, or objects that are words.
 
     Parameters
     ----------
@@ -41,19 +49,27 @@ def tabled(X: Any, names: list[str], *, declared: bool) -> Table:
     >>> table.text, table.columns["x1"]
     (['x0'], array([ 1., nan]))
     """
-    categories: set[str] = set()
+    categories = declared_categories(X) if declared else set()
     if hasattr(X, "columns"):
         if not len(X):
             raise ValueError(f"Found a table with 0 sample(s) (shape={X.shape})")
-        block = next(as_source(X).blocks(len(X))).X
-        if not isinstance(block, Table):
-            block = Table(dict(zip(names, block.T, strict=True)))
-        columns = block.columns
-        if declared and hasattr(X, "dtypes"):
-            kinds = zip(X.columns, X.dtypes, strict=True)
-            categories = {str(name) for name, kind in kinds if str(kind) == "category"}
+        labels = _labels_of(X)
+        dates = _dates(X, labels)
+        others = [label for label in labels if label not in dates]
+        found: dict[Any, NDArray[Any]] = dict(dates)
+        if others:
+            rest = X if not dates else X.select(others) if hasattr(X, "select") else X[others]
+            block = next(as_source(rest).blocks(len(X))).X
+            each = block.columns.values() if isinstance(block, Table) else block.T
+            found |= dict(zip(others, each, strict=True))
+        # Columns without words for names are called x0, x1, ..., as scikit-learn does.
+        columns = {name: found[label] for name, label in zip(names, labels, strict=True)}
+        categories = {
+            name for name, label in zip(names, labels, strict=True) if str(label) in categories
+        }
     else:
-        columns = dict(zip(names, np.asarray(X, dtype=object).T, strict=True))
+        dated = getattr(getattr(X, "dtype", None), "kind", "O") == "M"
+        columns = dict(zip(names, np.asarray(X, dtype=None if dated else object).T, strict=True))
     return Table(
         {
             name: _plain(values, name, name in categories) if values.dtype == object else values
@@ -62,11 +78,44 @@ def tabled(X: Any, names: list[str], *, declared: bool) -> Table:
     )
 
 
+def declared_categories(X: Any) -> set[str]:
+    """Return the names of the columns of pandas' categorical type.
+
+    Parameters
+    ----------
+    X : object
+        A frame; anything else has none.
+    """
+    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        return set()
+    kinds = zip(X.columns, X.dtypes, strict=True)
+    return {str(name) for name, kind in kinds if str(kind) == "category"}
+
+
+def _labels_of(X: Any) -> list[Any]:
+    return list(X.columns if hasattr(X, "dtypes") else X.schema.names)
+
+
+def _dates(X: Any, labels: list[Any]) -> dict[Any, NDArray[Any]]:
+    """Return the columns of a frame that hold dates by their type, in UTC if they have a zone."""
+    kinds = list(X.dtypes if hasattr(X, "dtypes") else X.schema.types)
+    if len(set(labels)) < len(labels):  # refused where the other columns are read
+        return {}
+    found = {}
+    for label, kind in zip(labels, kinds, strict=True):
+        if str(kind).lower().startswith(DATES):
+            values = X[label]
+            zoned = getattr(kind, "tz", None) is not None and hasattr(values, "dt")
+            made = values.to_numpy("datetime64[us]") if zoned else values.to_numpy()
+            found[label] = np.asarray(made).astype("datetime64[us]")
+    return found
+
+
 def _plain(values: NDArray[Any], name: str, category: bool) -> NDArray[Any]:
     """Return a column of objects as numbers if it holds numbers only and is no category."""
     types = {type(value) for value in values.tolist()}
     for kind in types:
-        if issubclass(kind, date | time | timedelta | np.datetime64 | np.timedelta64):
+        if issubclass(kind, time | timedelta | np.timedelta64):
             raise DataError(refusal(name, f"{kind.__name__.lower()} objects"))
         nested = kind.__hash__ is None or issubclass(kind, tuple | frozenset)
         if nested or (issubclass(kind, Complex) and not issubclass(kind, Real)):
@@ -78,7 +127,9 @@ def _plain(values: NDArray[Any], name: str, category: bool) -> NDArray[Any]:
 
 
 def numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
-    """Return a column as floating-point numbers, and refuse words and infinite numbers.
+    """Return a column as floating-point numbers, and refuse infinite numbers.
+
+    A word among numbers is a missing cell; words alone are refused.
 
     Parameters
     ----------
@@ -91,7 +142,10 @@ def numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
     except OverflowError:
         found = np.array([np.inf])
     except (TypeError, ValueError):
-        raise DataError(f"column {name!r} held numbers in the fit; it holds words now") from None
+        found = Reading("point").apply(values, name)
+        if np.isnan(found).all():
+            words = f"column {name!r} held numbers in the fit; it holds words now"
+            raise DataError(words) from None
     if np.isinf(found).any():
         raise DataError(_infinite(name))
     return found
@@ -121,7 +175,8 @@ class Columns:
         Missing numbers.
     low, high : (p,) arrays
         Smallest and largest number; of columns without a number, infinity and minus infinity.
-    infinite : (p,) array of bool
+    infinite, whole : (p,) arrays of bool
+        Whether there are infinite numbers, and whether all numbers are whole.
     digests, gaps : (p,) arrays of uint64
         Fingerprints of the values, and of the places of missing numbers as 0 and 1.
     counted : Categories
@@ -135,6 +190,7 @@ class Columns:
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     infinite: NDArray[np.bool_]
+    whole: NDArray[np.bool_]
     digests: Bits
     gaps: Bits
     counted: Categories
@@ -156,6 +212,7 @@ class Columns:
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
             self.infinite | other.infinite,
+            self.whole & other.whole,
             self.digests + other.digests,
             self.gaps + other.gaps,
             self.counted + other.counted,
@@ -175,7 +232,10 @@ class Columns:
             Number of the column.
         """
         if self.low[j] < self.high[j]:
-            return None
+            # Frames that were written with their index: its numbers are those of the rows.
+            counts = self.whole[j] and self.high[j] - self.low[j] >= self.n - 1
+            index = j == 0 and counts and not self.missing[j] and UNNAMED.fullmatch(self.names[j])
+            return "has no name and numbers the rows" if index else None
         return "has no values" if self.missing[j] == self.n else f"has one value: {self.low[j]:g}"
 
 
@@ -200,11 +260,13 @@ def summarized(
     p = len(names)
     rows = fingerprints(block.X) | np.uint64(1)
     categorical, infinite = np.zeros(p, dtype=bool), np.zeros(p, dtype=bool)
+    whole = np.ones(p, dtype=bool)
     missing, counts = np.zeros(p, dtype=np.int64), []
     low, high = np.full(p, np.inf), np.full(p, -np.inf)
     digests, gaps = np.zeros(p, dtype=np.uint64), np.zeros(p, dtype=np.uint64)
+    columns = list(block.X.columns.values()) if isinstance(block.X, Table) else None
     for j in range(p):
-        values = column_of(block.X, j)
+        values = column_of(block.X, j) if columns is None else columns[j]
         categorical[j] = j in chosen or values.dtype == object
         counts.append(_labels(values) if categorical[j] else {})
         if values.dtype == object:
@@ -215,12 +277,13 @@ def summarized(
         there = x[~np.isnan(x)]
         missing[j] = len(x) - len(there)
         infinite[j] = np.isinf(there).any()
+        whole[j] = np.all(there == np.rint(there))
         low[j], high[j] = there.min(initial=np.inf), there.max(initial=-np.inf)
         digests[j] = _digest(fingerprints(x[:, None]), rows)
         gaps[j] = _digest(fingerprints(np.isnan(x)[:, None]), rows)
     found = Categories(names, tuple(counts))
     return Columns(
-        names, block.n, categorical, missing, low, high, infinite, digests, gaps, found
+        names, block.n, categorical, missing, low, high, infinite, whole, digests, gaps, found
     )  # fmt: skip
 
 

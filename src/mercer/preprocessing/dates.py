@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,8 +13,10 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import settings
+from mercer.data import DataError
+from mercer.preprocessing.readings import Reading, Tally, readings
 
-__all__ = ["DateEncoder"]
+__all__ = ["Calendar", "DateEncoder", "circle_names", "circles"]
 
 PERIODS = {"day": 1.0, "week": 7.0, "year": 365.2425}
 """Lengths of the periods in days."""
@@ -50,6 +54,9 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
     ----------
     periods_ : list of list of str
         Periods of every column.
+    forms_ : list of str
+        How the dates of every column are written: ``"ymd"``, ``"dmy"`` (day, month, year),
+        ``"mdy"``, or ``"typed"`` for dates that are not words.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -57,9 +64,10 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
 
     Notes
     -----
-    Numbers are taken for days since 1970-01-01, words for dates such as ``2024-02-29`` or
-    ``2024-02-29T18:30``; times of a zone are taken in UTC. Missing dates become NaN. Phases within
-    a 24th of a period count as one.
+    Numbers are taken for days since 1970-01-01, words for dates such as ``2024-02-29``,
+    ``2024-02-29T18:30``, ``29.02.2024`` or ``02/29/2024``, whose order the column decides; times
+    of a zone are taken in UTC. Missing dates become NaN, and words that are no dates are refused.
+    Phases within a 24th of a period count as one.
 
     Examples
     --------
@@ -90,8 +98,9 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
         """
         if unknown := set(self.periods) - PERIODS.keys():
             raise ValueError(f"periods are among {list(PERIODS)}, got {sorted(unknown)}.")
-        T = self._days(X, reset=True)
-        self.periods_ = [[name for name in self.periods if _told(t, PERIODS[name])] for t in T.T]
+        columns = self._columns(X, reset=True)
+        self.forms_ = [_form(values, name) for name, values in columns.items()]
+        self.periods_ = [Calendar.of(t).periods(self.periods) for t in self._days(columns)]
         return self
 
     def _ending(self) -> str:
@@ -112,11 +121,10 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
         """
         check_is_fitted(self)
         columns = []
-        for t, periods in zip(self._days(X, reset=False).T, self.periods_, strict=True):
-            columns.append(t)
-            for name in periods:
-                angle = 2.0 * np.pi * _phase(t, PERIODS[name])
-                columns += [np.round(part, DIGITS) for part in (np.cos(angle), np.sin(angle))]
+        for t, periods in zip(
+            self._days(self._columns(X, reset=False)), self.periods_, strict=True
+        ):
+            columns += circles(t, periods)
         return np.column_stack(columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -132,15 +140,14 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
         for x, periods in zip(
             _check_feature_names_in(self, input_features), self.periods_, strict=True
         ):
-            names.append(f"{x}_days")
-            names += [f"{x}_{name}_{part}" for name in periods for part in ("cos", "sin")]
+            names += circle_names(x, periods)
         return np.array(names, dtype=object)
 
-    def _days(self, X: Any, reset: bool) -> NDArray[np.float64]:
-        """Return days since 1970, (n, p)."""
+    def _columns(self, X: Any, reset: bool) -> dict[str, NDArray[Any]]:
+        """Return the columns by name: words, dates or days since 1970."""
         if hasattr(X, "columns"):
             validate_data(self, X, skip_check_array=True, reset=reset)
-            return np.column_stack([_column(X[name]) for name in X.columns])
+            return {str(name): _plain(X[name]) for name in X.columns}
         try:
             A = np.asarray(X) if not hasattr(X, "tocsr") else X
         except ValueError:
@@ -149,11 +156,28 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
             if A.size and A.dtype.kind != "M" and not _dated(A):
                 A = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=reset)
             validate_data(self, A, skip_check_array=True, reset=reset)
-            return np.column_stack([_column(a) for a in A.T])
-        T: NDArray[np.float64] = validate_data(
-            self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset
-        )
-        return T
+            columns = [_plain(a) for a in A.T]
+        else:
+            columns = list(
+                validate_data(
+                    self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset
+                ).T
+            )
+        return dict(zip(map(str, _check_feature_names_in(self, None)), columns, strict=True))
+
+    def _days(self, columns: dict[str, NDArray[Any]]) -> list[NDArray[np.float64]]:
+        """Return days since 1970."""
+        found = []
+        # A model that was saved before the orders of dates were learned knows those of ISO.
+        forms = getattr(self, "forms_", ["ymd"] * len(columns))
+        for (name, values), form in zip(columns.items(), forms, strict=True):
+            if values.dtype.kind in "biuf":
+                found.append(values.astype(np.float64))
+                continue
+            days = Reading(form).apply(values, name)
+            _refuse_others(values, days, name)
+            found.append(days)
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -162,33 +186,123 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
         return tags
 
 
+@dataclass(frozen=True, eq=False)
+class Calendar:
+    """Which times a column has, by block: from when to when, and which parts of the periods.
+
+    Parameters
+    ----------
+    low, high : float
+        First and last time in days since 1970; infinity and minus infinity without a time.
+    phases : (3, 24) array of bool
+        Which parts of a day, a week and a year occur.
+    """
+
+    low: float
+    high: float
+    phases: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, t: NDArray[np.float64]) -> Calendar:
+        """Return the calendar of times.
+
+        Parameters
+        ----------
+        t : (n,) array
+            Days since 1970, NaN where missing.
+        """
+        there = t[~np.isnan(t)]
+        phases = np.zeros((len(PERIODS), PARTS), dtype=bool)
+        for k, period in enumerate(PERIODS.values()):
+            phases[k, np.rint(PARTS * _phase(there, period)).astype(np.intp) % PARTS] = True
+        return cls(there.min(initial=np.inf), there.max(initial=-np.inf), phases)
+
+    def __add__(self, other: Calendar) -> Calendar:
+        return Calendar(
+            min(self.low, other.low), max(self.high, other.high), self.phases | other.phases
+        )
+
+    def periods(self, names: Sequence[str] = tuple(PERIODS)) -> list[str]:
+        """Return the periods that the times say something about.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Those that may be.
+        """
+        known = list(PERIODS)
+        return [
+            name
+            for name in names
+            if self.high - self.low >= STRETCH * PERIODS[name]
+            and np.count_nonzero(self.phases[known.index(name)]) >= PHASES
+        ]
+
+
+def circles(t: NDArray[np.float64], periods: Sequence[str]) -> list[NDArray[np.float64]]:
+    """Return times, and their points on the circles of periods.
+
+    Parameters
+    ----------
+    t : (n,) array
+        Days since 1970.
+    periods : sequence of str
+    """
+    columns = [t]
+    for name in periods:
+        angle = 2.0 * np.pi * _phase(t, PERIODS[name])
+        columns += [np.round(part, DIGITS) for part in (np.cos(angle), np.sin(angle))]
+    return columns
+
+
+def circle_names(name: str, periods: Sequence[str]) -> list[str]:
+    """Return the names of the columns that :func:`circles` makes of one.
+
+    Parameters
+    ----------
+    name : str
+    periods : sequence of str
+    """
+    return [f"{name}_days"] + [f"{name}_{one}_{part}" for one in periods for part in ("cos", "sin")]
+
+
+def _plain(column: Any) -> NDArray[Any]:
+    """Return a column of a frame or an array as words, objects, dates without a zone or numbers."""
+    zoned = getattr(getattr(column, "dtype", None), "tz", None) is not None
+    values = column.to_numpy("datetime64[us]") if zoned else np.asarray(column)
+    return values if values.dtype.kind in "biufM" else values.astype(object)
+
+
+def _form(values: NDArray[Any], name: str) -> str:
+    """Return how the dates of a column are written."""
+    if values.dtype.kind in "biuf":
+        return "typed"
+    tally = Tally.of(values)
+    form = max(("typed", "ymd", "dmy", "mdy"), key=lambda one: tally.counts[one])
+    (found,) = readings([tally])
+    return found.form if found is not None and found.kind == "date" else form
+
+
+def _refuse_others(values: NDArray[Any], days: NDArray[np.float64], name: str) -> None:
+    """Refuse words that are no dates; missing cells are missing."""
+    if values.dtype.kind == "M":
+        return
+    for k in np.flatnonzero(np.isnan(days)):
+        cell = values[k]
+        if cell is not None and cell == cell and str(cell) not in ("NaT", "<NA>", ""):
+            raise DataError(
+                f"column {name!r} holds {str(cell)[:40]!r} in row {k + 1}, which is not a date "
+                "such as 2024-02-29; make it missing (None), or give the column to TableEncoder, "
+                "which tells words from dates"
+            )
+
+
 def _dated(A: NDArray[Any]) -> bool:
     """Return whether an array of objects holds words or times, not numbers."""
     return any(isinstance(cell, str | np.datetime64) or hasattr(cell, "year") for cell in A.flat)
-
-
-def _column(column: Any) -> NDArray[np.float64]:
-    """Return a column of times, words or numbers as days."""
-    zoned = getattr(getattr(column, "dtype", None), "tz", None) is not None
-    values = column.to_numpy("datetime64[us]") if zoned else np.asarray(column)
-    if values.dtype.kind in "biuf":
-        return values.astype(np.float64)
-    if values.dtype.kind != "M":
-        words = ["NaT" if cell is None or cell != cell else str(cell) for cell in values]
-        values = np.array(words, dtype="datetime64[us]")
-    days = values.astype("datetime64[us]").astype(np.int64) / 86_400e6
-    return np.where(np.isnat(values), np.nan, days)
 
 
 def _phase(t: NDArray[np.float64], period: float) -> NDArray[np.float64]:
     """Return where in a period times are, between 0 and 1; weeks begin on Mondays."""
     shift = MONDAY if period == PERIODS["week"] else 0.0
     return np.asarray(np.mod(t + shift, period) / period)
-
-
-def _told(t: NDArray[np.float64], period: float) -> bool:
-    """Return whether a column says something about a period."""
-    there = t[~np.isnan(t)]
-    if not len(there) or np.ptp(there) < STRETCH * period:
-        return False
-    return len(np.unique(np.rint(PARTS * _phase(there, period)) % PARTS)) >= PHASES

@@ -12,15 +12,26 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from mercer._settings import KW_ONLY, settings
 from mercer.data import DataError, Source, Table, quantiles
-from mercer.data.categories import column_of, ordered
+from mercer.data.categories import ordered
 from mercer.data.table import factorized
-from mercer.preprocessing._columns import Columns, numbers, summarized, tabled
+from mercer.preprocessing._columns import (
+    Columns,
+    declared_categories,
+    numbers,
+    summarized,
+    tabled,
+)
 from mercer.preprocessing.base import Streamed, has_words, numbered
+from mercer.preprocessing.expanding import Calendars, Expand, calendars
+from mercer.preprocessing.readings import NUMBERS, Tallies, readings, tallied
 
-__all__ = ["TableEncoder"]
+__all__ = ["RARE", "TableEncoder"]
 
 FEW = 10
 """Categories that a column may have however few its rows are."""
+
+RARE = "none of which is frequent"
+"""End of the reason why words that are all different are left out."""
 
 
 @settings
@@ -28,18 +39,27 @@ class TableEncoder(Streamed):
     r"""Encode a data frame as it is: numbers stay numbers, categories become codes.
 
     A column of numbers is kept, and missing cells become its median; where at least `min_missing`
-    of the rows are missing, a column of 0 and 1 marks them. Booleans are 0 and 1. A column of words
-    or of a categorical type becomes a single column of codes :math:`0, \dots, k - 1`, numbered by
-    the sorted labels, to be compared by equality only. Missing words are a category of their own.
-    Columns with one value and copies of another column are left out. Nothing depends on the order
-    of the rows.
+    of the rows are missing, a column of 0 and 1 marks them. Booleans are 0 and 1. Dates become days
+    since 1970 and points on the circles of the day, the week and the year, as
+    :class:`DateEncoder` makes them. A column of words or of a categorical type becomes a single
+    column of codes :math:`0, \dots, k - 1`, numbered by the sorted labels, to be compared by
+    equality only. Missing words are a category of their own. Columns with one value, copies of
+    another column and a first column without a name that numbers the rows are left out. Nothing
+    depends on the order of the rows.
+
+    Words that are numbers or dates are read as such where nearly all cells of the column are:
+    ``1,23``, ``12,345``, ``EUR 12.3``, ``5 %``; ``2024-02-29``, ``29.02.2024``, ``02/29/2024``.
+    The cells of the whole column decide between decimal commas and thousands separators, and
+    between day and month first. A cell that cannot be read, such as ``n/a`` or ``oops``, is a
+    missing cell, in the fit and in new rows. `notes_` says what was done.
 
     Parameters
     ----------
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns that are categories although they hold numbers: columns with the categorical type
-        of pandas, or those of a mask, numbers or names of columns, or no column. Columns of words
-        are always categories.
+        of pandas, or those of a mask, numbers or names of columns, or no column. Their words are
+        never read as numbers or dates. Other columns of words are categories unless nearly all
+        cells are numbers or dates in a form that readers of files leave as words.
     max_categories : int, default=200
         Most categories of a column. Less frequent categories share the last code, and so does a
         category that the fit has not met; categories that occur equally often are treated alike.
@@ -65,8 +85,17 @@ class TableEncoder(Streamed):
         For every output column the number of the column it is made from.
     dropped_ : dict from str to str
         Names of the columns that are left out, each with the reason.
-    medians_ : ndarray of shape (n_features,)
-        Numbers that are filled in; NaN for categories and for columns that are left out.
+    readings_ : dict from str to str
+        How words of a column are read: ``"point"`` or ``"comma"`` for the decimal sign of numbers,
+        ``"truth"`` for yes and no, ``"ymd"``, ``"dmy"`` or ``"mdy"`` for dates, ``"typed"`` for
+        dates that are not words.
+    periods_ : dict from str to list of str
+        For every column of dates the periods that it says something about.
+    notes_ : list of str
+        What was read, and which columns were left out for which reason.
+    medians_ : ndarray
+        Numbers that are filled in, one for each column, and one for each number of a date; NaN for
+        categories and for columns that are left out.
     categories_ : list of list
         For every column of `categorical_` the labels of the codes 0, 1, ...; None is missing.
     infrequent_ : list of list
@@ -81,8 +110,10 @@ class TableEncoder(Streamed):
     A category that the fit has not met has the code -1 where no categories share a code; two
     different such categories are equal to each other then. If every column has one value only, the
     first is kept, because a machine needs at least one feature. Copies are recognized by 64-bit
-    fingerprints of the columns. Dates, times and nested values are refused with a sentence that
-    names the column, and so are infinite numbers.
+    fingerprints of the columns. Words all of which are plain numbers, such as ``"7"``, were given
+    as words on purpose and stay categories, and so do digits that begin with 0. Lengths of time,
+    times of day and nested values are refused with a sentence that names the column, and so are
+    infinite numbers.
 
     Examples
     --------
@@ -126,33 +157,79 @@ class TableEncoder(Streamed):
     def _read(self, X: Any, reset: bool) -> Any:
         if isinstance(X, Table):
             return super()._read(X, reset)
-        if has_words(X):
-            validate_data(self, X, skip_check_array=True, reset=reset)
-            names = list(_check_feature_names_in(self, None))
-            return tabled(X, names, declared=isinstance(self.categorical_features, str))
-        if getattr(getattr(X, "dtype", None), "kind", None) in {"M", "m"}:
+        declared = isinstance(self.categorical_features, str)
+        if reset:
+            self._declared = declared_categories(X) if declared else set()
+        kind = getattr(getattr(X, "dtype", None), "kind", None)
+        if kind == "m":
             raise DataError(
-                f"X holds {X.dtype}: give numbers that matter instead of dates or times, such as "
-                "the day of the year or the days since a certain day"
+                f"X holds {X.dtype}: give numbers instead of lengths of time, such as seconds: "
+                "X / np.timedelta64(1, 's')"
             )
+        if has_words(X) or (kind == "M" and np.ndim(X) == 2):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            return tabled(X, list(_check_feature_names_in(self, None)), declared=declared)
         # Infinite numbers are refused below, with the name of their column.
         return validate_data(
             self, X, dtype=[np.float64, np.float32], ensure_all_finite=False, reset=reset
         )
 
+    def _read_words(self, source: Source, given: list[str], chosen: set[int]) -> Source:
+        """Learn which words are numbers and dates, and return the source with them as numbers."""
+        self.readings_: dict[str, str] = {}
+        self.periods_: dict[str, list[str]] = {}
+        self.notes_: list[str] = []
+        if not isinstance(next(iter(source.blocks(1))).X, Table):
+            return source
+        how = self._passes(source, "words")
+        tallies: Tallies = source.total(tallied, frozenset(chosen), None, **how)
+        for name, tally, reading in zip(
+            given, tallies.columns, readings(tallies.columns), strict=True
+        ):
+            if reading is not None:
+                self.readings_[name] = reading.form
+                self.notes_ += [f"Column {name!r}: {note}." for note in reading.notes]
+            elif tally is not None and 0 < tally.counts["cells"] == tally.counts["plain"]:
+                self.notes_.append(
+                    f"Column {name!r}: its words are numbers and are taken as categories; give "
+                    "numbers if their size matters."
+                )
+        if not self.readings_:
+            return source
+        dates = [name for name, form in self.readings_.items() if form not in NUMBERS]
+        if dates:
+            how = self._passes(source, "dates")
+            shared = (tuple(dates), tuple(self.readings_[name] for name in dates))
+            found: Calendars = source.total(calendars, shared, None, **how)
+            spans = zip(dates, found.columns, strict=True)
+            self.periods_ = {name: span.periods() for name, span in spans}
+        expand = Expand(self.readings_, self.periods_)
+        return source.map(expand, expand.names(given))
+
+    @property
+    def _expand(self) -> Expand:
+        # Models that were saved before words were read have no readings.
+        return Expand(getattr(self, "readings_", {}), getattr(self, "periods_", {}))
+
     def _learn(self, source: Source) -> None:
-        names = list(_check_feature_names_in(self, self._names))
-        given = self.categorical_features
-        chosen = () if given is None or isinstance(given, str) else numbered(given, names)
+        given = [str(name) for name in _check_feature_names_in(self, self._names)]
+        asked = self.categorical_features
+        chosen = set() if asked is None or isinstance(asked, str) else set(numbered(asked, given))
+        declared = {given.index(name) for name in self.__dict__.pop("_declared", ())}
+        source = self._read_words(source, given, chosen | declared)
+        names, origin = self._expand.names(given), self._expand.origin(given)
         found: Columns = source.total(
-            summarized, (tuple(chosen), tuple(names)), None, **self._passes(source, "columns")
+            summarized,
+            (tuple(k for k, j in enumerate(origin) if j in chosen), tuple(names)),
+            None,
+            **self._passes(source, "columns"),
         )
         found.require_finite()
         limit = min(self.max_categories, max(FEW, found.n // 3))
         p = len(names)
         words = {j: _split(found.counts[j], limit) for j in range(p) if found.categorical[j]}
 
-        self.dropped_: dict[str, str] = {}
+        dropped: dict[int, str] = {}
         first: dict[Any, str] = {}
         kept, marked = [], []
         for j, name in enumerate(names):
@@ -161,7 +238,7 @@ class TableEncoder(Streamed):
             if not why and key in first:
                 why = f"equals {first[key]!r}"
             if why:
-                self.dropped_[name] = why
+                dropped[j] = why
             else:
                 first[key] = name
                 kept.append(j)
@@ -173,7 +250,7 @@ class TableEncoder(Streamed):
                 marked.append(j)
         if not kept and not marked:
             kept = [0]
-            del self.dropped_[names[0]]
+            del dropped[0]
 
         columns = [j for j in kept if j not in words]
         self.medians_ = np.full(p, np.nan)
@@ -182,28 +259,44 @@ class TableEncoder(Streamed):
             middle = quantiles(source, 0.5, columns, **how)[0]
             self.medians_[columns] = np.where(np.isnan(middle), 0.0, middle)
         codes = [o for o, j in enumerate(kept) if j in words]
-        self.kept_ = np.array(kept + marked, dtype=np.intp)
+        self._placed = np.array(kept + marked, dtype=np.intp)
+        self.kept_ = np.array(origin, dtype=np.intp)[self._placed]
         self.categorical_ = np.array(codes, dtype=np.intp)
         self.numeric_ = np.setdiff1d(np.arange(len(self.kept_)), self.categorical_)
         self.missing_ = np.arange(len(kept), len(self.kept_))
         self.categories_ = [words[kept[o]][0] for o in codes]
         self.infrequent_ = [words[kept[o]][1] for o in codes]
         self.names_ = self._named(names)
+        used = {origin[j] for j in kept}
+        self.dropped_: dict[str, str] = {
+            given[origin[j]]: self._dated(given[origin[j]], found, j) or why
+            for j, why in dropped.items()
+            if origin[j] not in used
+        }
+        self.notes_ += [_left_out(name, why) for name, why in self.dropped_.items()]
+
+    def _dated(self, name: str, found: Columns, j: int) -> str | None:
+        """Return why a column of dates says nothing, if it is a column of dates with one value."""
+        if name not in self.periods_ or found.missing[j] == found.n:
+            return None
+        day = np.datetime64(round(found.low[j] * 86_400), "s")
+        return f"has one value: {np.datetime_as_string(day, 'D')}"
 
     # Transforming ---------------------------------------------------------------------------------
 
     def _applied(self, X: Any) -> NDArray[np.float64]:
-        result = np.empty((X.shape[0], len(self.kept_)))
+        names = [str(name) for name in _check_feature_names_in(self, self._names)]
+        columns, made = self._expand.columns(X, names), self._expand.names(names)
+        placed = getattr(self, "_placed", self.kept_)
+        result = np.empty((X.shape[0], len(placed)))
         place = {int(o): c for c, o in enumerate(self.categorical_)}
-        for o, j in enumerate(self.kept_):
-            values = column_of(X, int(j))
+        for o, j in enumerate(placed):
             if o in place:
-                result[:, o] = self._coded(values, place[o])
-            elif o in self.missing_:
-                result[:, o] = np.isnan(numbers(values, self._name(j)))
-            else:
-                there = numbers(values, self._name(j))
-                result[:, o] = np.where(np.isnan(there), self.medians_[j], there)
+                result[:, o] = self._coded(columns[j], place[o])
+                continue
+            there = numbers(columns[j], made[j])
+            gaps = np.isnan(there)
+            result[:, o] = gaps if o in self.missing_ else np.where(gaps, self.medians_[j], there)
         return result
 
     def _coded(self, values: NDArray[Any], c: int) -> NDArray[np.intp]:
@@ -214,13 +307,11 @@ class TableEncoder(Streamed):
         known = [lookup.get(None if key != key else key, unknown) for key in keys]
         return np.array(known, dtype=np.intp)[codes]
 
-    def _name(self, j: int) -> str:
-        return str(_check_feature_names_in(self, self._names)[j])
-
     def _named(self, names: Any) -> list[str]:
-        result = [str(names[j]) for j in self.kept_]
+        placed = getattr(self, "_placed", self.kept_)
+        result = [str(names[j]) for j in placed]
         for o in self.missing_:
-            result[o] = f"{names[self.kept_[o]]}_missing"
+            result[o] = f"{names[placed[o]]}_missing"
             while result[o] in names:  # as a table may have a column of this name already
                 result[o] += "_"
         return result
@@ -234,7 +325,15 @@ class TableEncoder(Streamed):
             Names of the columns that go in.
         """
         check_is_fitted(self)
-        return np.array(self._named(_check_feature_names_in(self, input_features)), dtype=object)
+        given = [str(name) for name in _check_feature_names_in(self, input_features)]
+        if (old := [str(name) for name in _check_feature_names_in(self, self._names)]) != given:
+            renamed = dict(zip(old, given, strict=True))
+            expand = Expand(
+                {renamed[name]: form for name, form in self._expand.readings.items()},
+                {renamed[name]: span for name, span in self._expand.periods.items()},
+            )
+            return np.array(self._named(expand.names(given)), dtype=object)
+        return np.array(self._named(self._expand.names(given)), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -261,4 +360,14 @@ def _useless(counts: dict[Any, int], own: list[Any], rest: list[Any]) -> str | N
         return None
     if not rest:
         return f"has one value: {own[0]!r}" if own[0] is not None else "has no values"
-    return f"has {len(counts)} categories, none of which is frequent"
+    return f"has {len(counts)} categories, {RARE}"
+
+
+def _left_out(name: str, why: str) -> str:
+    """Return the sentence about a column that is left out, and what could be done."""
+    if not why.endswith(RARE):
+        return f"Column {name!r} is left out: it {why}."
+    return (
+        f"Column {name!r} is left out: it {why}, as names of rows are. If a part of it matters, "
+        "make a column of that part, such as the letters that a code begins with."
+    )

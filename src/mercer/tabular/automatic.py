@@ -19,6 +19,7 @@ from mercer._fitting import AllOrNothing, say
 from mercer._patience import time_left
 from mercer._settings import KW_ONLY, settings
 from mercer.preprocessing import TableEncoder
+from mercer.preprocessing.table_encoder import RARE
 from mercer.tabular.candidates import CANDIDATES, Candidate
 from mercer.tabular.explanation import Effect, Explanation, effect_of
 from mercer.tabular.members import (
@@ -105,6 +106,11 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = self.encoder_.n_features_in_
         if hasattr(self.encoder_, "feature_names_in_"):
             self.feature_names_in_ = self.encoder_.feature_names_in_
+        self.dropped_ = dict(self.encoder_.dropped_)
+        self.notes_ += self.encoder_.notes_
+        for note in self.encoder_.notes_:
+            if RARE in note:
+                warnings.warn(note, UserWarning, stacklevel=6)
         M = self._encoded(X)
         if len(M) != _num_samples(y):
             raise ValueError(f"X has {len(M)} rows and y has {_num_samples(y)}.")

@@ -80,6 +80,8 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         Share of these rows that are classified correctly.
     notes_ : list of str
         What the fit decided, and what deserves a second look.
+    dropped_ : dict from str to str
+        Names of the columns that are left out, each with the reason.
     encoder_ : TableEncoder
         How columns were read, and which were dropped for which reason.
     seconds_ : float

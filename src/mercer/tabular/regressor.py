@@ -78,6 +78,8 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         Coefficient of determination of these.
     notes_ : list of str
         What the fit decided, and what deserves a second look.
+    dropped_ : dict from str to str
+        Names of the columns that are left out, each with the reason.
     encoder_ : TableEncoder
         How columns were read, and which were dropped for which reason.
     seconds_ : float
