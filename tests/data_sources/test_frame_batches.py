@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer.data import frame_batches
+from mercer.data import frame_batches, text
 from mercer.data.frame_batches import FrameBatches
 from mercer.data.reading import read_table
 from mercer.data.table import DataError
@@ -15,7 +15,7 @@ from mercer.data.table import DataError
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Cut text and rows so often that types differ between the parts."""
-    monkeypatch.setattr(frame_batches, "CHUNK", 400)
+    monkeypatch.setattr(text, "CHUNK", 400)
     monkeypatch.setattr(frame_batches, "ROWS", 7)
 
 

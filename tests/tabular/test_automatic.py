@@ -142,11 +142,34 @@ def test_classes_are_words_and_probabilities_calibrated():
     )
 
 
-def test_dates_are_refused_with_a_way():
-    table, y = frame(30)
-    table["when"] = pd.date_range("2024-01-01", periods=30)
-    with pytest.raises(ValueError, match="when"):
-        AutoRegressor().fit(table, y)
+def test_a_date_in_words_decides():
+    """A trend that is in the dates alone: it was a constant when dates in words were left out."""
+    days = pd.date_range("2020-01-01", periods=60)
+    x, y = np.random.default_rng(0).normal(size=60), np.arange(60.0)
+    new = pd.DataFrame({"d": ["2020-01-15"], "x": [0.0]})
+    typed = pd.DataFrame({"d": days, "x": x})
+    model = AutoRegressor(members=["matern"]).fit(typed.assign(d=days.astype(str)), y)
+    assert abs(model.predict(new)[0] - 14.0) < 0.1
+    said = "Column 'd': words such as '2020-01-01' are read as dates (year, month, day)."
+    assert said in model.notes_
+    assert said in str(model.explain())
+    same = AutoRegressor(members=["matern"]).fit(typed, y)
+    np.testing.assert_array_equal(same.predict(typed), model.predict(typed.astype({"d": str})))
+    classifier = AutoClassifier(members=["matern"]).fit(typed, y > 30)
+    assert classifier.predict(new.assign(d="2020-02-20"))[0]
+
+
+def test_columns_that_are_left_out_are_named():
+    table, y = frame(60)
+    table["id"], table["same"] = [f"row {i}" for i in range(60)], 1.0
+    with pytest.warns(UserWarning, match="'id' is left out.*make a column of that part"):
+        model = AutoRegressor(members=["gaussian"]).fit(table, y)
+    assert model.dropped_ == {
+        "id": "has 60 categories, none of which is frequent", "same": "has one value: 1",
+    }  # fmt: skip
+    for name in model.dropped_:
+        assert any(f"Column {name!r} is left out: it has" in note for note in model.notes_)
+        assert f"Column {name!r} is left out" in str(model.explain())
 
 
 def test_weights_of_zero_leave_rows_out():

@@ -110,7 +110,15 @@ common = _options(
 reading = _options(
     click.option("--format", type=click.Choice(FORMATS), help="Format, if the name does not tell."),
     click.option("--delimiter", help="Between the values of a text file; found by default."),
+    click.option(
+        "--encoding",
+        help="Of a text file: utf-8, utf-16, latin-1, cp1252; recognized by default.",
+    ),
+    click.option("--comment", help="Sign at the beginning of lines to leave out, such as '#'."),
 )
+
+READING = ("format", "delimiter", "encoding", "comment")
+"""Options that say how a file is read."""
 reporting = click.option(
     "--report",
     type=click.Path(),
@@ -201,7 +209,7 @@ def fit(data: str, **given: Any) -> None:
     scikit-learn that 'mercer.io.load' reads in Python.
     """
     with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
-        how = {"format": given["format"], "delimiter": given["delimiter"]}
+        how = {name: given[name] for name in READING}
         wishes = _wishes(given)
         act = fit_
         if given["cluster"] is not None:
@@ -257,8 +265,7 @@ def predict(model: str, data: str, **given: Any) -> None:
                 given["keep"],
                 memory,
                 teller,
-                format=given["format"],
-                delimiter=given["delimiter"],
+                **{name: given[name] for name in READING},
             )
         )
 
@@ -295,8 +302,7 @@ def evaluate(model: str, data: str, **given: Any) -> None:
                 given["intervals"],
                 given["report"],
                 given["sample"],
-                format=given["format"],
-                delimiter=given["delimiter"],
+                **{name: given[name] for name in READING},
             )
         )
 
@@ -315,7 +321,7 @@ def evaluate(model: str, data: str, **given: Any) -> None:
 def inspect(file: str, **given: Any) -> None:
     """Say what FILE holds: a model or a table."""
     with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
-        how = {"format": given["format"], "delimiter": given["delimiter"]}
+        how = {name: given[name] for name in READING}
         teller.finish(inspect_(file, given["target"], memory, teller, **how))
 
 
@@ -348,8 +354,7 @@ def compare(data: str, **given: Any) -> None:
                 _wishes(given),
                 memory,
                 teller,
-                format=given["format"],
-                delimiter=given["delimiter"],
+                **{name: given[name] for name in READING},
             )
         )
 

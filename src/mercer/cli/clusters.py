@@ -37,6 +37,8 @@ def fit_on_cluster(
     address: str,
     format: str | None = None,
     delimiter: str | None = None,
+    encoding: str | None = None,
+    comment: str | None = None,
 ) -> dict[str, Any]:
     """Fit a model where a Dask cluster reads the rows, and save it here.
 
@@ -54,21 +56,24 @@ def fit_on_cluster(
         Where to say it.
     address : str
         Of the scheduler.
-    format, delimiter : str, optional
+    format, delimiter, encoding : str, optional
         How the files are read.
+    comment : str, optional
+        Refused: workers read files line by line.
     """
     refused = {
         "--tune": wishes.seconds,
         "--intervals": wishes.coverage,
         "--monotone": wishes.monotone,
         "--categorical": wishes.categorical,
+        "--comment": comment,
     }
     if asked := [name for name, value in refused.items() if value]:
         raise Refusal(f"{', '.join(asked)} cannot be had together with --cluster.")
     path = place(output or f"{Path(data).stem.partition('.')[0]}.skops", data)
     kind = {"tsv": "csv", "feather": "arrow"}.get(format or "", format)
     where = str(Path(data).absolute()) if "://" not in data else data
-    how: dict[str, Any] = {"format": kind, "delimiter": delimiter}
+    how: dict[str, Any] = {"format": kind, "delimiter": delimiter, "encoding": encoding}
     with plugin("dask").connected(address):
         names = _names(where, how)
         features = [name for name in names if name not in (target, *wishes.drop)]

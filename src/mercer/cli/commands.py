@@ -80,8 +80,8 @@ def fit(
     page = page_at(report)
     path = place(output or f"{Path(data).stem.partition('.')[0]}.skops", data)
     table = read(data, memory, **how)
+    _say_file(table, teller)
     question = Question.of(table, target, wishes, teller)
-    teller.say(f"{data}: {table.shape[0]} rows, {table.shape[1]} columns")
     teller.say(f"task: {question.task} of {target}, because {question.why}")
     _say_plan(question, wishes, memory, teller)
     with teller.working("fitting") as shown:
@@ -96,10 +96,11 @@ def fit(
     for note in getattr(model.machine, "notes_", []):
         teller.note(note)
     model.card.update(judged=judged, data=Path(data).name)
-    io.save(model.pipeline, path, data=(question.X, question.y))
+    X = model.ready(question.X)
+    io.save(model.pipeline, path, data=(X, question.y))
     teller.say(f"saved: {path}, {path.stat().st_size / 1e3:.0f} kB")
     if page is not None:
-        write_page(page, model, question.X, question.y, teller)
+        write_page(page, model, X, question.y, teller)
     return {
         "model": str(path),
         "machine": name,
@@ -110,6 +111,14 @@ def fit(
         "left_out": judged,
         **({} if page is None else {"report": str(page)}),
     }
+
+
+def _say_file(table: Read, teller: Teller) -> None:
+    n, p = table.shape
+    rows, columns = "1 row" if n == 1 else f"{n} rows", "1 column" if p == 1 else f"{p} columns"
+    teller.say(f"{table.path}: {rows}, {columns}")
+    for note in table.notes:
+        teller.note(note)
 
 
 def place(output: str, data: str) -> Path:
@@ -283,14 +292,17 @@ def inspect(
     """
     if Path(path).suffix == ".skops" or (Path(path).is_file() and zipfile.is_zipfile(path)):
         if target is not None or any(how.values()):
-            raise Refusal(f"{path} is a model; --target, --format and --delimiter are for data.")
+            raise Refusal(f"{path} is a model; --target and options of reading are for data.")
         return _inspect_model(path, memory, teller)
     table = read(path, memory, **how)
-    teller.say(f"{path}: {table.shape[0]} rows, {table.shape[1]} columns")
+    _say_file(table, teller)
     if table.frame is None:
         teller.say(f"sparse: {table.matrix.nnz} numbers are not zero")
         return {"rows": table.shape[0], "columns": table.shape[1], "entries": int(table.matrix.nnz)}
     plan = Plan.of(table, target)
+    if target is None:
+        for note in plan.notes:
+            teller.note(note)
     teller.table(
         ["column", "taken for", "missing", "distinct", ""],
         [[c.name, c.kind, c.missing, c.distinct, c.why] for c in plan.columns],
@@ -371,7 +383,7 @@ def compare(
             for train, test in splits:
                 model, _ = Model.fit(_rows(question, train), asked, memory, shown)
                 inner = _rows(question, test)
-                values.append(_scored(model, inner.X, inner.y, None)[measure])
+                values.append(_scored(model, model.ready(inner.X), inner.y, None)[measure])
                 shown.last = f"{measure} {values[-1]:.4g}"
         scores[name] = values
     best = sorted(scores, key=lambda name: -np.mean(scores[name]))

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from mercer.cli.memory import Memory
 from mercer.cli.picking import Picked, answers, pick, task_of
-from mercer.cli.preparation import Plan, aligned
+from mercer.cli.preparation import Plan, aligned, reading_of, typed
 from mercer.cli.refusals import Refusal
 from mercer.cli.tables import Read, column_of, labels, numbers
 from mercer.cli.telling import Falling, Teller
@@ -24,6 +24,7 @@ from mercer.estimators import (
     ShapeConstrainedRegressor,
 )
 from mercer.machines.base import KernelMachine
+from mercer.preprocessing.readings import NUMBERS, Reading
 from mercer.selection import tune
 
 __all__ = ["CARD", "Model", "Question", "Wishes", "tuned"]
@@ -78,6 +79,8 @@ class Question:
         Name of the target, the task, and why it is this task.
     plan : Plan, optional
         What is done with the columns; None for sparse matrices.
+    reading : str, optional
+        How words of the target are read as numbers.
     """
 
     X: Any
@@ -86,6 +89,7 @@ class Question:
     task: str
     why: str
     plan: Plan | None
+    reading: str | None = None
 
     @classmethod
     def of(cls, table: Read, target: str, wishes: Wishes, teller: Teller) -> Question:
@@ -102,27 +106,34 @@ class Question:
         teller : Teller
             Where rows that are left out are told.
         """
-        plan = None
+        plan, reading = None, None
         if table.frame is None:
             column = pd.Series(table.target, name=target)
             X: Any = table.matrix
         else:
-            given = column_of(table.frame, target, table.path)
+            given = _target(table, target, reading := _reading(table, target), teller)
             there = given.notna().to_numpy()
             if not there.any():
                 raise Refusal(f"{table.path}: the target {target!r} is empty.")
+            frame = table.frame.assign(**{target: given})
             if not there.all():
-                teller.note(f"{int(np.sum(~there))} rows without {target} are left out.")
-                frame = table.frame[there].reset_index(drop=True)
-                table = Read(table.path, frame, left_out=table.left_out)
-                given = frame[target]
-            column = given
+                lost = int(np.sum(~there))
+                teller.note(
+                    f"{lost} {'row' if lost == 1 else 'rows'} without {target} "
+                    f"{'is' if lost == 1 else 'are'} left out."
+                )
+                frame = frame[there].reset_index(drop=True)
+            table = Read(table.path, frame, left_out=table.left_out)
+            column = frame[target]
             plan = Plan.of(table, target, wishes.drop, wishes.categorical)
+            for note in plan.notes:
+                teller.note(note)
             X = aligned(table, plan.used)
         task, why = _task(column, wishes)
         y = labels(column) if task == "classification" else numbers(column, table.path).to_numpy()
         if len(y) < 10:
-            raise Refusal(f"{table.path} has {len(y)} rows with a target; at least 10 are needed.")
+            rows = "1 row" if len(y) == 1 else f"{len(y)} rows"
+            raise Refusal(f"{table.path} has {rows} with a target; at least 10 are needed.")
         if len(np.unique(y)) < 2:
             raise Refusal(f"{table.path}: the target {target!r} has one value, {y[0]}.")
         if task == "classification" and len(np.unique(y)) > max(len(y) // 3, 10):
@@ -130,12 +141,35 @@ class Question:
                 f"{table.path}: the target {target!r} has {len(np.unique(y))} different values in "
                 f"{len(y)} rows, too many for classes."
             )
-        return cls(X, y, target, task, why, plan)
+        return cls(X, y, target, task, why, plan, reading)
 
     @property
     def kinds(self) -> dict[str, str] | None:
         """Kinds of the columns; None for sparse matrices."""
         return None if self.plan is None else self.plan.used
+
+
+def _reading(table: Read, target: str) -> str | None:
+    """Return the form in which the target is written, if its words are numbers or dates."""
+    assert table.frame is not None
+    column_of(table.frame, target, table.path)
+    found = reading_of(table.frame, target)
+    return None if found is None else found.form
+
+
+def _target(table: Read, target: str, form: str | None, teller: Teller | None = None) -> pd.Series:
+    """Return the target, its words as numbers if they are written in a form of numbers."""
+    assert table.frame is not None
+    column = column_of(table.frame, target, table.path)
+    if form is None or column.dtype.kind in "iufbM":
+        return column
+    if form not in NUMBERS:
+        raise Refusal(f"the target {target!r} holds dates; predict a number or classes.")
+    if teller is not None and (found := reading_of(table.frame, target)) is not None:
+        for note in found.notes:
+            teller.note(f"Target {target!r}: {note}.")
+    values = Reading(form).apply(column.to_numpy(object), target)
+    return pd.Series(values, index=column.index, name=target)
 
 
 def _task(column: pd.Series, wishes: Wishes) -> tuple[str, str]:
@@ -197,13 +231,27 @@ class Model:
         """
         kinds = self.card.get("columns")
         if kinds:
-            return aligned(table, kinds)
+            return self.ready(aligned(table, kinds))
         if table.frame is None:
             return table.matrix
         if self.wanted is not None:
             return table.frame[[column_of(table.frame, n, table.path).name for n in self.wanted]]
         frame = table.frame.drop(columns=[self.card.get("target", "target")], errors="ignore")
         return frame.to_numpy()
+
+    def ready(self, X: Any) -> Any:
+        """Return the columns of a table as the pipeline takes them.
+
+        A machine that takes tables reads words by itself; others are given what was read.
+
+        Parameters
+        ----------
+        X : DataFrame or csr_matrix
+            As :attr:`Question.X` has it.
+        """
+        # Models that were saved before words were read say nothing of readings.
+        forms = self.card.get("readings", {})
+        return X if forms is None else typed(X, self.card["columns"], forms)
 
     def targets(self, table: Read, target: str | None = None) -> NDArray[Any]:
         """Return the targets of a table.
@@ -221,7 +269,7 @@ class Model:
         if table.frame is None:
             column = pd.Series(table.target, name=name)
         else:
-            column = column_of(table.frame, name, table.path)
+            column = _target(table, name, self.card.get("target_reading"))
         if column.isna().any():
             row = int(np.flatnonzero(column.isna())[0]) + 1
             raise Refusal(f"{table.path}: the target {name!r} is missing in row {row}.")
@@ -249,7 +297,8 @@ class Model:
                 f"{type(self.machine).__name__} has no intervals: fit it with --intervals, or "
                 "leave the choice of the machine to mercer."
             )
-        Z = self.pipeline[:-1].transform(X) if isinstance(self.pipeline, Pipeline) else X
+        steps = getattr(self.pipeline, "steps", ())
+        Z = self.pipeline[:-1].transform(X) if len(steps) > 1 else X
         return np.asarray(self.machine.predict_interval(Z, coverage))
 
     # Fitting --------------------------------------------------------------------------------------
@@ -257,6 +306,8 @@ class Model:
     @classmethod
     def plan(cls, question: Question, wishes: Wishes, memory: Memory) -> tuple[Any, Picked]:
         """Return the transformer and the machine for a question, not fitted.
+
+        A machine that takes tables as they are has no transformer: None.
 
         Parameters
         ----------
@@ -286,7 +337,7 @@ class Model:
         )
         if question.plan is None:
             return Plan.sparse(), picked
-        return question.plan.transformer(picked.as_is), picked
+        return None if picked.as_is else question.plan.transformer(), picked
 
     @classmethod
     def fit(
@@ -307,7 +358,10 @@ class Model:
         """
         prepare, picked = cls.plan(question, wishes, memory)
         machine = _talking(picked.machine, True)
-        Z, y = prepare.fit_transform(question.X), question.y
+        plan, y = question.plan, question.y
+        forms = None if plan is None or picked.as_is else plan.readings
+        Z = question.X if forms is None or plan is None else typed(question.X, plan.used, forms)
+        Z = Z if prepare is None else prepare.fit_transform(Z)
         if wishes.monotone:
             machine = _shaped(machine, Z, y, wishes, shown)
         elif wishes.seconds is not None and not picked.as_is:
@@ -316,11 +370,14 @@ class Model:
             machine = ConformalRegressor(machine, coverage=wishes.coverage, random_state=0)
         machine.fit(Z, y)
         _talking(machine, False)
-        pipeline = Pipeline([("prepare", prepare), ("machine", machine)])
+        before = [] if prepare is None else [("prepare", prepare)]
+        pipeline = Pipeline([*before, ("machine", machine)])
         card = {
             "target": question.target,
             "task": question.task,
             "columns": question.kinds,
+            "readings": forms,
+            "target_reading": question.reading,
             "features": None if question.plan else int(question.X.shape[1]),
             "plan": None if question.plan is None else question.plan.described(),
             "steps": None if question.plan is None else question.plan.steps(picked.as_is),
@@ -380,9 +437,7 @@ def _monotone(question: Question, wishes: Wishes, rows: int, memory: Memory) -> 
     cls = ShapeConstrainedRegressor if question.task == "regression" else ShapeConstrainedClassifier
     shape = {f"number__{name}": sign for name, sign in wishes.monotone.items()}
     machine = cls(shape).set_params(**wishes.settings)
-    return question.plan.transformer(False, named=True), Picked(
-        machine, "its predictions are monotone"
-    )
+    return question.plan.transformer(named=True), Picked(machine, "its predictions are monotone")
 
 
 def _shaped(machine: Any, Z: Any, y: NDArray[Any], wishes: Wishes, shown: Falling) -> Any:

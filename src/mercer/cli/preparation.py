@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,11 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from mercer.cli.refusals import Refusal
 from mercer.cli.tables import Read, column_of, numbers, words
-from mercer.preprocessing import DateEncoder
+from mercer.preprocessing import DateEncoder, TableEncoder
+from mercer.preprocessing.readings import Reading, Tally, readings
 
-__all__ = ["Column", "Plan", "aligned"]
+__all__ = ["Column", "Plan", "aligned", "reading_of", "typed"]
 
-# Rows from which on words that are all different are names of rows.
-NAMES = 20
 # Categories that have a column of their own; the others share one.
 CATEGORIES = 50
 
@@ -50,7 +49,7 @@ class Column:
     why: str = ""
 
     @classmethod
-    def of(cls, name: str, column: pd.Series, categorical: bool) -> Column:
+    def of(cls, name: str, column: pd.Series, encoder: TableEncoder) -> Column:
         """Return what a column is taken for.
 
         Parameters
@@ -59,26 +58,21 @@ class Column:
             Its name.
         column : Series
             Its cells.
-        categorical : bool
-            Whether its numbers are names of categories.
+        encoder : TableEncoder
+            Fitted to the table: what it reads and leaves out is read and left out everywhere.
         """
+        form = encoder.readings_.get(name)
+        if form is not None:
+            column = _read(column, form)
         there = column.dropna()
         missing, distinct = len(column) - len(there), int(there.nunique())
+        if name in encoder.dropped_ or (distinct < 2 and not missing):
+            why = encoder.dropped_.get(name, "has one value")
+            return cls(name, "left out", missing, distinct, f"it {why}")
         kind = {"M": "date"}.get(column.dtype.kind, "number")
-        if categorical or column.dtype.kind not in "iufbM":
-            kind = "category"
-        why = ""
-        if not distinct:
-            kind, why = "left out", "it is empty"
-        elif distinct == 1 and not missing:
-            kind, why = "left out", f"all cells are {str(there.iloc[0])[:30]}"
-        elif kind == "category" and distinct == len(there) > NAMES:
-            kind, why = "left out", "all words differ, as names of rows do"
-        elif kind != "category":
-            low, high = there.min(), there.max()
-            why = f"{_said(low)} to {_said(high)}"
-        else:
-            why = f"{distinct} categories"
+        if column.dtype.kind not in "iufbM":
+            return cls(name, "category", missing, distinct, f"{distinct} categories")
+        why = f"{_said(there.min())} to {_said(there.max())}" if distinct else ""
         return cls(name, kind, missing, distinct, why)
 
 
@@ -97,9 +91,15 @@ class Plan:
     ----------
     columns : tuple of Column
         All columns of the table but the target.
+    readings : dict from str to str
+        How words of columns are read, see :class:`~mercer.preprocessing.TableEncoder`.
+    notes : tuple of str
+        What deserves a second look.
     """
 
     columns: tuple[Column, ...]
+    readings: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -124,17 +124,30 @@ class Plan:
         assert frame is not None
         for name in (*drop, *categorical, *([target] if target else [])):
             column_of(frame, name, table.path)
-        found = [
-            Column(name, "left out", 0, 0, "as asked")
-            if name in drop
-            else Column.of(name, frame[name], name in categorical)
-            for name in frame.columns
-            if name != target
+        features = frame.drop(columns=[*drop, *([target] if target else [])])
+        found = [Column(name, "left out", 0, 0, "as asked") for name in drop]
+        encoder = TableEncoder(categorical_features=list(categorical))
+        if len(features.columns):
+            for name in categorical:
+                if name in features:
+                    features[name] = words(features[name])
+            encoder.set_params(categorical_features=[n for n in categorical if n in features])
+            encoder.fit(features)
+            found += [Column.of(name, features[name], encoder) for name in features.columns]
+        found += [
+            Column(name, "left out", 0, 0, "it holds nested values") for name in table.left_out
         ]
-        found += [Column(name, "left out", 0, 0, "nested values") for name in table.left_out]
-        plan = cls(tuple(found))
+        order = {name: k for k, name in enumerate(frame.columns)}
+        found.sort(key=lambda column: order.get(column.name, len(order)))
+        plan = cls(
+            tuple(found), getattr(encoder, "readings_", {}), tuple(getattr(encoder, "notes_", ()))
+        )
         if not plan.used:
-            raise Refusal(f"{table.path} has no column to predict from.")
+            raise Refusal(
+                f"{table.path} has no column to predict from: "
+                + "; ".join(f"{c.name} is left out, because {c.why}" for c in found[:5])
+                + "."
+            )
         return plan
 
     def named(self, kind: str) -> list[str]:
@@ -176,34 +189,25 @@ class Plan:
         counts = {kind: len(self.named(kind)) for kind in done}
         return [f"{n} {_plural(kind, n)}: {done[kind]}" for kind, n in counts.items() if n]
 
-    def transformer(self, as_is: bool, named: bool = False) -> Any:
-        """Return the plan as a transformer of scikit-learn.
+    def transformer(self, named: bool = False) -> Any:
+        """Return the plan as a transformer of scikit-learn, for machines that take numbers.
 
         Parameters
         ----------
-        as_is : bool
-            Whether the machine reads numbers, categories and gaps by itself.
         named : bool
-            Whether the machine needs names of columns; one that reads tables does.
+            Whether the machine needs names of columns.
         """
         # Marks of gaps would keep the pipeline from being exported: ONNX has no converter for them.
         scaled = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
         one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
         if self.crowded:
             one_hot.set_params(handle_unknown="infrequent_if_exist", max_categories=CATEGORIES)
-        dates: Any = DateEncoder()
-        if not as_is:
-            dates = make_pipeline(dates, SimpleImputer(strategy="median"), StandardScaler())
-        how = {
-            "number": "passthrough" if as_is else scaled,
-            "category": "passthrough" if as_is else one_hot,
-            "date": dates,
-        }
+        dates = make_pipeline(DateEncoder(), SimpleImputer(strategy="median"), StandardScaler())
+        how = {"number": scaled, "category": one_hot, "date": dates}
         made = ColumnTransformer(
-            [(kind, each, self.named(kind)) for kind, each in how.items() if self.named(kind)],
-            verbose_feature_names_out=not as_is,
+            [(kind, each, self.named(kind)) for kind, each in how.items() if self.named(kind)]
         )
-        return made.set_output(transform="pandas" if as_is or named else "default")
+        return made.set_output(transform="pandas" if named else "default")
 
     @staticmethod
     def sparse() -> Any:
@@ -217,7 +221,7 @@ def _plural(kind: str, n: int) -> str:
 
 
 def aligned(table: Read, kinds: dict[str, str]) -> pd.DataFrame:
-    """Return the columns that a model wants, each as the kind that it was fitted to.
+    """Return the columns that a model wants: categories as words, all else as it is.
 
     Parameters
     ----------
@@ -237,22 +241,70 @@ def aligned(table: Read, kinds: dict[str, str]) -> pd.DataFrame:
 
 
 def _as_kind(column: pd.Series, kind: str, path: str) -> pd.Series:
-    if kind == "number":
-        return numbers(column, path)
     if kind == "category":
         return words(column)
-    if column.dtype.kind == "M":
+    numeric = column.dtype.kind in "iufb"
+    if kind == "number" and numeric:
+        return numbers(column, path)
+    if kind == "date" and numeric:
+        if not column.isna().all():
+            raise Refusal(
+                f"{path}, column {column.name!r}, holds numbers where the model wants dates."
+            )
+        never = np.full(len(column), "NaT", dtype="datetime64[us]")
+        return pd.Series(never, index=column.index, name=column.name)
+    if kind == "number" and column.dtype.kind == "M":
+        raise Refusal(f"{path}, column {column.name!r}, holds dates where the model wants numbers.")
+    return column
+
+
+def typed(frame: pd.DataFrame, kinds: dict[str, str], readings: dict[str, str]) -> pd.DataFrame:
+    """Return columns as numbers, words and dates; cells that cannot be read are missing.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        As :func:`aligned` returns it.
+    kinds, readings : dict from str to str
+        Kinds and forms by the names of the columns.
+    """
+    usual = {"number": "point", "date": "ymd"}
+    made = {}
+    for name, kind in kinds.items():
+        column = frame[name]
+        as_it_is = kind == "category" or column.dtype.kind in ("M" if kind == "date" else "iufb")
+        made[name] = column if as_it_is else _read(column, readings.get(name, usual[kind]))
+        if not as_it_is and column.notna().any() and made[name].isna().all():
+            word = str(column.dropna().iloc[0])[:40]
+            raise Refusal(
+                f"column {name!r} holds words such as {word!r}, where {kind}s are wanted."
+            )
+    return pd.DataFrame(made)
+
+
+def _read(column: pd.Series, form: str) -> pd.Series:
+    """Return a column of words as numbers or dates."""
+    reading = Reading(form)
+    if reading.kind == "date" and column.dtype.kind == "M":
         return column
-    if column.dtype.kind in "iufb":
-        if column.isna().all():
-            never = np.full(len(column), "NaT", dtype="datetime64[us]")
-            return pd.Series(never, index=column.index, name=column.name)
-        raise Refusal(f"{path}, column {column.name!r}, holds numbers where the model wants dates.")
-    found = pd.to_datetime(column, errors="coerce", format="ISO8601")
-    wrong = column[found.isna() & column.notna()]
-    if len(wrong):
-        raise Refusal(
-            f"{path}, column {column.name!r}, holds {str(wrong.iloc[0])[:40]!r} in row "
-            f"{wrong.index[0] + 1}, which is not a date such as 2024-02-29."
-        )
-    return found.dt.tz_localize(None)
+    values = reading.apply(column.to_numpy(object), str(column.name))
+    if reading.kind == "date":
+        values = pd.to_datetime(values, unit="D").to_numpy("datetime64[us]")
+    return pd.Series(values, index=column.index, name=column.name)
+
+
+def reading_of(frame: pd.DataFrame, name: str) -> Reading | None:
+    """Return how the words of a column are read, other columns deciding what it leaves open.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    name : str
+        The column.
+    """
+    if frame[name].dtype.kind in "iufbM":
+        return None
+    others = [one for one in frame.columns if frame[one].dtype.kind not in "iufbM"]
+    tallies = [Tally.of(frame[one].to_numpy(object)) for one in others]
+    return readings(tallies)[others.index(name)]

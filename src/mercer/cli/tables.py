@@ -47,6 +47,8 @@ class Read:
         Targets of a sparse matrix.
     left_out : list of str
         Columns of types that cannot be used.
+    notes : tuple of str
+        What was guessed of the file.
     """
 
     path: str
@@ -54,6 +56,7 @@ class Read:
     matrix: Any = None
     target: NDArray[np.float64] | None = None
     left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -68,6 +71,8 @@ def read(
     *,
     format: str | None = None,
     delimiter: str | None = None,
+    encoding: str | None = None,
+    comment: str | None = None,
     features: int | None = None,
 ) -> Read:
     """Return a file's rows.
@@ -80,8 +85,8 @@ def read(
         What may be taken.
     format : str, optional
         By default what the name ends in.
-    delimiter : str, optional
-        Between the values of a text file.
+    delimiter, encoding, comment : str, optional
+        Between the values of a text file, how it is encoded, and where its comments begin.
     features : int, optional
         Number of features of a sparse matrix, if a model knows it.
     """
@@ -89,9 +94,15 @@ def read(
     if kind == "svmlight":
         return _svmlight(path, memory, features)
     frame = plugin("reading").read_table(
-        path, format=kind, delimiter=delimiter, max_bytes=memory.table
+        path,
+        format=kind,
+        delimiter=delimiter,
+        encoding=encoding,
+        comment=comment,
+        max_bytes=memory.table,
     )
-    return Read(path, frame, left_out=tuple(frame.attrs.pop("left_out", ())))
+    left_out, notes = (tuple(frame.attrs.pop(key, ())) for key in ("left_out", "notes"))
+    return Read(path, frame, left_out=left_out, notes=notes)
 
 
 def batches(
@@ -101,6 +112,8 @@ def batches(
     *,
     format: str | None = None,
     delimiter: str | None = None,
+    encoding: str | None = None,
+    comment: str | None = None,
     features: int | None = None,
 ) -> Iterator[Read]:
     """Yield a file's rows some at a time; files of svmlight come whole.
@@ -113,7 +126,7 @@ def batches(
         What may be taken.
     columns : sequence of str, optional
         Columns to read, which must be there; all by default.
-    format, delimiter, features : optional
+    format, delimiter, encoding, comment, features : optional
         As in :func:`read`.
     """
     kind = _kind(path, format)
@@ -121,7 +134,12 @@ def batches(
         yield _svmlight(path, memory, features)
         return
     file = plugin("frame_batches").FrameBatches(
-        path, format=kind, delimiter=delimiter, max_bytes=memory.table
+        path,
+        format=kind,
+        delimiter=delimiter,
+        encoding=encoding,
+        comment=comment,
+        max_bytes=memory.table,
     )
     for name in columns or ():
         column_of(pd.DataFrame(columns=file.names), name, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,19 +35,33 @@ class Delimited(Format):
         Names of the columns, if the first line does not hold them.
     types : dict, optional
         Types of columns by name, in Arrow's words: ``{"zip": "string"}``.
+    encoding : str, optional
+        Of the text; UTF-8 by default, or UTF-16 if the file begins so.
     """
 
     delimiter: str = ","
     names: tuple[str, ...] | None = None
     types: dict[str, str] = field(default_factory=dict)
+    encoding: str | None = None
 
     def inspect(self, file: File) -> Footer:
         with self._opened(file, None, {}) as reader:
-            schema = reader.schema
-        if unknown := self.types.keys() - {*schema.names}:
+            try:
+                schema = reader.schema
+                names = schema.names  # Arrow makes this list anew whenever it is asked for it
+                # Words whose bytes are no UTF-8 are taken for bytes by Arrow.
+                coded = any(map(pa.types.is_binary, schema.types))
+            except UnicodeDecodeError:
+                coded = True
+        if coded:
+            raise DataError(
+                f"{file.path} is not {self.encoding or 'UTF-8'}; say its encoding, such as "
+                "encoding='latin-1' or encoding='cp1252'"
+            )
+        if unknown := self.types.keys() - {*names}:
             raise DataError(f"{file.path} has no column {', '.join(sorted(unknown))}")
         # Arrow reads the next megabyte while it unpacks one.
-        pages = {name: 4 * BLOCK // len(schema.names) for name in schema.names}
+        pages = dict.fromkeys(names, 4 * BLOCK // len(names))
         return Footer(pa.schema([pa.field(f.name, self._type(f)) for f in schema]), None, pages)
 
     def batches(
@@ -68,18 +83,28 @@ class Delimited(Format):
         vague = pa.types.is_integer(column.type) or pa.types.is_null(column.type)
         return pa.float64() if vague else column.type
 
+    @staticmethod
+    def _stream(file: File) -> Any:
+        # Arrow unpacks a compressed file if it knows its name.
+        if file.local:
+            return pa.input_stream(file.path, compression="detect")
+        return file.filesystem.open_input_stream(file.path, compression="detect")
+
     def _opened(self, file: File, columns: Sequence[str] | None, types: dict[str, Any]) -> Any:
         with blamed(file.path, " as delimited text"):
-            # Arrow unpacks a compressed file if it knows its name.
-            path = file.path
-            stream = (
-                pa.input_stream(path, compression="detect")
-                if file.local
-                else file.filesystem.open_input_stream(path, compression="detect")
-            )
+            encoding = self.encoding or "utf8"
+            if self.encoding is None:
+                with self._stream(file) as start:
+                    wide = start.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+                encoding = "utf-16" if wide else encoding
             return csv.open_csv(
-                stream,
-                csv.ReadOptions(use_threads=False, column_names=self.names, block_size=BLOCK),
+                self._stream(file),
+                csv.ReadOptions(
+                    use_threads=False,
+                    column_names=self.names,
+                    block_size=BLOCK,
+                    encoding=encoding,
+                ),
                 csv.ParseOptions(delimiter=self.delimiter),
                 csv.ConvertOptions(
                     column_types=types,

@@ -46,6 +46,7 @@ def open(
     delimiter: str | None = None,
     names: Sequence[str] | None = None,
     types: dict[str, str] | None = None,
+    encoding: str | None = None,
     filesystem: Any = None,
     missing_chunks: Literal["refuse", "fill"] = "refuse",
     verify: bool | Mapping[str, str] | str | os.PathLike[str] = False,
@@ -77,6 +78,8 @@ def open(
         Names of the columns of a text file without a line of names.
     types : dict from str to str, optional
         Types of columns of a text file, in Arrow's words: ``{"zip": "string"}``.
+    encoding : str, optional
+        Of a text file, such as ``"latin-1"``; UTF-8 by default, or UTF-16 if the file begins so.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
         Where the files are; by default this machine, or what a URI says.
     missing_chunks : {"refuse", "fill"}, default="refuse"
@@ -128,13 +131,13 @@ def open(
         sources = [_array_source(p, kind, target, weight, fill) for p in paths]
         source = sources[0] if len(sources) == 1 else Chain(sources, paths)
     else:
-        if kind != "csv" and (delimiter or names or types):
-            raise TypeError(f"delimiter, names and types are for text files, not for {kind}")
+        if kind != "csv" and (delimiter or names or types or encoding):
+            raise TypeError(f"delimiter, names, types, encoding are for text files, not for {kind}")
         columnar = plugin("column_files")
         if kind == "csv":
             sign = delimiter or ("\t" if re.search(r"\.tsv(\.\w+)?$", paths[0]) else ",")
             how = columnar.Delimited(
-                sign, None if names is None else tuple(names), dict(types or {})
+                sign, None if names is None else tuple(names), dict(types or {}), encoding
             )
         else:
             how = columnar.Parquet() if kind == "parquet" else columnar.Ipc()

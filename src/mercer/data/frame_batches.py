@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ import pyarrow as pa
 from mercer.data.ipc import Ipc
 from mercer.data.parquet import File, Parquet, blamed
 from mercer.data.reading import (
-    CHUNK,
     GROWTH,
     ROWS,
     Dialect,
@@ -32,6 +30,7 @@ from mercer.data.reading import (
     too_large,
 )
 from mercer.data.table import DataError
+from mercer.data.text import ADVICE
 
 __all__ = ["FrameBatches"]
 
@@ -54,6 +53,8 @@ class FrameBatches:
         By default what the name of the file ends in.
     delimiter : str, optional
         Between the values of a text file; by default the sign that the first line has most of.
+    encoding, comment : str, optional
+        As in :func:`mercer.data.reading.read_table`.
     max_bytes : float, optional
         Memory that the rows of a frame may take.
 
@@ -83,6 +84,8 @@ class FrameBatches:
         *,
         format: str | None = None,
         delimiter: str | None = None,
+        encoding: str | None = None,
+        comment: str | None = None,
         max_bytes: float = np.inf,
     ) -> None:
         self.file, self.most = File.found(os.fspath(path)), max_bytes
@@ -90,10 +93,8 @@ class FrameBatches:
         self._how: Any = None
         self.left_out: list[str] = []
         if kind == "csv":
-            with blamed(self.file.path, " as delimited text"):
-                start = next(iter(self._lines()), b"")
-                self._dialect = Dialect.of(start, delimiter, self.file.path)
-                self.names = self._dialect.table(start).column_names
+            self._dialect = Dialect.of(self.file.path, delimiter, encoding, comment)
+            self.names = list(self._dialect.header.names)
         else:
             self._how = Parquet() if kind == "parquet" else Ipc()
             self._schema = self._how.inspect(self.file).schema
@@ -141,28 +142,15 @@ class FrameBatches:
 
     def _tables(self, columns: list[str], types: dict[str, Any] | None) -> Iterator[Any]:
         """Yield the lines as tables, of given types or of those that fit each table."""
-        skip, before = int(self._dialect.names is None), 0
-        dialect = replace(self._dialect, names=self.names)
-        for text in self._lines():
+        skip, before = self._dialect.header.lines, 0
+        for text in self._dialect.lines(self.file.path, self.most):
+            if GROWTH * len(text) > self.most:
+                raise too_large(self.file.path, self.most)
             if text.strip():
-                with blamed(self.file.path, " as delimited text"), _counting(before):
-                    table = dialect.table(text, types, columns, skip)
-                yield table
+                with blamed(self.file.path, " as delimited text", ADVICE), _counting(before):
+                    yield self._dialect.table(text, types, columns, skip)
             before += text.count(b"\n")
             skip = 0
-
-    def _lines(self) -> Iterator[bytes]:
-        """Yield about a megabyte of whole lines at a time."""
-        rest = b""
-        with pa.input_stream(self.file.path, compression="detect") as stream:
-            while chunk := stream.read(CHUNK):
-                lines, end, rest = (rest + chunk).rpartition(b"\n")
-                if GROWTH * (len(lines) + len(rest)) > self.most:
-                    raise too_large(self.file.path, self.most)
-                if end:
-                    yield lines + end
-        if rest:
-            yield rest
 
 
 @contextmanager

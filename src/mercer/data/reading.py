@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,19 @@ import pyarrow.csv as csv
 from mercer.data.ipc import Ipc
 from mercer.data.parquet import File, Parquet, blamed
 from mercer.data.table import DataError
+from mercer.data.text import (
+    ADVICE,
+    Header,
+    chunks_of,
+    decoded,
+    encoding_of,
+    separator,
+    trimmed,
+    uncommented,
+    whole_lines,
+)
 
 __all__ = [
-    "CHUNK",
     "FORMATS",
     "GROWTH",
     "ROWS",
@@ -41,10 +51,11 @@ FORMATS = {
 }  # fmt: skip
 """Formats by the end of a name."""
 
-SIGNS = (",", ";", "\t", "|", " ")
-MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "#N/A"]
+MISSING = [
+    *("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "none"),
+    *("#N/A", "#N/A N/A", "#NA", "<NA>", "NaT", "-1.#IND", "1.#IND", "-1.#QNAN", "1.#QNAN"),
+]
 ROWS = 2**14
-CHUNK = 2**20
 # Text and the columns made of it are in memory together, and most numbers are shorter as text.
 GROWTH = 4
 
@@ -54,13 +65,15 @@ def read_table(
     *,
     format: str | None = None,
     delimiter: str | None = None,
+    encoding: str | None = None,
+    comment: str | None = None,
     max_bytes: float = np.inf,
 ) -> pd.DataFrame:
     r"""Return the rows of a file as a data frame: numbers, words, dates, and gaps.
 
     A text file whose first line holds numbers only has no names; its columns are called 1, 2, ...
     Columns of nested values are left out, as :attr:`pandas.DataFrame.attrs` says under
-    ``"left_out"``.
+    ``"left_out"``; under ``"notes"`` it says what was guessed of a text file.
 
     Parameters
     ----------
@@ -70,6 +83,10 @@ def read_table(
         By default what the name of the file ends in.
     delimiter : str, optional
         Between the values of a text file; by default the sign that the first line has most of.
+    encoding : str, optional
+        Of a text file: ``"utf-8"``, ``"utf-16"``, ``"latin-1"``, ...; recognized by default.
+    comment : str, optional
+        Sign at the beginning of lines of a text file that are left out.
     max_bytes : float, optional
         Memory that the columns may take.
 
@@ -89,7 +106,10 @@ def read_table(
     file = File.found(os.fspath(path))
     kind = format or format_of(file.path)
     if kind == "csv":
-        return framed(_text(file, delimiter, max_bytes), file.path)
+        dialect = Dialect.of(file.path, delimiter, encoding, comment)
+        frame = framed(_text(file, dialect, max_bytes), file.path)
+        frame.attrs["notes"] = list(dialect.notes)
+        return frame
     how = Parquet() if kind == "parquet" else Ipc()
     schema = how.inspect(file).schema
     distinct(schema.names, file.path)
@@ -135,7 +155,7 @@ def distinct(names: Iterable[str], path: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise DataError(f"{path} has two columns of the name {name!r}")
+            raise DataError(f"{path} has two columns of the name {name!r}; rename one of them")
         seen.add(name)
 
 
@@ -168,20 +188,17 @@ def too_large(path: str, most: float) -> DataError:
 # Text ---------------------------------------------------------------------------------------------
 
 
-def _text(file: File, delimiter: str | None, most: float) -> Any:
+def _text(file: File, dialect: Dialect, most: float) -> Any:
     """Return the table in a text file."""
-    with blamed(file.path, " as delimited text"):
+    with blamed(file.path, " as delimited text", ADVICE):
         held = pa.BufferOutputStream()
-        with pa.input_stream(file.path, compression="detect") as stream:
-            while chunk := stream.read(CHUNK):
-                held.write(chunk)
-                if GROWTH * held.tell() > most:
-                    raise too_large(file.path, most)
-        text = held.getvalue()
-        table = Dialect.of(bytes(text[:CHUNK]), delimiter, file.path).table(text)
+        for lines in dialect.lines(file.path, most):
+            held.write(lines)
+            if GROWTH * held.tell() > most:
+                raise too_large(file.path, most)
+        table = dialect.table(held.getvalue(), skip=dialect.header.lines)
     if table.nbytes > most:
         raise too_large(file.path, most)
-    distinct(table.column_names, file.path)
     return table
 
 
@@ -193,34 +210,62 @@ class Dialect:
     ----------
     sign : str
         Between the values of a line.
-    names : list of str, optional
-        Names of the columns, if the first line does not hold them.
+    header : Header
+        Names of the columns.
+    encoding : str
+        Of the text.
+    comment : str, optional
+        Sign at the beginning of lines that are left out.
+    notes : tuple of str
+        What was guessed.
     """
 
     sign: str
-    names: list[str] | None
+    header: Header
+    encoding: str = "utf-8-sig"
+    comment: str | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, start: bytes, delimiter: str | None, path: str) -> Dialect:
-        """Return the dialect of a file from its first bytes.
+    def of(
+        cls, path: str, delimiter: str | None, encoding: str | None, comment: str | None
+    ) -> Dialect:
+        """Return the dialect of a file.
 
         Parameters
         ----------
-        start : bytes
-            The first lines.
-        delimiter : str, optional
-            Between the values, if it is known.
         path : str
-            The file, for the sentence.
+            The file.
+        delimiter, encoding, comment : str, optional
+            What is known.
         """
-        first, second = (*start.split(b"\n", 2), b"")[:2]
-        if b"\0" in first[:4096] or not first.strip():
-            what = "is empty" if not first.strip() else "holds no text"
+        with blamed(path, " as delimited text"):
+            found, note = (encoding, "") if encoding else encoding_of(chunks_of(path), path)
+            # Of a file that is cut within a cell the first megabyte may be without an end.
+            rows = whole_lines(decoded(chunks_of(path), found, path))
+            start = next((kept for text in rows if (kept := _trimmed(text, comment))), b"")
+        if b"\0" in start[:4096] or not start.strip():
+            what = "is empty" if not start.strip() else "holds no text"
             raise DataError(f"{path} {what}: a line of names and rows are expected")
-        sign = delimiter or _sign(first, second)
-        cells = first.decode(errors="replace").strip("\r").split(sign)
-        numbered = [str(k) for k in range(1, len(cells) + 1)]
-        return cls(sign, numbered if all(map(_number, cells)) else None)
+        header = Header.of(start, sign := delimiter or separator(start), path)
+        return cls(sign, header, found, comment, (*([note] if note else []), *header.notes))
+
+    def lines(self, path: str, most: float) -> Iterator[bytes]:
+        """Yield about a megabyte of whole rows of a file at a time, in UTF-8, without comments.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        most : float
+            Bytes that a row may take.
+        """
+        begun = False
+        for text in whole_lines(decoded(_within(chunks_of(path), path, most), self.encoding, path)):
+            kept = uncommented(text, self.comment)
+            kept, begun = kept if begun else trimmed(kept), begun or bool(trimmed(kept))
+            if kept:
+                yield kept
 
     def table(
         self, text: Any, types: Any = None, columns: list[str] | None = None, skip: int = 0
@@ -238,10 +283,12 @@ class Dialect:
         skip : int, default=0
             Lines to leave out.
         """
-        made = csv.read_csv(
+        return csv.read_csv(
             pa.BufferReader(text),
-            csv.ReadOptions(use_threads=False, column_names=self.names, skip_rows=skip),
-            csv.ParseOptions(delimiter=self.sign),
+            csv.ReadOptions(
+                use_threads=False, column_names=list(self.header.names), skip_rows=skip
+            ),
+            csv.ParseOptions(delimiter=self.sign, newlines_in_values=True),
             csv.ConvertOptions(
                 column_types=types,
                 include_columns=columns,
@@ -250,23 +297,18 @@ class Dialect:
                 quoted_strings_can_be_null=True,
             ),
         )
-        return made.rename_columns([name.strip() for name in made.column_names])
 
 
-def _sign(first: bytes, second: bytes) -> str:
-    """Return the sign that both of the first lines have equally often, or the first has most of."""
-    counts = [(first.count(sign.encode()), second.count(sign.encode())) for sign in SIGNS]
-    same = [a if a == b else 0 for a, b in counts]
-    best = same if any(same) else [a for a, _ in counts]
-    return SIGNS[int(np.argmax(best))] if any(best) else ","
+def _trimmed(text: bytes, comment: str | None) -> bytes:
+    return trimmed(uncommented(text, comment))
 
 
-def _number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+def _within(chunks: Iterable[bytes], path: str, most: float) -> Iterator[bytes]:
+    """Yield chunks, unless one of them is too large with what is made of it."""
+    for chunk in chunks:
+        if GROWTH * len(chunk) > most:
+            raise too_large(path, most)
+        yield chunk
 
 
 # Frames -------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from mercer.io.errors import CannotConvert
 from mercer.io.plans import LABEL, Plan, plan_of
-from mercer.io.steps import Cells, dates, encoded, interpolated
+from mercer.io.steps import Cells, dated, dates, encoded, interpolated
 from mercer.io.symbols import Backend, Outputs, Value
 from mercer.preprocessing import DateEncoder, RankNormalizer, Scaler
 
@@ -193,7 +193,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     if plan.encoder is None:
         x = _beside(backend, operator.inputs)
     else:
-        x = encoded(_columns(backend, operator.inputs), plan.encoder, backend, single)
+        cells = _columns(backend, operator.inputs, dated(plan.encoder))
+        x = encoded(cells, plan.encoder, backend, single)
     found = plan.said(x)
     for (name, _), output in zip(plan.widths.items(), operator.outputs, strict=True):
         value = found[name].handle
@@ -227,13 +228,15 @@ def _beside(backend: Emitted, inputs: Any) -> Value:
     return first.beside(*others) if others else first
 
 
-def _columns(backend: Emitted, inputs: Any) -> list[Cells]:
-    """Return the columns of all inputs, one after the other."""
-    found = []
+def _columns(backend: Emitted, inputs: Any, exact: Collection[int]) -> list[Cells]:
+    """Return the columns of all inputs, one after the other, some of them in float64."""
+    found: list[Cells] = []
     for x in inputs:
         words, width = isinstance(x.type, StringTensorType), int(x.type.shape[1])
-        handle = x.full_name if words else _number(backend, x)
+        usual = x.full_name if words else _number(backend, x)
         for j in range(width):
+            wide = len(found) in exact and not words
+            handle = _number(backend.wide(), x) if wide else usual
             at = backend.constant(np.array([j], dtype=np.int64), exact=True)
             one = handle if width == 1 else backend.apply("Gather", handle, at, axis=1)
             found.append(Cells(one, words))

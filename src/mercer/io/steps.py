@@ -16,7 +16,7 @@ from mercer.io.errors import CannotConvert
 from mercer.io.symbols import Backend, Value
 from mercer.preprocessing.dates import DIGITS, MONDAY, PERIODS
 
-__all__ = ["GAPS", "Cells", "dates", "encoded", "interpolated"]
+__all__ = ["GAPS", "Cells", "dated", "dates", "encoded", "interpolated"]
 
 Array = NDArray[np.float64]
 
@@ -104,7 +104,8 @@ def encoded(cells: Sequence[Cells], encoder: Any, backend: Backend, single: bool
     Parameters
     ----------
     cells : sequence of Cells
-        The columns, numbers in the precision of the backend.
+        The columns: numbers, also those that are read from words, in the precision of the backend;
+        dates as days since 1970 in float64.
     encoder : TableEncoder
         A fitted encoder.
     backend : Backend
@@ -113,9 +114,22 @@ def encoded(cells: Sequence[Cells], encoder: Any, backend: Backend, single: bool
         Whether numbers came in float32, to which labels that are numbers are rounded then.
     """
     place = {int(o): c for c, o in enumerate(encoder.categorical_)}
+    dates_of, columns = dated(encoder), list[Cells]()
+    for j, cell in enumerate(cells):
+        if j not in dates_of:
+            columns.append(cell)
+            continue
+        if cell.words:
+            raise CannotConvert(
+                f"the column {dates_of[j][0]!r} held dates when the model was fitted; give it an "
+                "input of numbers, days since 1970-01-01 in float64."
+            )
+        parts = dates(Value(backend.wide(), cell.handle), [dates_of[j][1]])
+        for k in range(1 + 2 * len(dates_of[j][1])):
+            columns.append(Cells(parts.columns([k]).within(backend).handle, False))
     found = []
-    for o, j in enumerate(encoder.kept_):
-        handle, words = cells[j]
+    for o, j in enumerate(getattr(encoder, "_placed", encoder.kept_)):
+        handle, words = columns[j]
         if o in place:
             codes = _codes(encoder.categories_[place[o]], encoder.infrequent_[place[o]])
             write = _of_words if words else _of_numbers
@@ -130,6 +144,19 @@ def encoded(cells: Sequence[Cells], encoder: Any, backend: Backend, single: bool
         marks = o in encoder.missing_
         found.append(x.gaps() if marks else x.filled(float(encoder.medians_[j])))
     return found[0].beside(*found[1:]) if len(found) > 1 else found[0]
+
+
+def dated(encoder: Any) -> dict[int, tuple[str, list[str]]]:
+    """Return the name and the periods of every column of dates by its number.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        A fitted encoder.
+    """
+    periods = getattr(encoder, "periods_", {})
+    names = encoder._names or [f"x{j}" for j in range(encoder.n_features_in_)]
+    return {j: (name, periods[name]) for j, name in enumerate(names) if name in periods}
 
 
 def _codes(labels: list[Any], rest: list[Any]) -> tuple[dict[Any, int], int]:

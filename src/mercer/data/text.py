@@ -1,0 +1,294 @@
+"""Text files as others write them: encodings, comments, separators and lines of names."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mercer.data.table import DataError
+
+__all__ = [
+    "ADVICE",
+    "CHUNK",
+    "Header",
+    "chunks_of",
+    "decoded",
+    "encoding_of",
+    "separator",
+    "trimmed",
+    "uncommented",
+    "whole_lines",
+]
+
+CHUNK = 2**20
+"""Bytes that are read at once."""
+
+SIGNS = (",", ";", "\t", "|", " ")
+# Bytes that have no letter in the code page of Windows, and those that no text has.
+UNUSED = frozenset(b"\x81\x8d\x8f\x90\x9d")
+CONTROL = frozenset(range(32)) - frozenset(b"\t\n\r\f\v\x1a\x1b")
+BLANK = re.compile(rb"\A(?:[ ]*\r?\n)+")
+QUOTED = re.compile(rb'"[^"]*"')
+NUMBER = re.compile(r"[-+]?(?:\d[\d.,]*|[.,]\d+)(?:[eE][-+]?\d+)?\s*%?|nan|inf", re.IGNORECASE)
+
+ADVICE = (
+    "; a separator inside a cell must stand in quotes, --delimiter says which sign separates the "
+    "cells, and --comment '#' leaves out lines that begin with this sign"
+)
+
+
+# Encodings ----------------------------------------------------------------------------------------
+
+
+def encoding_of(chunks: Iterable[bytes], path: str) -> tuple[str, str]:
+    """Return the encoding of a file, and a sentence about it if it had to be guessed.
+
+    UTF-8 and UTF-16 are recognized. Other bytes are taken for the code page of Windows in Western
+    Europe, or for Latin-1.
+
+    Parameters
+    ----------
+    chunks : iterable of bytes
+        The file from its beginning.
+    path : str
+        Its name, for the sentence.
+
+    Examples
+    --------
+    >>> encoding_of(["größe".encode("utf-16")], "t.csv")
+    ('utf-16', '')
+    >>> encoding_of(["größe;1".encode("latin-1")], "t.csv")[0]
+    'cp1252'
+    """
+    check, seen, name = codecs.getincrementaldecoder("utf-8")(), set[int](), "utf-8-sig"
+    for k, chunk in enumerate(chunks):
+        if k == 0 and (wide := _wide(chunk)):
+            return wide, ""
+        if k == 0 and CONTROL & {*chunk[:4096]}:
+            raise DataError(f"{path} holds no text: a line of names and rows are expected")
+        seen |= {*np.unique(np.frombuffer(chunk, dtype=np.uint8)).tolist()}
+        try:
+            check.decode(chunk)
+        except UnicodeDecodeError:
+            name = "cp1252"
+            check = codecs.getincrementaldecoder("latin-1")()
+    if name != "cp1252":
+        return name, ""
+    name = "latin-1" if UNUSED & seen else name
+    return name, f"{path} is not UTF-8 and is read as {name}; say another with --encoding."
+
+
+def _wide(start: bytes) -> str:
+    """Return which UTF-16 a text is in, or nothing."""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    odd, even = start[1:200:2], start[0:200:2]
+    if len(odd) > 3 and not any(odd) and all(even):
+        return "utf-16-le"
+    return "utf-16-be" if len(even) > 3 and not any(even) and all(odd) else ""
+
+
+def decoded(chunks: Iterable[bytes], encoding: str, path: str) -> Iterator[bytes]:
+    """Yield a text in UTF-8.
+
+    Parameters
+    ----------
+    chunks : iterable of bytes
+        The text.
+    encoding : str
+        In which it is.
+    path : str
+        The file, for the sentence.
+    """
+    try:
+        decoder = codecs.getincrementaldecoder(encoding)()
+    except LookupError as error:
+        raise DataError(
+            f"there is no encoding {encoding[:40]!r}; known are utf-8, utf-16, latin-1, cp1252 and "
+            "others of Python"
+        ) from error
+    try:
+        for chunk in chunks:
+            yield decoder.decode(chunk).encode()
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeError as error:
+        raise DataError(
+            f"{path} is not in the encoding {encoding}: {error}; say another with --encoding, such "
+            "as utf-8, utf-16 or latin-1"
+        ) from error
+
+
+# Lines --------------------------------------------------------------------------------------------
+
+
+def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield text cut between rows: a new line within quotes is part of its cell.
+
+    Parameters
+    ----------
+    chunks : iterable of bytes
+    """
+    rest = b""
+    for chunk in chunks:
+        held = rest + chunk
+        lines, end, rest = held.rpartition(b"\n")
+        while end and lines.count(b'"') % 2:
+            lines, end, _ = lines.rpartition(b"\n")
+            rest = held[len(lines) + len(end) :]
+        if end:
+            yield lines + end
+        else:
+            rest = held
+    if rest:
+        yield rest
+
+
+def uncommented(text: bytes, sign: str | None) -> bytes:
+    r"""Return rows without the lines that begin with a sign.
+
+    Parameters
+    ----------
+    text : bytes
+        Whole rows.
+    sign : str, optional
+        At the beginning of a comment.
+
+    Examples
+    --------
+    >>> uncommented(b"# units: m\nx,y\n", "#")
+    b'x,y\n'
+    """
+    if not sign:
+        return text
+    kept, quotes = [], 0
+    for line in text.splitlines(keepends=True):
+        if quotes % 2 or not line.lstrip().startswith(sign.encode()):
+            kept.append(line)
+            quotes += line.count(b'"')
+    return b"".join(kept)
+
+
+def separator(start: bytes) -> str:
+    r"""Return the sign that the first two lines have equally often, or the first has most of.
+
+    Parameters
+    ----------
+    start : bytes
+        The first lines.
+
+    Examples
+    --------
+    >>> separator(b"width;height\n1,5;2,5\n")
+    ';'
+    """
+    first, second = (*QUOTED.sub(b"", start).split(b"\n", 2), b"")[:2]
+    counts = [(first.count(sign.encode()), second.count(sign.encode())) for sign in SIGNS]
+    same = [a if a == b else 0 for a, b in counts]
+    best = same if any(same) else [a for a, _ in counts]
+    return SIGNS[int(np.argmax(best))] if any(best) else ","
+
+
+@dataclass(frozen=True)
+class Header:
+    """Names of the columns of a text file.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Different from each other.
+    lines : int
+        Lines that they take in the file.
+    notes : tuple of str
+        What was done to the names.
+    """
+
+    names: tuple[str, ...]
+    lines: int
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, start: bytes, sign: str, path: str) -> Header:
+        r"""Return the names in the first line of a text, or numbers if it holds numbers only.
+
+        A column without a name is called ``Unnamed: 2`` by its place, and of two columns of one
+        name the second is called ``x.1``, as pandas does.
+
+        Parameters
+        ----------
+        start : bytes
+            The first lines.
+        sign : str
+            Between the cells.
+        path : str
+            The file, for the sentences.
+
+        Examples
+        --------
+        >>> Header.of(b"x,,x\n1,2,3\n", ",", "t.csv").names
+        ('x', 'Unnamed: 1', 'x.1')
+        """
+        if len(sign) != 1:
+            raise DataError(f"the delimiter is a single sign, not {sign[:20]!r}")
+        text = io.StringIO(start.decode(errors="replace"), newline="")
+        rows = csv.reader(text, delimiter=sign)
+        try:
+            first = next(rows)
+            lines = rows.line_num
+            second = next((row for row in rows if row), [])
+        except (csv.Error, StopIteration) as error:
+            raise DataError(f"{path} cannot be read as delimited text: {error}{ADVICE}") from error
+        cells = [cell.strip() for cell in first]
+        if all(NUMBER.fullmatch(cell) for cell in cells):
+            names = tuple(str(k) for k in range(1, len(cells) + 1))
+            return cls(names, 0, (f"{path} has no line of names: columns are called 1, 2, ...",))
+        if len(second) > len(cells) and not any(second[len(cells) :]):
+            cells += [""] * (len(second) - len(cells))
+        return cls(*_different(cells, lines, path))
+
+
+def _different(cells: list[str], lines: int, path: str) -> tuple[Any, ...]:
+    """Return names that differ, and a note for those that were changed."""
+    names: list[str] = []
+    taken = {*cells}
+    notes = []
+    times: dict[str, int] = {}
+    for k, cell in enumerate(cells):
+        name = cell or f"Unnamed: {k}"
+        if cell and cell in times:
+            while (name := f"{cell}.{times[cell]}") in taken:
+                times[cell] += 1
+            notes.append(f"{path} has two columns of the name {cell!r}: one is called {name!r}.")
+        times[cell] = times.get(cell, 0) + 1
+        taken.add(name)
+        names.append(name)
+    return tuple(names), lines, tuple(notes)
+
+
+def chunks_of(path: str) -> Iterator[bytes]:
+    """Yield the bytes of a file, unpacked.
+
+    Parameters
+    ----------
+    path : str
+    """
+    with pa.input_stream(path, compression="detect") as stream:
+        while chunk := stream.read(CHUNK):
+            yield chunk
+
+
+def trimmed(start: bytes) -> bytes:
+    """Return a text without empty lines at its beginning.
+
+    Parameters
+    ----------
+    start : bytes
+    """
+    return BLANK.sub(b"", start)
