@@ -1,5 +1,6 @@
 """Names that people type, and sentences for those who mistype them."""
 
+import re
 import warnings
 
 import numpy as np
@@ -7,6 +8,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import InvalidParameterError
 
 import mercer
@@ -14,6 +17,7 @@ from mercer import LSSVR, SVC, SVR, AdditiveRegressor, KernelClassifier, KernelR
 from mercer.kernels import Gaussian, Laplacian, Polynomial
 from mercer.losses import Absolute, Logistic, Pinball, Squared
 from mercer.machines.explaining import ScaleWarning
+from mercer.preprocessing import TableEncoder
 from mercer.reduced import Nystrom, RandomFeatures
 
 RNG = np.random.default_rng(0)
@@ -133,6 +137,66 @@ def test_words_and_dates_say_who_takes_them():
         with pytest.raises((ValueError, TypeError), match="AutoRegressor") as caught:
             SVR().fit(table, Y)
         assert f"Columns {name} hold words, categories or dates" in str(caught.value)
+
+
+def test_what_the_sentence_about_dates_says_is_true():
+    """The three ways that it names take the table; lengths of time have another way."""
+    table = pd.DataFrame({"x": X[:, 0], "day": pd.date_range("2020-01-01", periods=40)})
+    with pytest.raises(TypeError, match=r"make_pipeline\(TableEncoder\(\), SVC\(\)\)"):
+        SVC().fit(table, Y > 0)
+    mercer.AutoClassifier(members=["gaussian"]).fit(table, Y > 0)
+    make_pipeline(TableEncoder(), StandardScaler(), SVC()).fit(table, Y > 0)
+    table["day"] -= table["day"].iloc[0]
+    with pytest.raises(TypeError, match=r"hold lengths of time.*total_seconds") as caught:
+        SVC().fit(table, Y > 0)
+    assert ".dt.year" not in str(caught.value)
+
+
+def test_missing_cells_of_pandas_are_missing_cells():
+    cells = [1.0, None] * 20
+    for column in (pd.array(cells, dtype="Float64"), pd.Series([1.0, pd.NA] * 20, dtype=object)):
+        table = pd.DataFrame({"a": column, "b": X[:, 0]})
+        with pytest.raises(ValueError, match=r"NaN in 1 of 2 columns \('a'\)") as caught:
+            SVC().fit(table, Y > 0)
+        assert "MissingInputClassifier" in str(caught.value)
+        assert "SimpleImputer(), SVC()" in str(caught.value)
+        with pytest.raises(ValueError, match=r"NaN in 1 of 2 columns \(0\).*MissingInputRegressor"):
+            SVR().fit(X, Y).predict(table.to_numpy())
+    few = pd.array([None, *X[1:, 0]], dtype="Float64")
+    mercer.MissingInputRegressor(C=100.0).fit(pd.DataFrame({"a": few, "b": X[:, 1]}), Y)
+    with pytest.raises(ValueError, match=r"y holds pd\.NA among objects"):
+        SVR().fit(X, pd.Series([1.0, pd.NA] * 20, dtype=object))
+
+
+def test_targets_of_the_wrong_kind_are_met_with_a_way():
+    with pytest.raises(ValueError, match="labels in y are of several kinds: numbers and words"):
+        SVC().fit(X, np.array(["a", 1] * 20, dtype=object))
+    with pytest.raises(ValueError, match="y holds words such as 'u', and SVR predicts numbers"):
+        SVR().fit(X, ["u", "v"] * 20)
+    with pytest.raises(ValueError, match=r"y holds words such as '1,5'.*decimal=','"):
+        SVR().fit(X, ["1,5"] * 40)
+    # A word in X is not one of y.
+    with pytest.raises(ValueError, match="could not convert string to float: 'Rome'"):
+        SVR().fit(np.full((40, 2), "Rome", dtype=object), Y)
+
+
+def test_two_columns_of_one_name_are_named():
+    for machine in (SVR(), mercer.AutoRegressor()):
+        with pytest.raises(ValueError, match="'a' occurs more than once; rename or drop"):
+            machine.fit(pd.DataFrame(X, columns=["a", "a"]), Y)
+
+
+def test_known_words_are_listed_in_order():
+    with pytest.raises(InvalidParameterError) as caught:
+        SVC(kernel="nothing like it").fit(X, Y > 0)
+    words = re.search(r"\{('.*?')\}", str(caught.value))[1].split(", ")
+    assert words == sorted(words)
+    assert len(words) > 20
+
+
+def test_few_rows_are_refused_with_their_number():
+    with pytest.raises(ValueError, match="at least 5 rows, got n_samples=3"):
+        mercer.AutoRegressor().fit(X[:3], Y[:3])
 
 
 def test_names_of_other_libraries_lead_to_ours():

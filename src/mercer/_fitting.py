@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mercer._complaints import complaint
 from mercer._patience import deadline
 from mercer._settings import KW_ONLY, settings
 from mercer._threads import small_algebra
@@ -174,6 +175,11 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
                         "Scale inputs and targets to magnitudes near one (StandardScaler, "
                         f"TransformedTargetRegressor) and weights and C alike. ({error})"
                     ) from error
+            if isinstance(error, TypeError | ValueError):
+                X = args[0] if args else kwargs.get("X")
+                y = args[1] if len(args) > 1 else kwargs.get("y")
+                if sentence := complaint(self, X, y, error):
+                    raise ValueError(sentence) from error
             raise
 
     @functools.wraps(fit)

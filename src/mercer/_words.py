@@ -1,4 +1,4 @@
-"""Sentences that help whoever mistyped a name."""
+"""Words in sentences: names that were mistyped, and numbers of things."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["did_you_mean"]
+__all__ = ["did_you_mean", "plural"]
 
 
 def did_you_mean(given: Any, known: Iterable[str]) -> str:
@@ -31,3 +31,20 @@ def did_you_mean(given: Any, known: Iterable[str]) -> str:
     plain = {word.lower().replace("-", "_"): word for word in sorted(known, reverse=True)}
     near = get_close_matches(given.lower().replace("-", "_"), plain, n=1, cutoff=0.6)
     return f" Did you mean {plain[near[0]]!r}?" if near else ""
+
+
+def plural(n: int, word: str) -> str:
+    """Return a number of things in words.
+
+    Parameters
+    ----------
+    n : int
+    word : str
+        One of them.
+
+    Examples
+    --------
+    >>> plural(1, "row"), plural(12, "row")
+    ('1 row', '12 rows')
+    """
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"

@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from mercer import datasets, io
 from mercer._optional import plugin
+from mercer._words import plural
 from mercer.cli.memory import Memory
 from mercer.cli.models import Model, Question, Wishes
 from mercer.cli.preparation import Plan
@@ -115,8 +116,7 @@ def fit(
 
 def _say_file(table: Read, teller: Teller) -> None:
     n, p = table.shape
-    rows, columns = "1 row" if n == 1 else f"{n} rows", "1 column" if p == 1 else f"{p} columns"
-    teller.say(f"{table.path}: {rows}, {columns}")
+    teller.say(f"{table.path}: {plural(n, 'row')}, {plural(p, 'column')}")
     for note in table.notes:
         teller.note(note)
 
@@ -408,12 +408,12 @@ def _usual(question: Question) -> list[str]:
 
 def _splitter(question: Question, folds: int) -> Any:
     if folds > len(question.y) // 5:
-        raise Refusal(f"{len(question.y)} rows are too few for {folds} folds.")
+        raise Refusal(f"{plural(len(question.y), 'row')} are too few for {folds} folds.")
     kind: Any = KFold
     if question.task == "classification":
         rare = int(np.unique(question.y, return_counts=True)[1].min())
         if rare < folds:
-            raise Refusal(f"a class has {rare} rows, too few for {folds} folds.")
+            raise Refusal(f"a class has {plural(rare, 'row')}, too few for {folds} folds.")
         kind = StratifiedKFold
     return kind(folds, shuffle=True, random_state=0)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from mercer._words import plural
 from mercer.cli.memory import Memory
 from mercer.cli.picking import Picked, answers, pick, task_of
 from mercer.cli.preparation import Plan, aligned, reading_of, typed
@@ -118,10 +119,8 @@ class Question:
             frame = table.frame.assign(**{target: given})
             if not there.all():
                 lost = int(np.sum(~there))
-                teller.note(
-                    f"{lost} {'row' if lost == 1 else 'rows'} without {target} "
-                    f"{'is' if lost == 1 else 'are'} left out."
-                )
+                verb = "is" if lost == 1 else "are"
+                teller.note(f"{plural(lost, 'row')} without {target} {verb} left out.")
                 frame = frame[there].reset_index(drop=True)
             table = Read(table.path, frame, left_out=table.left_out)
             column = frame[target]
@@ -132,7 +131,7 @@ class Question:
         task, why = _task(column, wishes)
         y = labels(column) if task == "classification" else numbers(column, table.path).to_numpy()
         if len(y) < 10:
-            rows = "1 row" if len(y) == 1 else f"{len(y)} rows"
+            rows = plural(len(y), "row")
             raise Refusal(f"{table.path} has {rows} with a target; at least 10 are needed.")
         if len(np.unique(y)) < 2:
             raise Refusal(f"{table.path}: the target {target!r} has one value, {y[0]}.")

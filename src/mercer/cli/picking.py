@@ -208,8 +208,11 @@ def _made(cls: Any, settings: dict[str, Any]) -> Any:
         raise Refusal(
             f"{cls.__name__} cannot be made without settings of its own: {error}."
         ) from error
-    unknown = [name for name in settings if name not in machine.get_params(deep=False)]
+    known = sorted(machine.get_params(deep=False))
+    unknown = [name for name in settings if name not in known]
     if unknown:
-        near = did_you_mean(unknown[0], machine.get_params(deep=False))
-        raise Refusal(f"{cls.__name__} has no setting {unknown[0]!r}.{near}")
+        near = did_you_mean(unknown[0], known)
+        raise Refusal(
+            f"{cls.__name__} has no setting {unknown[0]!r}.{near} It has: {', '.join(known)}."
+        )
     return machine.set_params(**settings)

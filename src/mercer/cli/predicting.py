@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mercer._words import plural
 from mercer.cli.commands import load
 from mercer.cli.memory import Memory
 from mercer.cli.models import Model
@@ -74,10 +75,10 @@ def predict(
             for table in batches(data, memory, columns, **how):
                 file.write(_kept(table, keep) | _answers(loaded, table, coverage, probabilities))
                 n += table.shape[0]
-                shown.last = f"{n} rows"
+                shown.last = plural(n, "row")
     if output is None:
         return {"rows": n, **(file.columns if teller.as_json else {})}
-    teller.say(f"saved: {output}, {n} rows")
+    teller.say(f"saved: {output}, {plural(n, 'row')}")
     return {"output": output, "rows": n}
 
 

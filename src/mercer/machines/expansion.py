@@ -278,7 +278,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
                 return X, y
         if reset and sparse and self._precomputed:
             raise TypeError("Sparse precomputed kernels are not supported.")
-        with explaining_data(X):
+        with explaining_data(self, X):
             return validate_data(
                 self,
                 with_short_indices(X),

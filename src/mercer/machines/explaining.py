@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 
 from mercer._words import did_you_mean
@@ -87,6 +88,10 @@ def explained(estimator: Any, message: str) -> str:
     if found is None or not hasattr(estimator, found[1]):
         return message
     name, given = found[1], getattr(estimator, found[1])
+    # Words that are allowed come in the order of a set, which changes from run to run.
+    message = re.sub(
+        r"\{('[^{}]*')\}", lambda m: "{" + ", ".join(sorted(m[1].split(", "))) + "}", message
+    )
     words: set[str] = set()
     for allowed in estimator._parameter_constraints.get(name, ()):
         words |= set(allowed.options) if isinstance(allowed, StrOptions) else set()
@@ -101,11 +106,13 @@ def explained(estimator: Any, message: str) -> str:
 
 
 @contextmanager
-def explaining_data(X: Any) -> Iterator[None]:
+def explaining_data(machine: Any, X: Any) -> Iterator[None]:
     """Let errors about missing cells, words and dates in data say what to do about them.
 
     Parameters
     ----------
+    machine : estimator
+        That the data are for.
     X : array-like or data frame
         Inputs as they were given.
 
@@ -121,27 +128,46 @@ def explaining_data(X: Any) -> Iterator[None]:
         yield
     except (ValueError, TypeError) as error:
         text = str(error)
-        if "contains NaN" in text and "X" in text.split("contains NaN")[0]:
-            raise ValueError(_missing(X)) from error
+        if "NAType" in text or ("contains NaN" in text and "X" in text.split("contains NaN")[0]):
+            raise ValueError(_missing(machine, X)) from error
         if _of_words(X, text):
-            raise type(error)(
-                f"{text} Columns {_listed(_word_columns(X))} hold words, categories or dates: "
-                "AutoRegressor and AutoClassifier take them as they are, and "
-                "mercer.preprocessing.TableEncoder turns them into numbers."
-            ) from error
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(_worded(machine, X)) from error
         raise
 
 
-def _missing(X: Any) -> str:
+def _missing(machine: Any, X: Any) -> str:
     names = list(getattr(X, "columns", []))
-    values = np.atleast_2d(X.toarray() if hasattr(X, "toarray") else X).astype(np.float64)
-    columns = np.flatnonzero(np.isnan(values).any(axis=0))
+    held = X.toarray() if hasattr(X, "toarray") else X
+    missing = held.isna() if hasattr(held, "isna") else [[_gap(v) for v in row] for row in held]
+    columns = np.flatnonzero(np.asarray(missing, dtype=bool).any(axis=0))
     shown = [names[j] if names else int(j) for j in columns]
-    where = f" in {len(shown)} of {values.shape[1]} columns ({_listed(shown)})" if shown else ""
+    where = f" in {len(shown)} of {np.shape(missing)[1]} columns ({_listed(shown)})"
+    kind = "Classifier" if isinstance(machine, ClassifierMixin) else "Regressor"
     return (
-        f"Input X contains NaN{where}. Use MissingInputRegressor or MissingInputClassifier, which "
-        "account for missing inputs, AutoRegressor or AutoClassifier, or fill them in first, as in "
-        "make_pipeline(SimpleImputer(), SVR())."
+        f"Input X contains NaN{where if shown else ''}. Use MissingInput{kind}, which accounts for "
+        f"missing inputs, Auto{kind}, or fill them in first, as in "
+        f"make_pipeline(SimpleImputer(), {type(machine).__name__}())."
+    )
+
+
+def _gap(cell: Any) -> bool:
+    return cell is None or type(cell).__name__ == "NAType" or bool(cell != cell)
+
+
+def _worded(machine: Any, X: Any) -> str:
+    names = _word_columns(X)
+    spans = [name for name in names if str(X[name].dtype).startswith(("timedelta", "duration"))]
+    if spans:
+        return (
+            f"Columns {_listed(spans)} hold lengths of time, and {type(machine).__name__} takes "
+            f"numbers: give seconds, as in X[{spans[0]!r}].dt.total_seconds()."
+        )
+    return (
+        f"Columns {_listed(names)} hold words, categories or dates, and {type(machine).__name__} "
+        "takes numbers: AutoRegressor and AutoClassifier take them as they are, and "
+        "mercer.preprocessing.TableEncoder turns them into numbers, as in "
+        f"make_pipeline(TableEncoder(), {type(machine).__name__}())."
     )
 
 

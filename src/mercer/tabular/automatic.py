@@ -46,6 +46,8 @@ Plan = dict[str, tuple[Candidate | None, Task]]
 # Rows that are left out: more cost more than they tell. Fewer where every one of many outputs has a
 # factorization of its own: rows cubed, times outputs.
 JUDGED, FACTORIZED = 3000, 6e10
+# Rows below which leaving some out tells nothing.
+LEAST_ROWS = 5
 # Machines that are fitted to all rows where there are more than are judged.
 KEPT = 3
 # Machines that are fitted to all rows in parts where there are more than max_rows, and rows that
@@ -114,6 +116,11 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         M = self._encoded(X)
         if len(M) != _num_samples(y):
             raise ValueError(f"X has {len(M)} rows and y has {_num_samples(y)}.")
+        if len(M) < LEAST_ROWS:
+            raise ValueError(
+                f"{type(self).__name__} judges machines by rows that are left out and needs at "
+                f"least {LEAST_ROWS} rows, got n_samples={len(M)}."
+            )
         weights = _check_sample_weight(sample_weight, M, dtype=np.float64, ensure_non_negative=True)
         if not np.any(weights > 0):
             raise ValueError("all sample weights are zero: at least two rows must count.")

@@ -1,0 +1,81 @@
+"""Errors that NumPy and pandas raise about data, as sentences that say what to do."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+__all__ = ["complaint"]
+
+
+def complaint(machine: Any, X: Any, y: Any, error: Exception) -> str | None:
+    """Return the sentence that an error in a fit stands for; None if it is one already.
+
+    Parameters
+    ----------
+    machine : estimator
+        Whose fit failed.
+    X, y : object
+        Inputs and targets as they were given.
+    error : Exception
+        What was raised.
+
+    Examples
+    --------
+    >>> from mercer import SVR
+    >>> SVR().fit([[0.0], [1.0]], ["u", "v"])
+    Traceback (most recent call last):
+    ValueError: y holds words such as 'u', and SVR predicts numbers; ...
+    """
+    text, name = str(error), type(machine).__name__
+    if "NAType" in text or "value of NA is ambiguous" in text:
+        what = "y" if _holds_na(y) else "X"
+        return (
+            f"{what} holds pd.NA among objects; give numbers in which NaN is missing, as in "
+            f"{what}.astype('Float64'), or fill them in first."
+        )
+    if "not supported between instances of" in text and len(kinds := _kinds(y)) > 1:
+        return (
+            f"labels in y are of several kinds: {' and '.join(sorted(kinds))}; give all of them as "
+            "words, as in y.astype(str), or all as numbers."
+        )
+    found = re.search(r"could not convert string to float: (?:np\.str_\()?'(.*?)'", text)
+    if found and found[1] in _cells(y):  # and not a word in X
+        word = found[1].strip()
+        if word.replace(",", "").replace(".", "").lstrip("-").isdigit():
+            what = "turn them into numbers first (pandas.read_csv reads decimal=',' and thousands)"
+        else:
+            what = "for classes take a classifier, such as SVC or AutoClassifier"
+        return f"y holds words such as {word[:40]!r}, and {name} predicts numbers; {what}."
+    if type(error).__name__ == "DuplicateError" and hasattr(X, "columns"):
+        names = [str(column) for column in X.columns]
+        twice = sorted({column for column in names if names.count(column) > 1})
+        return (
+            f"columns of X have different names, but {', '.join(map(repr, twice[:5]))} occurs more "
+            "than once; rename or drop columns first."
+        )
+    return None
+
+
+def _cells(y: Any) -> list[Any]:
+    if y is None or isinstance(y, str):
+        return []
+    try:
+        return list(np.asarray(y, dtype=object).ravel())
+    except (TypeError, ValueError):
+        return []
+
+
+def _holds_na(y: Any) -> bool:
+    return any(type(cell).__name__ == "NAType" for cell in _cells(y))
+
+
+def _kinds(y: Any) -> set[str]:
+    """Return which kinds of labels there are, in words."""
+    words = {str: "words", bool: "truth values", type(None): "missing labels"}
+    return {
+        next((word for kind, word in words.items() if isinstance(cell, kind)), "numbers")
+        for cell in _cells(y)
+    }
