@@ -197,6 +197,7 @@ REFUSED = {
     "spans": (pd.DataFrame({"when": WHEN - WHEN[0]}), r"'when' holds timedelta64.*total_seconds"),
     "span array": ((WHEN - WHEN[0]).to_numpy()[:, None], "holds timedelta64.*seconds"),
     "clock": (pa.table({"when": [datetime.time(3)]}), "'when' holds time64.*time of day"),
+    "periods": (pd.DataFrame({"when": WHEN.to_period("M")}), r"'when' holds period.*to_timestamp"),
     "clocks": (pd.DataFrame({"when": [datetime.time(3)]}), "'when' holds time objects"),
     "lists": (pd.DataFrame({"bag": [[1], [2]]}), "'bag' holds values of type list, which is"),
     "polars lists": (pl.DataFrame({"bag": [[1], [2]]}), "'bag' holds List.*neither numbers nor"),
@@ -248,6 +249,11 @@ DATED = {
     "nanoseconds": DAYS.astype("datetime64[ns]"),
     "zone": DAYS.tz_localize("UTC"),
     "another zone": DAYS.tz_localize("UTC").tz_convert("Asia/Tokyo"),
+    "Arrow": pd.Series(DAYS).astype(pd.ArrowDtype(pa.timestamp("us"))),
+    "Arrow with a zone": pd.Series(DAYS.tz_localize("UTC")).astype(
+        pd.ArrowDtype(pa.timestamp("us", "UTC"))
+    ),
+    "days of Arrow": pd.Series(DAYS.date).astype(pd.ArrowDtype(pa.date32())),
     "days": pd.Series(list(DAYS.date), dtype=object),
     "times": pd.Series(list(DAYS.tz_localize("UTC").to_pydatetime()), dtype=object),
     "iso": DAYS.strftime("%Y-%m-%d"),
@@ -270,6 +276,11 @@ def test_dates_are_encoded_alike_however_they_are_written(form):
     np.testing.assert_array_equal(expected[:, 0], 18262 + np.arange(60.0))
     for other in (pl.from_pandas(frame), arrow(frame)):
         np.testing.assert_array_equal(TableEncoder().fit_transform(other)[:, 1:], expected)
+    frame.loc[4, "d"] = None
+    found = TableEncoder().fit_transform(frame)
+    np.testing.assert_array_equal(np.delete(found[:, 1:4], 4, axis=0), np.delete(expected, 4, 0))
+    assert found[4, 4] == 1.0
+    frame.loc[4, "d"] = frame.loc[3, "d"]
     if frame["d"].dtype.kind not in "MO":  # words of a source, in several blocks
         source = as_source(frame)
         found = TableEncoder().fit(source).transform(source)

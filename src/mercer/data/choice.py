@@ -44,7 +44,12 @@ def refusal(name: str, kind: str) -> str:
             f"column {name!r} holds {kind}; give a number instead of a time of day, such as its "
             "hour, or leave it out"
         )
-    if low.startswith(("date", "timestamp", "period")):
+    if low.startswith("period"):
+        return (
+            f"column {name!r} holds {kind}; give the dates at which periods begin (in pandas "
+            f"df[{name!r}].dt.to_timestamp())"
+        )
+    if low.startswith(("date", "timestamp")):
         return (
             f"column {name!r} holds {kind}; leave it out, or give a data frame in memory to "
             "AutoRegressor, AutoClassifier or mercer.preprocessing.TableEncoder, which encode "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -27,6 +27,8 @@ class Table:
     Parameters
     ----------
     columns : mapping from str to (n,) array
+    categories : collection of str
+        Columns of words that are categories whatever the words look like.
 
     Examples
     --------
@@ -35,10 +37,11 @@ class Table:
     ((2, 2), ['colour'], [None])
     """
 
-    def __init__(self, columns: Mapping[str, Any]) -> None:
+    def __init__(self, columns: Mapping[str, Any], categories: Collection[str] = ()) -> None:
         if not columns:
             raise DataError("a table has at least one column")
         self.columns = {str(name): _column(values) for name, values in columns.items()}
+        self.categories = frozenset(categories)
         lengths = {name: len(values) for name, values in self.columns.items()}
         if len(set(lengths.values())) > 1:
             raise DataError(f"columns of a table have one length; these have {lengths}")
@@ -54,7 +57,8 @@ class Table:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Table:
-        return Table({name: values[rows] for name, values in self.columns.items()})
+        cut = {name: values[rows] for name, values in self.columns.items()}
+        return Table(cut, self.categories)
 
     @property
     def text(self) -> list[str]:
@@ -162,7 +166,6 @@ def stack(parts: Sequence[Any]) -> Any:
     if len(parts) == 1 or first is None:
         return first
     if isinstance(first, Table):
-        return Table(
-            {name: stack([part.columns[name] for part in parts]) for name in first.columns}
-        )
+        joined = {name: stack([part.columns[name] for part in parts]) for name in first.columns}
+        return Table(joined, first.categories)
     return sp.csr_array(sp.vstack(parts)) if sp.issparse(first) else np.concatenate(parts)

@@ -68,7 +68,8 @@ def encoding_of(chunks: Iterable[bytes], path: str) -> tuple[str, str]:
     >>> encoding_of(["größe;1".encode("latin-1")], "t.csv")[0]
     'cp1252'
     """
-    check, seen, name = codecs.getincrementaldecoder("utf-8")(), set[int](), "utf-8-sig"
+    check: codecs.IncrementalDecoder = codecs.getincrementaldecoder("utf-8")()
+    seen, name = set[int](), "utf-8-sig"
     for k, chunk in enumerate(chunks):
         if k == 0 and (wide := _wide(chunk)):
             return wide, ""

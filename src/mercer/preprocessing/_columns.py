@@ -19,7 +19,7 @@ from mercer.data.choice import refusal
 from mercer.data.table import hashes
 from mercer.preprocessing.readings import Reading
 
-__all__ = ["Columns", "declared_categories", "numbers", "summarized", "tabled"]
+__all__ = ["Columns", "numbers", "summarized", "tabled"]
 
 Bits = NDArray[np.uint64]
 
@@ -49,7 +49,7 @@ def tabled(X: Any, names: list[str], *, declared: bool) -> Table:
     >>> table.text, table.columns["x1"]
     (['x0'], array([ 1., nan]))
     """
-    categories = declared_categories(X) if declared else set()
+    categories = _declared(X) if declared else set()
     if hasattr(X, "columns"):
         if not len(X):
             raise ValueError(f"Found a table with 0 sample(s) (shape={X.shape})")
@@ -74,18 +74,13 @@ def tabled(X: Any, names: list[str], *, declared: bool) -> Table:
         {
             name: _plain(values, name, name in categories) if values.dtype == object else values
             for name, values in columns.items()
-        }
+        },
+        categories,
     )
 
 
-def declared_categories(X: Any) -> set[str]:
-    """Return the names of the columns of pandas' categorical type.
-
-    Parameters
-    ----------
-    X : object
-        A frame; anything else has none.
-    """
+def _declared(X: Any) -> set[str]:
+    """Return the names of the columns of pandas' categorical type."""
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         return set()
     kinds = zip(X.columns, X.dtypes, strict=True)
@@ -106,8 +101,9 @@ def _dates(X: Any, labels: list[Any]) -> dict[Any, NDArray[Any]]:
         if str(kind).lower().startswith(DATES):
             values = X[label]
             zoned = getattr(kind, "tz", None) is not None and hasattr(values, "dt")
-            made = values.to_numpy("datetime64[us]") if zoned else values.to_numpy()
-            found[label] = np.asarray(made).astype("datetime64[us]")
+            made = np.asarray(values.to_numpy("datetime64[us]") if zoned else values.to_numpy())
+            # Columns of Arrow in pandas come as objects, which are read one by one.
+            found[label] = made.astype("datetime64[us]" if made.dtype.kind == "M" else object)
     return found
 
 

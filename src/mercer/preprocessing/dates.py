@@ -251,7 +251,8 @@ def circles(t: NDArray[np.float64], periods: Sequence[str]) -> list[NDArray[np.f
     columns = [t]
     for name in periods:
         angle = 2.0 * np.pi * _phase(t, PERIODS[name])
-        columns += [np.round(part, DIGITS) for part in (np.cos(angle), np.sin(angle))]
+        for part in (np.cos(angle), np.sin(angle)):
+            columns.append(np.asarray(np.round(part, DIGITS), dtype=np.float64))
     return columns
 
 

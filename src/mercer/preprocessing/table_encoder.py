@@ -16,7 +16,6 @@ from mercer.data.categories import ordered
 from mercer.data.table import factorized
 from mercer.preprocessing._columns import (
     Columns,
-    declared_categories,
     numbers,
     summarized,
     tabled,
@@ -158,8 +157,6 @@ class TableEncoder(Streamed):
         if isinstance(X, Table):
             return super()._read(X, reset)
         declared = isinstance(self.categorical_features, str)
-        if reset:
-            self._declared = declared_categories(X) if declared else set()
         kind = getattr(getattr(X, "dtype", None), "kind", None)
         if kind == "m":
             raise DataError(
@@ -179,10 +176,12 @@ class TableEncoder(Streamed):
         self.readings_: dict[str, str] = {}
         self.periods_: dict[str, list[str]] = {}
         self.notes_: list[str] = []
-        if not isinstance(next(iter(source.blocks(1))).X, Table):
+        first = next(iter(source.blocks(1))).X
+        if not isinstance(first, Table):
             return source
         how = self._passes(source, "words")
-        tallies: Tallies = source.total(tallied, frozenset(chosen), None, **how)
+        fixed = frozenset(chosen | {given.index(name) for name in first.categories})
+        tallies: Tallies = source.total(tallied, fixed, None, **how)
         for name, tally, reading in zip(
             given, tallies.columns, readings(tallies.columns), strict=True
         ):
@@ -215,8 +214,7 @@ class TableEncoder(Streamed):
         given = [str(name) for name in _check_feature_names_in(self, self._names)]
         asked = self.categorical_features
         chosen = set() if asked is None or isinstance(asked, str) else set(numbered(asked, given))
-        declared = {given.index(name) for name in self.__dict__.pop("_declared", ())}
-        source = self._read_words(source, given, chosen | declared)
+        source = self._read_words(source, given, chosen)
         names, origin = self._expand.names(given), self._expand.origin(given)
         found: Columns = source.total(
             summarized,
