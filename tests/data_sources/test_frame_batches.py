@@ -100,3 +100,25 @@ def test_lines_and_files_that_are_too_long_or_empty(tmp_path):
     path.write_text("a,b\n")
     with pytest.raises(DataError, match="no rows"):
         list(FrameBatches(path).frames())
+
+
+def test_lines_within_quotes_are_never_cut(tmp_path):
+    """Cells of several lines, longer than the parts that are read, against the whole file."""
+    cells = ["\n".join(f"line {j} of {k}" for j in range(k % 90)) for k in range(200)]
+    frame = pd.DataFrame({"k": np.arange(200.0), "w": [f"{c}!" for c in cells]})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    assert_equal(together(tmp_path / "a.csv"), frame)
+
+
+def test_a_quote_that_is_never_closed_does_not_hold_the_file(tmp_path, monkeypatch):
+    """The text in hand stays bounded, and its end is looked for once a part."""
+    monkeypatch.setattr(text, "LONGEST", 2_000)
+    rows = b'size,k\n5" pipe,1\n' + b"7,2\n" * 5_000
+    held = [
+        len(part)
+        for part in text.whole_lines(
+            iter([rows[i : i + 400] for i in range(0, len(rows), 400)]), "a.csv"
+        )
+    ]
+    assert sum(held) == len(rows)
+    assert max(held) <= 2_800

@@ -252,6 +252,17 @@ class Model:
         forms = self.card.get("readings", {})
         return X if forms is None else typed(X, self.card["columns"], forms)
 
+    def has_target(self, table: Read) -> NDArray[np.bool_]:
+        """Return which rows of a table have a target that can be read.
+
+        Parameters
+        ----------
+        table : Read
+            With columns by name.
+        """
+        given = _target(table, self.card["target"], self.card.get("target_reading"))
+        return np.asarray(given.notna(), dtype=bool)
+
     def targets(self, table: Read, target: str | None = None) -> NDArray[Any]:
         """Return the targets of a table.
 

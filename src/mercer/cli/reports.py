@@ -11,7 +11,7 @@ from mercer._optional import plugin
 from mercer.cli.memory import Memory
 from mercer.cli.models import Model
 from mercer.cli.refusals import Refusal
-from mercer.cli.tables import Read, column_of, read
+from mercer.cli.tables import Read, read
 from mercer.cli.telling import Teller
 
 __all__ = ["page_at", "sample_of", "write_page"]
@@ -100,8 +100,8 @@ def sample_of(
 def _with_targets(model: Model, table: Read) -> tuple[Any, Any]:
     """Return features and targets of the rows that have a target, as a fit takes them."""
     if table.frame is not None:
-        there = column_of(table.frame, model.card["target"], table.path).notna()
-        table = Read(table.path, table.frame[there.to_numpy()].reset_index(drop=True))
+        there = model.has_target(table)
+        table = Read(table.path, table.frame[there].reset_index(drop=True))
     return model.features(table), model.targets(table)
 
 

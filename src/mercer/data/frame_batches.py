@@ -21,16 +21,14 @@ import pyarrow as pa
 from mercer.data.ipc import Ipc
 from mercer.data.parquet import File, Parquet, blamed
 from mercer.data.reading import (
-    GROWTH,
     ROWS,
     Dialect,
     distinct,
     format_of,
     framed,
-    too_large,
 )
 from mercer.data.table import DataError
-from mercer.data.text import ADVICE
+from mercer.data.text import ADVICE, too_large
 
 __all__ = ["FrameBatches"]
 
@@ -93,7 +91,7 @@ class FrameBatches:
         self._how: Any = None
         self.left_out: list[str] = []
         if kind == "csv":
-            self._dialect = Dialect.of(self.file.path, delimiter, encoding, comment)
+            self._dialect = Dialect.of(self.file.path, delimiter, encoding, comment, max_bytes)
             self.names = list(self._dialect.header.names)
         else:
             self._how = Parquet() if kind == "parquet" else Ipc()
@@ -144,8 +142,6 @@ class FrameBatches:
         """Yield the lines as tables, of given types or of those that fit each table."""
         skip, before = self._dialect.header.lines, 0
         for text in self._dialect.lines(self.file.path, self.most):
-            if GROWTH * len(text) > self.most:
-                raise too_large(self.file.path, self.most)
             if text.strip():
                 with blamed(self.file.path, " as delimited text", ADVICE), _counting(before):
                     yield self._dialect.table(text, types, columns, skip)

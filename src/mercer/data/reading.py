@@ -22,11 +22,13 @@ from mercer.data.parquet import File, Parquet, blamed
 from mercer.data.table import DataError
 from mercer.data.text import (
     ADVICE,
+    GROWTH,
     Header,
     chunks_of,
     decoded,
     encoding_of,
     separator,
+    too_large,
     trimmed,
     uncommented,
     whole_lines,
@@ -34,14 +36,12 @@ from mercer.data.text import (
 
 __all__ = [
     "FORMATS",
-    "GROWTH",
     "ROWS",
     "Dialect",
     "distinct",
     "format_of",
     "framed",
     "read_table",
-    "too_large",
 ]
 
 FORMATS = {
@@ -56,8 +56,6 @@ MISSING = [
     *("#N/A", "#N/A N/A", "#NA", "<NA>", "NaT", "-1.#IND", "1.#IND", "-1.#QNAN", "1.#QNAN"),
 ]
 ROWS = 2**14
-# Text and the columns made of it are in memory together, and most numbers are shorter as text.
-GROWTH = 4
 
 
 def read_table(
@@ -106,7 +104,7 @@ def read_table(
     file = File.found(os.fspath(path))
     kind = format or format_of(file.path)
     if kind == "csv":
-        dialect = Dialect.of(file.path, delimiter, encoding, comment)
+        dialect = Dialect.of(file.path, delimiter, encoding, comment, max_bytes)
         frame = framed(_text(file, dialect, max_bytes), file.path)
         frame.attrs["notes"] = list(dialect.notes)
         return frame
@@ -169,22 +167,6 @@ def _bounded(batches: Iterable[Any], path: str, most: float) -> Iterable[Any]:
         yield batch
 
 
-def too_large(path: str, most: float) -> DataError:
-    """Return the error for a file that needs more memory than there may be.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    most : float
-        Bytes.
-    """
-    return DataError(
-        f"{path} needs more than {most / 1e6:.0f} MB of memory; allow more, or give fewer rows or "
-        "columns"
-    )
-
-
 # Text ---------------------------------------------------------------------------------------------
 
 
@@ -228,7 +210,12 @@ class Dialect:
 
     @classmethod
     def of(
-        cls, path: str, delimiter: str | None, encoding: str | None, comment: str | None
+        cls,
+        path: str,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        comment: str | None = None,
+        most: float = np.inf,
     ) -> Dialect:
         """Return the dialect of a file.
 
@@ -238,11 +225,12 @@ class Dialect:
             The file.
         delimiter, encoding, comment : str, optional
             What is known.
+        most : float, optional
+            Bytes of memory that a row may take.
         """
         with blamed(path, " as delimited text"):
             found, note = (encoding, "") if encoding else encoding_of(chunks_of(path), path)
-            # Of a file that is cut within a cell the first megabyte may be without an end.
-            rows = whole_lines(decoded(chunks_of(path), found, path))
+            rows = whole_lines(decoded(chunks_of(path), found, path), path, most)
             start = next((kept for text in rows if (kept := _trimmed(text, comment))), b"")
         if b"\0" in start[:4096] or not start.strip():
             what = "is empty" if not start.strip() else "holds no text"
@@ -261,7 +249,7 @@ class Dialect:
             Bytes that a row may take.
         """
         begun = False
-        for text in whole_lines(decoded(_within(chunks_of(path), path, most), self.encoding, path)):
+        for text in whole_lines(decoded(chunks_of(path), self.encoding, path), path, most):
             kept = uncommented(text, self.comment)
             kept, begun = kept if begun else trimmed(kept), begun or bool(trimmed(kept))
             if kept:
@@ -301,14 +289,6 @@ class Dialect:
 
 def _trimmed(text: bytes, comment: str | None) -> bytes:
     return trimmed(uncommented(text, comment))
-
-
-def _within(chunks: Iterable[bytes], path: str, most: float) -> Iterator[bytes]:
-    """Yield chunks, unless one of them is too large with what is made of it."""
-    for chunk in chunks:
-        if GROWTH * len(chunk) > most:
-            raise too_large(path, most)
-        yield chunk
 
 
 # Frames -------------------------------------------------------------------------------------------

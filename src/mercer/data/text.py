@@ -18,11 +18,13 @@ from mercer.data.table import DataError
 __all__ = [
     "ADVICE",
     "CHUNK",
+    "GROWTH",
     "Header",
     "chunks_of",
     "decoded",
     "encoding_of",
     "separator",
+    "too_large",
     "trimmed",
     "uncommented",
     "whole_lines",
@@ -30,6 +32,12 @@ __all__ = [
 
 CHUNK = 2**20
 """Bytes that are read at once."""
+
+GROWTH = 4
+"""Text and the columns made of it are in memory together; most numbers are shorter as text."""
+
+LONGEST = 2**24
+"""Bytes of the longest row with a line within quotes."""
 
 SIGNS = (",", ";", "\t", "|", " ")
 # Bytes that have no letter in the code page of Windows, and those that no text has.
@@ -130,26 +138,56 @@ def decoded(chunks: Iterable[bytes], encoding: str, path: str) -> Iterator[bytes
 # Lines --------------------------------------------------------------------------------------------
 
 
-def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def whole_lines(chunks: Iterable[bytes], path: str, most: float = np.inf) -> Iterator[bytes]:
     """Yield text cut between rows: a new line within quotes is part of its cell.
 
     Parameters
     ----------
     chunks : iterable of bytes
+    path : str
+        The file, for the sentence.
+    most : float, optional
+        Bytes of memory that a row and what is made of it may take.
     """
     rest = b""
     for chunk in chunks:
         held = rest + chunk
-        lines, end, rest = held.rpartition(b"\n")
-        while end and lines.count(b'"') % 2:
-            lines, end, _ = lines.rpartition(b"\n")
-            rest = held[len(lines) + len(end) :]
+        if GROWTH * len(held) > most:
+            raise too_large(path, most)
+        end = _row_end(held)
         if end:
-            yield lines + end
-        else:
-            rest = held
+            yield held[:end]
+        rest = held[end:]
     if rest:
         yield rest
+
+
+def _row_end(held: bytes) -> int:
+    """Return where the last whole row ends, 0 if there is none."""
+    end = held.rfind(b"\n") + 1
+    # Where a quote is never closed, rows would go on to the end of the file.
+    if len(held) > LONGEST or not held.count(b'"', 0, end) % 2:
+        return end
+    signs = np.frombuffer(held, dtype=np.uint8)
+    lines = np.flatnonzero(signs == ord("\n"))
+    within = np.searchsorted(np.flatnonzero(signs == ord('"')), lines) % 2
+    return int(lines[within == 0][-1]) + 1 if not within.all() else 0
+
+
+def too_large(path: str, most: float) -> DataError:
+    """Return the error for a file that needs more memory than there may be.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    most : float
+        Bytes.
+    """
+    return DataError(
+        f"{path} needs more than {most / 1e6:.0f} MB of memory; allow more, or give fewer rows or "
+        "columns"
+    )
 
 
 def uncommented(text: bytes, sign: str | None) -> bytes:

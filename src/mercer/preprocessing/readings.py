@@ -33,7 +33,7 @@ STRAY, OTHERS = 0.05, 9
 # Odd words that a note quotes.
 QUOTED = 3
 
-CODES = "EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|AUD|CAD|NZD|BRL|ZAR|MXN|KRW|TRY"
+CODES = "EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|AUD|CAD|NZD|BRL|MXN|KRW|TRY"
 UNIT = rf"(?:{CODES}|US\$|A\$|C\$|[$€£¥₹]|kr|zł)"
 NUMBER = re.compile(
     rf"(?P<sign>[-+−]?)\s*(?P<before>{UNIT})?\s*(?P<minus>[-+−]?)"
