@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import Any
 
 import h5py
 import numpy as np
 
-from mercer.data.memory import machine_bytes, show
+from mercer.data.headers import check_chunks
 from mercer.data.npy import FileArray
 from mercer.data.stamps import Stamp
 from mercer.data.table import DataError
 
 __all__ = ["Hdf5Array", "names", "opened"]
+
+
+# A file could name any other that its reader may read.
+ELSEWHERE = (
+    "lies in another file (an external link, external storage or a virtual data set), which is not "
+    "followed; open the file that holds the rows, or copy them: "
+    "target.create_dataset(name, data=source[name][:])"
+)
+MAX_LINKS = 100
 
 
 class Hdf5Array(FileArray):
@@ -37,8 +45,10 @@ class Hdf5Array(FileArray):
         self.stamp = stamp or Stamp.of(path)
         try:
             self._file = h5py.File(path, "r")
-            found = self._file.get(name)
+            found = self._file.get(_inside(self._file, path, name))
             listed = [] if isinstance(found, h5py.Dataset) else names(self._file)
+        except DataError:
+            raise
         except Exception as error:  # of damaged files HDF5 says many things
             raise DataError(f"{path} cannot be read as an HDF5 file: {_words(error)}") from error
         if not isinstance(found, h5py.Dataset):
@@ -54,24 +64,14 @@ class Hdf5Array(FileArray):
             raise DataError(f"{path}::{name} cannot be read: {_words(error)}") from error
 
     def _refuse(self) -> None:
-        """Refuse data sets that are no rows, do not fit in memory, or lie in missing files."""
+        """Refuse data sets that are no rows, do not fit in memory, or lie in other files."""
         where, found = f"{self.path}::{self.name}", self._array
+        if found.external is not None or found.is_virtual:
+            raise DataError(f"{where} {ELSEWHERE}")
         if self.dtype.kind == "O" and h5py.check_string_dtype(self.dtype) is None:
             raise DataError(f"{where} holds references or lists, not numbers or words")
-        size = math.prod(found.chunks or ()) * self.dtype.itemsize
-        if size > machine_bytes():
-            raise DataError(f"{where} has chunks of {show(size)}, more than this machine's memory")
+        check_chunks(where, math.prod(found.chunks or ()) * self.dtype.itemsize, self.stamp.size)
         if self.fill or 0 in self.shape:
-            return
-        # What lies in other files is read as the fill value if they are missing.
-        elsewhere = [] if found.external is None else [part[0] for part in found.external]
-        if found.is_virtual:
-            elsewhere = [part.file_name for part in found.virtual_sources()]
-        folder = os.path.dirname(os.path.abspath(self.path))
-        for name in elsewhere:
-            if name != "." and not os.path.isfile(os.path.join(folder, name)):
-                raise DataError(f"{where} has rows in {name}, which is no file in {folder}")
-        if found.is_virtual or elsewhere:
             return
         if found.chunks is not None:
             grid = zip(self.shape, found.chunks, strict=True)
@@ -104,6 +104,30 @@ class Hdf5Array(FileArray):
 
     def __reduce__(self) -> Any:
         return Hdf5Array, (self.path, self.name, self.fill, self.stamp)
+
+
+def _inside(file: Any, path: str, name: str) -> str:
+    """Return the name of an array without soft links, refused if it leads to another file.
+
+    HDF5 follows an external link by opening what it names, which may be any file or a pipe.
+    """
+    done: list[str] = []
+    parts, steps = name.split("/")[::-1], 0
+    while parts:
+        part, steps = parts.pop(), steps + 1
+        if part in ("", "."):
+            continue
+        link = file.get("/".join([*done, part]), getlink=True)
+        if isinstance(link, h5py.ExternalLink):
+            raise DataError(f"{path}::{name} {ELSEWHERE}")
+        if isinstance(link, h5py.SoftLink):
+            if steps > MAX_LINKS:
+                raise DataError(f"{path}::{name} is a link that leads nowhere")
+            done = [] if link.path.startswith("/") else done
+            parts.extend(link.path.split("/")[::-1])
+        else:
+            done.append(part)
+    return "/".join(done) or "/"
 
 
 def names(file: Any) -> list[str]:

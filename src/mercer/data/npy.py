@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.data.headers import read_header
 from mercer.data.stamps import Stamp
 from mercer.data.table import DataError
 
@@ -29,21 +30,22 @@ def opened(path: str) -> Any:
     stamp = Stamp.of(path)
     try:
         with open(path, "rb") as file:
-            start = file.read(4)
-        if start in ZIP:
-            raise DataError(
-                f"{path} is an archive of arrays (.npz), not one array; save its arrays one by one "
-                "with np.save, or pass those that np.load returns"
-            )
-        found: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+            if file.read(4) in ZIP:
+                raise DataError(
+                    f"{path} is an archive of arrays (.npz), not one array; save its arrays one by "
+                    "one with np.save, or pass those that np.load returns"
+                )
+            file.seek(0)
+            header = read_header(file, os.fstat(file.fileno()).st_size)
+            offset = file.tell()
+        if header.dtype.kind not in "biuf":
+            return np.load(path, allow_pickle=False)
     except DataError:
         raise
-    except Exception as error:  # a header may hold anything, so parsing it may raise anything
+    except Exception as error:  # whatever a file system or a type of words says
         words = str(error).splitlines() or [type(error).__name__]
         raise DataError(f"{path} cannot be read as an array of NumPy: {words[0]}") from error
-    if found.dtype.kind not in "biuf":
-        return np.array(found)
-    return NpyArray(stamp, found.shape, found.dtype, found.offset, not found.flags.c_contiguous)
+    return NpyArray(stamp, header.shape, header.dtype, offset, header.columns)
 
 
 class FileArray:

@@ -11,7 +11,7 @@ import numpy as np
 import zarr
 from zarr.core.sync import sync
 
-from mercer.data.memory import machine_bytes, show
+from mercer.data.headers import check_chunks
 from mercer.data.npy import FileArray
 from mercer.data.stamps import Stamp
 from mercer.data.table import DataError
@@ -41,13 +41,14 @@ class ZarrArray(FileArray):
         # A shard is one file of many chunks.
         self._steps = tuple(int(n) for n in array.shards or array.chunks)
         size = math.prod(self._steps) * self.dtype.itemsize
-        if size > machine_bytes():
-            raise DataError(f"{where} has chunks of {show(size)}, more than this machine's memory")
+        check_chunks(where, size, size)
         if min((*self._steps, *(n + 1 for n in self.shape)), default=1) < 1:
             raise DataError(f"{where} has shape {self.shape} in chunks {self._steps}")
         # One at a time: of an array that claims more chunks than anybody has, the first is missing.
         for place in self._places(0, self.shape[0] if self.shape else 0):
-            self._stamps[self._key(place)] = self._look(place)
+            stamp = self._stamps[self._key(place)] = self._look(place)
+            if stamp is not None:
+                check_chunks(where, size, stamp.size)
 
     def __getitem__(self, rows: Any) -> Any:
         wanted = rows if isinstance(rows, slice) else slice(None)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import zipfile
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.data.headers import EMPTY_ROWS, read_header
 from mercer.io.errors import ModelFileError
 
 __all__ = ["MANIFEST", "SCHEMA", "check_archive", "open_archive", "read_json"]
@@ -24,6 +24,11 @@ __all__ = ["MANIFEST", "SCHEMA", "check_archive", "open_archive", "read_json"]
 SCHEMA, MANIFEST = "schema.json", "mercer.json"
 # A manifest is a page of text.
 MANIFEST_BYTES = 2**20
+SPARSE_ENTRIES = {
+    f"{part}.npy" for part in ("format", "shape", "data", "indices", "indptr", "_is_array")
+}
+# Columns of hashed words are many; indices of 32 bits count no more.
+MAX_SPARSE = 2**31 - 1
 
 
 def open_archive(file: BinaryIO, name: str, max_bytes: float) -> zipfile.ZipFile:
@@ -117,10 +122,28 @@ def check_archive(archive: zipfile.ZipFile, schema: dict[str, Any], name: str) -
         )
     if tree.bare:
         raise ModelFileError(f"{name} has parts of SciPy that mercer.io.save does not write.")
-    for entry, ids in tree.files.items():
-        if len(ids) > 1:
+    for entry, readers in tree.files.items():
+        if len(readers) > 1:
             raise ModelFileError(f"{name} reads its entry {entry} more than once.")
-        _check_entry(archive, entry, name)
+        reader = next(iter(readers))
+        try:
+            _check_entry(archive, entry, reader)
+        except (KeyError, ValueError, EOFError, zipfile.BadZipFile, OSError) as error:
+            words = f"{name} is damaged: {entry} cannot be read as {reader.what}, {error}."
+            raise ModelFileError(words) from error
+
+
+class _Reader(NamedTuple):
+    """A node of the schema that reads an entry of the archive."""
+
+    loader: str
+    cls: str
+    key: str
+
+    @property
+    def what(self) -> str:
+        kinds = {"NdArrayNode": "an array", "SparseMatrixNode": "a sparse array"}
+        return kinds.get(self.loader, f"a {self.cls}")
 
 
 class _Tree:
@@ -130,7 +153,7 @@ class _Tree:
         self.inline = 0
         self.bare = False  # whether attributes are set of what SciPy should construct
         self.cost: dict[Any, int] = {}
-        self.files: dict[str, set[Any]] = {}
+        self.files: dict[str, set[_Reader]] = {}
 
     def visit(self, value: Any) -> int:
         """Return how many nodes skops looks at below a value."""
@@ -144,7 +167,8 @@ class _Tree:
         if str(value.get("__module__", "")).startswith("scipy.sparse") and node:
             self.bare |= value.get("__loader__") != "SparseMatrixNode"
         if isinstance(file := value.get("file"), str) and node:
-            self.files.setdefault(file, set()).add(json.dumps(key))
+            loader, cls = str(value.get("__loader__")), str(value.get("__class__"))
+            self.files.setdefault(file, set()).add(_Reader(loader, cls, json.dumps(key)))
         if key is not None and not isinstance(key, list | dict):
             # Nodes of a number are all the first of them: skops does not read the others.
             known = self.cost.get(key)
@@ -159,46 +183,56 @@ class _Tree:
         return total
 
 
-def _check_entry(archive: zipfile.ZipFile, entry: str, name: str) -> None:
-    """Refuse an array whose header promises more numbers than follow."""
-    try:
-        info = archive.getinfo(entry)
+def _check_entry(archive: zipfile.ZipFile, entry: str, reader: _Reader) -> None:
+    """Refuse an entry that would become larger than its bytes, or lead outside its arrays.
+
+    The name of an entry says nothing: what it is read as, the schema says.
+    """
+    size = archive.getinfo(entry).file_size
+    if reader.loader == "NdArrayNode":
         with archive.open(entry) as stream:
-            if entry.endswith(".npy"):
-                _check_array(stream, info.file_size, name, entry)
-        if entry.endswith(".npz"):
-            _check_arrays(archive.read(entry), name, entry)
-    except (KeyError, ValueError, EOFError, zipfile.BadZipFile, OSError) as error:
-        if isinstance(error, ModelFileError):
-            raise
-        raise ModelFileError(f"{name} is damaged: {entry} cannot be read, {error}.") from error
+            dtype = read_header(stream, size).dtype
+        _check_scalar(reader.cls, dtype)
+    elif reader.loader == "SparseMatrixNode":
+        _check_sparse(archive.read(entry))
+    elif reader.loader != "BytesNode":  # bytes are as long as they are
+        raise ValueError("which mercer.io.save does not write")
 
 
-def _check_array(stream: Any, size: int, name: str, entry: str) -> None:
-    version = np.lib.format.read_magic(stream)
-    read = {(1, 0): np.lib.format.read_array_header_1_0}.get(
-        version, np.lib.format.read_array_header_2_0
-    )
-    shape, _, dtype = read(stream)
-    if dtype.hasobject:
-        raise ModelFileError(f"{name} has pickled objects in {entry}, which are never read.")
-    if math.prod(shape) * dtype.itemsize > size:
-        raise ModelFileError(f"{name} is damaged: {entry} has fewer numbers than it says.")
+def _check_scalar(cls: str, dtype: np.dtype[Any]) -> None:
+    """Refuse to make a scalar from another kind of value: np.void of a number is that long."""
+    if cls == "ndarray":
+        return
+    made = getattr(np, cls, None)
+    kind = isinstance(made, type) and issubclass(made, np.generic) and np.dtype(made).kind
+    if kind != dtype.kind:
+        raise ValueError(f"{cls} is not what {dtype.str!r} holds")
 
 
-def _check_arrays(data: bytes, name: str, entry: str) -> None:
-    """Refuse a sparse array, a zip of its own, that is larger than its bytes."""
+def _check_sparse(data: bytes) -> None:
+    """Refuse a sparse array, a zip of its own, that is larger than its bytes or inconsistent."""
     with zipfile.ZipFile(io.BytesIO(data)) as arrays:
         entries = arrays.infolist()
         packed = any(info.compress_type != zipfile.ZIP_STORED for info in entries)
         if packed or sum(info.file_size for info in entries) > len(data):
-            raise ModelFileError(f"{name} has a compressed sparse array in {entry}.")
+            raise ValueError("it is compressed")
+        if len({info.filename for info in entries}) < len(entries):
+            raise ValueError("it has entries of the same name")
+        if unknown := {info.filename for info in entries} - SPARSE_ENTRIES:
+            raise ValueError(f"it has an entry {min(unknown)}")
         for info in entries:
             with arrays.open(info) as stream:
-                _check_array(stream, info.file_size, name, entry)
+                read_header(stream, info.file_size)
+    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+        form, shape = bytes(stored["format"].item()), tuple(stored["shape"].tolist())
+        if form not in (b"csr", b"csc") or len(shape) != 2:
+            raise ValueError(f"it is of format {form.decode(errors='replace')}")
+        if max(shape) > MAX_SPARSE or (form == b"csc" and shape[0] > EMPTY_ROWS):
+            raise ValueError(f"it has shape {shape}")
+        if any(stored[part].ndim != 1 for part in ("data", "indices", "indptr")):
+            raise ValueError("its parts are no vectors")
+        if {stored[part].dtype.kind for part in ("indices", "indptr")} != {"i"}:
+            raise ValueError("its indices are no integers")
     # Compiled loops over sparse arrays trust their indices.
     found = sp.load_npz(io.BytesIO(data))
-    if isinstance(found, sp.csr_array | sp.csr_matrix | sp.csc_array | sp.csc_matrix):
-        found.check_format(full_check=True)
-    else:
-        raise ModelFileError(f"{name} has a sparse array of format {found.format} in {entry}.")
+    found.check_format(full_check=True)

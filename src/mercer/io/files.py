@@ -23,6 +23,7 @@ from mercer._optional import plugin
 from mercer._version import __version__
 from mercer.io.bounds import MANIFEST, SCHEMA, check_archive, open_archive, read_json
 from mercer.io.errors import ModelFileError
+from mercer.io.fitted import check_fitted
 from mercer.io.trust import is_trusted
 
 __all__ = ["FORMAT", "ModelFile", "describe", "digest", "load", "save"]
@@ -168,8 +169,9 @@ def load(
             with open_archive(file, name, max_bytes) as archive:
                 _read_manifest(archive, name)
                 check_archive(archive, read_json(archive, SCHEMA, name), name)
-            file.seek(0)
-            return _construct(skops, file.read(), name, trusted)
+            model = _construct(skops, file, name, trusted)
+            check_fitted(model)
+            return model
         except ModelFileError:
             raise
         except Exception as error:  # a damaged archive, header or tree can fail in any way
@@ -247,15 +249,16 @@ def _opened(path: Any) -> Iterator[tuple[BinaryIO, str]]:
         yield file, name
 
 
-def _construct(skops: Any, data: bytes, name: str, trusted: Sequence[str]) -> Any:
-    wanted = skops.get_untrusted_types(data=data)
+def _construct(skops: Any, file: BinaryIO, name: str, trusted: Sequence[str]) -> Any:
+    # Not its bytes: with them the entries and the arrays, a model would take three times its size.
+    wanted = skops.get_untrusted_types(file=file)
     strangers = [one for one in wanted if not (is_trusted(one) or one in trusted)]
     if strangers:
         raise ModelFileError(
             f"{name} wants types that are not of mercer: {', '.join(strangers)}. If you know them, "
             f"load it with trusted={strangers}."
         )
-    return skops.loads(data, trusted=wanted)
+    return skops.load(file, trusted=wanted)
 
 
 def _read_manifest(archive: zipfile.ZipFile, name: str) -> ModelFile:
@@ -264,7 +267,14 @@ def _read_manifest(archive: zipfile.ZipFile, name: str) -> ModelFile:
         file = ModelFile(**found)
     except TypeError as error:
         raise ModelFileError(f"{name} has a manifest that mercer did not write.") from error
-    if not isinstance(file.format, int) or file.format > FORMAT:
+    texts = [file.model, file.settings_sha256, *([file.data_sha256] if file.data_sha256 else [])]
+    for part in (file.versions, file.settings):
+        texts += [*part, *part.values()] if isinstance(part, dict) else [part]
+    if not all(isinstance(text, str) for text in texts) or "mercer" not in file.versions:
+        raise ModelFileError(f"{name} has a manifest that mercer did not write.")
+    if type(file.format) is not int or file.format < 1:
+        raise ModelFileError(f"{name} says that its layout is {file.format!r}; the first was 1.")
+    if file.format > FORMAT:
         raise ModelFileError(
             f"{name} was saved by mercer {file.versions.get('mercer')} in layout {file.format}; "
             f"mercer {__version__} reads layouts up to {FORMAT}. Install a later version."

@@ -131,6 +131,10 @@ class Tree:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
+    def check_indices(self) -> None:
+        """Refuse a tree, as of a file, whose nodes lead outside its lists."""
+        self._flat  # noqa: B018, made and checked in one
+
     @property
     def leaves(self) -> int:
         """Number of leaves."""
@@ -168,8 +172,11 @@ class Tree:
     def _flat(self) -> tuple[Any, ...]:
         """Columns, cuts, children and codes of all nodes, as compiled code reads them."""
         codes = [np.empty(0) if known is None else known for known in self.codes]
-        left, right = np.array(self.children, dtype=np.int64).T
         # Compiled code goes where it is sent, and a tree may come from a file.
+        n = len(self.column)
+        if not n or any(len(part) != n for part in (self.cut, codes, self.children)):
+            raise ValueError("a tree has as many columns as cuts, codes and children, at least 1.")
+        left, right = np.array(self.children, dtype=np.int64).reshape(n, 2).T
         cuts = np.flatnonzero(np.asarray(self.column) >= 0)
         below = np.minimum(left, right)[cuts] > cuts
         if not np.all(below & (np.maximum(left, right)[cuts] < len(self.column))):

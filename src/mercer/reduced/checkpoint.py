@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.digests import differences, listed, text
+from mercer.data.headers import read_header
 from mercer.data.memory import machine_bytes
 
 __all__ = ["CheckpointError", "load", "same_files", "save"]
@@ -109,13 +110,9 @@ def _array(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Any:
         raise ValueError("packed")
     data = archive.read(item)
     stream = io.BytesIO(data)
-    read = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    shape, columns, dtype = read[np.lib.format.read_magic(stream)](stream)
+    shape, columns, dtype = read_header(stream, len(data))
     rest = memoryview(data)[stream.tell() :]
-    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(rest):
+    if math.prod(shape) * dtype.itemsize != len(rest):
         raise ValueError("not an array of numbers or words")
     return np.frombuffer(rest, dtype).reshape(shape, order="F" if columns else "C").copy(order="K")
 

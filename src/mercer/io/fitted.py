@@ -1,0 +1,89 @@
+"""Fitted models from files, looked over before they are handed out.
+
+Compiled loops trust the indices and lengths that a model holds; in a file they are whatever
+somebody wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+
+__all__ = ["check_fitted"]
+
+ROOMS = ("mercer.", "sklearn.")
+LIBSVM = "sklearn.svm._classes"
+
+
+def check_fitted(model: Any) -> None:
+    """Refuse a model whose loops would read outside its arrays, and drop what can be made again.
+
+    Classes whose loops follow indices have a method ``check_indices``, which raises ValueError. A
+    cached property is derived from the rest of an object, so it is computed anew, not believed.
+
+    Parameters
+    ----------
+    model : object
+        As it was read.
+
+    Examples
+    --------
+    >>> from mercer import SVR
+    >>> check_fitted(SVR().fit([[0.0], [1.0]], [0.0, 1.0]))
+    """
+    pending: list[Any] = [model]
+    seen: set[int] = set()
+    while pending:
+        item = pending.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, dict):
+            pending.extend(item.values())
+        elif isinstance(item, list | tuple | set):
+            pending.extend(item)
+        elif isinstance(item, np.ndarray):
+            pending.extend(item.ravel().tolist() if item.dtype.hasobject else ())
+        elif type(item).__module__.startswith(ROOMS) and hasattr(item, "__dict__"):
+            for name in _derived(type(item)):
+                item.__dict__.pop(name, None)
+            _check_one(item)
+            pending.extend(item.__dict__.values())
+
+
+@cache
+def _derived(cls: type) -> tuple[str, ...]:
+    return tuple(_cached_names(cls))
+
+
+def _cached_names(cls: type) -> Iterator[str]:
+    for base in cls.__mro__:
+        yield from (name for name, value in vars(base).items() if type(value) is cached_property)
+
+
+def _check_one(item: Any) -> None:
+    check = getattr(type(item), "check_indices", None)
+    if check is not None:
+        check(item)
+    if type(item).__module__ == LIBSVM and "support_vectors_" in item.__dict__:
+        _check_libsvm(item)
+
+
+def _check_libsvm(machine: Any) -> None:
+    """Refuse a machine of LIBSVM whose arrays have not the lengths that its loops go through."""
+    n = machine.support_vectors_.shape[0]
+    counts = np.atleast_1d(machine._n_support)
+    classes = len(counts) if "classes_" in machine.__dict__ else 2
+    pairs = classes * (classes - 1) // 2
+    right = (
+        np.all(counts >= 0)
+        and machine._dual_coef_.shape == (max(classes - 1, 1), n)
+        and np.shape(machine.support_) == (n,)
+        and np.shape(machine._intercept_) == (pairs,)
+        and all(np.shape(P) in ((0,), (pairs,)) for P in (machine._probA, machine._probB))
+    )
+    if not right:
+        raise ValueError(f"{type(machine).__name__} has arrays of lengths that do not fit")
