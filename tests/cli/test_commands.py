@@ -221,7 +221,7 @@ def test_svmlight_dense_and_sparse(here):
         shell(f"mercer fit {name}.svm --target target --machine SVC")
         score = json.loads(shell(f"mercer evaluate {name}.skops {name}.svm --json"))["scores"]
         assert score["accuracy"] > 0.8
-    assert "sparse features" in shell("mercer fit wide.svm --target target")
+    assert "sparse features" in shell("mercer fit wide.svm --target target --force")
 
 
 def test_a_model_saved_in_python_predicts_too(here):

@@ -18,6 +18,7 @@ from mercer._lazily import lazily
 from mercer._version import __version__
 from mercer.cli import quantities
 from mercer.cli.refusals import Refusal
+from mercer.cli.visible import visible
 
 __all__ = ["app", "run"]
 
@@ -119,6 +120,8 @@ reading = _options(
 
 READING = ("format", "delimiter", "encoding", "comment")
 """Options that say how a file is read."""
+
+force = click.option("--force", is_flag=True, help="Overwrite files that exist.")
 reporting = click.option(
     "--report",
     type=click.Path(),
@@ -175,7 +178,7 @@ def _session(memory_limit: float | None, as_json: bool) -> Iterator[tuple[Any, A
 
 @_command(
     """
-    fit mpg.csv --target mpg --tune 2s
+    fit mpg.csv --target mpg --tune 2s --output quick.skops
     fit mpg.csv --target mpg --machine SVR --set C=10 --output svr.skops --report svr.html
     fit mpg.csv --target mpg --machine LSSVR --tune 5s --intervals 0.9 --output lssvr.skops
     fit mpg.csv --target mpg --monotone weight:down --drop origin --output down.skops
@@ -200,6 +203,7 @@ def _session(memory_limit: float | None, as_json: bool) -> Iterator[tuple[Any, A
 )
 @click.option("--cluster", help="Address of a Dask scheduler whose workers read the file and fit.")
 @reporting
+@force
 @reading
 @common
 def fit(data: str, **given: Any) -> None:
@@ -209,7 +213,7 @@ def fit(data: str, **given: Any) -> None:
     scikit-learn that 'mercer.io.load' reads in Python.
     """
     with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
-        how = {name: given[name] for name in READING}
+        how = {name: given[name] for name in (*READING, "force")}
         wishes = _wishes(given)
         act = fit_
         if given["cluster"] is not None:
@@ -247,6 +251,13 @@ def _wishes(given: dict[str, Any]) -> Any:
 @click.option("--intervals", type=SHARE, help="Probability of prediction intervals, such as 0.9.")
 @click.option("--probabilities", is_flag=True, help="Write the probability of every class.")
 @click.option("--keep", multiple=True, help="Column of DATA to write beside the predictions.")
+@click.option(
+    "--keep-formulas",
+    is_flag=True,
+    help="Write text that begins like a formula (= + - @) as it is; by default an apostrophe "
+    "goes before it in CSV, so that spreadsheets do not compute it.",
+)
+@force
 @reading
 @common
 def predict(model: str, data: str, **given: Any) -> None:
@@ -265,6 +276,8 @@ def predict(model: str, data: str, **given: Any) -> None:
                 given["keep"],
                 memory,
                 teller,
+                formulas=given["keep_formulas"],
+                force=given["force"],
                 **{name: given[name] for name in READING},
             )
         )
@@ -287,6 +300,7 @@ def predict(model: str, data: str, **given: Any) -> None:
     type=click.Path(),
     help="Table that the model was fitted to, for the report; looked for by its name by default.",
 )
+@force
 @reading
 @common
 def evaluate(model: str, data: str, **given: Any) -> None:
@@ -302,6 +316,7 @@ def evaluate(model: str, data: str, **given: Any) -> None:
                 given["intervals"],
                 given["report"],
                 given["sample"],
+                force=given["force"],
                 **{name: given[name] for name in READING},
             )
         )
@@ -368,12 +383,13 @@ def compare(data: str, **given: Any) -> None:
 @click.argument("output", type=click.Path(), required=False)
 @click.option("-o", "to", type=click.Path(), help="Where to write, instead of OUTPUT.")
 @click.option("--float32", is_flag=True, help="Single precision; double by default.")
+@force
 @common
 def export(model: str, output: str | None, to: str | None, **given: Any) -> None:
     """Write a saved MODEL as ONNX."""
     output = to or output or str(Path(model).with_suffix(".onnx"))
     with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
-        teller.finish(export_(model, output, given["float32"], memory, teller))
+        teller.finish(export_(model, output, given["float32"], memory, teller, given["force"]))
 
 
 @_command(
@@ -383,11 +399,12 @@ def export(model: str, output: str | None, to: str | None, **given: Any) -> None
 )
 @click.argument("name", type=click.Choice(DEMOS), default="mpg")
 @click.option("--folder", type=click.Path(), default=".", help="Where files are written.")
+@force
 @common
 def demo(name: str, folder: str, **given: Any) -> None:
     """Show the commands on a small real table."""
     with _session(given["memory_limit"], given["as_json"]) as (_, teller):
-        teller.finish(demo_(name, folder, _shown, teller))
+        teller.finish(demo_(name, folder, _shown, teller, given["force"]))
 
 
 def _shown(arguments: Sequence[str], as_json: bool) -> Any:
@@ -475,5 +492,5 @@ def _end(sentence: str, status: int, as_json: bool) -> int:
     words = " ".join(sentence.split())[:2000]
     if as_json:
         print(json.dumps({"error": words, "status": status}, ensure_ascii=True))
-    print(f"mercer: {words.encode(errors='replace').decode()}", file=sys.stderr)
+    print(f"mercer: {visible(words)}", file=sys.stderr)
     return status

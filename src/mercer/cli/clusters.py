@@ -39,6 +39,7 @@ def fit_on_cluster(
     delimiter: str | None = None,
     encoding: str | None = None,
     comment: str | None = None,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Fit a model where a Dask cluster reads the rows, and save it here.
 
@@ -60,6 +61,8 @@ def fit_on_cluster(
         How the files are read.
     comment : str, optional
         Refused: workers read files line by line.
+    force : bool, default=False
+        Whether a model that exists is overwritten.
     """
     refused = {
         "--tune": wishes.seconds,
@@ -70,7 +73,7 @@ def fit_on_cluster(
     }
     if asked := [name for name, value in refused.items() if value]:
         raise Refusal(f"{', '.join(asked)} cannot be had together with --cluster.")
-    path = place(output or f"{Path(data).stem.partition('.')[0]}.skops", data)
+    path = place(output or f"{Path(data).stem.partition('.')[0]}.skops", data, force)
     kind = {"tsv": "csv", "feather": "arrow"}.get(format or "", format)
     where = str(Path(data).absolute()) if "://" not in data else data
     how: dict[str, Any] = {"format": kind, "delimiter": delimiter, "encoding": encoding}

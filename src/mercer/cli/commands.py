@@ -24,6 +24,7 @@ from mercer.cli.reports import page_at, sample_of, write_page
 from mercer.cli.scores import MAIN, of_classes, of_intervals, of_numbers
 from mercer.cli.tables import Read, read
 from mercer.cli.telling import Teller
+from mercer.cli.writing import writable
 from mercer.tabular.automatic import Automatic
 
 __all__ = [
@@ -57,6 +58,7 @@ def fit(
     memory: Memory,
     teller: Teller,
     report: str | None = None,
+    force: bool = False,
     **how: Any,
 ) -> dict[str, Any]:
     """Fit a model to a file and save it.
@@ -75,11 +77,13 @@ def fit(
         Where to say it.
     report : str, optional
         Where to write a page about the model.
+    force : bool, default=False
+        Whether files that exist are overwritten.
     **how : object
         How the file is read.
     """
-    page = page_at(report)
-    path = place(output or f"{Path(data).stem.partition('.')[0]}.skops", data)
+    page = page_at(report, force)
+    path = place(output or f"{Path(data).stem.partition('.')[0]}.skops", data, force)
     table = read(data, memory, **how)
     _say_file(table, teller)
     question = Question.of(table, target, wishes, teller)
@@ -121,22 +125,20 @@ def _say_file(table: Read, teller: Teller) -> None:
         teller.note(note)
 
 
-def place(output: str, data: str) -> Path:
-    """Return where to write, if nothing but a model would be lost.
+def place(output: str, data: str, force: bool = False) -> Path:
+    """Return where to write, if nothing would be lost, or nothing but a model that may be.
 
     Parameters
     ----------
     output, data : str
         Where to write, and what is read.
+    force : bool, default=False
+        Whether a model that exists is overwritten.
     """
     path = Path(output)
-    if not path.parent.is_dir():
-        raise Refusal(f"there is no folder {path.parent}.")
-    if path.is_dir():
-        raise Refusal(f"{path} is a folder.")
-    if path.exists() and (path.resolve() == Path(data).resolve() or not zipfile.is_zipfile(path)):
+    if path.is_file() and (path.resolve() == Path(data).resolve() or not zipfile.is_zipfile(path)):
         raise Refusal(f"{path} exists and is no model; give another --output.")
-    return path
+    return writable(output, force)
 
 
 def _say_plan(question: Question, wishes: Wishes, memory: Memory, teller: Teller) -> None:
@@ -213,6 +215,7 @@ def evaluate(
     coverage: float | None = None,
     report: str | None = None,
     sample: str | None = None,
+    force: bool = False,
     **how: Any,
 ) -> dict[str, Any]:
     """Compare predictions with the targets of a file.
@@ -233,10 +236,12 @@ def evaluate(
         Where to write a page about the model, with these rows as its test.
     sample : str, optional
         The file that the model was fitted to, for the page; looked for by default.
+    force : bool, default=False
+        Whether a page that exists is overwritten.
     **how : object
         How the file is read.
     """
-    page = page_at(report)
+    page = page_at(report, force)
     if sample is not None and page is None:
         raise Refusal("--sample is for --report.")
     loaded = load(model, memory)
@@ -433,7 +438,7 @@ def _constant(question: Question, train: Any, test: Any) -> dict[str, float]:
 
 
 def export(
-    model: str, output: str, float32: bool, memory: Memory, teller: Teller
+    model: str, output: str, float32: bool, memory: Memory, teller: Teller, force: bool = False
 ) -> dict[str, Any]:
     """Write a model as a graph of ONNX, one input a column.
 
@@ -447,12 +452,12 @@ def export(
         What may be taken.
     teller : Teller
         Where to say it.
+    force : bool, default=False
+        Whether a file that exists is overwritten.
     """
-    where = Path(output)
-    if where.suffix != ".onnx":
+    if Path(output).suffix != ".onnx":
         raise Refusal(f"{output} must end in .onnx.")
-    if not where.parent.is_dir():
-        raise Refusal(f"there is no folder {where.parent}.")
+    where = writable(output, force)
     loaded, precision = load(model, memory), "float32" if float32 else "float64"
     kinds = loaded.card.get("columns")
     if loaded.card.get("crowded") and not isinstance(loaded.machine, Automatic):
@@ -474,7 +479,7 @@ def export(
     return {"output": output, "precision": precision, "outputs": outputs}
 
 
-def demo(name: str, folder: str, run: Any, teller: Teller) -> dict[str, Any]:
+def demo(name: str, folder: str, run: Any, teller: Teller, force: bool = False) -> dict[str, Any]:
     """Write a real set to files, and show the commands on it.
 
     Parameters
@@ -487,6 +492,8 @@ def demo(name: str, folder: str, run: Any, teller: Teller) -> dict[str, Any]:
         Runs a command, and returns what it says if it is to be JSON.
     teller : Teller
         Where to say it.
+    force : bool, default=False
+        Whether files that exist are overwritten.
     """
     bunch = SHIPPED[name](as_frame=True)
     home = Path(folder)
@@ -495,6 +502,8 @@ def demo(name: str, folder: str, run: Any, teller: Teller) -> dict[str, Any]:
     order = np.random.default_rng(0).permutation(len(bunch.frame))
     held = len(order) // 5
     files = {"": order[held:], "-new": order[:held]}
+    for end in (".csv", "-new.csv", ".skops", "-predicted.csv"):
+        writable(str(home / f"{name}{end}"), force)
     written = []
     for end, rows in files.items():
         path = home / f"{name}{end}.csv"
@@ -508,6 +517,9 @@ def demo(name: str, folder: str, run: Any, teller: Teller) -> dict[str, Any]:
         ["evaluate", model, new],
         ["predict", model, new, "--output", str(home / f"{name}-predicted.csv")],
     ]
+    if force:
+        steps[1].append("--force")
+        steps[3].append("--force")
     results = []
     for step in steps:
         teller.say(f"\n$ mercer {' '.join(step)}")

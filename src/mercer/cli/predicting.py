@@ -17,7 +17,8 @@ from mercer.cli.models import Model
 from mercer.cli.refusals import Refusal
 from mercer.cli.tables import Read, batches
 from mercer.cli.telling import Teller
-from mercer.cli.writing import writer
+from mercer.cli.visible import visible
+from mercer.cli.writing import cells, writer
 
 __all__ = ["predict"]
 
@@ -31,6 +32,8 @@ def predict(
     keep: Sequence[str],
     memory: Memory,
     teller: Teller,
+    formulas: bool = False,
+    force: bool = False,
     **how: Any,
 ) -> dict[str, Any]:
     """Predict the rows of a file.
@@ -54,14 +57,18 @@ def predict(
         What may be taken.
     teller : Teller
         Where to say it.
+    formulas : bool, default=False
+        Whether text that begins like a formula is written as it is.
+    force : bool, default=False
+        Whether an output that exists is overwritten.
     **how : object
         How the file is read.
     """
     rows: Any
     if output is not None:
-        rows = writer(output, data, model)
+        rows = writer(output, data, model, formulas=formulas, force=force)
     else:
-        rows = nullcontext(Held() if teller.as_json else Printed())
+        rows = nullcontext(Held() if teller.as_json else Printed(formulas))
     with rows as file:
         loaded = load(model, memory)
         coverage = coverage or loaded.card.get("coverage")
@@ -112,16 +119,24 @@ def _answers(
 
 
 class Printed:
-    """Rows on the standard output, as CSV."""
+    """Rows on the standard output, as CSV; on a terminal nothing in them is obeyed.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    formulas : bool
+        Whether text that begins like a formula is written as it is.
+    """
+
+    def __init__(self, formulas: bool) -> None:
+        self.formulas = formulas
         # While a machine works, what it prints goes elsewhere.
         self.file, self.header = sys.stdout, True
 
     def write(self, columns: dict[str, Any]) -> None:
         """Print rows, below their names if they are the first."""
-        text = pd.DataFrame(columns).to_csv(index=False, header=self.header, lineterminator="\n")
-        print(text, end="", file=self.file)
+        rows = cells(columns, self.formulas)
+        text = rows.to_csv(index=False, header=self.header, lineterminator="\n")
+        print(visible(text) if self.file.isatty() else text, end="", file=self.file)
         self.header = False
 
 

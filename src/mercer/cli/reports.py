@@ -13,27 +13,26 @@ from mercer.cli.models import Model
 from mercer.cli.refusals import Refusal
 from mercer.cli.tables import Read, read
 from mercer.cli.telling import Teller
+from mercer.cli.writing import writable
 
 __all__ = ["page_at", "sample_of", "write_page"]
 
 
-def page_at(report: str | None) -> Path | None:
+def page_at(report: str | None, force: bool = False) -> Path | None:
     """Return where a page is to be written, refused before anything is fitted.
 
     Parameters
     ----------
     report : str, optional
         What was asked for.
+    force : bool, default=False
+        Whether a page that exists is overwritten.
     """
     if report is None:
         return None
-    path = Path(report)
-    if path.suffix.lower() not in (".html", ".htm"):
+    if Path(report).suffix.lower() not in (".html", ".htm"):
         raise Refusal(f"--report {report} must end in .html.")
-    if not path.parent.is_dir():
-        raise Refusal(f"there is no folder {path.parent}.")
-    if path.is_dir():
-        raise Refusal(f"{path} is a folder.")
+    path = writable(report, force)
     plugin("reporting")
     return path
 
@@ -84,6 +83,9 @@ def sample_of(
         What may be taken.
     """
     digest, name = io.describe(path).data_sha256, model.card.get("data")
+    # A file of a model may say anything; a fit keeps a bare name, which leads to no other folder.
+    if not isinstance(name, str) or name != Path(name).name or "\\" in name:
+        name = None
     if digest is None or "target" not in model.card:
         raise Refusal(f"{path} does not say which rows it was fitted to; report it in Python.")
     for place in [given] if given is not None else _beside(name, path, data):

@@ -19,6 +19,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from mercer.cli.visible import visible, visible_json
+
 __all__ = ["Falling", "Teller"]
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -87,7 +89,7 @@ class Falling:
         seconds = time.monotonic() - self.began
         parts = [self.title, f"{seconds:.0f} s", self.curve(), self.last]
         self.spinner.update(
-            text=Text("  ".join(part for part in parts if part), overflow="ellipsis")
+            text=Text(visible("  ".join(part for part in parts if part)), overflow="ellipsis")
         )
         return self.spinner
 
@@ -135,7 +137,7 @@ class Teller:
     def say(self, text: str) -> None:
         """Say a line."""
         if not self.as_json:
-            self.console.print(Text(text))
+            self.console.print(Text(visible(text)))
 
     def note(self, text: str) -> None:
         """Say what deserves a second look."""
@@ -150,15 +152,18 @@ class Teller:
         made = Table(box=None, pad_edge=False, header_style="bold")
         for k, name in enumerate(names):
             numeric = all(isinstance(row[k], int | float) for row in rows)
-            made.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+            made.add_column(
+                Text(visible(name)), justify="right" if numeric else "left", overflow="fold"
+            )
         for row in rows:
-            made.add_row(*(Text(_cell(value)) for value in row))
+            made.add_row(*(Text(visible(_cell(value))) for value in row))
         self.console.print(made)
 
     def finish(self, result: dict[str, Any]) -> None:
         """Say the result to a script."""
         if self.as_json:
-            print(json.dumps(plain({**result, "notes": self.notes}), ensure_ascii=False))
+            said = json.dumps(plain({**result, "notes": self.notes}), ensure_ascii=False)
+            print(visible_json(said))
 
     @contextlib.contextmanager
     def working(self, title: str, live: bool = True) -> Iterator[Falling]:

@@ -11,9 +11,10 @@ import pandas as pd
 
 from mercer._optional import plugin
 from mercer.cli.refusals import Refusal
+from mercer.cli.visible import without_formula
 from mercer.data.npy import Pending
 
-__all__ = ["ENDINGS", "Rows", "Text", "writer"]
+__all__ = ["ENDINGS", "Rows", "Text", "cells", "writable", "writer"]
 
 SIGNS = {".csv": ",", ".tsv": "\t"}
 COLUMNS = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
@@ -43,6 +44,8 @@ class Text(Pending):
         The file.
     sign : str
         Between the values of a line.
+    formulas : bool, default=False
+        Whether text that begins like a formula is written as it is.
 
     Examples
     --------
@@ -55,9 +58,9 @@ class Text(Pending):
     ['x', '1', '2', '3']
     """
 
-    def __init__(self, path: str | os.PathLike[str], sign: str) -> None:
+    def __init__(self, path: str | os.PathLike[str], sign: str, formulas: bool = False) -> None:
         super().__init__(path)
-        self.sign, self.rows = sign, 0
+        self.sign, self.rows, self.formulas = sign, 0, formulas
         with self.writing():
             self._file = self.partial.open("w", encoding="utf-8", newline="")
 
@@ -69,7 +72,7 @@ class Text(Pending):
         columns : dict from str to (n,) array
             Columns by name.
         """
-        frame = pd.DataFrame(columns)
+        frame = cells(columns, self.formulas)
         with self.writing():
             frame.to_csv(self._file, index=False, sep=self.sign, header=not self.rows)
         self.rows += len(frame)
@@ -78,7 +81,54 @@ class Text(Pending):
         self._file.close()
 
 
-def writer(output: str, *read: str) -> AbstractContextManager[Rows]:
+def cells(columns: dict[str, Any], formulas: bool = False) -> pd.DataFrame:
+    """Return columns as text files have them.
+
+    Parameters
+    ----------
+    columns : dict from str to (n,) array
+        Columns by name.
+    formulas : bool, default=False
+        Whether text that begins like a formula is left as it is; by default an apostrophe goes
+        before it, which spreadsheets take for text. Numbers are never touched.
+
+    Examples
+    --------
+    >>> cells({"=a": ["@b", "c"], "x": [-1.0, 2.0]}).to_dict("list")
+    {"'=a": ["'@b", 'c'], 'x': [-1.0, 2.0]}
+    """
+    frame = pd.DataFrame(columns)
+    if formulas:
+        return frame
+    for k, kind in enumerate(frame.dtypes):
+        if not pd.api.types.is_numeric_dtype(kind):
+            frame.isetitem(k, frame.iloc[:, k].map(without_formula))
+    return frame.rename(columns=without_formula)
+
+
+def writable(output: str, force: bool) -> Path:
+    """Return where to write, refused if a file is there that was not given up.
+
+    Parameters
+    ----------
+    output : str
+        The file.
+    force : bool
+        Whether a file that exists may be overwritten.
+    """
+    path = Path(output)
+    if not path.parent.is_dir():
+        raise Refusal(f"there is no folder {path.parent}.")
+    if path.is_dir():
+        raise Refusal(f"{path} is a folder.")
+    if not force and os.path.lexists(path):
+        raise Refusal(f"{path} exists; add --force to overwrite it, or write to another file.")
+    return path
+
+
+def writer(
+    output: str, *read: str, formulas: bool = False, force: bool = False
+) -> AbstractContextManager[Rows]:
     """Return a file to write rows to, its format by the end of its name.
 
     Parameters
@@ -87,17 +137,18 @@ def writer(output: str, *read: str) -> AbstractContextManager[Rows]:
         The file.
     *read : str
         Files that are read meanwhile, which it must not replace.
+    formulas : bool, default=False
+        Whether text that begins like a formula is written as it is.
+    force : bool, default=False
+        Whether a file that exists is overwritten.
     """
     path = Path(output)
     if path.suffix not in ENDINGS:
         raise Refusal(f"{output} must end in one of {', '.join(ENDINGS)}.")
-    if not path.parent.is_dir():
-        raise Refusal(f"there is no folder {path.parent}.")
-    if path.is_dir():
-        raise Refusal(f"{path} is a folder.")
     if path.resolve() in [Path(one).resolve() for one in read]:
         raise Refusal(f"{output} is what is read; give another --output.")
+    writable(output, force)
     if path.suffix in SIGNS:
-        return Text(path, SIGNS[path.suffix])
+        return Text(path, SIGNS[path.suffix], formulas)
     made: AbstractContextManager[Rows] = plugin("writing").Columns(path, COLUMNS[path.suffix])
     return made
