@@ -18,6 +18,9 @@ __all__ = ["Delimited"]
 BLOCK = 2**20
 """Bytes of text that are read at once."""
 
+# Arrow takes 8 kB for a column, even an empty one, so a line of commas could cost a gigabyte.
+COLUMNS, BYTES_OF_COLUMN = 12_000, 100
+
 ADVICE = "; if a column holds words after all, say so: types={'name': 'string'}"
 
 
@@ -45,6 +48,7 @@ class Delimited(Format):
     encoding: str | None = None
 
     def inspect(self, file: File) -> Footer:
+        self._check_width(file)
         with self._opened(file, None, {}) as reader:
             try:
                 schema = reader.schema
@@ -67,7 +71,8 @@ class Delimited(Format):
     def batches(
         self, file: File, schema: Any, columns: Sequence[str], groups: Any, rows: int
     ) -> Iterator[Any]:
-        types = {name: schema.field(name).type for name in columns}
+        known = dict(zip(schema.names, schema.types, strict=True))
+        types = {name: known[name] for name in columns}
         with self._opened(file, columns, types) as reader:
             while True:
                 with blamed(file.path, "", ADVICE):
@@ -76,6 +81,18 @@ class Delimited(Format):
                     except StopIteration:
                         return
                 yield from (batch.slice(i, rows) for i in range(0, batch.num_rows, rows))
+
+    def _check_width(self, file: File) -> None:
+        """Refuse a first line with more columns than its file could have use for."""
+        with blamed(file.path, " as delimited text"), self._stream(file) as stream:
+            line = stream.read(BLOCK).partition(b"\n")[0]
+        with file.open() as handle:
+            most = COLUMNS + handle.size() // BYTES_OF_COLUMN
+        if (found := line.count(self.delimiter.encode())) >= most:
+            raise DataError(
+                f"{file.path} has {found + 1} columns in its first line, more than the {most} that "
+                "a text file of its size is read with; write the rows as Parquet or .npy"
+            )
 
     def _type(self, column: Any) -> Any:
         if column.name in self.types:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -126,7 +127,8 @@ class Pending:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.partial = self.path.with_name(f".{self.path.name}.partial")
+        # A name that nobody can guess: in a folder of others, a link could wait under it.
+        self.partial = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.partial")
         self.path.parent.mkdir(parents=True, exist_ok=True)
 
     def _finish(self) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -148,8 +149,7 @@ class Parquet(Format):
     def inspect(self, file: File) -> Footer:
         with blamed(file.path, " as a Parquet file"), file.open() as handle:
             size = handle.size()
-            footer = pq.ParquetFile(handle)
-            metadata, schema = footer.metadata, footer.schema_arrow
+            metadata, schema = _footer(handle)
         groups = tuple(metadata.row_group(g).num_rows for g in range(metadata.num_row_groups))
         if groups:
             last = metadata.row_group(len(groups) - 1)
@@ -175,6 +175,50 @@ class Parquet(Format):
                     yield from reader.iter_batches(
                         rows, row_groups=[g], columns=list(columns), use_threads=False
                     )
+
+
+class _Unread(Exception):  # noqa: N818, it is how a check ends, not a failure
+    """The rows of a file are asked for, and only its footer was to be read."""
+
+
+class _UntilFooter(io.RawIOBase):
+    """A file that can be read until its footer is known."""
+
+    def __init__(self, handle: Any) -> None:
+        self.handle, self.known = handle, False
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return int(self.handle.tell())
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return int(self.handle.seek(offset, whence))
+
+    def read(self, size: int = -1) -> bytes:
+        if self.known:
+            raise _Unread
+        return bytes(self.handle.read(None if size < 0 else size))
+
+
+def _footer(handle: Any) -> tuple[Any, Any]:
+    """Return the metadata and the schema of a file, damaged metadata refused by an error.
+
+    Asked for the metadata of a column whose levels are damaged, Arrow ends the process; preparing
+    to read the column, it raises. So it is let go as far as the first byte of a row.
+    """
+    file = _UntilFooter(handle)
+    footer = pq.ParquetFile(pa.PythonFile(file, mode="r"), pre_buffer=False, buffer_size=BUFFER)
+    file.known = True
+    # Those that are looked at.
+    for g in sorted({0, footer.num_row_groups - 1}) if footer.num_row_groups else ():
+        with suppress(_Unread):
+            next(footer.iter_batches(1, row_groups=[g], use_threads=False), None)
+    return footer.metadata, footer.schema_arrow
 
 
 def _pages(metadata: Any, local: bool) -> dict[str, int]:
