@@ -66,7 +66,7 @@ def download(
         return path
     if urlsplit(url).scheme not in {"http", "https"}:
         raise DownloadError(f"{url} is not an address of the web")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     for attempt in range(1, attempts + 1):
         try:
@@ -115,7 +115,7 @@ def _take_up(url: str, part: Path, most: int, timeout: float, verbose: bool | No
             raise DownloadError(f"{url} has {size:,} bytes, more than the {most:,} allowed")
         name = urlsplit(url).path.rpartition("/")[2]
         with (
-            part.open("ab" if had else "wb") as out,
+            open(part, "ab" if had else "wb", opener=_privately) as out,
             Bar(name, size, show=verbose, unit="bytes") as bar,
         ):
             bar(had)
@@ -127,6 +127,11 @@ def _take_up(url: str, part: Path, most: int, timeout: float, verbose: bool | No
                 bar(len(piece))
         if size is not None and had < size:
             raise http.client.IncompleteRead(b"", size - had)
+
+
+def _privately(path: str, flags: int) -> int:
+    """Open a file for its owner alone, and through no link that somebody has put there."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), mode=0o600)
 
 
 def _digest(path: Path) -> str:

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from mercer.data.npy import Pending
 from mercer.datasets.tables import drop, of_images, of_table
 
 __all__ = ["Folder", "data_home"]
 
 CATALOGUE = "catalog.json"
+AT_FAULT = "The folder is the one of data_home, or of the variable MERCER_DATA: set another."
 SPLITS = 100
 """Partitions of a set of the IDA benchmark: published ones first, then random ones."""
 
@@ -40,7 +42,11 @@ def data_home(folder: str | os.PathLike[str] | None = None) -> Path:
     """
     given = folder or os.environ.get("MERCER_DATA")
     if given:
-        return Path(given).expanduser()
+        try:
+            return Path(given).expanduser()
+        except RuntimeError as error:
+            words = f"there is no folder {os.fspath(given)!r}: {error} {AT_FAULT}"
+            raise ValueError(words) from error
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(caches) / "mercer" / "data"
 
@@ -68,7 +74,14 @@ class Folder:
         catalogue = self.path / CATALOGUE
         if not catalogue.exists():
             return {}
-        found: dict[str, dict[str, Any]] = json.loads(catalogue.read_text(encoding="utf-8"))
+        try:
+            found = json.loads(catalogue.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"{catalogue} cannot be read as a catalogue of data sets: {error}. {AT_FAULT}"
+            ) from error
+        if not isinstance(found, dict) or not all(isinstance(e, dict) for e in found.values()):
+            raise ValueError(f"{catalogue} is no catalogue of data sets. {AT_FAULT}")
         return found
 
     def read(self, name: str, *, missing: str = "keep", binary: bool = False) -> Bunch:
@@ -117,15 +130,14 @@ class Folder:
         entry : dict
             What the catalogue is to say of it: task, target, licence...
         """
-        self.path.mkdir(parents=True, exist_ok=True)
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self.path / f"{name}.parquet"
-        frame.to_parquet(path.with_suffix(".part"), index=False)
-        os.replace(path.with_suffix(".part"), path)
+        with Pending(path) as file:
+            frame.to_parquet(file.partial, index=False)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         entries = self.entries | {name: entry | {"file": path.name, "sha256": digest}}
-        catalogue = self.path / CATALOGUE
-        catalogue.with_suffix(".part").write_text(json.dumps(entries, indent=1), encoding="utf-8")
-        os.replace(catalogue.with_suffix(".part"), catalogue)
+        with Pending(self.path / CATALOGUE) as file:
+            file.partial.write_text(json.dumps(entries, indent=1), encoding="utf-8")
 
     def _inside(self, file: str) -> Path:
         """Return where a file is; a catalogue cannot name one elsewhere."""

@@ -15,6 +15,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import fields
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -47,8 +48,9 @@ class SharedMatrices:
 
     Parameters
     ----------
-    max_bytes : float
-        Memory for matrices; 0 to keep none.
+    max_bytes : float, optional
+        Memory for matrices; 0 to keep none. What the environment grants by default, read when it
+        is first needed: an import does not fail of a variable.
     recent : int, default=32
         How many samples are remembered.
 
@@ -61,13 +63,20 @@ class SharedMatrices:
     (False, True, 320000)
     """
 
-    def __init__(self, max_bytes: float, recent: int = RECENT) -> None:
-        self.max_bytes, self.recent, self.nbytes = max_bytes, recent, 0
+    def __init__(self, max_bytes: float | None = None, recent: int = RECENT) -> None:
+        self.recent, self.nbytes = recent, 0
+        if max_bytes is not None:
+            self.max_bytes = max_bytes
         self._known: OrderedDict[Hashable, dict[Hashable, Array]] = OrderedDict()
         self._renew()
         if hasattr(os, "register_at_fork"):
             # A thread that holds the lock while another forks does not exist in the child.
             os.register_at_fork(after_in_child=self._renew)
+
+    @cached_property
+    def max_bytes(self) -> float:
+        """Memory for matrices."""
+        return _granted()
 
     def clear(self) -> None:
         """Forget all matrices and points."""
@@ -174,7 +183,7 @@ def _granted() -> float:
     return granted
 
 
-shared = SharedMatrices(_granted())
+shared = SharedMatrices()
 
 
 def share_matrices(max_bytes: float) -> float:

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import platform
+import secrets
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -120,7 +121,8 @@ def save(
         path.write(buffer.getbuffer())
         return
     target = Path(path)
-    other = target.with_name(f"{target.name}.{os.getpid()}.part")
+    # A name that nobody can guess: in a folder of others, a link could wait under it.
+    other = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     try:
         other.write_bytes(buffer.getbuffer())
         other.replace(target)

@@ -7,6 +7,7 @@ import hmac
 import io
 import math
 import os
+import stat
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,8 +34,20 @@ class CheckpointError(OSError):
 
 def _signature(data: Any) -> bytes:
     """Return the signature that is written behind data: empty without a key."""
-    key = os.environ.get(KEY, "").encode()
+    key = os.fsencode(os.environ.get(KEY, ""))  # any bytes will do
     return MARK + hmac.digest(key, data, hashlib.sha256) if key else b""
+
+
+def _privately(path: str, flags: int) -> int:
+    """Open a file that its owner alone can read: sums of rows tell about the rows."""
+    return os.open(path, flags, mode=0o600)
+
+
+def _of_others(found: os.stat_result) -> bool:
+    """Return whether somebody else may have written a file."""
+    if not hasattr(os, "geteuid"):
+        return False
+    return found.st_uid not in (os.geteuid(), 0) or bool(found.st_mode & stat.S_IWOTH)
 
 
 def save(file: Path, arrays: Mapping[str, Any]) -> bool:
@@ -59,7 +72,7 @@ def save(file: Path, arrays: Mapping[str, Any]) -> bool:
     try:
         # Never through a link that somebody has put there.
         other.unlink(missing_ok=True)
-        with other.open("xb") as stream:
+        with open(other, "xb", opener=_privately) as stream:
             stream.write(buffer.getbuffer())
             stream.write(_signature(buffer.getbuffer()))
             stream.flush()
@@ -78,11 +91,17 @@ def load(file: Path) -> dict[str, Any] | None:
     file : Path
     """
     try:
-        if not file.exists():
+        if not os.path.lexists(file):
             return None
-        if not file.is_file():
+        found = file.lstat()
+        if not stat.S_ISREG(found.st_mode):
             raise CheckpointError(f"{file} is not a file; remove it")
-        if file.stat().st_size > machine_bytes():
+        if _of_others(found) and not os.environ.get(KEY):
+            raise CheckpointError(
+                f"{file} belongs to another user, or others can write to it, and nothing shows who "
+                f"wrote it. Remove it, or sign checkpoints with a key in {KEY}"
+            )
+        if found.st_size > machine_bytes():
             return None
         data = file.read_bytes()
     except CheckpointError:
@@ -138,6 +157,6 @@ def same_files(directory: Path, digests: Mapping[str, str] | None) -> None:
     else:
         other = file.with_suffix(f".{os.getpid()}.tmp")
         other.unlink(missing_ok=True)
-        with other.open("x", encoding="utf-8") as stream:
+        with open(other, "x", encoding="utf-8", opener=_privately) as stream:
             stream.write(text(digests))
         other.replace(file)

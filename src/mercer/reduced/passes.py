@@ -70,9 +70,13 @@ class Passes:
         if self.directory is not None:
             self.directory = Path(self.directory)
             try:
-                self.directory.mkdir(parents=True, exist_ok=True)
+                # Sums of rows tell about the rows.
+                self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             except OSError as error:
-                raise CheckpointError(f"no checkpoint can be kept in {self.directory}") from error
+                raise CheckpointError(
+                    f"no checkpoint can be kept in {self.directory} ({error.strerror}); give a "
+                    "folder that you can write to"
+                ) from error
             same_files(self.directory, self.source.digests)
 
     def __call__(
@@ -170,9 +174,9 @@ def _assembled(arrays: dict[str, Any]) -> dict[str, Any]:
         parts = _assembled(rest)
         if "indptr" in parts:
             n, p = (int(k) for k in parts.pop("shape"))
-            result[group] = sp.csr_array(
-                (parts["data"], parts["indices"], parts["indptr"]), shape=(n, p)
-            )
+            made = sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=(n, p))
+            made.check_format(full_check=True)  # compiled loops trust its indices
+            result[group] = made
         elif "counts" in parts:
             result[group] = Labels(**parts)
         elif "square" in parts:
