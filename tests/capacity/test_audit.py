@@ -6,14 +6,37 @@ from scipy.sparse import csr_matrix
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
 from sklearn.decomposition import PCA
-from sklearn.feature_selection import SelectKBest
+from sklearn.ensemble import (
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.feature_selection import SelectFromModel, SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import KNNImputer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    SplineTransformer,
+    StandardScaler,
+)
+from sklearn.tree import DecisionTreeClassifier
 
 from mercer import SVC
-from mercer.capacity import Assumption, Bound, adaptive_margin_bound, audit, find_copies
+from mercer.capacity import (
+    Assumption,
+    Bound,
+    adaptive_margin_bound,
+    audit,
+    capacity_report,
+    find_copies,
+)
 from mercer.capacity.copies import identify
 from mercer.datasets import load_haberman, load_house_votes
 from mercer.kernels import Gaussian
@@ -171,7 +194,9 @@ def test_a_bound_from_rows_that_tuned_is_refused_or_paid_for(tuned, settings):
     assert not found.judge(TRAINING_BOUND, "training").valid
     # Rows that the search never saw may be used.
     assert violated(found, "held out") == set()
-    assert found.held_out["settings"].status == "checked"
+    assert found.held_out["fit"].status == "checked"
+    # What the search was given is known; where its grid and its choice came from is believed.
+    assert found.held_out["settings"].status == "assumed"
     assert found.judge(TEST_BOUND, "held out").valid
 
 
@@ -256,7 +281,7 @@ def test_a_machine_with_everything_fixed_may_be_bounded_from_its_own_rows():
     bound = found.judge(TRAINING_BOUND, "training")
     assert bound.valid
     unknown = {topic for topic, known in found.training.items() if known.status == "assumed"}
-    assert unknown == {"table", "features", "kernel", "settings", "independence"}
+    assert unknown == {"table", "features", "kernel", "settings", "stopping", "independence"}
 
 
 def test_a_table_that_was_scaled_before_it_was_published_is_seen():
@@ -297,8 +322,9 @@ def test_the_summary_has_a_line_for_every_need():
     X, y, X_test, y_test = cancer()
     found = audit(HONEST["scaled inside"].fit(X, y), X, y, X_test, y_test)
     text = str(found)
-    assert "NO  the model's transformers were there before the training rows were seen" in text
-    assert "yes  the machine was fitted without the held-out rows" in text
+    assert "violated  the model's transformers were there before the training rows" in text
+    assert "checked  the machine was fitted without the held-out rows" in text
+    assert "assumed  the rows were split before anything was fitted to them" in text
     assert text.count("\n") + 1 == 2 + 2 * len(list(found))
 
 
@@ -324,3 +350,150 @@ def test_a_radius_measured_on_the_rows_is_a_violation():
     assert any("measured on them" in a.text for a in measured.assumptions if a.status == "violated")
     fixed = found.judge(adaptive_margin_bound(K, signs, a, size=1.0), "training")
     assert not any("measured on them" in a.text for a in fixed.assumptions)
+
+
+# Fitted to coins: the risk is one half, and rows of the fit are known by heart.
+
+SEED = {"random_state": 0}
+MEMORIZE = {
+    "forest": RandomForestClassifier(50, **SEED),
+    "tree": DecisionTreeClassifier(**SEED),
+    "extra trees": ExtraTreesClassifier(20, **SEED),
+    "numbers": RandomForestRegressor(20, **SEED),
+    "bagging": BaggingClassifier(DecisionTreeClassifier(), 20, **SEED),
+    "boosting": HistGradientBoostingClassifier(min_samples_leaf=2, max_iter=30, **SEED),
+    "search": GridSearchCV(RandomForestClassifier(20, **SEED), {"max_depth": [9, 10]}, cv=2),
+}
+
+
+def coins():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(400, 5)), rng.integers(0, 2, 400)
+
+
+@pytest.mark.parametrize("name", MEMORIZE)
+def test_a_machine_that_knows_the_held_out_rows_by_heart_is_refused(name):
+    X, y = coins()
+    rows = (X[:200], y[:200], X[200:], y[200:])
+    found = audit(MEMORIZE[name].fit(X, y), *rows)
+    assert found.held_out["fit"].status == "violated"
+    report = capacity_report(MEMORIZE[name], *rows, cv=None)
+    assert report.claim is None
+    assert report.sentence().startswith("Nothing may be claimed")
+    # The same machine of the training rows is proved to be one.
+    assert audit(MEMORIZE[name].fit(X[:200], y[:200]), *rows).held_out["fit"].status == "checked"
+
+
+def test_without_a_fixed_random_state_nothing_is_proved_and_the_sentence_says_so():
+    X, y = coins()
+    machine = RandomForestClassifier(30).fit(X, y)
+    report = capacity_report(machine, X[:200], y[:200], X[200:], y[200:], cv=None)
+    assert report.audit.held_out["fit"].status == "unknown"
+    assert "no fixed random_state" in report.audit.reasons["held out", "fit"]
+    assert report.rungs[0].status == "unproved"
+    assert report.sentence().startswith("Not proved: ")
+    assert "if the machine was fitted without the held-out rows, which is unknown" in (
+        report.sentence()
+    )
+    assert "if the machine was fitted without" in str(report.rungs[0].bound)
+
+
+TRANSFORM = {
+    "bins": KBinsDiscretizer(4, encode="ordinal", quantile_method="averaged_inverted_cdf"),
+    "splines": SplineTransformer(n_knots=4, extrapolation="constant"),
+    "tree": SelectFromModel(DecisionTreeClassifier(random_state=0)),
+    "neighbours": KNNImputer(),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORM)
+def test_a_transformer_of_all_rows_is_refused(name):
+    X, y = coins()
+    X[np.arange(400), np.arange(400) % 5] = np.nan if name == "neighbours" else 0.5
+    step = TRANSFORM[name].fit(X, y)
+    model = make_pipeline(step, RandomForestClassifier(5, random_state=0))
+    model.steps[-1][1].fit(step.transform(X[:200]), y[:200])
+    found = audit(model, X[:200], y[:200], X[200:], y[200:])
+    assert {"preparation", "features"} & violated(found, "held out")
+    proper = audit(model.fit(X[:200], y[:200]), X[:200], y[:200], X[200:], y[200:])
+    assert proper.held_out["preparation"].status == "checked"
+    # Who left columns out before the table was made is not known.
+    assert proper.held_out["features"].status == "assumed"
+
+
+class Remembering(StandardScaler):
+    """Somebody's scaler, which keeps the first rows that it ever saw."""
+
+    kept: dict = {}  # noqa: RUF012 - that it outlives a clone is the point
+
+    def fit(self, X, y=None):
+        super().fit(self.kept.setdefault("rows", X))
+        return self
+
+
+def centred_by_all():
+    X, _ = coins()
+    mean = X.mean(axis=0)
+    return FunctionTransformer(lambda rows: rows - mean)
+
+
+def frozen_by_all():
+    X, y = coins()
+    return SelectFromModel(FrozenEstimator(DecisionTreeClassifier(random_state=0).fit(X, y)))
+
+
+def remembered():
+    Remembering.kept.clear()
+    Remembering().fit(coins()[0])
+    return Remembering()
+
+
+@pytest.mark.parametrize("make", [centred_by_all, frozen_by_all, remembered])
+def test_what_a_clone_carries_along_is_never_checked(make):
+    X, y = coins()
+    model = make_pipeline(make(), DecisionTreeClassifier(random_state=0)).fit(X[:200], y[:200])
+    found = audit(model, X[:200], y[:200], X[200:], y[200:])
+    assert found.held_out["preparation"].status in ("unknown", "violated")
+
+
+def test_a_split_made_after_the_fit_is_not_checked():
+    # Refitted to its support vectors the machine is the same, and all other rows are right.
+    X, y = coins()
+    machine = SVC(gamma=0.1, C=10.0).fit(X, y)
+    kept = np.isin(np.arange(400), machine.support_)
+    found = audit(machine, X[kept], y[kept], X[~kept], y[~kept])
+    assert found.held_out["fit"].status in ("unknown", "violated")
+    # Even the refit itself is proved only as far as the split is believed.
+    machine = SVC(gamma=0.1, C=10.0).fit(X[kept], y[kept])
+    report = capacity_report(machine, X[kept], y[kept], X[~kept], y[~kept], cv=None)
+    assert report.audit.held_out["fit"].status == "checked"
+    assert report.audit.held_out["split"].status == "assumed"
+    assert "assuming that the rows were split before anything was fitted" in report.sentence()
+
+
+def test_settings_tuned_on_the_held_out_rows_are_not_checked():
+    X, y = coins()
+    search = GridSearchCV(SVC(gamma=0.1), {"C": [1, 10, 100]}, cv=2).fit(X[200:], y[200:])
+    machine = search.best_estimator_.fit(X[:200], y[:200])
+    found = audit(machine, X[:200], y[:200], X[200:], y[200:])
+    assert found.held_out["settings"].status == "assumed"
+    assert "settings were chosen without the held-out rows" in str(
+        found.judge(TEST_BOUND, "held out")
+    )
+
+
+def test_weights_and_another_order_of_rows_are_not_called_honest():
+    X, y = coins()
+    rows = (X[:200], y[:200], X[200:], y[200:])
+    weighted = SVC(gamma=0.1).fit(X[:200], y[:200], sample_weight=1.0 + y[:200])
+    assert audit(weighted, *rows).held_out["fit"].status == "unknown"
+    forest = RandomForestClassifier(5, random_state=0).fit(X[:200][::-1], y[:200][::-1])
+    assert audit(forest, *rows).held_out["fit"].status == "unknown"
+
+
+def test_what_is_paid_for_leaves_something_to_believe():
+    X, y = coins()
+    found = audit(SVC(gamma=0.1).fit(X, y), X, y)
+    bound = found.judge(TRAINING_BOUND, "training", free={"settings", "independence"})
+    assert "the settings that could have been chosen were fixed before" in str(bound)
+    assert "independent draws once copies are left out" in str(bound)

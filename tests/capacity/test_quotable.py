@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import SVC, SVR
+from mercer import SVC, SVR, capacity
 from mercer.capacity import (
     Weights,
     compression_bound,
@@ -313,3 +313,43 @@ def test_statements_of_stability():
     assert not stability_bound(losses, change, largest=0.1).valid
     with pytest.raises(ValueError, match="left_out"):
         stability_bound(losses, change, largest=1.0, method="second moment")
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: error_bound(0, 0), "at least one row"),
+        (lambda: error_bound(0.5, 10), "a count between 0 and"),
+        (lambda: error_bound(float("nan"), 10), "a count between 0 and"),
+        (lambda: error_bound(3, 2), "a count between 0 and"),
+        (lambda: mean_bound([]), "losses must hold one number for each of at least one row"),
+        (lambda: mean_bound([0.1, np.nan]), "losses holds NaN in 1 of 2 rows"),
+        (lambda: mean_bound([0.1], largest=0.0), "largest must be a positive loss"),
+        (lambda: mean_bound([0.1], method="sub-gaussian", scale=-1.0), "a positive number known"),
+        (lambda: majority_error([]), "label of at least one row"),
+        (lambda: capacity.binomial_upper(0, 0, -3.0), "at least one row"),
+        (lambda: capacity.kl_upper(1.5, 0.1), "mean must lie between 0 and 1"),
+        (lambda: capacity.pac_bayes_bound(0.1, 1.0, 0), "at least one row"),
+        (lambda: capacity.randomized_machine_bound([]), "margins must hold one number"),
+        (lambda: capacity.randomized_machine_bound([np.nan]), "margins holds NaN"),
+        (lambda: capacity.rademacher_bound([], norm=1.0, size=1.0), "losses must hold one number"),
+        (lambda: capacity.rademacher_margin_bound([], size=1.0), "margins must hold one number"),
+        (lambda: capacity.local_complexity([1.0], 0, radius=1.0), "at least one row"),
+        (lambda: capacity.margin_errors([], [], 0.5), "must hold one number"),
+        (lambda: capacity.margin_distribution_bound([], 0.5), "margins must hold one number"),
+        (lambda: capacity.adaptive_margin_bound(np.eye(0), [], []), "y must hold one number"),
+        (
+            lambda: capacity.stability_bound([], capacity.removal_change(1.0), largest=1.0),
+            "losses must hold one number",
+        ),
+        (lambda: capacity.hoeffding([]), "one variable or more"),
+        (lambda: capacity.vc_bound(0.1, 0, 3), "at least one row"),
+    ],
+)
+def test_bounds_of_no_rows_are_refused_in_words(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+def test_a_budget_without_end_bounds_by_one():
+    assert capacity.kl_upper(0.3, np.inf) == 1.0

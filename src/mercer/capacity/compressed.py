@@ -213,6 +213,7 @@ def compression_bound(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> machine = SVC(C=10.0, gamma=0.01).fit(X / X[:50].std(axis=0), y)
     >>> print(compression_bound(machine, X / X[:50].std(axis=0), y, given=range(50)))
-    at most 0.345, by compression to support vectors
+    at most 0.345, by compression to support vectors, assuming that the rows are independent
+    draws of the distribution to come
     """
     return refit_to_support(machine, X, y, given=given, largest=largest).bound(delta, choices)

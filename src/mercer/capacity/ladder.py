@@ -21,7 +21,7 @@ from mercer.capacity.pac_bayes import randomized_machine_bound, randomized_regre
 from mercer.capacity.quotable import cross_validated_estimate, held_out_bound, majority_error
 from mercer.capacity.rademacher import rademacher_margin_bound
 from mercer.capacity.record import Assumption, Bound
-from mercer.capacity.traces import Part, chosen, parts, title
+from mercer.capacity.traces import Part, chosen, innermost, title
 from mercer.capacity.weights import Weights, weights_of
 
 __all__ = ["Rung", "Sample", "known_without", "ladder"]
@@ -69,14 +69,21 @@ class Rung:
 
     @property
     def status(self) -> str:
-        """One of "holds", "says nothing", "estimate", "refused" and "not there"."""
+        """One of "holds", "unproved", "says nothing", "estimate", "refused" and "not there".
+
+        "holds" rests on nothing but what is proved, given or assumed; "unproved" on something that
+        was looked into and is unknown.
+        """
         if self.bound is None:
             return "not there"
         if self.rows == "none":
             return "estimate"
         if not self.bound.valid:
             return "refused"
-        return "says nothing" if self.bound.vacuous else "holds"
+        if self.bound.vacuous:
+            return "says nothing"
+        unknown = any(one.status == "unknown" for one in self.bound.assumptions)
+        return "unproved" if unknown else "holds"
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +212,7 @@ class _Ladder:
         paid: frozenset[str] = frozenset({"settings"}) if np.isfinite(n) else frozenset()
         self.choices = count * n if paid else count
         self.notes = [f"Paid for {n:.0f} settings of the search."] if paid and n > 1 else []
-        *_, machine = parts(self.chosen, self.sample.X)
+        machine = innermost(self.chosen, self.sample.X)
         if copies := int((~self.found.distinct).sum()):
             self.notes.append(f"{copies} copies among the training rows were left out.")
             paid |= {"independence"}

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from mercer.capacity.covering import Covering
 from mercer.capacity.record import Assumption, Bound, Constant
 from mercer.capacity.shattering import log_growth
+from mercer.capacity.tails import one_each
 from mercer.capacity.uniform import (
     BEFOREHAND,
     INDEPENDENT,
@@ -40,7 +41,7 @@ def margin_errors(y: ArrayLike, f: ArrayLike, margin: float) -> float:
     >>> margin_errors([1, 1, -1, -1], [0.9, 0.4, -0.5, 0.2], 0.5)
     0.5
     """
-    return float(np.mean(np.asarray(y) * np.asarray(f) < margin))
+    return float(np.mean(one_each(np.asarray(y) * np.asarray(f), "y * f") < margin))
 
 
 def vc_bound(
@@ -75,7 +76,8 @@ def vc_bound(
     Examples
     --------
     >>> print(vc_bound(0.02, n_samples=100_000, dimension=10))
-    at most 0.0537, by VC dimension 10
+    at most 0.0537, by VC dimension 10, assuming that rows are drawn independently from one
+    distribution and the class of functions was fixed before the rows were seen
     """
     _check(empirical, n_samples, delta)
     log_count = log_growth(2 * n_samples, dimension, "exponential")
@@ -299,12 +301,13 @@ def margin_distribution_bound(
     Examples
     --------
     >>> print(margin_distribution_bound(np.ones(100_000), 1.0))
-    at most 0.423, by all margins of a linear classifier
+    at most 0.423, by all margins of a linear classifier, assuming that rows are drawn
+    independently from one distribution
     """
     rho = float(margin)
     if not rho > 0:
         raise ValueError(f"margin must be positive, got {margin!r}")
-    kept = np.asarray(margins, dtype=float)
+    kept = one_each(margins, "margins")
     lacking = float(np.linalg.norm(np.maximum(0.0, rho - kept)))
     capacity = 65 * ((size + lacking) ** 2 + 2.25 * size * lacking) / rho**2
     name = "all margins of a linear classifier"
@@ -355,7 +358,7 @@ def adaptive_margin_bound(
     >>> bound.valid, bound.constants["capacity"].value
     (False, 260.0)
     """
-    K, y, a = (np.asarray(part, dtype=float) for part in (K, y, coef))
+    K, y, a = np.asarray(K, dtype=float), one_each(y, "y"), one_each(coef, "coef")
     f = K @ a
     measured = size is None
     if size is None:

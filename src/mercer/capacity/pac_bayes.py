@@ -21,7 +21,7 @@ from scipy.special import ndtr
 
 from mercer.capacity.quotable import INDEPENDENT, confidence, logarithm
 from mercer.capacity.record import Assumption, Bound, Constant
-from mercer.capacity.tails import kl_upper, log_kl_moment
+from mercer.capacity.tails import kl_upper, log_kl_moment, one_each
 from mercer.capacity.weights import Weights
 
 __all__ = [
@@ -135,9 +135,10 @@ def randomized_machine_bound(
     Examples
     --------
     >>> print(randomized_machine_bound(np.full(2000, 0.3), trivial=0.5))
-    at most 0.0672, by PAC-Bayes with prior 0, of the sign (twice the randomized machine's)
+    at most 0.0672, by PAC-Bayes with prior 0, of the sign (twice the randomized machine's),
+    assuming that the rows are independent draws of the distribution to come
     """
-    t = np.asarray(margins, dtype=float)
+    t = one_each(margins, "margins")
     m = len(t)
     etas = np.zeros(1) if cosine is None else np.asarray(prior_scales, dtype=float)
     priors = choices * len(etas)
@@ -223,7 +224,9 @@ def randomized_regression_bound(
     >>> round(randomized_regression_bound(f, X, y, largest=2.0).value, 2)
     0.55
     """
-    X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
+    X, y = np.asarray(X, dtype=float), one_each(y, "y")
+    if not largest > 0:
+        raise ValueError(f"largest must be a positive error, got {largest!r}")
     error, sizes = y - weights(X), weights.sizes(X)
     squared = weights.inner(weights)
     if prior is not None:

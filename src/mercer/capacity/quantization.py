@@ -53,7 +53,10 @@ class Distortion:
     >>> from mercer.capacity import FiniteClass
     >>> codebooks = FiniteClass(3 * np.log(100))
     >>> print(Distortion().excess(codebooks, n_samples=100_000))
-    at most 0.0748, by Hoeffding over a covering of quantizers, covered by number of functions
+    at most 0.0748, by Hoeffding over a covering of quantizers, covered by number of functions,
+    assuming that rows are drawn independently from one distribution, the class of functions was
+    fixed before the rows were seen and the quantizer minimizes the distortion of the sample
+    over its class
     """
 
     size: float = 1.0

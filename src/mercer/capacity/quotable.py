@@ -15,7 +15,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
 from mercer.capacity.record import Assumption, Bound, Constant
-from mercer.capacity.tails import binomial_upper, kl_upper
+from mercer.capacity.tails import binomial_upper, kl_upper, one_each
 
 __all__ = [
     "cross_validated_estimate",
@@ -44,7 +44,10 @@ def majority_error(y: Any) -> float:
     >>> majority_error([0, 0, 0, 1])
     0.25
     """
-    return float(1.0 - np.max(np.unique(np.asarray(y), return_counts=True)[1]) / len(y))
+    labels = np.asarray(y)
+    if not labels.size:
+        raise ValueError("y must hold the label of at least one row")
+    return float(1.0 - np.max(np.unique(labels, return_counts=True)[1]) / len(labels))
 
 
 def logarithm(delta: float, choices: float = 1.0) -> float:
@@ -99,7 +102,9 @@ def error_bound(
     Examples
     --------
     >>> print(error_bound(7, 171, trivial=0.37))
-    at most 0.0755, by binomial tail on held-out rows
+    at most 0.0755, by binomial tail on held-out rows, assuming that the rows are independent
+    draws of the distribution to come and nothing about the machine was chosen by looking at
+    these rows
     """
     value = binomial_upper(errors, n_samples, logarithm(delta, choices))
     rate = Constant(errors / n_samples, "error rate on the rows")
@@ -159,14 +164,21 @@ def mean_bound(
     --------
     >>> losses = np.abs(np.random.default_rng(0).normal(scale=0.1, size=500)).clip(max=1.0)
     >>> print(mean_bound(losses, largest=1.0))
-    at most 0.109, by empirical Bernstein tail on held-out rows
+    at most 0.109, by empirical Bernstein tail on held-out rows, assuming that the rows are
+    independent draws of the distribution to come and nothing about the machine was chosen by
+    looking at these rows
     """
-    losses = np.asarray(losses, dtype=float)
+    losses = one_each(losses, "losses")
+    if not largest > 0:
+        raise ValueError(f"largest must be a positive loss, got {largest!r}")
     m, q = len(losses), float(losses.mean())
     log_delta = logarithm(delta, choices)
     if method == "sub-gaussian":
-        if scale is None:
-            raise ValueError("method='sub-gaussian' needs scale, a number known before the rows")
+        if scale is None or not scale > 0:
+            raise ValueError(
+                "method='sub-gaussian' needs scale, a positive number known before the rows, got "
+                f"{scale!r}"
+            )
         value, name = q + scale * np.sqrt(-2.0 * log_delta / m), "sub-Gaussian"
         needed = Assumption(f"losses are sub-Gaussian with scale {scale:g}", "given")
         known = np.inf
@@ -252,7 +264,9 @@ def held_out_bound(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> machine = SVC(standardize=True).fit(X[:400], y[:400])
     >>> print(held_out_bound(machine, X[400:], y[400:]))
-    at most 0.0452, by binomial tail on held-out rows
+    at most 0.0452, by binomial tail on held-out rows, assuming that the rows are independent
+    draws of the distribution to come and nothing about the machine was chosen by looking at
+    these rows
     """
     losses = losses_of(machine, X, y, largest)
     if is_classifier(machine):

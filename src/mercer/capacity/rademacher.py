@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.capacity.quotable import INDEPENDENT, confidence, logarithm
 from mercer.capacity.record import Assumption, Bound, Constant
+from mercer.capacity.tails import one_each, some_samples
 
 __all__ = ["local_complexity", "rademacher_bound", "rademacher_margin_bound"]
 
@@ -83,9 +84,10 @@ def rademacher_bound(
     Examples
     --------
     >>> print(rademacher_bound(np.full(10_000, 0.05), norm=2.0, size=1.0))
-    at most 0.102, by Rademacher average of a ball
+    at most 0.102, by Rademacher average of a ball, assuming that the rows are independent draws
+    of the distribution to come
     """
-    losses = np.asarray(losses, dtype=float)
+    losses = one_each(losses, "losses")
     m = len(losses)
     if (size is None) == (trace is None):
         raise ValueError("give size, a bound on the length of all points, or the trace of K")
@@ -156,11 +158,12 @@ def rademacher_margin_bound(
     Examples
     --------
     >>> print(rademacher_margin_bound(np.full(4000, 0.3), size=1.0, trivial=0.4))
-    at most 0.155, by Rademacher average and margins
+    at most 0.155, by Rademacher average and margins, assuming that the rows are independent
+    draws of the distribution to come
     >>> print(rademacher_margin_bound(np.full(400, 0.05), size=1.0, trivial=0.4))
     says nothing (1, where 0.4 is known without it), by Rademacher average and margins
     """
-    u = np.asarray(margins, dtype=float)
+    u = one_each(margins, "margins")
     if (size is None) == (trace is None):
         raise ValueError("give size, a bound on the length of all points, or the trace of K")
     j = np.arange(MARGINS)
@@ -225,6 +228,7 @@ def local_complexity(
     >>> round(bound.value, 4)  # sqrt(2 / 100 * (0.25 + 0.25 + 0.2))
     0.1183
     """
+    n_samples = some_samples(n_samples)
     values = np.clip(np.asarray(eigenvalues, dtype=float), 0.0, None) * norm**2
     kept = np.minimum(radius, values)
     return Bound(

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-Status = Literal["given", "checked", "assumed", "violated"]
+Status = Literal["given", "checked", "assumed", "unknown", "violated"]
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,9 @@ class Assumption:
     ----------
     text : str
         A sentence without its full stop, "the norm was bounded before the data were seen".
-    status : {"given", "checked", "assumed", "violated"}
-        Told by the caller, computed from what is at hand, taken on trust, or known to be false.
+    status : {"given", "checked", "assumed", "unknown", "violated"}
+        Told by the caller, proved from what is at hand, taken on trust since nothing at hand can
+        prove it, looked into without an answer, or known to be false.
 
     Examples
     --------
@@ -81,6 +82,8 @@ class Bound:
     at most 0.083, by binomial tail on held-out rows
     >>> print(Bound(3.2, "Rademacher complexity", trivial=0.37))
     says nothing (3.2, where 0.37 is known without it), by Rademacher complexity
+    >>> print(Bound(0.083, "binomial tail", assumptions=(Assumption("rows are independent"),)))
+    at most 0.083, by binomial tail, assuming that rows are independent
     """
 
     value: float
@@ -101,6 +104,11 @@ class Bound:
         """Whether nothing it rests on is known to be false."""
         return all(assumption.status != "violated" for assumption in self.assumptions)
 
+    @property
+    def rests_on(self) -> tuple[Assumption, ...]:
+        """What it rests on without proof: everything assumed or unknown."""
+        return tuple(one for one in self.assumptions if one.status in ("assumed", "unknown"))
+
     def __str__(self) -> str:
         if not self.valid:
             broken = next(a.text for a in self.assumptions if a.status == "violated")
@@ -108,4 +116,25 @@ class Bound:
         if self.vacuous:
             known = f"{self.value:.3g}, where {self.trivial:.3g} is known without it"
             return f"says nothing ({known}), by {self.method}"
-        return f"at most {self.value:.3g}, by {self.method}"
+        return f"at most {self.value:.3g}, by {self.method}{conditions(self.rests_on)}"
+
+
+def conditions(unproved: tuple[Assumption, ...]) -> str:
+    """Return what a bound rests on without proof, as the end of its sentence.
+
+    Examples
+    --------
+    >>> conditions((Assumption("A"), Assumption("B"), Assumption("C", "unknown")))
+    ', assuming that A and B, and if C, which is unknown'
+    """
+    assumed = [one.text for one in unproved if one.status == "assumed"]
+    unknown = [one.text for one in unproved if one.status == "unknown"]
+    words = f", assuming that {_listed(assumed)}" if assumed else ""
+    if unknown:
+        words += f",{' and' if assumed else ''} if {_listed(unknown)}, which is unknown"
+    return words
+
+
+def _listed(texts: list[str]) -> str:
+    *rest, last = texts
+    return f"{', '.join(rest)} and {last}" if rest else last

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from mercer.capacity.quotable import INDEPENDENT, confidence, logarithm
 from mercer.capacity.record import Assumption, Bound, Constant
+from mercer.capacity.tails import one_each
 
 __all__ = ["removal_change", "stability_bound"]
 
@@ -123,11 +124,15 @@ def stability_bound(
     --------
     >>> losses = np.full(2000, 0.1)
     >>> print(stability_bound(losses, removal_change(2e-5), largest=1.0))
-    at most 0.132, by uniform stability and training losses
+    at most 0.132, by uniform stability and training losses, assuming that the rows are
+    independent draws of the distribution to come and nothing is left unpenalized: an offset is
+    part of the kernel, as k + 1
     >>> print(stability_bound(losses, removal_change(1.0), largest=1.0))
     says nothing (221, where 1 is known without it), by uniform stability and training losses
     """
-    losses = np.asarray(losses, dtype=float)
+    losses = one_each(losses, "losses")
+    if not largest > 0:
+        raise ValueError(f"largest must be a positive loss, got {largest!r}")
     m, beta, B = len(losses), change.value, largest
     if method == "second moment":
         if not left_out:

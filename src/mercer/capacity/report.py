@@ -18,8 +18,9 @@ from mercer._optional import plugin
 from mercer.capacity.audit import Audit, audit
 from mercer.capacity.ladder import Rung, Sample, known_without, ladder
 from mercer.capacity.quotable import losses_of
+from mercer.capacity.record import conditions
 from mercer.capacity.sizes import ClassSize, Matched, class_size, matched_kernel
-from mercer.capacity.traces import chosen, parts, title
+from mercer.capacity.traces import chosen, innermost, parts, title
 from mercer.capacity.weights import weights_of
 from mercer.kernels.base import Kernel
 from mercer.kernels.gaussian import Gaussian
@@ -76,14 +77,20 @@ class CapacityReport:
 
     @property
     def claim(self) -> Rung | None:
-        """The bound to quote: from held-out rows if it holds, else the least from training rows."""
-        first = [r for r in self.rungs if r.rows == "held out" and r.status == "holds"]
-        rest = [r for r in self.rungs if r.rows == "training" and r.status == "holds"]
-        rest.sort(key=lambda rung: rung.bound.value if rung.bound else np.inf)
-        return next(iter(first + rest), None)
+        """The bound to quote: from held-out rows if it holds, else the least from training rows.
+
+        Bounds that are unproved come after those.
+        """
+        for status in ("holds", "unproved"):
+            some = [rung for rung in self.rungs if rung.status == status]
+            some.sort(key=lambda rung: rung.bound.value if rung.bound else np.inf)
+            some.sort(key=lambda rung: rung.rows != "held out")
+            if some:
+                return some[0]
+        return None
 
     def sentence(self) -> str:
-        """Return the claim as a sentence that may be printed."""
+        """Return the claim as a sentence that may be printed, with all that it rests on."""
         claim, sure = self.claim, f"{100 * (1 - self.delta):g} %"
         if claim is None or claim.bound is None:
             return (
@@ -92,8 +99,9 @@ class CapacityReport:
             )
         refit = ", of the machine refitted to them" if "agreement" in claim.bound.constants else ""
         return (
-            f"With probability {sure} the {self.unit} on new rows is at most "
-            f"{claim.bound.value:.3g}, by {claim.bound.method}{refit}."
+            f"{'Not proved: with' if claim.status == 'unproved' else 'With'} probability {sure} "
+            f"the {self.unit} on new rows is at most {claim.bound.value:.3g}, by "
+            f"{claim.bound.method}{refit}{conditions(claim.bound.rests_on)}."
         )
 
     def summary(self) -> str:
@@ -227,7 +235,12 @@ class CapacityReport:
         return json.dumps(self.to_dict(), **how)
 
     def _repr_html_(self) -> str:
-        colours = {"holds": "#2e7d32", "estimate": "#1565c0", "refused": "#b71c1c"}
+        colours = {
+            "holds": "#2e7d32",
+            "unproved": "#ef6c00",
+            "estimate": "#1565c0",
+            "refused": "#b71c1c",
+        }
         rows = "".join(
             f"<tr><td>{html.escape(one['bound'])}</td><td>{_shown(rung)}</td>"
             f"<td style='color:{colours.get(one['status'], '#757575')}'>{one['status']}</td>"
@@ -319,9 +332,12 @@ def capacity_report(
     >>> X = np.log(X + 1)
     >>> machine = SVC(gamma=0.3, C=10.0).fit(X[:400], y[:400])
     >>> report = capacity_report(machine, X[:400], y[:400], X[400:], y[400:])
-    >>> print(textwrap.fill(report.sentence(), 100))
+    >>> print(textwrap.fill(report.sentence(), 96))
     With probability 95 % the error rate on new rows is at most 0.0612, by binomial tail on held-out
-    rows.
+    rows, assuming that the rows were split before anything was fitted to them, the table was not
+    scaled with the held-out rows, the features were chosen without the held-out rows, the settings
+    were chosen without the held-out rows and the held-out rows are independent draws, none a copy
+    of another row.
     >>> [(rung.name, rung.status) for rung in report.rungs][:3]
     [('held-out rows', 'holds'), ('cross-validation', 'estimate'), ('compression', 'holds')]
     """
@@ -336,21 +352,24 @@ def capacity_report(
     chain = list(parts(model, X))
     classifies = bool(is_classifier(chosen(model)))
     clip = None if classifies else largest or float(np.ptp(y))
-    size = _measure(chain[-1].fitted, chain[-1].X, y, classifies)
-    machine = chosen(model)
+    machine = innermost(model, X)
+    size = _measure(machine.fitted, machine.X, y, classifies)
+    predictor = chosen(model)
     held = sample.y_test is not None
     return CapacityReport(
-        name=" > ".join(title(part.fitted) for part in chain) if len(chain) > 1 else title(model),
+        name=" > ".join(title(part.fitted) for part in chain),
         n_samples=len(y),
         n_test=len(sample.y_test) if sample.y_test is not None else 0,
         delta=delta,
         trivial=known_without(y, clip),
-        training_error=float(losses_of(machine, X, y, clip).mean()),
-        test_error=float(losses_of(machine, X_test, sample.y_test, clip).mean()) if held else None,
+        training_error=float(losses_of(predictor, X, y, clip).mean()),
+        test_error=float(losses_of(predictor, X_test, sample.y_test, clip).mean())
+        if held
+        else None,
         audit=found,
         rungs=tuple(rungs),
         size=size,
-        matched=None if size is None else _match(size, chain[-1].X, against),
+        matched=None if size is None else _match(size, machine.X, against),
         unit="error rate" if classifies else f"absolute error (clipped at {clip:.3g})",
         seconds=time.perf_counter() - began,
     )

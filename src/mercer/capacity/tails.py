@@ -24,6 +24,32 @@ EPS = 4.0 * float(np.finfo(np.float64).eps)
 TINY = 1e-300
 
 
+def one_each(values: ArrayLike, name: str) -> Array:
+    """Return numbers of rows, one each, or say why they are none.
+
+    Examples
+    --------
+    >>> one_each([], "losses")
+    Traceback (most recent call last):
+    ValueError: losses must hold one number for each of at least one row, got shape (0,)
+    """
+    found = np.asarray(values, dtype=float)
+    if found.ndim != 1 or not len(found):
+        raise ValueError(
+            f"{name} must hold one number for each of at least one row, got shape {found.shape}"
+        )
+    if np.isnan(found).any():
+        raise ValueError(f"{name} holds NaN in {int(np.isnan(found).sum())} of {len(found)} rows")
+    return found
+
+
+def some_samples(n_samples: float) -> int:
+    """Return a number of rows, or say that it is none."""
+    if not n_samples >= 1 or n_samples != int(n_samples):
+        raise ValueError(f"n_samples must be a whole number of at least one row, got {n_samples}")
+    return int(n_samples)
+
+
 def log_choose(n: int, k: int | NDArray[np.intp]) -> Array:
     r"""Return :math:`\ln\binom nk`.
 
@@ -61,9 +87,10 @@ def binomial_upper(errors: int, n_samples: int, log_delta: float) -> float:
     >>> round(binomial_upper(0, 100, np.log(0.05)), 4)  # 1 - 0.05 ** (1 / 100)
     0.0295
     """
-    k, m = int(errors), int(n_samples)
-    if not 0 <= k <= m:
-        raise ValueError(f"errors must be between 0 and n_samples = {m}, got {errors}")
+    m = some_samples(n_samples)
+    if not 0 <= errors <= m or errors != int(errors):
+        raise ValueError(f"errors must be a count between 0 and n_samples = {m}, got {errors}")
+    k = int(errors)
     if k == m:
         return 1.0
     j = np.arange(k + 1)
@@ -111,6 +138,10 @@ def kl_upper(mean: ArrayLike, budget: ArrayLike) -> Array:
     0.0952
     """
     q, c = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(budget, dtype=float))
+    if not (np.all((q >= -EPS) & (q <= 1.0 + EPS)) and np.all(c >= 0.0)):
+        raise ValueError("mean must lie between 0 and 1, and budget must not be negative")
+    # No number below 1 in float64 has a divergence of a thousand.
+    q, c = np.clip(q, 0.0, 1.0), np.minimum(c, 1e3)
     # The divergence is convex in p, so Newton's method from above stays above. It starts at the
     # smaller of two upper bounds: Pinsker's, and 1 - exp(-(c + H(q))/(1 - q)) from ln p <= 0.
     room = np.maximum(1.0 - q, TINY)
@@ -145,7 +176,8 @@ def log_kl_moment(n_samples: int) -> float:
     >>> float(np.exp(log_kl_moment(100)).round(2)), 2 * 100**0.5
     (13.21, 20.0)
     """
-    m, k = n_samples, np.arange(n_samples + 1)
+    m = some_samples(n_samples)
+    k = np.arange(m + 1)
     return _log_sum(log_choose(m, k) + xlogy(k, k / m) + xlogy(m - k, 1.0 - k / m))
 
 

@@ -95,7 +95,9 @@ def risk_controlled_threshold(
     >>> scores = np.random.default_rng(0).normal(1.5, 1.0, size=200)
     >>> cutoffs = np.linspace(-2.0, 2.0, 81)
     >>> print(risk_controlled_threshold(scores[:, None] < cutoffs, cutoffs, target=0.1))
-    threshold 0.05: risk at most 0.0894, by binomial tail on held-out rows
+    threshold 0.05: risk at most 0.0894, by binomial tail on held-out rows, assuming that the
+    rows are independent draws of the distribution to come and nothing about the machine was
+    chosen by looking at these rows
     """
     losses, thresholds = np.asarray(losses), np.asarray(thresholds, dtype=float)
     if losses.ndim != 2 or losses.shape[1:] != thresholds.shape or not losses.size:

@@ -167,7 +167,9 @@ def risk_bound_by_covering(
     ...     Interval(0.5), Absolute(), [-0.5, 0.5], 0.5, empirical=0.2, n_samples=100_000
     ... )
     >>> print(bound)
-    at most 0.286, by Alon and others for real-valued classes, covered by offset
+    at most 0.286, by Alon and others for real-valued classes, covered by offset, assuming that
+    rows are drawn independently from one distribution and the class of functions was fixed
+    before the rows were seen
     """
     limits = loss_range(loss, y, largest)
     inequality = (inequality or real_valued_classes()).over(limits.largest)

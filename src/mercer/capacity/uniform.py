@@ -114,7 +114,9 @@ class Inequality:
 
     >>> classifiers = FiniteClass(np.log(1000))
     >>> print(finite_classes().width(classifiers, n_samples=10_000, delta=0.05))
-    at most 0.023, by Hoeffding for finite classes, covered by number of functions
+    at most 0.023, by Hoeffding for finite classes, covered by number of functions, assuming
+    that rows are drawn independently from one distribution and the class of functions was fixed
+    before the rows were seen
     >>> finite_classes().sample_size(classifiers, radius=0.01, delta=0.05).value
     52984.0
     """
@@ -254,8 +256,8 @@ def hoeffding(ranges: ArrayLike, delta: float = 0.05, *, two_sided: bool = False
     0.1
     """
     widths = np.atleast_1d(np.asarray(ranges, dtype=float))
-    if widths.ndim != 1 or not np.all((widths >= 0) & np.isfinite(widths)):
-        raise ValueError("ranges must be a sequence of widths b - a, finite and not negative")
+    if widths.ndim != 1 or not widths.size or not np.all((widths >= 0) & np.isfinite(widths)):
+        raise ValueError("ranges must be finite widths b - a >= 0 of one variable or more")
     # The root mean square takes the place of a common range.
     size = float(np.sqrt(np.mean(widths**2)))
     if size == 0:

@@ -13,7 +13,8 @@ from mercer.plotting._base import Axes, Figure, axes_of, figure_of, plt
 __all__ = ["CapacityDisplay"]
 
 # Green is what may be quoted; nothing else is.
-COLOURS = {"holds": "#2e7d32", "says nothing": "0.72", "estimate": "#1565c0", "refused": "#b71c1c"}
+COLOURS = {"holds": "#2e7d32", "unproved": "#ef6c00", "says nothing": "0.72"}
+COLOURS |= {"estimate": "#1565c0", "refused": "#b71c1c"}
 
 # Words are readable where lines cross them.
 PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85}
@@ -32,9 +33,10 @@ PLAIN = {
 class CapacityDisplay:
     r"""What may be claimed of a machine: bounds on its error, and how rich its class is.
 
-    On the left every bound on the error of new rows. A green bar may be quoted, a grey one says no
-    more than what is known without any machine (the dashed line), a refused one has no bar. In the
-    middle how many functions of the class can be told apart on the sample, ln N against
+    On the left every bound on the error of new rows. A green bar may be quoted with what it
+    assumes, an orange one rests on something unknown, a grey one says no more than what is known
+    without any machine (the dashed line), a refused one has no bar. In the middle how many
+    functions of the class can be told apart on the sample, ln N against
     :math:`\ln 1/\varepsilon`, each stretch coloured by the argument that gives the bound. On the
     right the eigenvalues of the kernel matrix.
 
@@ -134,7 +136,8 @@ class CapacityDisplay:
         if claim is None or claim.bound is None:
             ax.set_title("nothing may be claimed", loc="left", fontsize=10)
         else:
-            said = f"may be claimed: {report.unit.split(' (')[0]} at most {claim.bound.value:.3g}"
+            may = "not proved" if claim.status == "unproved" else "may be claimed"
+            said = f"{may}: {report.unit.split(' (')[0]} at most {claim.bound.value:.3g}"
             ax.set_title(said, loc="left", fontsize=10)
         sure = f"{100 * (1 - report.delta):g} %"
         ax.set_xlabel(f"{report.unit} of new rows is at most (probability {sure})")
@@ -146,7 +149,8 @@ class CapacityDisplay:
         if rung.status == "refused":
             return "refused: " + _cut(rung.why.rpartition(", but ")[2] or rung.why)
         number = f"{rung.bound.value:.3g}"
-        told = {"holds": "", "says nothing": " says nothing", "estimate": " estimate, no guarantee"}
+        told = {"holds": "", "unproved": " unproved", "says nothing": " says nothing"}
+        told |= {"estimate": " estimate, no guarantee"}
         return number + told[rung.status]
 
     def _line(self, ax: Axes, name: str, value: float, style: str, words: str) -> None:
