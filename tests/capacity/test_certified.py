@@ -111,3 +111,33 @@ def test_the_bound_says_something_on_banknotes():
     machine = CertifiedSVC(Cs=[1000.0], widths=[2.0], shares=[1.0], cv=None).fit(X[::2], y[::2])
     assert machine.bound_.value < 0.25
     assert np.mean(machine.predict(X[1::2]) != y[1::2]) < machine.bound_.value
+
+
+def test_the_bound_is_about_predict_where_the_decision_is_zero():
+    # Equal rows, and as many of either label in the fit: the decision is 0 everywhere.
+    X, y = np.zeros((200, 1)), np.r_[np.ones(180), np.zeros(20)]
+    fits = 0
+    for seed in range(30):
+        machine = CertifiedSVC(Cs=[1.0], widths=[1.0], shares=[0.01], cv=None, random_state=seed)
+        try:
+            machine.fit(X, y)
+        except ValueError:  # the two rows of the share have one label
+            continue
+        fits += 1
+        assert machine.decision_function(X[:1]) == 0.0
+        # All rows are equal, so every row set aside errs or none does.
+        order = np.random.RandomState(seed).permutation(200)
+        rest = order[20:]
+        wrong = int(np.sum(machine.predict(X[rest]) != y[rest]))
+        told = machine.bounds_["rows set aside"].constants["error rate"].value
+        assert told == wrong / len(rest)
+        assert 1 - machine.score(X, y) <= machine.bounds_["rows set aside"].value
+    assert fits > 5
+
+
+def test_shares_of_one_class_are_refused_in_words():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.raises(ValueError, match=r"1 of 60 rows are of the smaller class. Add the share 1"):
+        CertifiedSVC(shares=[0.5], cv=None).fit(X, np.r_[1, np.zeros(59)])
+    with pytest.raises(ValueError, match="at least one value each"):
+        CertifiedSVC(Cs=[]).fit(X, np.arange(60) % 2)

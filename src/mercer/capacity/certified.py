@@ -35,9 +35,9 @@ from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer.capacity.compressed import refit_to_support
 from mercer.capacity.pac_bayes import randomized_machine_bound
-from mercer.capacity.quotable import error_bound, majority_error
+from mercer.capacity.quotable import INDEPENDENT, error_bound, majority_error
 from mercer.capacity.rademacher import rademacher_margin_bound
-from mercer.capacity.record import Bound
+from mercer.capacity.record import Assumption, Bound
 from mercer.capacity.weights import weights_of
 from mercer.estimators.svc import SVC
 from mercer.kernels.gaussian import Gaussian
@@ -46,6 +46,8 @@ __all__ = ["CertifiedSVC"]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+
+ASIDE = Assumption("the rows set aside made neither machine nor scaler", "checked")
 
 # Kinds of bounds on one machine, each with its part of delta, so that all hold at once.
 RUNGS = 4
@@ -194,9 +196,11 @@ class CertifiedSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignor
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> machine = CertifiedSVC(Cs=[10.0, 1000.0], widths=[1.0, 4.0], cv=None).fit(X, y)
     >>> print(machine.bound_)
-    at most 0.0762, by binomial tail on held-out rows
+    at most 0.0762, by binomial tail on held-out rows, assuming that the rows are independent draws
+    of the distribution to come
     >>> print(CertifiedSVC(Cs=[1000.0], widths=[4.0], shares=[1.0], cv=None).fit(X, y).bound_)
-    at most 0.258, by compression to support vectors
+    at most 0.258, by compression to support vectors, assuming that the rows are independent draws
+    of the distribution to come
     """
 
     _: KW_ONLY
@@ -242,12 +246,20 @@ class CertifiedSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignor
             raise ValueError("The number of classes has to be greater than one; got 1 class")
         if not all(0.0 < share <= 1.0 for share in self.shares):
             raise ValueError(f"shares of the rows are above 0 and at most 1, got {self.shares}")
+        if not (len(self.Cs) and len(self.widths) and len(self.shares)):
+            raise ValueError("Cs, widths and shares need at least one value each")
         signs = np.where(codes == 1, 1.0, -1.0)
         order = check_random_state(self.random_state).permutation(len(X))
         scaled = min(max(_count(self.scaling, len(X)), FEWEST), _count(self.prior, len(X)))
         self._scale = Scale.of(X[order[:scaled]])
         rows = Ordered(self._scale(X), signs, order, scaled, _count(self.prior, len(X)))
         candidates = list(self._candidates(rows))
+        if not candidates:
+            raise ValueError(
+                f"the rows of every share in {list(self.shares)} are of one class, so no machine "
+                f"can be fitted: {int(np.bincount(codes).min())} of {len(y)} rows are of the "
+                "smaller class. Add the share 1.0, which takes all rows, or give more rows."
+            )
         chosen = min(candidates, key=lambda candidate: candidate.best.value)
         # What selection did not need: every kind of bound holds for any machine of the grid.
         every = chosen.bounds | self._by_margins(rows, chosen.machine, chosen.C, chosen.width)
@@ -287,6 +299,7 @@ class CertifiedSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignor
                     tail = error_bound(
                         wrong, len(rest), delta=self.delta, choices=choices, trivial=known
                     )
+                    tail = replace(tail, assumptions=(INDEPENDENT, ASIDE))
                     yield Candidate(C, width, share, machine, {"rows set aside": tail})
                 else:
                     given = rows.split(rows.scaled)[0]
@@ -366,8 +379,11 @@ class CertifiedSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignor
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict classes."""
-        positive = self.decision_function(X) > 0
-        return np.asarray(self.classes_[positive.astype(np.intp)])
+        check_is_fitted(self, "machine_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        # The machine's own answer, which the bounds count, at a value of 0 as well.
+        signs = np.asarray(self.machine_.predict(self._scale(X)))
+        return np.asarray(self.classes_[(signs > 0).astype(np.intp)])
 
 
 def _sorted(bounds: Iterable[tuple[str, Bound]]) -> list[tuple[str, Bound]]:
