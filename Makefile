@@ -13,7 +13,7 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth \
+.PHONY: wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report \
 	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-small bench-small-short \
@@ -70,6 +70,17 @@ fuzz: $(READY)  ## hostile fits beyond those of the tests, counted by how they e
 
 hostile-files: $(READY)  ## 300 model files and 200 data files made to do harm: how they end, memory, time
 	cd tests && $(ONE_THREAD) ../$(BIN)/python -m hostile_files.sweep
+
+MUTANTS ?= 40
+SEED ?= 0
+mutants: $(READY)  ## one operator or constant of ROOM=losses changed at a time: do its tests notice; some minutes
+	cd tests && $(ONE_THREAD) nice ../$(BIN)/python -m mutation.run $(ROOM) --mutants $(MUTANTS) --seed $(SEED)
+
+mutants-again: $(READY)  ## those of ROOM=losses that survived, against the tests as they are now
+	cd tests && $(ONE_THREAD) nice ../$(BIN)/python -m mutation.run $(ROOM) --again
+
+mutants-report: $(READY)  ## changes that tests noticed by room, at first and at last
+	cd tests && ../$(BIN)/python -m mutation.run
 
 coverage: $(READY)  ## the same with every line counted, which takes half as long again, and a floor
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report=term

@@ -1,0 +1,352 @@
+"""Change one operator, constant, comparison or sign of a room at a time, and run the room's tests.
+
+Run from the folder of the tests, ``python -m mutation.run losses --mutants 40 --seed 0``, or
+``make mutants ROOM=losses``. The tests of the room are run once with every line counted; then each
+change is made in a process of its own, which runs the tests that reach the changed line, those
+first that take least. What survives is printed, and everything is appended to results.jsonl.
+A change that means the same is kept in explained.jsonl with the reason, and is set aside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import gc
+import importlib.machinery
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import types
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from mutation.coverage_map import Reach, measure
+from mutation.sites import Site, find, mutated
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+RESULTS = HERE / "results.jsonl"
+EXPLAINED = HERE / "explained.jsonl"
+BUDGET = 25.0
+"""Seconds of tests for one change."""
+TESTS = {"machines": ["machines", "estimators"]}
+"""Folders of tests of rooms that have more than the one of their name."""
+
+
+def recorded(path: Path) -> list[dict[str, str]]:
+    """Return the lines of a file of results."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def key(entry: dict[str, str]) -> tuple[str, str, str]:
+    """Return what names a change in a file of results."""
+    return entry["file"], entry["source"], entry["change"]
+
+
+def all_sites(room: str) -> list[list[Site]]:
+    """Return every change that a room allows."""
+    paths = sorted((ROOT / "src/mercer" / room).rglob("*.py"))
+    return [sites for path in paths for sites in find(path, ROOT)]
+
+
+def sample(room: str, count: int, seed: int) -> list[Site]:
+    """Draw changes, at most one at a place."""
+    places = all_sites(room)
+    generator = random.Random(f"{room} {seed}")
+    return [generator.choice(place) for place in generator.sample(places, min(count, len(places)))]
+
+
+def import_mutated(path: Path, tree: ast.Module) -> None:
+    """Let imports of a module from here on run the changed tree."""
+    loader = importlib.machinery.SourceFileLoader
+    usual = loader.get_code
+
+    def get_code(self: importlib.machinery.SourceFileLoader, name: str) -> types.CodeType | None:
+        if Path(self.path) == path:
+            return compile(tree, self.path, "exec", dont_inherit=True)
+        return usual(self, name)
+
+    loader.get_code = get_code  # type: ignore[assignment, method-assign]
+
+
+def replace_functions(path: Path, tree: ast.Module) -> None:
+    """Give functions that exist already the code of the changed tree."""
+    codes, left = {}, [compile(tree, str(path), "exec", dont_inherit=True)]
+    while left:
+        code = left.pop()
+        codes[code.co_qualname, code.co_firstlineno] = code
+        left += [inner for inner in code.co_consts if isinstance(inner, types.CodeType)]
+    for found in gc.get_objects():
+        if isinstance(found, types.FunctionType) and found.__code__.co_filename == str(path):
+            old = found.__code__
+            found.__code__ = codes.get((old.co_qualname, old.co_firstlineno), old)
+
+
+class Failures:
+    """A plugin that leaves the process at the first test that fails, naming it."""
+
+    def __init__(self, told: Path) -> None:
+        self.told = told
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.told.write_text(report.nodeid)
+            os._exit(1)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.told.write_text(f"{report.nodeid} cannot be imported")
+            os._exit(1)
+
+
+def limit(seconds: float) -> None:
+    """Bound the time of the processor, and send what is printed nowhere."""
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+
+
+def forked(work: Callable[[], None], wall: float) -> int:
+    """Run something in a process made from this one; its exit code, negative for a signal."""
+    child = os.fork()
+    if not child:
+        os.setsid()
+        try:
+            work()
+        except BaseException:
+            os._exit(2)
+        os._exit(0)
+    ends = time.monotonic() + wall
+    while time.monotonic() < ends:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return -signal.SIGKILL
+
+
+class Mutants:
+    """A plugin whose loop, instead of running the tests collected, changes the room under them."""
+
+    def __init__(self, room: str, sites: Sequence[Site], told: Callable[[Site, str, str], None]):
+        self.room, self.sites, self.told = room, sites, told
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        folder = ROOT / "src/mercer" / self.room
+        cache = ROOT / "build/mutants" / f"{self.room}.json"
+        self.reach = Reach(cache, sorted(folder.rglob("*.py")))
+        new = {item.path: self.reach.lacks(str(item.path)) for item in session.items}
+        if todo := [item for item in session.items if new[item.path]]:
+            self._measure(todo, folder)
+        self.items = {item.nodeid: item for item in session.items}
+        self.sound: dict[str, bool] = {}
+        for site in self.sites:
+            self.told(site, *self.judge(site))
+        return True
+
+    def _measure(self, items: list[pytest.Item], folder: Path) -> None:
+        with tempfile.NamedTemporaryFile() as kept:
+
+            def work() -> None:
+                limit(36000)
+                Path(kept.name).write_text(json.dumps(measure(items, folder, ROOT)))
+
+            if forked(work, 36000.0):
+                raise RuntimeError("the tests cannot be run with their lines counted")
+            self.reach.update(json.loads(Path(kept.name).read_text()))
+
+    def covering(self, site: Site) -> dict[str, float]:
+        """Return tests that can see a change, and their seconds."""
+        found = self.reach.tests(site.file, *site.scope)
+        if site.compiled:
+            module = Path(site.file).stem
+            for path in (ROOT / "src/mercer" / self.room).rglob("*.py"):
+                if f".{module} import" in path.read_text() or path == ROOT / site.file:
+                    found |= self.reach.tests(str(path.relative_to(ROOT)), 1, 10**6)
+        elif not site.late and not found:
+            found = self.reach.tests(site.file, 1, 10**6)
+        return {name: seconds for name, seconds in found.items() if name in self.items}
+
+    def chosen(self, covering: dict[str, float]) -> tuple[list[str], float]:
+        """Return the tests to run, file by file, and their seconds."""
+        names, total = [], 0.0
+        for name in sorted(covering, key=covering.__getitem__):
+            seconds = min(covering[name], 60.0)
+            if names and total + seconds > BUDGET:
+                break
+            names.append(name)
+            total += seconds
+        cost: dict[str, float] = {}
+        for name in names:
+            file = name.split("::")[0]
+            cost[file] = cost.get(file, 0.0) + covering[name]
+        names.sort(key=lambda name: (cost[name.split("::")[0]], name.split("::")[0]))
+        return names, total
+
+    def judge(self, site: Site) -> tuple[str, str]:
+        """Return whether a change is noticed, and by which test."""
+        while True:
+            status, by = self.once(site)
+            if by not in self.items or self.sound.get(by):
+                return status, by
+            self.sound[by] = self.attempt(None, [by], 60.0)[0] == "survived"
+            if not self.sound[by]:
+                del self.items[by]  # it fails alone without any change, so it says nothing
+
+    def once(self, site: Site) -> tuple[str, str]:
+        """Return the same, trusting every test."""
+        covering = self.covering(site)
+        if not covering:
+            return "survived", "no test runs this line"
+        names, seconds = self.chosen(covering)
+        status, by = self.attempt(site, names, seconds)
+        if status == "survived" and site.late and not site.compiled:
+            # A helper that is cached runs a line for the first test only that asks it.
+            files = {name.split("::")[0] for name in covering}
+            near = {
+                name: test[0]
+                for entry in self.reach.files.values()
+                for name, test in entry["tests"].items()
+                if name.split("::")[0] in files and name not in names and name in self.items
+            }
+            if near:
+                status, by = self.attempt(site, *self.chosen(near))
+        return (status, by) if status == "killed" else (status, f"{len(names)} tests")
+
+    def attempt(self, site: Site | None, names: list[str], seconds: float) -> tuple[str, str]:
+        """Make a change, or none, in a process of its own and run tests there."""
+        with tempfile.TemporaryDirectory() as folder:
+            told = Path(folder) / "told"
+            bound = 5 * seconds + (240 if site and site.compiled else 60)
+            if site is None or (site.late and not site.compiled):
+
+                def work() -> None:
+                    limit(bound)
+                    run_here(site, [self.items[name] for name in names], told)
+
+                code = forked(work, 900.0)
+            else:
+                code = run_fresh(site, names, bound, told, Path(folder))
+            if code == 0:
+                return "survived", ""
+            if told.exists():
+                return "killed", told.read_text()
+            return "killed", "time" if code < 0 else f"exit {code}"
+
+
+def run_here(site: Site | None, items: list[pytest.Item], told: Path) -> None:
+    """Run tests that are collected already against a change inside functions."""
+    if site:
+        path = ROOT / site.file
+        tree = mutated(path, site)
+        import_mutated(path, tree)
+        replace_functions(path, tree)
+    items[0].config.pluginmanager.register(Failures(told))
+    for item, after in zip(items, [*items[1:], None], strict=True):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+
+
+def run_fresh(site: Site, names: list[str], bound: float, told: Path, folder: Path) -> int:
+    """Run tests in a new interpreter, which imports the changed module."""
+    asked = folder / "asked.json"
+    asked.write_text(json.dumps([vars(site), names, bound, str(told)]))
+    environment = dict(os.environ)
+    if site.compiled:
+        environment["NUMBA_CACHE_DIR"] = str(folder / "numba")
+    command = [sys.executable, "-m", "mutation.run", "--fresh", str(asked)]
+    quiet = subprocess.DEVNULL
+    made = subprocess.Popen(command, cwd=HERE.parent, env=environment, stdout=quiet, stderr=quiet)
+    try:
+        return made.wait(timeout=900)
+    except subprocess.TimeoutExpired:
+        made.kill()
+        made.wait()
+        return -signal.SIGKILL
+
+
+def fresh(asked: Path) -> int:
+    """Do in the new interpreter what `run_fresh` asks."""
+    fields, names, bound, told = json.loads(asked.read_text())
+    site = Site(**{**fields, "scope": tuple(fields["scope"])})
+    limit(bound)
+    import_mutated(ROOT / site.file, mutated(ROOT / site.file, site))
+    os.chdir(ROOT)
+    return int(pytest.main(["-p", "no:cacheprovider", *names], plugins=[Failures(Path(told))]))
+
+
+def report() -> None:
+    """Print killed changes by room: of all at first, and at last of those not explained."""
+    explained = {key(entry) for entry in recorded(EXPLAINED)}
+    first: dict[tuple[str, str, str, str], str] = {}
+    last: dict[tuple[str, str, str, str], str] = {}
+    for entry in recorded(RESULTS):
+        place = (entry["room"], *key(entry))
+        first.setdefault(place, entry["status"])
+        last[place] = entry["status"]
+    print(f"{'room':12} changes  killed before  explained  killed after  score before  score after")
+    for room in sorted({place[0] for place in first}):
+        here = [place for place in first if place[0] == room]
+        kept = [place for place in here if place[1:] not in explained]
+        before = sum(first[place] == "killed" for place in here)
+        after = sum(last[place] == "killed" for place in kept)
+        print(
+            f"{room:12} {len(here):7} {before:14} {len(here) - len(kept):10} {after:13} "
+            f"{before / len(here):12.0%} {after / max(len(kept), 1):12.0%}"
+        )
+
+
+def main() -> int:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("room", nargs="?", help="a folder of src/mercer; none prints the table")
+    parser.add_argument("--mutants", type=int, default=40, help="how many changes are drawn")
+    parser.add_argument("--seed", type=int, default=0, help="which changes are drawn")
+    parser.add_argument("--again", action="store_true", help="try what survived once more instead")
+    parser.add_argument("--fresh", type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.fresh:
+        return fresh(asked.fresh)
+    if not asked.room:
+        report()
+        return 0
+    room = asked.room
+    sites = sample(room, asked.mutants, asked.seed)
+    last = {key(entry): entry["status"] for entry in recorded(RESULTS) if entry["room"] == room}
+    if asked.again:
+        left = {place for place, status in last.items() if status != "killed"}
+        every = [site for place in all_sites(room) for site in place]
+        sites = list({site.key: site for site in every if site.key in left}.values())
+    else:
+        sites = [site for site in sites if site.key not in last]
+    explained = {key(entry) for entry in recorded(EXPLAINED)}
+    sites = [site for site in sites if site.key not in explained or not asked.again]
+
+    def told(site: Site, status: str, by: str) -> None:
+        entry = {"room": room, "file": site.file, "source": site.source, "change": site.change}
+        with RESULTS.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**entry, "status": status, "by": by}) + "\n")
+        sys.__stdout__.write(f"{status:9} {site.file}:{site.line}: {site.change}   [{by}]\n")
+        sys.__stdout__.flush()
+
+    os.chdir(ROOT)
+    folders = [f"tests/{name}" for name in TESTS.get(room, [room])]
+    where = [name for name in folders if Path(name).exists()]
+    arguments = ["-q", "-s", "-p", "no:cacheprovider", *where, f"src/mercer/{room}"]
+    code = pytest.main(arguments, plugins=[Mutants(room, sites, told)])
+    report()
+    return int(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
