@@ -17,6 +17,7 @@ from mercer.capacity import (
     vc_bound,
     vc_bound_to_a_constant,
 )
+from mercer.capacity import margins as margins_module
 from mercer.kernels import Gaussian
 
 
@@ -199,3 +200,19 @@ def test_slacks_of_adaptive_margins_bound_what_is_lacking():
 def test_shares_are_shares(empirical):
     with pytest.raises(ValueError, match="share"):
         vc_bound(empirical, 10, 1)
+
+
+def test_a_bound_too_small_for_its_theorem_says_so():
+    # Capacities where the formula gives between -2/m and 2/m lie beside its zero; some m has one.
+    seen = 0
+    for m in range(6, 3000):
+        L = np.log2(2 * m * (28 + np.log2(m)) / 0.05)
+        for kappa in range(int(8 * np.e * m), int(8 * np.e * m) + 4):
+            half = kappa * np.log2(8 * np.e * m / kappa) * np.log2(32 * m) + L
+            if -0.9 < half < 0.9 and seen < 3:
+                seen += 1
+                bound = margins_module._by_capacity(kappa + 0.5, m, 0.05, True, 0.5, "small")
+                assert bound.value == pytest.approx(2 / m * half, abs=1e-9 / m)
+                status = {a.text: a.status for a in bound.assumptions}
+                assert status["the bound is at least 2 over the number of rows"] == "violated"
+    assert seen == 3

@@ -182,3 +182,9 @@ def test_what_cannot_be_wrapped():
     # Values like 1/r in the plane have no sum, and their spectrum a pole at zero.
     with pytest.raises(ValueError, match="fall fast enough"):
         Torus(InverseMultiquadric(exponent=0.5), (2.0, 2.0))(np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize("periods", [(0.0, 1.0), (1.0, np.inf), (1.0, -2.0), (1.0,)])
+def test_every_side_of_the_box_is_positive_and_finite(periods):
+    with pytest.raises(ValueError, match="two positive numbers"):
+        Torus(Gaussian(1.0), periods)

@@ -14,7 +14,7 @@ import pytest
 
 __all__ = ["Mapper", "Reach", "measure"]
 
-SLOW = 8.0
+SLOW = 0.7
 """Seconds after which a test is stopped; it is asked only about lines that no other test runs."""
 
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 import argparse
 import ast
 import gc
+import importlib
 import importlib.machinery
 import json
 import os
 import random
+import re
 import resource
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,6 +27,7 @@ import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numba
 import pytest
 
 from mutation.coverage_map import Reach, measure
@@ -35,8 +37,10 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 RESULTS = HERE / "results.jsonl"
 EXPLAINED = HERE / "explained.jsonl"
-BUDGET = 25.0
+BUDGET = 4.0
 """Seconds of tests for one change."""
+PARAMETERS = 3
+"""A test of many parameters is measured at so many of the first, and of the last."""
 TESTS = {"machines": ["machines", "estimators"]}
 """Folders of tests of rooms that have more than the one of their name."""
 
@@ -58,10 +62,10 @@ def all_sites(room: str) -> list[list[Site]]:
 
 
 def sample(room: str, count: int, seed: int) -> list[Site]:
-    """Draw changes, at most one at a place."""
+    """Draw changes, at most one at a place; a larger sample begins with a smaller one."""
     places = all_sites(room)
-    generator = random.Random(f"{room} {seed}")
-    return [generator.choice(place) for place in generator.sample(places, min(count, len(places)))]
+    random.Random(f"{room} {seed}").shuffle(places)
+    return [random.Random(f"{place[0].key} {seed}").choice(place) for place in places[:count]]
 
 
 def import_mutated(path: Path, tree: ast.Module) -> None:
@@ -77,17 +81,50 @@ def import_mutated(path: Path, tree: ast.Module) -> None:
     loader.get_code = get_code  # type: ignore[assignment, method-assign]
 
 
-def replace_functions(path: Path, tree: ast.Module) -> None:
+def functions_of(folder: Path) -> list[types.FunctionType]:
+    """Return the functions of a room that exist already."""
+    functions = (found for found in gc.get_objects() if isinstance(found, types.FunctionType))
+    return [found for found in functions if found.__code__.co_filename.startswith(f"{folder}/")]
+
+
+def replace_functions(functions: list[types.FunctionType], path: Path, tree: ast.Module) -> None:
     """Give functions that exist already the code of the changed tree."""
     codes, left = {}, [compile(tree, str(path), "exec", dont_inherit=True)]
     while left:
         code = left.pop()
         codes[code.co_qualname, code.co_firstlineno] = code
         left += [inner for inner in code.co_consts if isinstance(inner, types.CodeType)]
-    for found in gc.get_objects():
-        if isinstance(found, types.FunctionType) and found.__code__.co_filename == str(path):
-            old = found.__code__
+    for found in functions:
+        old = found.__code__
+        if old.co_filename == str(path):
             found.__code__ = codes.get((old.co_qualname, old.co_firstlineno), old)
+
+
+def some_of_each(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return tests to measure: of one function with many parameters the first and the last."""
+    functions: dict[tuple[Path, str], list[pytest.Item]] = {}
+    for item in items:
+        name = f"{item.parent.nodeid if item.parent else ''}{item.name.split('[')[0]}"
+        functions.setdefault((item.path, name), []).append(item)
+    kept = {
+        id(item) for same in functions.values() for item in same[:PARAMETERS] + same[-PARAMETERS:]
+    }
+    return [item for item in items if id(item) in kept]
+
+
+def compiled_callers(site: Site) -> set[str]:
+    """Return the names of the compiled functions that run a compiled line: no tracer sees it."""
+    tree = ast.parse((ROOT / site.file).read_text(encoding="utf-8"))
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    found = {f.name for f in functions if f.lineno <= site.line <= (f.end_lineno or 0)}
+    while more := {
+        f.name
+        for f in functions
+        if f.name not in found
+        and any(isinstance(node, ast.Name) and node.id in found for node in ast.walk(f))
+    }:
+        found |= more
+    return found
 
 
 class Failures:
@@ -141,6 +178,7 @@ class Mutants:
 
     def __init__(self, room: str, sites: Sequence[Site], told: Callable[[Site, str, str], None]):
         self.room, self.sites, self.told = room, sites, told
+        self.nursery = Nursery()
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         folder = ROOT / "src/mercer" / self.room
@@ -148,9 +186,11 @@ class Mutants:
         self.reach = Reach(cache, sorted(folder.rglob("*.py")))
         new = {item.path: self.reach.lacks(str(item.path)) for item in session.items}
         if todo := [item for item in session.items if new[item.path]]:
-            self._measure(todo, folder)
+            self._measure(some_of_each(todo), folder)
         self.items = {item.nodeid: item for item in session.items}
         self.sound: dict[str, bool] = {}
+        self.functions = functions_of(folder)
+        gc.freeze()  # so that memory stays shared with the processes made from this one
         for site in self.sites:
             self.told(site, *self.judge(site))
         return True
@@ -170,20 +210,21 @@ class Mutants:
         """Return tests that can see a change, and their seconds."""
         found = self.reach.tests(site.file, *site.scope)
         if site.compiled:
-            module = Path(site.file).stem
+            callers = re.compile(rf"\b({'|'.join(sorted(compiled_callers(site)))})\b")
             for path in (ROOT / "src/mercer" / self.room).rglob("*.py"):
-                if f".{module} import" in path.read_text() or path == ROOT / site.file:
-                    found |= self.reach.tests(str(path.relative_to(ROOT)), 1, 10**6)
+                for number, line in enumerate(path.read_text().splitlines(), start=1):
+                    if callers.search(line):
+                        found |= self.reach.tests(str(path.relative_to(ROOT)), number, number)
         elif not site.late and not found:
             found = self.reach.tests(site.file, 1, 10**6)
         return {name: seconds for name, seconds in found.items() if name in self.items}
 
-    def chosen(self, covering: dict[str, float]) -> tuple[list[str], float]:
+    def chosen(self, covering: dict[str, float], budget: float) -> tuple[list[str], float]:
         """Return the tests to run, file by file, and their seconds."""
         names, total = [], 0.0
         for name in sorted(covering, key=covering.__getitem__):
             seconds = min(covering[name], 60.0)
-            if names and total + seconds > BUDGET:
+            if names and total + seconds > budget:
                 break
             names.append(name)
             total += seconds
@@ -209,19 +250,22 @@ class Mutants:
         covering = self.covering(site)
         if not covering:
             return "survived", "no test runs this line"
-        names, seconds = self.chosen(covering)
-        status, by = self.attempt(site, names, seconds)
-        if status == "survived" and site.late and not site.compiled:
-            # A helper that is cached runs a line for the first test only that asks it.
+        names, seconds = self.chosen(covering, BUDGET)
+        if site.late and not site.compiled and seconds < BUDGET:
+            # Other parameters of the same tests, and others of their files: a helper that is cached
+            # runs a line for the first test only that asks it.
             files = {name.split("::")[0] for name in covering}
+            alike = {name.split("[")[0] for name in covering}
+            known = {n: t[0] for e in self.reach.files.values() for n, t in e["tests"].items()}
             near = {
-                name: test[0]
-                for entry in self.reach.files.values()
-                for name, test in entry["tests"].items()
-                if name.split("::")[0] in files and name not in names and name in self.items
+                name: known.get(name, 0.1 if name.split("[")[0] in alike else 0.2)
+                for name in self.items
+                if name.split("::")[0] in files and name not in names
             }
-            if near:
-                status, by = self.attempt(site, *self.chosen(near))
+            more, longer = self.chosen(near, BUDGET - seconds) if near else ([], 0.0)
+            if longer < BUDGET:
+                names, seconds = names + more, seconds + longer
+        status, by = self.attempt(site, names, seconds)
         return (status, by) if status == "killed" else (status, f"{len(names)} tests")
 
     def attempt(self, site: Site | None, names: list[str], seconds: float) -> tuple[str, str]:
@@ -233,11 +277,16 @@ class Mutants:
 
                 def work() -> None:
                     limit(bound)
-                    run_here(site, [self.items[name] for name in names], told)
+                    if site:
+                        path = ROOT / site.file
+                        tree = mutated(path, site)
+                        import_mutated(path, tree)
+                        replace_functions(self.functions, path, tree)
+                    run_here([self.items[name] for name in names], told)
 
                 code = forked(work, 900.0)
             else:
-                code = run_fresh(site, names, bound, told, Path(folder))
+                code = self.nursery.run(site, names, bound, told)
             if code == 0:
                 return "survived", ""
             if told.exists():
@@ -245,44 +294,51 @@ class Mutants:
             return "killed", "time" if code < 0 else f"exit {code}"
 
 
-def run_here(site: Site | None, items: list[pytest.Item], told: Path) -> None:
-    """Run tests that are collected already against a change inside functions."""
-    if site:
-        path = ROOT / site.file
-        tree = mutated(path, site)
-        import_mutated(path, tree)
-        replace_functions(path, tree)
+def run_here(items: list[pytest.Item], told: Path) -> None:
+    """Run tests that are collected already."""
     items[0].config.pluginmanager.register(Failures(told))
     for item, after in zip(items, [*items[1:], None], strict=True):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
 
 
-def run_fresh(site: Site, names: list[str], bound: float, told: Path, folder: Path) -> int:
-    """Run tests in a new interpreter, which imports the changed module."""
-    asked = folder / "asked.json"
-    asked.write_text(json.dumps([vars(site), names, bound, str(told)]))
-    environment = dict(os.environ)
-    if site.compiled:
-        environment["NUMBA_CACHE_DIR"] = str(folder / "numba")
-    command = [sys.executable, "-m", "mutation.run", "--fresh", str(asked)]
-    quiet = subprocess.DEVNULL
-    made = subprocess.Popen(command, cwd=HERE.parent, env=environment, stdout=quiet, stderr=quiet)
-    try:
-        return made.wait(timeout=900)
-    except subprocess.TimeoutExpired:
-        made.kill()
-        made.wait()
-        return -signal.SIGKILL
+class Nursery:
+    """A process that has imported what tests need, but not this library, and makes others of it."""
+
+    def __init__(self) -> None:
+        asks, self.asked = os.pipe()
+        self.answers, answered = os.pipe()
+        if not os.fork():
+            os.close(self.asked)
+            for name in ("scipy.linalg", "scipy.stats", "sklearn.svm", "hypothesis", "numba"):
+                importlib.import_module(name)
+            with os.fdopen(asks) as lines:
+                for line in lines:
+                    path = Path(line.strip())
+                    code = forked(lambda path=path: os._exit(fresh(path)), 900.0)  # type: ignore[misc]
+                    os.write(answered, f"{code}\n".encode())
+            os._exit(0)
+        os.close(asks)
+
+    def run(self, site: Site, names: list[str], bound: float, told: Path) -> int:
+        """Run tests in a process that imports the changed module; its exit code."""
+        asked = told.with_name("asked.json")
+        asked.write_text(json.dumps([vars(site), names, bound, str(told)]))
+        os.write(self.asked, f"{asked}\n".encode())
+        return int(os.read(self.answers, 100))
 
 
 def fresh(asked: Path) -> int:
-    """Do in the new interpreter what `run_fresh` asks."""
+    """Do in the new process what the nursery was asked."""
     fields, names, bound, told = json.loads(asked.read_text())
     site = Site(**{**fields, "scope": tuple(fields["scope"])})
     limit(bound)
+    if site.compiled:
+        numba.config.CACHE_DIR = str(asked.parent)
     import_mutated(ROOT / site.file, mutated(ROOT / site.file, site))
     os.chdir(ROOT)
-    return int(pytest.main(["-p", "no:cacheprovider", *names], plugins=[Failures(Path(told))]))
+    # With plain assertions, since pytest rewrites the modules that are named for their doctests.
+    options = ["--assert=plain", "-p", "no:cacheprovider"]
+    return int(pytest.main([*options, *names], plugins=[Failures(Path(told))]))
 
 
 def report() -> None:
@@ -313,10 +369,7 @@ def main() -> int:
     parser.add_argument("--mutants", type=int, default=40, help="how many changes are drawn")
     parser.add_argument("--seed", type=int, default=0, help="which changes are drawn")
     parser.add_argument("--again", action="store_true", help="try what survived once more instead")
-    parser.add_argument("--fresh", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.fresh:
-        return fresh(asked.fresh)
     if not asked.room:
         report()
         return 0
@@ -331,6 +384,7 @@ def main() -> int:
         sites = [site for site in sites if site.key not in last]
     explained = {key(entry) for entry in recorded(EXPLAINED)}
     sites = [site for site in sites if site.key not in explained or not asked.again]
+    sites.sort(key=lambda site: (site.compiled, not site.late))  # those last that take long
 
     def told(site: Site, status: str, by: str) -> None:
         entry = {"room": room, "file": site.file, "source": site.source, "change": site.change}
