@@ -7,6 +7,7 @@ from sklearn.model_selection import GridSearchCV
 
 from mercer import SVC
 from mercer.capacity import audit, randomized_machine_bound
+from mercer.capacity.certified import Scale
 from mercer.capacity.ladder import CLASSIFIER, FOLDED, Sample, ladder
 from mercer.kernels import Gaussian
 
@@ -66,3 +67,21 @@ def test_as_many_rows_as_are_folded_by_default_are_folded(monkeypatch):
     for n, status in ((40, "estimate"), (41, "not there")):
         machine = SVC(gamma=1.0).fit(X[:n], y[:n])
         assert rungs_of(machine, X[:n], y[:n], cv="auto")["cross-validation"].status == status
+
+
+def test_settings_that_no_search_chose_are_not_known_to_be_untouched():
+    # Somebody may have chosen them by hand, with the held-out rows in sight.
+    X, y = make_moons(60, noise=0.2, random_state=0)
+    rows = X[:40], y[:40], X[40:], y[40:]
+    search = GridSearchCV(SVC(gamma=1.0), {"C": [1.0, 10.0]}, cv=2).fit(*rows[:2])
+    for model, known in ((SVC(gamma=1.0).fit(*rows[:2]), "assumed"), (search, "checked")):
+        assert audit(model, *rows).held_out["settings"] == known
+
+
+def test_columns_that_do_not_vary_keep_their_unit():
+    X = np.c_[np.arange(6.0), np.full(6, 3.0)]
+    scale = Scale.of(X)
+    np.testing.assert_allclose(scale.scale, [np.std(np.arange(6.0)), 1.0])
+    apart = [abs(i - j) for i in range(6) for j in range(i)]
+    assert scale.unit == pytest.approx(np.median(apart) / np.std(np.arange(6.0)))
+    assert Scale.of(np.ones((1, 2))).unit == 1.0

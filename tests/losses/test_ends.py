@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.losses import Logistic, LogCosh, PowerHinge
+from mercer.losses import LogCosh, Logistic, PowerHinge
 from mercer.losses.density import _MinusLog
 
 
