@@ -74,6 +74,7 @@ hostile-files: $(READY)  ## 300 model files and 200 data files made to do harm: 
 MUTANTS ?= 40
 SEED ?= 0
 mutants: $(READY)  ## one operator or constant of ROOM=losses changed at a time: do its tests notice; some minutes
+	@$(BIN)/python -m mercer warm > /dev/null  # so that no test is measured while it compiles
 	cd tests && $(ONE_THREAD) nice ../$(BIN)/python -m mutation.run $(ROOM) --mutants $(MUTANTS) --seed $(SEED)
 
 mutants-again: $(READY)  ## those of ROOM=losses that survived, against the tests as they are now

@@ -169,3 +169,10 @@ def test_weights_of_a_gauss_rule():
 
     expected = (4 * midpoints(300) - midpoints(150)) / 3
     np.testing.assert_allclose(gauss.log_values[:8], expected, rtol=0, atol=3e-6)
+
+
+def test_by_default_the_measure_of_the_whole_is_1():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    K = Gaussian()(X)
+    found = np.exp(MeasuredFrame.from_gram(K).spectrum().log_eigenvalues(10))
+    np.testing.assert_allclose(found, np.linalg.eigvalsh(K)[::-1][:10] / 30, rtol=1e-9)
