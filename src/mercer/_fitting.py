@@ -1,16 +1,19 @@
-"""Fits that succeed and say how they ended, or change nothing and say why."""
+"""Fits that succeed and say how they ended, or change nothing and say why.
+
+A fit runs on a twin of its estimator, which nobody else has, and becomes the estimator's state in
+one assignment. A method that reads an estimator reads the state that it found when it was called.
+So what one thread predicts while another one fits is of the old machine or of the new one.
+"""
 
 from __future__ import annotations
 
 import functools
-import os
 import sys
-import threading
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from numbers import Integral, Real
+from types import FunctionType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,11 +23,17 @@ from mercer._patience import deadline
 from mercer._settings import KW_ONLY, settings
 from mercer._threads import small_algebra
 
-__all__ = ["AllOrNothing", "all_or_nothing", "ending", "guard_fits", "say", "within"]
+__all__ = ["AllOrNothing", "all_or_nothing", "ending", "say", "within"]
 
 # What changes an estimator, where a class defines it.
 FITTING = ("fit", "fit_transform", "partial_fit")
 
+# Beginnings of the names of public methods that change the object that they are called on.
+SETTING = ("fit", "set_")
+
+
+# What a result that double precision does not hold raises.
+ARITHMETIC = (ArithmeticError, np.linalg.LinAlgError)
 
 # What SciPy and NumPy say of a matrix that overflowed on its way to LAPACK.
 NOT_FINITE = "array must not contain infs or NaNs"
@@ -59,27 +68,6 @@ MEASURES = {
 
 # Beyond this, or below one over it, the square of a number leaves no digit of those of others.
 EXTREME = 1e8
-
-
-_opening = threading.Lock()
-_locks: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-
-
-def _lock(machine: Any) -> Any:
-    """Return the lock of a machine, which does not travel with it; a fit may fit itself again."""
-    with _opening:
-        return _locks.setdefault(machine, threading.RLock())
-
-
-def _forget() -> None:
-    """Let a forked child begin anew: who held a lock in its parent is not there to open it."""
-    global _opening
-    _opening = threading.Lock()
-    _locks.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
 
 
 _fitting: ContextVar[tuple[int, ...]] = ContextVar("_fitting", default=())
@@ -136,7 +124,10 @@ def ending(machine: Any) -> str:
 
 
 def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Leave a machine exactly as it was if its fit fails or is interrupted.
+    """Let a fit change a machine in one assignment at its end, and not at all if it fails.
+
+    It runs on a twin with the same parameters and attributes. Of two threads that fit the same
+    machine the last one makes it what it is; neither sees the other.
 
     Arithmetic that overflows is not reported by NumPy's warnings, which name a line of this
     library: a result that is not finite is refused where it is found, or does not matter. An
@@ -144,58 +135,67 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
     it is an error of this library, and stays what it is.
 
     The machine's ``max_time`` is the deadline of all that is inside, and algebra on few rows runs
-    on one thread. Two threads that fit the same
-    machine do so one after the other, so that it is what one of them made, and no mixture.
+    on one thread.
 
     A ``verbose`` machine ends with a line that says how; a fit that is part of a fit of the same
     machine (``fit_transform``, ``super().fit``) leaves that to the whole.
     """
 
     @functools.wraps(fit)
-    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = dict(vars(self))
-        try:
-            limit, few = _seconds(self), small_algebra(_rows(args, kwargs))
-            in_time = nullcontext() if limit is None else deadline(limit)
-            with in_time, np.errstate(all="ignore"), few:
-                answer = fit(self, *args, **kwargs)
-            _require_finite(self)
-            return answer
-        except BaseException as error:
-            vars(self).update(before)
-            for name in vars(self).keys() - before.keys():
-                delattr(self, name)
-            if isinstance(error, ArithmeticError | np.linalg.LinAlgError) or (
-                str(error) == NOT_FINITE
-            ):
-                causes = _extremes(self, args, kwargs)
-                if causes:
-                    raise ValueError(
-                        f"{type(self).__name__} cannot be fitted in double precision: {causes}. "
-                        "Scale inputs and targets to magnitudes near one (StandardScaler, "
-                        f"TransformedTargetRegressor) and weights and C alike. ({error})"
-                    ) from error
-            if isinstance(error, TypeError | ValueError):
-                X = args[0] if args else kwargs.get("X")
-                y = args[1] if len(args) > 1 else kwargs.get("y")
-                if sentence := complaint(self, X, y, error):
-                    raise ValueError(sentence) from error
-            raise
-
-    @functools.wraps(fit)
-    def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def fit_twin(self: Any, *args: Any, **kwargs: Any) -> Any:
         if id(self) in _fitting.get():
-            # Part of a fit of the same machine, which the guard of the whole fit protects.
+            # Part of a fit of the same twin, which the whole fit makes and publishes.
             return fit(self, *args, **kwargs)
-        with _lock(self):
-            with within(self):
-                answer = guarded(self, *args, **kwargs)
-            if self.verbose and (end := self._ending()):
-                say(self, end)
-        return answer
+        twin = with_state(self, dict(vars(self)))
+        try:
+            limit, few = _seconds(twin), small_algebra(_rows(args, kwargs))
+            in_time = nullcontext() if limit is None else deadline(limit)
+            with within(twin), in_time, np.errstate(all="ignore"), few:
+                answer = fit(twin, *args, **kwargs)
+            _require_finite(twin)
+        except (ArithmeticError, TypeError, ValueError) as error:
+            overflow = isinstance(error, ARITHMETIC) or str(error) == NOT_FINITE
+            if overflow and (causes := _extremes(self, args, kwargs)):
+                raise ValueError(
+                    f"{type(self).__name__} cannot be fitted in double precision: {causes}. "
+                    "Scale inputs and targets to magnitudes near one (StandardScaler, "
+                    f"TransformedTargetRegressor) and weights and C alike. ({error})"
+                ) from error
+            X = args[0] if args else kwargs.get("X")
+            y = args[1] if len(args) > 1 else kwargs.get("y")
+            if sentence := complaint(self, X, y, error):
+                raise ValueError(sentence) from error
+            raise
+        self.__dict__ = vars(twin)
+        if self.verbose and (end := self._ending()):
+            say(self, end)
+        return self if answer is twin else answer
 
-    alone.all_or_nothing = True  # type: ignore[attr-defined]
-    return alone
+    fit_twin.all_or_nothing = True  # type: ignore[attr-defined]
+    return fit_twin
+
+
+def with_state(machine: Any, state: dict[str, Any]) -> Any:
+    """Return another object of a machine's class whose attributes are these, not a copy of them."""
+    other = object.__new__(type(machine))
+    other.__dict__ = state
+    return other
+
+
+def of_one_state(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method read the state that a machine has when it is called, whatever is fitted since.
+
+    A fit never changes a state, it assigns another one: so no copy is needed.
+    """
+
+    @functools.wraps(read)
+    def read_state(self: Any, *args: Any, **kwargs: Any) -> Any:
+        view = with_state(self, self.__dict__)
+        answer = read(view, *args, **kwargs)
+        return self if answer is view else answer
+
+    read_state.of_one_state = True  # type: ignore[attr-defined]
+    return read_state
 
 
 def _require_finite(machine: Any) -> None:
@@ -254,18 +254,27 @@ def _seconds(machine: Any) -> float | None:
 
 
 def guard_fits(cls: type) -> None:
-    """Make the fits that a class defines leave it as it was if they fail."""
-    for name in FITTING:
-        if name in vars(cls):
-            setattr(cls, name, all_or_nothing(vars(cls)[name]))
+    """Let the fits that a class defines change it at once, and its public methods read it so."""
+    for name, own in list(vars(cls).items()):
+        if name in FITTING:
+            setattr(cls, name, all_or_nothing(own))
+        elif name.startswith(("_", *SETTING)):
+            continue
+        elif isinstance(own, FunctionType):
+            setattr(cls, name, of_one_state(own))
+        elif isinstance(own, property) and name.endswith("_"):
+            setattr(cls, name, property(of_one_state(own.fget), doc=own.__doc__))  # type: ignore[arg-type]
+        elif isinstance(getattr(own, "fn", None), FunctionType):
+            own.fn = of_one_state(own.fn)  # of scikit-learn's available_if
 
 
 @settings
 class AllOrNothing:
-    """Base of every estimator: a fit that fails or is interrupted leaves it exactly as it was.
+    """Base of every estimator: a fit changes it at once, or leaves it exactly as it was.
 
     Each class guards the fits that it defines when it is created, so that no estimator has to
-    remember to, nor one that a user derives. The last line of a ``verbose`` fit is said here too.
+    remember to, nor one that a user derives; and public methods and properties read one state,
+    also where another thread fits meanwhile. The last line of a ``verbose`` fit is said here too.
 
     Examples
     --------
@@ -298,3 +307,9 @@ class AllOrNothing:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         guard_fits(cls)
+
+    @classmethod
+    def _guard_frames(cls) -> None:
+        """Guard also what scikit-learn wraps around a method when the class is made: its frame."""
+        if "transform" in vars(cls):
+            cls.transform = of_one_state(vars(cls)["transform"])  # type: ignore[attr-defined]

@@ -82,6 +82,8 @@ def settings(cls: type[Estimator]) -> type[Estimator]:
     made.__init__ = _constructor(cls, fields)
     constraints = _inherited(cls, "_own_constraints")
     made._parameter_constraints = {k: v for k, v in constraints.items() if k in fields}
+    if hasattr(cls, "_guard_frames"):
+        made._guard_frames()
     return cls
 
 

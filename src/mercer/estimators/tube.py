@@ -265,8 +265,8 @@ class SupportVectorTube(Regression):
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64))
         r = np.sort(np.abs(y - self.predict(X)))
         _, k = order_statistics(len(r), coverage)
-        self.tube_halfwidth_ = float(r[k - 1]) if k <= len(r) else np.inf
-        self.calibration_ = (len(r), float(coverage))
+        halfwidth = float(r[k - 1]) if k <= len(r) else np.inf
+        vars(self).update(tube_halfwidth_=halfwidth, calibration_=(len(r), float(coverage)))
         return self
 
     def path(self, X: Any, y: Any) -> TubePath:

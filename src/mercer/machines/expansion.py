@@ -24,9 +24,9 @@ from sklearn.utils.validation import (
 )
 
 from mercer import gram as grams
-from mercer._fitting import ending, guard_fits
+from mercer._fitting import AllOrNothing
 from mercer._params import same
-from mercer._settings import KW_ONLY, fixed, settings
+from mercer._settings import fixed, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear
@@ -70,9 +70,9 @@ BLOCK = 16384
 COLLINEAR = 1e6
 
 
-# Support vectors, prepared for predictions of few points, of machines still in use; and numbers
-# up to which comparing them takes less time than preparing them.
-PREPARED: weakref.WeakKeyDictionary[Any, tuple[float, Any, Any]] = weakref.WeakKeyDictionary()
+# Support vectors still in use, by their id, prepared for predictions of few points; and numbers up
+# to which comparing them takes less time than preparing them.
+PREPARED: dict[int, tuple[float, Any, Any]] = {}
 KEPT = 2**17
 
 # Parameters that are compared by value, and so many settings of them that were found valid.
@@ -159,28 +159,13 @@ OVERFLOW = (
 
 
 @settings
-class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
+class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     """A function ``sum_i a_i k(x, x_i)`` of new points, whichever way the kernel was given."""
 
-    _: KW_ONLY
-    verbose: bool | int = False
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"verbose": ["verbose"]}
     _names: ClassVar[list[str]]
 
     _several: ClassVar[bool] = False
     """Whether there may be several targets a sample."""
-
-    _whole_clock: ClassVar[bool] = True
-    """Whether ``max_time`` is a limit for all of a fit, and not for a search before it."""
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        guard_fits(cls)
-
-    def _ending(self) -> str:
-        """Return how the fit ended, for the last line of a ``verbose`` fit."""
-        return ending(self)
 
     _functions: Any = fixed(None)
     """The functions of a machine that is no expansion of its kernel."""
@@ -436,16 +421,18 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
     def _prepared(self, kernel: Gaussian, Z: Any) -> Any:
         """Return kernel values with the support vectors, prepared once for few new points.
 
-        They are kept beside the machine, not in it, as long as it has these points and this width.
+        They are kept beside the points, as long as these are there and have these values.
         """
         width = kernel.length_scale
         if Z.size > KEPT or type(width) is not float:
             return None
         numbers = (Z.data, Z.indices, Z.indptr) if is_sparse(Z) else (Z,)
-        known = PREPARED.get(self)
+        known = PREPARED.get(id(Z))
         if known is None or known[0] != width or not same(known[1], numbers):
+            if known is None:
+                weakref.finalize(Z, PREPARED.pop, id(Z), None).atexit = False
             known = width, tuple(part.copy() for part in numbers), prepared(kernel, Z)
-            PREPARED[self] = known
+            PREPARED[id(Z)] = known
         return known[2]
 
     def _by_map(self, X: Any, coef: Array) -> Array:

@@ -1,7 +1,7 @@
 """The kernel matrices of machines that begin a fit where the last one ended.
 
-They are kept beside the machines, not in them: a machine that is copied, pickled or saved takes
-none along, and its matrix ends with it.
+They are kept beside the solutions, not in the machines: one that is pickled or saved takes none
+along, and a matrix ends with the last machine that has its solution.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from mercer.gram.lasting import Lasting
 from mercer.gram.shared import key
 from mercer.gram.tiled import Tiled
 from mercer.kernels.base import Kernel
+from mercer.solvers.solution import Solution
 
 __all__ = ["keep_matrix", "take_matrix", "to_last"]
 
-_kept: WeakKeyDictionary[Any, tuple[Tiled, int]] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[Solution, tuple[Tiled, int]] = WeakKeyDictionary()
 
 
 def take_matrix(machine: Any, kernel: Kernel, X: Any, cache_bytes: int) -> Gram | None:
@@ -36,7 +37,8 @@ def take_matrix(machine: Any, kernel: Kernel, X: Any, cache_bytes: int) -> Gram 
     cache_bytes : int
         Memory granted to kernel values.
     """
-    gram, granted = _kept.pop(machine, (None, 0))
+    last = getattr(machine, "solution_", None)
+    gram, granted = (None, 0) if last is None else _kept.pop(last, (None, 0))
     if gram is None or granted != cache_bytes or key(gram.kernel) != key(kernel):
         return None
     same = type(X) is np.ndarray and X.dtype == gram.X.dtype and np.array_equal(X, gram.X)
@@ -70,4 +72,4 @@ def keep_matrix(machine: Any, gram: Any, cache_bytes: int) -> None:
     """
     lasts = isinstance(gram, Tiled) and gram.lasting is not None
     if lasts and key(gram.kernel) is not None:
-        _kept[machine] = gram, cache_bytes
+        _kept[machine.solution_] = gram, cache_bytes

@@ -35,7 +35,7 @@ class Terms(NamedTuple):
     weights: Array
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Solution:
     """A minimizer with its certificate; printed, a summary of it.
 
