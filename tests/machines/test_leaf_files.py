@@ -16,6 +16,7 @@ from mercer.kernels import Gaussian
 from mercer.local import Local
 from mercer.local.shelf import Shelf
 from mercer.machines import leaf_samples, leaf_settings
+from mercer.machines.solving import EarlyStop
 from mercer.solvers import Status
 
 
@@ -152,13 +153,39 @@ def test_branches_of_many_leaves_are_cut_later(monkeypatch, overlap):
 # Time, and the keyboard ---------------------------------------------------------------------------
 
 
-def test_a_fit_that_is_over_before_its_leaves_is_refused(tmp_path):
+@pytest.mark.parametrize("blocks", [False, True])
+def test_leaves_that_time_is_lacking_for_have_one_machine_of_few_rows(blocks, monkeypatch):
+    X, y, labels = sample()
+    for machine, target in ((SVR(), y), (SVC(), labels)):
+        data = (Arrays(X, target),) if blocks else (X, target)
+        how = few_bytes(adapt=False) if blocks else Local(100, adapt=False)
+        machine.set_params(approximation=how)
+        whole = clone(machine).fit(*data)
+        # By this clock time ends after the machine of few rows and two of four leaves.
+        clock = iter([9.0, 9.0, 0.0])
+        monkeypatch.setattr("mercer.machines.leaves.time_left", lambda clock=clock: next(clock))
+        with pytest.warns(EarlyStop, match="50% of the tree was fitted; there one machine of 100"):
+            machine.set_params(max_time=1e6).fit(*data)
+        monkeypatch.undo()
+        assert machine.solution_.status is Status.MAX_TIME
+        assert machine.solution_.gap == np.inf
+        assert machine.fit_status_ == 1
+        coarse = machine.leaves_[3]
+        alone = clone(machine).set_params(approximation=None, kernel=whole.kernel_)
+        alone.fit(X[coarse.rows], target[coarse.rows])
+        leaf, told = machine.tree_.route(X), machine.predict(X)
+        np.testing.assert_array_equal(told[leaf < 2], whole.predict(X)[leaf < 2])
+        np.testing.assert_array_equal(told[leaf >= 2], alone.predict(X)[leaf >= 2])
+
+
+def test_leaves_take_what_was_given_where_examining_them_takes_too_long(monkeypatch):
     X, y, _ = sample()
-    machine = SVR(max_time=1e-6, approximation=few_bytes(folder=tmp_path, adapt=False))
-    with pytest.raises(TimeoutError, match="25% of the leaves"):
-        machine.fit(Arrays(X, y))
-    assert not hasattr(machine, "tree_")
-    assert not list(tmp_path.iterdir())
+    # Of 8 s the first leaf takes 1.1: four of them would take more than half.
+    clock = iter([8.0, 6.9])
+    monkeypatch.setattr("mercer.machines.leaf_settings.time_left", lambda: next(clock))
+    hurried = LSSVR(C=1e5, approximation=Local(100)).fit(X, y)
+    plain = LSSVR(C=1e5, approximation=Local(100, adapt=False)).fit(X, y)
+    np.testing.assert_array_equal(hurried.predict(X), plain.predict(X))
 
 
 def test_an_interrupt_leaves_no_files(tmp_path, monkeypatch):

@@ -25,6 +25,7 @@ from mercer.kernels.points import count, take
 from mercer.local import Local, Tree
 from mercer.machines.approximated import settle_on
 from mercer.machines.leaf_tasks import Part, Reader, Sorter, rows_of
+from mercer.machines.posing import Rows
 from mercer.reduced.census import take_census
 from mercer.reduced.passes import Passes
 
@@ -50,6 +51,9 @@ class Divisible(Protocol):
 
     def points(self, how: Local) -> Any:
         """Return some points in a random order."""
+
+    def coarse(self, how: Local) -> Part:
+        """Return as many rows, drawn from all, as a leaf has: for leaves that time is lacking for."""
 
     def branches(self, leaves: int) -> int:
         """Return how many parts the points can tell apart, of at most as many leaves."""
@@ -85,6 +89,11 @@ class InArrays:
         wanted = max(EACH * (-(-self.n // int(how.leaf_size))), POINTS)
         some = np.random.default_rng(how.random_state).permutation(self.n)[:wanted]
         return take(self.rows.X, some)
+
+    def coarse(self, how: Local) -> Part:
+        """Return as many rows, drawn from all, as a leaf has."""
+        order = np.random.default_rng(how.random_state).permutation(self.n)
+        return self._part(order[: int(how.leaf_size)])
 
     def branches(self, leaves: int) -> int:
         """Return the number of leaves: there are points enough for each."""
@@ -148,6 +157,19 @@ class InBlocks:
         """Return some points with weight in a random order: that of their fingerprints."""
         pool = self.census.pool
         return pool.X if pool.s is None else pool.X[np.asarray(pool.s) > 0]
+
+    def coarse(self, how: Local) -> Part:
+        """Return as many rows, of the smallest fingerprints, as a leaf has."""
+        pool, classes = self.census.pool, self.census.classes
+        s = np.ones(len(pool.rows)) if pool.s is None else np.asarray(pool.s, dtype=np.float64)
+        y = np.asarray(pool.y)
+        if classes is not None:
+            y = np.searchsorted(classes, y.reshape(-1))
+            s = s * self.factors[y]
+        some = np.flatnonzero(s > 0)[: int(how.leaf_size)]
+        y = y[some]
+        rows = Rows(np.asarray(pool.X, dtype=np.float64)[some], y, s[some])
+        return Part(rows, y if classes is None else classes[y], pool.rows[some])
 
     def branches(self, leaves: int) -> int:
         """Return how many parts have 200 points each, and so about the same number of leaves.

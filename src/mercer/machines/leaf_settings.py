@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
+from mercer._patience import time_left
 from mercer.data.spill import Groups
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, count, take
@@ -159,7 +160,8 @@ def leaf_settings(
     """Return parameters for the machine of each leaf.
 
     At most 256 leaves, evenly spread over the tree, are examined: beyond, examining all would take
-    longer than fits of small leaves, and others take the setting with the largest share.
+    longer than fits of small leaves, and others take the setting with the largest share. Where that
+    would take more than half of the time that is left, leaves take the settings that were given.
 
     Parameters
     ----------
@@ -179,7 +181,11 @@ def leaf_settings(
     numbers = list(range(leaves)) if chosen is None else chosen
     shared = Examination(machine, recipe, kernels, weights, scales, categories)
     n_jobs = machine.approximation.n_jobs
-    found = dict(groups.map(examine, shared, {k: k for k in numbers}, n_jobs))
+    begun, found = time_left(), {}
+    for k, examined in groups.map(examine, shared, {k: k for k in numbers}, n_jobs):
+        found[k] = examined
+        if (begun - time_left()) * len(numbers) > 0.5 * begun * len(found):
+            return {k: {} for k in range(leaves)}
     quadratic = found[numbers[-1]][1]
 
     def best(shares: Array) -> dict[str, Any]:

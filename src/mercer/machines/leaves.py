@@ -22,6 +22,7 @@ from mercer.machines.expansion import BLOCK
 from mercer.machines.leaf_samples import Divisible, InArrays, InBlocks
 from mercer.machines.leaf_settings import leaf_settings
 from mercer.machines.leaf_tasks import Cutting, Leaf, Recipe, fit_branch, template_of
+from mercer.machines.solving import EarlyStop
 from mercer.solvers import Solution, Status, join
 
 __all__ = ["Leaves", "fit_local"]
@@ -169,7 +170,8 @@ def fit_local(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
     cut = None
     if parts < wanted:
         cut = Cutting(int(how.leaf_size), scales, categories, how.overlap)
-    recipe = Recipe(template_of(machine), machine._labelled(), sample.read, cut)
+    whole = Recipe(template_of(machine), machine._labelled())
+    recipe = replace(whole, read=sample.read, cut=cut)
     limit = parse(how.memory_limit)
     leaves = Shelf(FITTED * limit, READ * limit, how.folder)
     # Rows near a cut are fitted twice, so it is not known before how many there are.
@@ -181,6 +183,8 @@ def fit_local(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
             bar("fit leaves", rows) as told,
         ):
             own: dict[int, dict[str, Any]] = {k: {} for k in range(tree.leaves)}
+            # Where time may end before all leaves are fitted, a machine for the others comes first.
+            coarse = None if time_left() == np.inf else fit_branch(sample.coarse(how), whole, {})
             if how.adapt:
                 own = leaf_settings(machine, groups, recipe, tree.leaves, scales, categories)
             caught, certificates, branches = [], _Certificates(), {}
@@ -191,12 +195,14 @@ def fit_local(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
                     told(len(leaf.rows))
                 caught += branch.warnings
                 certificates.add(k, branch.leaves)
-                if time_left() == 0.0 and len(branches) < tree.leaves:
-                    raise TimeoutError(
-                        f"max_time={machine.max_time} s were over with "
-                        f"{len(branches) / tree.leaves:.0%} of the leaves; a local machine needs "
-                        "all of them. Give it more time, or smaller leaves."
-                    )
+                if time_left() == 0.0:
+                    break
+            lacking = [k for k in range(tree.leaves) if k not in branches]
+            for k in lacking:
+                assert coarse is not None  # only a limit ends the loop
+                branches[k] = None if cut is None else grow(points, 1, scales, categories)
+                leaves.put((k, 0), coarse.leaves[0])
+                certificates.add(k, [])
     except BaseException:
         leaves.close()
         raise
@@ -204,15 +210,31 @@ def fit_local(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
         tree = graft(tree, [branches[k] for k in range(tree.leaves)])
     _say_once(caught, tree.leaves)
     machine._local = Leaves(tree, leaves, how.blend, limit)
-    _certify(machine, certificates)
+    _certify(machine, certificates, complete=not lacking)
+    if lacking:
+        assert coarse is not None
+        _declare_coarse(machine, len(lacking) / len(branches), coarse.leaves[0])
 
 
-def _certify(machine: Any, certificates: _Certificates) -> None:
+def _declare_coarse(machine: Any, share: float, coarse: Leaf) -> None:
+    """Say that some leaves have a machine of few rows in place of their own, without certificate."""
+    reason = (
+        f"max_time={machine.max_time} s were over before {share:.0%} of the tree was fitted; there "
+        f"one machine of {len(coarse.rows)} rows, drawn from all, predicts"
+    )
+    machine.solution_ = replace(
+        machine.solution_, status=Status.MAX_TIME, gap=np.inf, dual=-np.inf, reason=reason
+    )
+    machine.fit_status_ = 1
+    warnings.warn(f"{reason}. Give it more time, or smaller leaves.", EarlyStop, stacklevel=6)
+
+
+def _certify(machine: Any, certificates: _Certificates, complete: bool) -> None:
     """Join what the leaves certify, with all coefficients where they are in memory."""
     solution, local = certificates.joined(), machine._local
     if not local.leaves.on_disk:
         fitted = [leaf for leaf in local.leaves if leaf.machine is not None]
-        if fitted:
+        if fitted and complete:
             whole = join([leaf.machine.solution_ for leaf in fitted])
             solution = whole if len(fitted) == 1 else replace(whole, reason=solution.reason)
         support = [leaf.rows[leaf.machine.support_] for leaf in fitted]
