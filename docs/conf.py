@@ -85,8 +85,6 @@ sphinx_gallery_conf = {
 # The rooms of the library in the order a reader meets them, from the surface down.
 ROOMS = (
     "estimators",
-    "linear",
-    "fusion",
     "manifold",
     "tabular",
     "capacity",
@@ -114,6 +112,9 @@ ROOMS = (
     "io",
     "cli",
 )
+
+# Rooms of `mercer.research`, at the end.
+RESEARCH = ("linear", "density", "fusion", "plotting")
 
 
 # Names that programs import from the top, by what they are for.
@@ -157,9 +158,14 @@ def public(module):
     return {name: obj for name, obj in exported if inspect.isclass(obj) or inspect.isroutine(obj)}
 
 
-def section(title, text, module, names):
-    lines = [title, "-" * len(title), "", text, "", f".. currentmodule:: {module}", ""]
+def section(title, text, module, names, underline="-"):
+    lines = [title, underline * len(title), "", text, "", f".. currentmodule:: {module}", ""]
     return [*lines, ".. autosummary::", "   :toctree: .", "", *(f"   {n}" for n in names), ""]
+
+
+def paragraphs(module):
+    """Return the paragraphs of a module's docstring, a line each."""
+    return [one.strip().replace("\n", " ") for one in (module.__doc__ or "").split("\n\n")]
 
 
 def write_reference(app, config):
@@ -179,8 +185,14 @@ def write_reference(app, config):
         names = [name for name, obj in public(module).items() if obj is not top.get(name)]
         pages |= {f"mercer.{room}.{name}" for name in names}
         if names:
-            text = (module.__doc__ or "").split("\n\n")[0].strip().replace("\n", " ")
-            lines += section(f"mercer.{room}", text, f"mercer.{room}", names)
+            lines += section(f"mercer.{room}", paragraphs(module)[0], f"mercer.{room}", names)
+    word, text = paragraphs(importlib.import_module("mercer.research"))
+    lines += ["Research", "--------", "", word, "", text, ""]
+    for room in RESEARCH:
+        name = f"mercer.research.{room}"
+        module = importlib.import_module(name)
+        pages |= {f"{name}.{one}" for one in public(module)}
+        lines += section(name, " ".join(paragraphs(module)), name, public(module), "~")
     # The page of a name that is gone would be a warning; one that did not change is left alone.
     for stale in folder.glob("mercer.*.rst"):
         if stale.stem not in pages:

@@ -25,7 +25,7 @@ def lines(room: str) -> int:
 
 def room_files(room: str) -> list[Path]:
     """Return the modules of a room."""
-    return sorted((PACKAGE / room).glob("*.py"))
+    return sorted((PACKAGE / room).rglob("*.py"))
 
 
 def draw(target: Path) -> None:

@@ -8,7 +8,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from mercer import LeaveOneOutSVC
 from mercer.kernels import Gaussian
-from mercer.linear import MarginBoost, RBFNetwork, boosting_bound
+from mercer.research.linear import MarginBoost, RBFNetwork, boosting_bound
 from mercer.selection import median_of_five
 from reproductions.outcome import (
     Claim,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer.linear import FusedRidge, LeastSquaresAmongstAlternatives, ValidatedLasso
+from mercer.research.linear import FusedRidge, LeastSquaresAmongstAlternatives, ValidatedLasso
 from reproductions.outcome import Result, at_most, near
 
 N, D = 50, 20

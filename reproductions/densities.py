@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from mercer.density import ChiSquareDensity, EmpiricalCDF, HistogramDensity, ParzenWindow
+from mercer.research.density import ChiSquareDensity, EmpiricalCDF, HistogramDensity, ParzenWindow
 from reproductions.outcome import Result, at_least, at_most, near
 
 GRID = np.linspace(-4.5, 4.5, 901)[:, None]

@@ -4,9 +4,9 @@ import time
 
 import numpy as np
 
-from mercer.fusion import Decomposition, FusedLSSVR, ValidationPath, relax, shrinkage
 from mercer.kernels import Gaussian
 from mercer.regularizers import Empty
+from mercer.research.fusion import Decomposition, FusedLSSVR, ValidationPath, relax, shrinkage
 from reproductions.outcome import Result, at_least, at_most, near
 
 N, HELD_OUT = 100, 50

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import trim_mean
 
-from mercer.linear import robust_location
+from mercer.research.linear import robust_location
 from reproductions.outcome import Claim, Result, at_most, near
 
 REFERENCE = {"mean": 0.178, "median": 0.061, "trimmed mean": 0.052, "quantiles": 0.084}

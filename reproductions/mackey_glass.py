@@ -4,7 +4,7 @@ import numpy as np
 
 from mercer import SVR, HuberSVR
 from mercer.kernels import Gaussian
-from mercer.linear import RBFNetwork
+from mercer.research.linear import RBFNetwork
 from mercer.series import lag_matrix
 from reproductions.outcome import Result, at_least, near, within_factor
 

@@ -3,8 +3,9 @@
 import numpy as np
 from scipy import stats
 
-from mercer.density import EmpiricalCDF, KernelCDF, ParzenWindow
+from mercer.density import KernelCDF
 from mercer.kernels import Gaussian
+from mercer.research.density import EmpiricalCDF, ParzenWindow
 from reproductions.outcome import Result, at_most, near
 
 GRID = np.linspace(-4, 4, 801)[:, None]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mercer.fusion import Decomposition, ValidationPath, minimize_over_hull, shrinkage
 from mercer.kernels import Gaussian
+from mercer.research.fusion import Decomposition, ValidationPath, minimize_over_hull, shrinkage
 from reproductions.outcome import Result, at_most
 
 N, HELD_OUT = 50, 30

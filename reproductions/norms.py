@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer.linear import NormRegression, location
+from mercer.research.linear import NormRegression, location
 from reproductions.outcome import Result, at_most, near
 
 N, D = 100, 5

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from mercer.linear import (
+from mercer.research.linear import (
     FusedRidge,
     PlausibleLeastSquares,
     ValidatedLasso,

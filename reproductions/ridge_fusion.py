@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer.linear import FusedRidge, RidgeFusion, Split, clustered_ridge, least_squares
+from mercer.research.linear import FusedRidge, RidgeFusion, Split, clustered_ridge, least_squares
 from reproductions.outcome import Result, at_least, at_most, near
 
 N, D, N_VAL = 100, 10, 75

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.fusion import AdditiveRegularization, StableLSSVR, stability_curve
 from mercer.kernels import Gaussian
+from mercer.research.fusion import AdditiveRegularization, StableLSSVR, stability_curve
 from mercer.selection import l_curve
 from mercer.smoothing import Spectral
 from reproductions.outcome import Claim, Result, at_least, at_most, near, recorded_if_wide

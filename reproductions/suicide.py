@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from mercer.density import KernelCDF, ParzenWindow
+from mercer.density import KernelCDF
 from mercer.kernels import Gaussian
+from mercer.research.density import ParzenWindow
 from reproductions.outcome import Result, at_least, at_most, near
 
 # B. W. Silverman, Density Estimation, 1986, table 2.1.

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import ranksums
 
-from mercer.fusion import AdditiveRegularization, FusedLSSVR
 from mercer.kernels import Gaussian, Kernel, Linear
+from mercer.research.fusion import AdditiveRegularization, FusedLSSVR
 from mercer.smoothing import Spectral
 from reproductions.outcome import (
     Claim,

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer import SVC, SVR
-from mercer.fusion import SparseSubstrate, SparseSubstrateClassifier
 from mercer.kernels import Gaussian
+from mercer.research.fusion import SparseSubstrate, SparseSubstrateClassifier
 from mercer.smoothing import Spectral
 from reproductions.outcome import (
     Claim,

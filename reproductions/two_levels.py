@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer.fusion import BilevelProgram
+from mercer.research.fusion import BilevelProgram
 from reproductions.outcome import Result, at_least, at_most
 
 ROWS = 5

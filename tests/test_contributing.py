@@ -5,7 +5,7 @@ import re
 import tomllib
 from importlib import import_module
 
-from test_layers import PACKAGE, ROWS
+from test_layers import PACKAGE, RESEARCH, ROWS
 
 ROOT = PACKAGE.parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -41,14 +41,37 @@ def test_rooms_that_are_mentioned_exist():
 
 def test_the_reference_has_every_room_with_public_names():
     tree = ast.parse((ROOT / "docs" / "conf.py").read_text(encoding="utf-8"))
-    (rooms,) = (
-        ast.literal_eval(node.value)
+    listed = {
+        ast.unparse(node.targets[0]): ast.literal_eval(node.value)
         for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ROOMS"
-    )
-    public = {room for room in ROOMS if hasattr(import_module(f"mercer.{room}"), "__all__")}
-    assert len(rooms) == len(set(rooms))
-    assert set(rooms) == public
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("ROOMS", "RESEARCH")
+    }
+    public = [room for room in ROOMS if hasattr(import_module(f"mercer.{room}"), "__all__")]
+    assert sorted(listed["ROOMS"]) == sorted(public)
+    assert sorted(listed["RESEARCH"]) == sorted(room for row in RESEARCH for room in row)
+
+
+def test_research_says_what_it_is():
+    inside = [f"mercer.research.{room}" for row in RESEARCH for room in row]
+    for name in ["mercer.research", *inside]:
+        assert import_module(name).__doc__.startswith("Research: may change without notice.")
+
+
+def test_no_page_sends_a_user_to_research():
+    machines = {
+        name
+        for row in RESEARCH
+        for room in row
+        for name, found in vars(import_module(f"mercer.research.{room}")).items()
+        if hasattr(found, "fit")
+    }
+    assert {"Bridge", "FusedLSSVR", "ParzenWindow"} <= machines
+    docs = ROOT / "docs"
+    folders = [page for folder in ("tutorials", "how-to") for page in (docs / folder).glob("*.md")]
+    for page in [*folders, docs / "choose.md", docs / "chart.py", ROOT / "README.md"]:
+        named = set(re.findall(r"\w+(?:\.\w+)*", page.read_text(encoding="utf-8")))
+        assert not named & machines, page.name
+        assert not [name for name in named if name.startswith("mercer.research")], page.name
 
 
 def test_commands_are_targets_of_the_makefile():

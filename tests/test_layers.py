@@ -18,15 +18,23 @@ ROWS = (
     ("solvers", "series", "smoothing"),
     ("reduced", "programs", "local"),
     ("machines", "preprocessing", "datasets"),
-    ("estimators", "linear"),
+    ("estimators",),
     ("selection", "inspect", "compression", "density"),
-    ("fusion", "manifold", "tabular", "capacity"),
+    ("manifold", "tabular", "capacity"),
     ("distributed", "plotting", "io"),
     ("reporting",),
     ("cli",),
+    ("research",),
 )
-LEVEL = {room: level for level, row in enumerate(ROWS, start=1) for room in row}
-BOTTOM, TOP = 0, len(ROWS)
+# The rooms inside `research`, in the same way.
+RESEARCH = (("linear", "density"), ("fusion",), ("plotting",))
+LEVEL = {room: level for level, row in enumerate(ROWS, start=1) for room in row} | {
+    f"research.{room}": level
+    for level, row in enumerate(RESEARCH, start=len(ROWS) + 1)
+    for room in row
+}
+# The package itself imports any room but research, which nobody imports.
+BOTTOM, FRONT = 0, LEVEL["research"] - 0.5
 
 # Where a third-party package may appear: the rooms allowed to import it.
 FROM_MACHINES_UP = {room for room, level in LEVEL.items() if level >= LEVEL["machines"]}
@@ -36,7 +44,7 @@ HOMES = {
     "pyarrow": {"data"},
     "h5py": {"data"},
     "zarr": {"data"},
-    "matplotlib": {"plotting"},
+    "matplotlib": {"plotting", "research.plotting"},
     "skops": {"io"},
     "onnx": {"io"},
     "skl2onnx": {"io"},
@@ -117,14 +125,15 @@ def _imports_by_name(call: ast.Call) -> bool:
 
 def room_of(name: str) -> str:
     """Return the room of a module: `losses` for `mercer.losses.base`, "" for the package."""
-    return [*name.split("."), ""][1]
+    room, inner = [*name.split("."), "", ""][1:3]
+    return f"{room}.{inner}" if room == "research" and inner else room
 
 
-def level_of(name: str) -> int | None:
+def level_of(name: str) -> float | None:
     """Return the row of a module's room, and None if the map has no such room."""
     room = room_of(name)
     if room in {"", "__main__"}:
-        return TOP + 1
+        return FRONT
     return LEVEL.get(room, BOTTOM if room.startswith("_") else None)
 
 
@@ -163,7 +172,7 @@ def borrowed(package: Path) -> set[tuple[str, str]]:
     for name, path in known.items():
         for target, _, _ in imports(name, path, known, names=True):
             top, room, *inside = f"{target}.".split(".")
-            if top != package.name or room.startswith("_") or room == room_of(name):
+            if top != package.name or room.startswith("_") or room_of(target) == room_of(name):
                 continue
             if any(part.startswith("_") for part in inside):
                 found.add((name.partition(".")[2], target.partition(".")[2]))
@@ -208,6 +217,12 @@ def test_imports_point_down():
     assert violations(PACKAGE) == []
 
 
+def test_nobody_names_research():
+    # Names in strings, by which modules are loaded on first use, are no imports to the reader.
+    outside = (p for p in PACKAGE.rglob("*.py") if PACKAGE / "research" not in p.parents)
+    assert not [p.name for p in outside if "mercer.research" in p.read_text(encoding="utf-8")]
+
+
 def test_rooms_import_public_modules_of_other_rooms():
     assert borrowed(PACKAGE) == BORROWED.keys()
     assert len(BORROWED) <= 12
@@ -221,11 +236,13 @@ def test_rooms_import_public_modules_of_other_rooms():
         ("from mercer.losses import _tables", {("solvers.smo", "losses._tables")}),
         ("from mercer.losses.base import _slope", {("solvers.smo", "losses.base._slope")}),
         ("from mercer.solvers._loops import f\nfrom mercer._params import _same", set()),
+        ("from mercer.research.linear import _model", {("solvers.smo", "research.linear._model")}),
         ("from mercer.losses.base import Loss\nfrom mercer import losses", set()),
     ],
 )
 def test_private_modules_and_names_of_other_rooms_are_seen(tmp_path, source, expected):
     files = {"losses/_tables": "", "losses/base": "", "solvers/_loops": "", "_params": ""}
+    files["research/linear/_model"] = "from mercer.research.linear import _model"
     assert borrowed(make_tree(tmp_path, files | {"solvers/smo": source})) == expected
 
 
@@ -256,6 +273,8 @@ def test_a_sound_tree_has_no_violations(tmp_path):
             "solvers/smo": "from mercer.losses import base\nfrom ._smo_numba import loop",
             "estimators/svr": "from sklearn.base import BaseEstimator\nimport mercer.solvers.smo",
             "plotting/path": "def draw():\n    import matplotlib.pyplot",
+            "research/linear/ridge": "from mercer.estimators.svr import SVR\nimport sklearn",
+            "research/fusion/path": "import mercer.research.linear.ridge\nimport mercer.cli",
         },
     )
     (package / "__init__.py").write_text(
@@ -279,6 +298,19 @@ def test_a_sound_tree_has_no_violations(tmp_path):
         ({"solvers/smo": "from mercer import SVC"}, "mercer is not below"),
         ({"losses/base": "if TYPE_CHECKING:\n    import mercer.gram"}, "mercer.gram is not below"),
         ({"rooms/base": ""}, "the map has no room 'rooms'"),
+        ({"cli/app": "import mercer.research.linear"}, "mercer.research.linear is not below"),
+        ({"__main__": "import mercer.research"}, "mercer.research is not below"),
+        (
+            {
+                "__init__": "def __getattr__(n):\n    from mercer.research.linear import Bridge",
+                "research/linear/bridge": "",
+            },
+            "mercer.research.linear is not below mercer",
+        ),
+        ({"research/linear/a": "import mercer.research.fusion"}, "research.fusion is not below"),
+        ({"research/linear/a": "import mercer.research.density"}, "research.density is not below"),
+        ({"research/fusion/a": "import matplotlib"}, "matplotlib does not belong"),
+        ({"research/rooms/a": ""}, "the map has no room 'research.rooms'"),
         ({"losses/base": "import mercer.rooms"}, "the map has no room 'rooms'"),
         ({"solvers/smo": "def f():\n    import mercer.losses"}, "inside f()"),
         ({"solvers/smo": "def __getattr__(n):\n    import mercer.losses"}, "inside __getattr__()"),

@@ -57,8 +57,18 @@ from mercer import (
     SparseRegressor,
     SupportVectorTube,
 )
-from mercer.density import EmpiricalCDF, GaussianDensity, KernelCDF, ParzenWindow
-from mercer.linear import (
+from mercer.density import KernelCDF
+from mercer.losses.named import CLASSIFICATION, REGRESSION
+from mercer.preprocessing import (
+    DateEncoder,
+    Encoder,
+    Imputer,
+    RankNormalizer,
+    Scaler,
+    TableEncoder,
+)
+from mercer.research.density import EmpiricalCDF, GaussianDensity, ParzenWindow
+from mercer.research.linear import (
     Bridge,
     FusedRidge,
     KernelPerceptron,
@@ -73,25 +83,16 @@ from mercer.linear import (
     ValidatedLasso,
     ValidatedSelection,
 )
-from mercer.losses.named import CLASSIFICATION, REGRESSION
-from mercer.preprocessing import (
-    DateEncoder,
-    Encoder,
-    Imputer,
-    RankNormalizer,
-    Scaler,
-    TableEncoder,
-)
 from mercer.selection import FixedComplexity, StreamedSearch, ThresholdSelector
 
 # Whoever is not in this file is here: checked beside its own tests, or not at all, with the reason.
 TESTS = Path(__file__).parent
 ELSEWHERE = {
-    "AdditiveRegularization": "fusion/test_additive.py",
+    "AdditiveRegularization": "research/fusion/test_additive.py",
     "AutoClassifier": "tabular/test_automatic.py",
     "AutoRegressor": "tabular/test_automatic.py",
     "CertifiedSVC": "capacity/test_certified.py",
-    "FusedLSSVR": "fusion/test_fused_least_squares.py",
+    "FusedLSSVR": "research/fusion/test_fused_least_squares.py",
     "GenerativeTopographicMap": "manifold/test_generative.py",
     "KPlanes": "manifold/test_planes.py",
     "KernelPCA": "manifold/test_kernel_pca.py",
@@ -101,12 +102,12 @@ ELSEWHERE = {
     "PrincipalManifoldCV": "manifold/test_choosing.py",
     "PrincipalPlane": "manifold/test_planes.py",
     "KernelProjectionPursuit": "manifold/test_projection_pursuit.py",
-    "RBFNetwork": "linear/test_rbf_network.py",
+    "RBFNetwork": "research/linear/test_rbf_network.py",
     "RegularizationNetwork": "estimators/test_network.py",
     "SparseKernelFeatures": "manifold/test_sparse_features.py",
-    "SparseSubstrate": "fusion/test_sparse_substrate.py",
-    "SparseSubstrateClassifier": "fusion/test_sparse_substrate.py",
-    "StableLSSVR": "fusion/test_stability.py",
+    "SparseSubstrate": "research/fusion/test_sparse_substrate.py",
+    "SparseSubstrateClassifier": "research/fusion/test_sparse_substrate.py",
+    "StableLSSVR": "research/fusion/test_stability.py",
     "TermSelector": "estimators/test_terms.py",
     "UniversalKriging": "estimators/test_kriging.py",
     "VectorQuantizer": "manifold/test_vector_quantizer.py",
@@ -397,11 +398,12 @@ ROOMS = (
         "reduced",
         "local",
         "selection",
-        "fusion",
+        "research.fusion",
         "manifold",
         "tabular",
         "capacity",
-        "linear",
+        "research.linear",
+        "research.density",
         "density",
         "preprocessing",
     ),

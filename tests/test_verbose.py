@@ -31,8 +31,6 @@ from mercer import (
 )
 from mercer._fitting import ending
 from mercer.density import KernelCDF
-from mercer.fusion import SparseSubstrate, SparseSubstrateClassifier
-from mercer.linear import MarginBoost, PlausibleLeastSquares, RBFNetwork
 from mercer.manifold import (
     KPlanes,
     PrincipalCurve,
@@ -41,6 +39,8 @@ from mercer.manifold import (
     VectorQuantizer,
 )
 from mercer.regularizers import Increasing
+from mercer.research.fusion import SparseSubstrate, SparseSubstrateClassifier
+from mercer.research.linear import MarginBoost, PlausibleLeastSquares, RBFNetwork
 from mercer.selection import FixedComplexity, StreamedSearch, ThresholdSelector
 from unchanged.signatures import estimators
 

@@ -10,15 +10,15 @@ differ from the residuals of the samples left out,
 .. math:: \min_{a, b} \|e\|^2 + \|e - e^v\|^2,
 
 without any constant to tune. It is one of two modes of
-:class:`~mercer.fusion.AdditiveRegularization`, which gives every sample a constant of its own
-where other machines have one C.
+:class:`~mercer.research.fusion.AdditiveRegularization`, which gives every sample a constant of its
+own where other machines have one C.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer.fusion import AdditiveRegularization
 from mercer.kernels import Gaussian
+from mercer.research.fusion import AdditiveRegularization
 from mercer.smoothing import Spectral
 
 rng = np.random.default_rng(0)

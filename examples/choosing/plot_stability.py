@@ -2,8 +2,8 @@ r"""
 Stability: how far a machine follows one sample
 ===============================================
 
-:class:`~mercer.fusion.StableLSSVR` has no C. It fits the residuals of samples left out under a
-bound on how much leaving a sample out may change its residual,
+:class:`~mercer.research.fusion.StableLSSVR` has no C. It fits the residuals of samples left out
+under a bound on how much leaving a sample out may change its residual,
 
 .. math:: \min_f \sum_k (e_k^v)^2 \quad\text{subject to}\quad |e_k - e_k^v| \le \alpha_S .
 
@@ -14,9 +14,10 @@ the expense of those that are not. Between both the curve has a corner.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer.fusion import StableLSSVR
 from mercer.kernels import Gaussian
-from mercer.plotting import LCurveDisplay, StabilityDisplay
+from mercer.plotting import LCurveDisplay
+from mercer.research.fusion import StableLSSVR
+from mercer.research.plotting import StabilityDisplay
 from mercer.selection import l_curve
 
 rng = np.random.default_rng(2)

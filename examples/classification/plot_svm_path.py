@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import SVC
-from mercer.fusion import fuse_svm
 from mercer.kernels import Gaussian
+from mercer.research.fusion import fuse_svm
 from mercer.selection import svm_path
 
 rng = np.random.default_rng(1)

@@ -13,8 +13,9 @@ close to the empirical one knows where time begins, and its derivative is a dens
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer.density import EmpiricalCDF, KernelCDF, ParzenWindow
+from mercer.density import KernelCDF
 from mercer.kernels import Gaussian
+from mercer.research.density import EmpiricalCDF, ParzenWindow
 
 # B. W. Silverman, Density Estimation, 1986, table 2.1.
 table = (

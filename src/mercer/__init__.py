@@ -161,8 +161,9 @@ _RENAMED = {
 
 
 def _rooms() -> list[str]:
-    """Return the subpackages, except the one that needs Dask."""
-    return [m.name for m in iter_modules(__path__) if m.ispkg and m.name != "distributed"]
+    """Return the subpackages, except the one that needs Dask and the one that makes no promises."""
+    hidden = ("distributed", "research")
+    return [m.name for m in iter_modules(__path__) if m.ispkg and m.name not in hidden]
 
 
 def __getattr__(name: str) -> Any:
@@ -192,7 +193,7 @@ _KNOWN_ELSEWHERE = {
     "SurvivalSVM": "CensoredRegressor",
     "GAM": "AdditiveRegressor, or AdditiveClassifier",
     "LinearGAM": "AdditiveRegressor",
-    "KernelDensity": "mercer.density.ParzenWindow",
+    "KernelDensity": "mercer.density.KernelCDF, or scikit-learn's KernelDensity",
     "HuberRegressor": "HuberSVR",
     "LogisticRegression": "KernelLogisticRegression",
     "KernelPCA": "mercer.manifold.KernelPCA",

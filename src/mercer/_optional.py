@@ -26,7 +26,6 @@ PLUGINS = {
     "reporting": ("mercer.reporting", "matplotlib", "plot"),
     "cli": ("mercer.cli.app", "click", "cli"),
     "dask": ("mercer.distributed", "dask", "cluster"),
-    "fusion": ("mercer.fusion", "scikit-learn", "dev"),
     "column_types": ("mercer.io.column_types", "skl2onnx", "onnx"),
     "onnx": ("mercer.io.onnx_converters", "skl2onnx", "onnx"),
     "skops": ("skops.io", "skops", "io"),

@@ -5,12 +5,11 @@ import json
 import re
 from pathlib import Path
 
+import linear
 import pytest
 import quotable
 import report
 import store
-
-import linear
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPLANATIONS = ROOT / "docs" / "explanation"

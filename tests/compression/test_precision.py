@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from mercer import LSSVR, SVC, SVR, SVRCV
 from mercer.compression import with_precision
 from mercer.kernels import Gaussian
-from mercer.linear import NadarayaWatson
+from mercer.research.linear import NadarayaWatson
 
 rng = np.random.default_rng(0)
 X, NEW = rng.normal(size=(200, 3)), rng.normal(size=(700, 3))

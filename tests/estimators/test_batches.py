@@ -14,11 +14,13 @@ from sklearn.base import is_classifier
 
 import mercer
 from exported import unlisted
-from mercer import density, linear, preprocessing, selection, series
+from mercer import preprocessing, selection, series
+from mercer.density import KernelCDF
 from mercer.kernels import BSpline, Gaussian, Matern, Wendland, products
 from mercer.machines import expansion
 from mercer.machines.ls_report import UnavailableError
 from mercer.regularizers import Bounded, Increasing
+from mercer.research import density, fusion, linear
 
 RELATIVE = 1e-12
 
@@ -49,8 +51,8 @@ REGRESSION = [
     *(linear.LeastSquaresAmongstAlternatives(), linear.NadarayaWatson(), linear.NormRegression()),
     *(linear.PlausibleLeastSquares(0.05), linear.RBFNetwork(), linear.ValidatedLasso(cv=3)),
     linear.ValidatedSelection("local"),
-    *(selection.AdditiveRegularization(), selection.FusedLSSVR(), selection.SparseSubstrate()),
-    selection.StableLSSVR(),
+    *(fusion.AdditiveRegularization(), fusion.FusedLSSVR(), fusion.SparseSubstrate()),
+    fusion.StableLSSVR(),
     selection.StreamedSearch(mercer.LSSVR(), {"C": [1.0]}),
     mercer.LSSVR(approximation=mercer.Nystrom(20)),
     mercer.LSSVR(approximation=mercer.RandomFeatures(50)),
@@ -65,7 +67,7 @@ BINARY = [
     mercer.SparseAdditiveClassifier(mu=1.0, C=1.0),
     *(linear.KernelPerceptron(), linear.LpMarginSVC(1.0), linear.OneNormSVC()),
     linear.MarginBoost(n_estimators=5),
-    selection.SparseSubstrateClassifier(),
+    fusion.SparseSubstrateClassifier(),
     selection.ThresholdSelector(mercer.SVC(), efficiency=0.5),
     selection.FixedComplexity(mercer.SVC(), max_norm=2.0),
 ]
@@ -83,7 +85,7 @@ WITHOUT_TARGETS = [
 ]
 ON_A_LINE = [
     *(density.EmpiricalCDF(), density.HistogramDensity(), density.ChiSquareDensity()),
-    density.KernelCDF(gamma=0.5, C=1.0),
+    KernelCDF(gamma=0.5, C=1.0),
 ]
 
 CASES = [

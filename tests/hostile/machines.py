@@ -14,9 +14,10 @@ from mercer.solvers import SOLVERS
 ROOMS = (
     "mercer",
     "mercer.estimators",
-    "mercer.linear",
+    "mercer.research.linear",
     "mercer.density",
-    "mercer.fusion",
+    "mercer.research.density",
+    "mercer.research.fusion",
     "mercer.selection",
     "mercer.preprocessing",
 )

@@ -24,7 +24,7 @@ def fitted() -> Iterator[tuple[str, Any, Any, Any]]:
         if name == "Forecaster":
             yield name, model.fit(fits.SERIES), ("forecast",), 5
             continue
-        if name == "linear.MarginBoost":
+        if name == "research.linear.MarginBoost":
             # Trees of scikit-learn, whose loops trust their indices, skops does not trust.
             model.set_params(estimator=LogisticRegression())
         model.fit(case.X, case.y)

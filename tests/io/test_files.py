@@ -188,6 +188,7 @@ def test_trusted_types_are_classes_that_only_compute():
         "mercer.local.shelf._in_files",
         "mercer.machines.base.KernelMachine.fit",
         "mercer.reduced.placed.Remote",
+        "mercer.research.plotting.path.PathDisplay",
         "mercer..estimators.svr.SVR",
         "mercer/estimators.svr.SVR",
         "mercer.SVR",

@@ -85,7 +85,10 @@ POINTS = np.random.default_rng(3).uniform(-2, 2, size=(24, 2))
 NUMBERS = np.sin(2 * POINTS[:, 0])
 # Ordered, as tables often are.
 LETTERS = np.repeat(["a", "b"], [10, 14])
-ROOMS = ("estimators", "selection", "fusion", "linear", "density", "preprocessing", "compression")
+ROOMS = (
+    *("estimators", "selection", "density", "preprocessing", "compression"),
+    *("research.fusion", "research.linear", "research.density"),
+)
 
 SETTINGS = {
     "ConformalRegressor": {"estimator": SVR(), "method": "cv+", "random_state": 0},

@@ -194,7 +194,10 @@ def test_scales_of_features_may_part():
     assert found.best_params_["kernel"].length_scale.shape == (2,)
 
 
-ROOMS = ("estimators", "selection", "fusion", "linear", "density", "preprocessing")
+ROOMS = (
+    *("estimators", "selection", "density", "preprocessing"),
+    *("research.fusion", "research.linear", "research.density"),
+)
 
 
 def exported():

@@ -20,12 +20,14 @@ from sklearn.tree import DecisionTreeClassifier
 import mercer
 import mercer.density
 import mercer.kernels
-import mercer.linear
 import mercer.losses
 import mercer.manifold
 import mercer.preprocessing
 import mercer.reduced
 import mercer.regularizers
+import mercer.research.density
+import mercer.research.fusion
+import mercer.research.linear
 import mercer.selection
 import mercer.series
 import mercer.smoothing
@@ -110,7 +112,7 @@ def _as_list(answer: Any) -> Any:
 
 
 def find(name: str) -> Any:
-    """Return the object behind a public name such as ``linear.Bridge``."""
+    """Return the object behind a public name such as ``selection.tune``."""
     return reduce(getattr, name.split("."), mercer)
 
 
@@ -302,15 +304,15 @@ extra("ShapeConstrainedClassifier", "rising", TWO, constraints=[RISING])
 # Machines without targets.
 density("OneClassSVM", columns=2)
 for _name in ("ChiSquareDensity", "EmpiricalCDF", "GaussianDensity", "HistogramDensity"):
-    density(f"density.{_name}")
-density("density.ParzenWindow")
+    density(f"research.density.{_name}")
+density("research.density.ParzenWindow")
 density("density.KernelCDF", C=1000.0)
 
 # Choosing.
 for _name in ("AdditiveRegularization", "FusedLSSVR", "SparseSubstrate"):
-    regression(f"selection.{_name}", several=True, cv=FOLDS)
-regression("selection.StableLSSVR", several=True, cv=FOLDS, alpha_s=0.2)
-classification("selection.SparseSubstrateClassifier", cv=FOLDS)
+    regression(f"research.fusion.{_name}", several=True, cv=FOLDS)
+regression("research.fusion.StableLSSVR", several=True, cv=FOLDS, alpha_s=0.2)
+classification("research.fusion.SparseSubstrateClassifier", cv=FOLDS)
 TIGHT = mercer.SVR(gamma=0.5, epsilon=0.15, tol=1e-12)
 regression("selection.FixedComplexity", estimator=TIGHT, max_norm=1.0)
 extra("selection.FixedComplexity", "risk", Y, estimator=TIGHT, max_risk=0.1)
@@ -322,21 +324,21 @@ regression("selection.StreamedSearch", estimator=STREAMED, param_grid={"C": [1.0
 
 # Relatives.
 for _name in ("Bridge", "LeastSquaresAmongstAlternatives", "NadarayaWatson"):
-    regression(f"linear.{_name}")
+    regression(f"research.linear.{_name}")
 for _name in ("FusedRidge", "ValidatedLasso", "PlausibleLeastSquares"):
-    regression(f"linear.{_name}", cv=FOLDS)
+    regression(f"research.linear.{_name}", cv=FOLDS)
 for _name in ("RBFNetwork", "ValidatedSelection"):
-    regression(f"linear.{_name}")
-regression("linear.LassoConstrained", tau=0.8)
-regression("linear.NormRegression")
+    regression(f"research.linear.{_name}")
+regression("research.linear.LassoConstrained", tau=0.8)
+regression("research.linear.NormRegression")
 for _loss in ("huber", "squared", "maximum"):
-    extra("linear.NormRegression", _loss, Y, loss=_loss)
+    extra("research.linear.NormRegression", _loss, Y, loss=_loss)
 classification("capacity.CertifiedSVC", several=False, Cs=(1.0, 10.0), widths=(1.0,), cv=2)
-classification("linear.KernelPerceptron", several=False)
-classification("linear.LpMarginSVC", p=1.5)
-classification("linear.OneNormSVC")
+classification("research.linear.KernelPerceptron", several=False)
+classification("research.linear.LpMarginSVC", p=1.5)
+classification("research.linear.OneNormSVC")
 STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)
-classification("linear.MarginBoost", several=False, estimator=STUMP, n_estimators=5)
+classification("research.linear.MarginBoost", several=False, estimator=STUMP, n_estimators=5)
 
 # Transformers.
 CODES = np.column_stack([np.round(2 * X[:, 0]), X[:, 1]])

@@ -13,11 +13,16 @@ from types import ModuleType
 from typing import Any
 
 import mercer
+import mercer.research
 
 STORED = Path(__file__).with_name("signatures.json")
 
 
-NEEDED = {"mercer.distributed": "dask", "mercer.plotting": "matplotlib"}
+NEEDED = {
+    "mercer.distributed": "dask",
+    "mercer.plotting": "matplotlib",
+    "mercer.research.plotting": "matplotlib",
+}
 """Packages without which a room cannot be loaded."""
 
 
@@ -28,7 +33,8 @@ def absent() -> list[str]:
 
 def rooms() -> list[str]:
     """Return the library and its rooms, new ones too, as far as they can be loaded."""
-    packages = [module.name for module in iter_modules(mercer.__path__, "mercer.") if module.ispkg]
+    inside = ((mercer.__path__, "mercer."), (mercer.research.__path__, "mercer.research."))
+    packages = [found.name for place in inside for found in iter_modules(*place) if found.ispkg]
     return [name for name in ["mercer", *packages] if name not in absent()]
 
 

@@ -1,19 +1,5 @@
-"""Distributions of a sample: smooth distribution functions with a shape, and the classical ones."""
+"""Smooth distribution functions of a sample, with a shape, and their densities."""
 
 from mercer.density.cdf import KernelCDF
-from mercer.density.chi_square import ChiSquareDensity
-from mercer.density.classical import (
-    EmpiricalCDF,
-    GaussianDensity,
-    HistogramDensity,
-    ParzenWindow,
-)
 
-__all__ = [
-    "ChiSquareDensity",
-    "EmpiricalCDF",
-    "GaussianDensity",
-    "HistogramDensity",
-    "KernelCDF",
-    "ParzenWindow",
-]
+__all__ = ["KernelCDF"]

@@ -32,7 +32,7 @@ from mercer.kernels.stationary import Dimensional, Profile
 from mercer.kernels.stretched import Stretched
 from mercer.regularizers import null_space
 
-__all__ = ["Points", "expansion", "free_part", "gram", "is_wide", "origin_of", "plane"]
+__all__ = ["Points", "around", "expansion", "free_part", "gram", "is_wide", "origin_of"]
 
 Array = NDArray[np.float64]
 
@@ -99,6 +99,20 @@ def origin_of(Z: Array) -> Array:
         Points.
     """
     return np.asarray(np.mean(Z, axis=0).astype(np.float32), dtype=np.float64)
+
+
+def around(x: Value, Z: Array) -> Points:
+    """Return new points and support vectors, both less the mean of the latter.
+
+    Parameters
+    ----------
+    x : Value
+        New points, (n, p).
+    Z : (m, p) array
+        Support vectors.
+    """
+    origin = origin_of(Z)
+    return Points(x - origin[None], Z - origin, origin, np.ones(Z.shape[1]))
 
 
 # Profiles: kernel values of squared distances in units of the length scale ----------------------
@@ -410,18 +424,3 @@ def free_part(x: Value, space: Any, b: Array, p: int, origin: Array) -> Value:
     u, found = x - origin[None], Terms()
     parts = [write(u) for write in _collect(space, p, b.T, origin, found)]
     return reduce(Value.__add__, parts, _write(found, u, len(b)))
-
-
-def plane(x: Value, weights: Array, intercept: Array) -> Value:
-    """Write a linear function, (n, D).
-
-    Parameters
-    ----------
-    x : Value
-        New points.
-    weights : (p, D) array
-        Weights of the features.
-    intercept : (D,) array
-        Values at zero.
-    """
-    return x @ weights + intercept[None]

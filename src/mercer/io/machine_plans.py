@@ -1,9 +1,8 @@
-"""Plans of machines that are functions themselves: expansions, hyperplanes and votes of them."""
+"""Plans of machines that are functions themselves: expansions, and votes of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,78 +21,22 @@ from mercer.estimators import (
     SupportVectorTube,
     UniversalKriging,
 )
-from mercer.fusion import SparseSubstrateClassifier
-from mercer.fusion.machine import Found
-from mercer.io.emitters import expansion, free_part, is_wide, origin_of, plane
+from mercer.io.emitters import expansion, free_part, is_wide, origin_of
 from mercer.io.errors import CannotConvert
-from mercer.io.relatives import average, network, perceptron, with_gaps
+from mercer.io.gaps import with_gaps
+from mercer.io.registry import Plan, register
 from mercer.io.symbols import LABEL, Outputs, Value
-from mercer.linear import (
-    Bridge,
-    FusedRidge,
-    KernelPerceptron,
-    LassoConstrained,
-    LeastSquaresAmongstAlternatives,
-    LpMarginSVC,
-    NadarayaWatson,
-    NormRegression,
-    OneNormSVC,
-    PlausibleLeastSquares,
-    RBFNetwork,
-    ValidatedLasso,
-    ValidatedSelection,
-)
 from mercer.losses.classification import Logistic
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.regression import Regression
 from mercer.reduced.feature_maps import Waves, Within
 
-__all__ = ["MACHINES", "TRIED", "Plan"]
+__all__ = ["TRIED", "regressor", "voted"]
 
 Array = NDArray[np.float64]
 # Points on which a plan is compared with its model.
 TRIED = 100
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """How a graph is written from points.
-
-    Parameters
-    ----------
-    model : estimator
-        The model.
-    write : callable
-        From new points to the outputs by name.
-    widths : dict
-        Names of the outputs with their number of columns; labels have none.
-    classes : array or None
-        Labels, which the output `label` counts.
-    Z : (m, p) array
-        Points where the model is tried.
-    wide : bool
-        Whether the graph computes in float64 whatever goes in.
-    encoder : TableEncoder or None
-        How a table that may hold words and gaps becomes the points.
-    apart : bool
-        Whether parts of the plan take blocks of rows of their own.
-    """
-
-    model: Any
-    write: Callable[[Value], Outputs]
-    widths: dict[str, int]
-    classes: NDArray[Any] | None
-    Z: Array
-    wide: bool
-    encoder: Any = None
-    apart: bool = False
-
-    def said(self, x: Value) -> Outputs:
-        """Write the outputs, block by block where there are many rows."""
-        if self.apart:
-            return self.write(x)
-        return x.backend.blocks(x, self.write, self.widths, len(self.Z))
 
 
 # Functions ---------------------------------------------------------------------------------------
@@ -158,14 +101,21 @@ def _dense(points: Any) -> Array:
 # Regressors --------------------------------------------------------------------------------------
 
 
-def _regressor(model: Any) -> Plan:
+def regressor(model: Any) -> Plan:
+    """Return the plan of an expansion, whose functions are its outputs.
+
+    Parameters
+    ----------
+    model : Expansion
+        The model.
+    """
     f, Z, wide = _functions(model)
     width = len(np.atleast_2d(model.null_space_coef_))
     return Plan(model, lambda x: {"variable": f(x)}, {"variable": width}, None, Z, wide)
 
 
 def _censored(model: Any) -> Plan:
-    plain = _regressor(model)
+    plain = regressor(model)
     if not model.log:
         return plain
     return _changed(plain, lambda x, out: {"variable": out["variable"].map("Exp")}, {"variable": 1})
@@ -186,7 +136,7 @@ def _with_walls(model: Any, walls: Callable[[Value], tuple[Any, Any]]) -> Plan:
         f, (lower, upper) = out["variable"], walls(x)
         return out | {"interval": (f - lower).beside(f + upper)}
 
-    return _changed(_regressor(model), change, {"variable": 1, "interval": 2})
+    return _changed(regressor(model), change, {"variable": 1, "interval": 2})
 
 
 def _support_vector_tube(model: Any) -> Plan:
@@ -207,7 +157,7 @@ def _heteroscedastic_nu(model: Any) -> Plan:
 def _heteroscedastic(model: Any) -> Plan:
     given = (model.upper, model.upper if model.lower is None else model.lower)
     if any(callable(width) or np.ndim(width) for width in given):
-        return _regressor(model)
+        return regressor(model)
     upper, lower = (float(width) for width in given)
     return _with_walls(model, lambda x: (lower, upper))
 
@@ -238,30 +188,21 @@ def _trend(model: Any) -> Plan:
     return Plan(model, write, {"variable": 1}, None, Z, True)
 
 
-def _linear(model: Any) -> Plan:
-    weights = np.atleast_2d(model.coef_).T
-    b = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), weights.shape[1:])
-    Z = np.random.default_rng(0).normal(size=(TRIED, len(weights)))
-    # Sums of products of features far from zero, of which nothing is known here.
-    return Plan(
-        model,
-        lambda x: {"variable": plane(x, weights, b)},
-        {"variable": weights.shape[1]},
-        None,
-        Z,
-        True,
-    )
-
-
 # Classifiers -------------------------------------------------------------------------------------
 
 
-def _hyperplanes(model: Any) -> Plan:
-    return _voted(model, _linear(model))
+def voted(model: Any, functions: Plan, more: Any = None) -> Plan:
+    """Return a classifier that decides by the sign of a function, or the largest of several.
 
-
-def _voted(model: Any, functions: Plan, more: Any = None) -> Plan:
-    """Return a classifier that decides by the sign of a function, or the largest of several."""
+    Parameters
+    ----------
+    model : estimator
+        The classifier.
+    functions : Plan
+        The plan of its functions.
+    more : callable, optional
+        From the functions to further outputs.
+    """
     k = len(model.classes_)
 
     def change(x: Value, out: Outputs) -> Outputs:
@@ -301,7 +242,7 @@ def _logistic(model: Any) -> Any:
 
 
 def _rest(model: Any) -> Plan:
-    return _voted(model, _regressor(model), _logistic(model))
+    return voted(model, regressor(model), _logistic(model))
 
 
 def _pairs(model: Any) -> Plan:
@@ -314,7 +255,7 @@ def _pairs(model: Any) -> Plan:
         )
     if k == 2:
         functions = Plan(model, lambda x: {"variable": f(x)}, {"variable": 1}, None, Z, wide)
-        return _voted(model, functions)
+        return voted(model, functions)
     pairs = model._class_pairs()
     first, second = np.zeros((len(pairs), k)), np.zeros((len(pairs), k))
     for d, (i, j) in enumerate(pairs):
@@ -387,30 +328,11 @@ def _one_class(model: Any) -> Plan:
         f = out["variable"]
         return {LABEL: (-f).beside(f).largest(), "scores": f}
 
-    plan = _changed(_regressor(model), change, {LABEL: 0, "scores": 1})
+    plan = _changed(regressor(model), change, {LABEL: 0, "scores": 1})
     return Plan(model, plan.write, plan.widths, np.array([-1, 1]), plan.Z, plan.wide)
 
 
-# Relatives ---------------------------------------------------------------------------------------
-
-
-def _function(find: Callable[[Any], Callable[[Value], Value]], points: str) -> Callable[..., Plan]:
-    """Return the plan of models that are one function around points of theirs."""
-
-    def plan(model: Any) -> Plan:
-        write, Z = find(model), _dense(getattr(model, points))
-        # Values far from all points are ratios of tiny sums, or signs of small ones.
-        return Plan(model, lambda x: {"variable": write(x)}, {"variable": 1}, None, Z, True)
-
-    return plan
-
-
-def _signed(model: Any) -> Plan:
-    return _voted(model, _function(perceptron, "support_vectors_")(model))
-
-
-def _substrate(model: Any) -> Plan:
-    return _voted(model, _regressor(model.machine_))
+# Gaps ---------------------------------------------------------------------------------------------
 
 
 def _missing(model: Any) -> Plan:
@@ -430,32 +352,24 @@ def _missing_classes(model: Any) -> Plan:
         )
     write, Z = with_gaps(model)
     functions = Plan(model, lambda x: {"variable": write(x)[0]}, {"variable": 1}, None, Z, False)
-    return _voted(model, functions, _logistic(model))
+    return voted(model, functions, _logistic(model))
 
 
-MACHINES: dict[type[Any], Callable[[Any], Plan]] = {
-    GeneralizedLeastSquares: _trend,
-    **dict.fromkeys((Bridge, FusedRidge, LassoConstrained, NormRegression), _linear),
-    **dict.fromkeys((LeastSquaresAmongstAlternatives, PlausibleLeastSquares), _linear),
-    **dict.fromkeys((ValidatedLasso, ValidatedSelection), _linear),
-    **dict.fromkeys((LpMarginSVC, OneNormSVC), _hyperplanes),
-    NadarayaWatson: _function(average, "X_fit_"),
-    RBFNetwork: _function(network, "centres_"),
-    KernelPerceptron: _signed,
-    MissingInputRegressor: _missing,
-    MissingInputClassifier: _missing_classes,
-    SparseSubstrateClassifier: _substrate,
-    Found: _regressor,
-    OneClassSVM: _one_class,
-    LSSVC: _codes,
-    PairwiseClassifier: _pairs,
-    OneVsRest: _rest,
-    QuantileBand: _band,
-    SupportVectorTube: _support_vector_tube,
-    HeteroscedasticSVR: _heteroscedastic,
-    HeteroscedasticNuSVR: _heteroscedastic_nu,
-    CensoredRegressor: _censored,
-    UniversalKriging: _regressor,
-    Regression: _regressor,
-}
-"""How machines of each kind are planned, the special ones first."""
+register(
+    {
+        GeneralizedLeastSquares: _trend,
+        MissingInputRegressor: _missing,
+        MissingInputClassifier: _missing_classes,
+        OneClassSVM: _one_class,
+        LSSVC: _codes,
+        PairwiseClassifier: _pairs,
+        OneVsRest: _rest,
+        QuantileBand: _band,
+        SupportVectorTube: _support_vector_tube,
+        HeteroscedasticSVR: _heteroscedastic,
+        HeteroscedasticNuSVR: _heteroscedastic_nu,
+        CensoredRegressor: _censored,
+        UniversalKriging: regressor,
+        Regression: regressor,
+    }
+)

@@ -35,10 +35,10 @@ from mercer.io.automatic import (
     sample,
 )
 from mercer.io.errors import CannotConvert
-from mercer.io.machine_plans import MACHINES, TRIED, Plan
+from mercer.io.machine_plans import TRIED
+from mercer.io.registry import Plan, planner_of, refuse, register
 from mercer.io.symbols import LABEL, METHODS, Eager, Outputs, Value
 from mercer.io.trees import local
-from mercer.linear import MarginBoost
 from mercer.machines.leaves import Leaves
 from mercer.selection.levels import FixedComplexity
 from mercer.selection.self_tuned import SelfTuned
@@ -73,15 +73,9 @@ def plan_of(model: Any) -> Plan:
 
 def _planned(model: Any) -> Plan:
     """Return the plan of a model without trying it, as part of one that will be tried."""
-    for kind, why in REFUSED.items():
-        if isinstance(model, kind):
-            raise CannotConvert(f"{type(model).__name__} cannot be converted to ONNX: it {why}.")
     if isinstance(getattr(model, "_local", None), Leaves):
         return _local(model)
-    for kind, find in PLANS.items():
-        if isinstance(model, kind):
-            return find(model)
-    raise CannotConvert(f"{type(model).__name__} cannot be converted to ONNX.")
+    return planner_of(model)(model)
 
 
 # Machines around machines ------------------------------------------------------------------------
@@ -223,28 +217,23 @@ def _auto_classifier(model: Any) -> Plan:
     return _mixed(model, write, widths=widths, classes=np.asarray(model.classes_))
 
 
-REFUSED: dict[type[Any], str] = {
-    RegimeSwitchingRegressor: "predicts a row from those before it, in their order",
-    Forecaster: "continues a series and has no rows as inputs",
-    MarginBoost: "is a vote of classifiers of any kind, for which there need be no operators",
-}
-"""Models without a finite formula of a row, with the reason."""
-
-PLANS: dict[type[Any], Callable[[Any], Plan]] = {
-    SelfTuned: _inner("machine_"),
-    FixedComplexity: _inner("estimator_"),
-    StreamedSearch: _inner("best_estimator_"),
-    TermSelector: _inner("machine_"),
-    SparseAdditiveRegressor: _inner("machine_"),
-    SparseAdditiveClassifier: _inner("machine_"),
-    AutoRegressor: _auto_regressor,
-    AutoClassifier: _auto_classifier,
-    ConformalRegressor: _conformal,
-    CertifiedSVC: _certified,
-    ThresholdSelector: _threshold,
-    **MACHINES,
-}
-"""How models of each kind are planned, the special ones first."""
+register(
+    {
+        RegimeSwitchingRegressor: refuse("predicts a row from those before it, in their order"),
+        Forecaster: refuse("continues a series and has no rows as inputs"),
+        SelfTuned: _inner("machine_"),
+        FixedComplexity: _inner("estimator_"),
+        StreamedSearch: _inner("best_estimator_"),
+        TermSelector: _inner("machine_"),
+        SparseAdditiveRegressor: _inner("machine_"),
+        SparseAdditiveClassifier: _inner("machine_"),
+        AutoRegressor: _auto_regressor,
+        AutoClassifier: _auto_classifier,
+        ConformalRegressor: _conformal,
+        CertifiedSVC: _certified,
+        ThresholdSelector: _threshold,
+    }
+)
 
 
 # Trying ------------------------------------------------------------------------------------------

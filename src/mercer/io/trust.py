@@ -13,8 +13,8 @@ from pathlib import Path
 __all__ = ["is_trusted", "trusted_types"]
 
 FOLDER = Path(__file__).parents[1]
-# Rooms that read and write files, fetch, schedule or draw; private modules beside the rooms, one of
-# which imports whatever it is asked for, have no room.
+# Rooms that read and write files, fetch, schedule or draw, wherever they are; private modules
+# beside the rooms, one of which imports whatever it is asked for, have no room.
 CLOSED = frozenset({"data", "datasets", "distributed", "plotting", "io", "reporting", "cli"})
 # Plain values of neighbours that fitted machines hold, which skops does not trust by itself. Sparse
 # arrays are read from their three arrays, whose indices are checked before.
@@ -91,7 +91,7 @@ def _open(module: str) -> bool:
         bool(inside)
         and all(word.isidentifier() for word in words)
         and not room.startswith("_")
-        and room not in CLOSED
+        and CLOSED.isdisjoint(words)
         and module not in CLOSED_MODULES
     )
 

@@ -17,10 +17,9 @@ from mercer.plotting.latent_map import LatentMapDisplay
 from mercer.plotting.machine import MachineFilterDisplay
 from mercer.plotting.manifold import ManifoldDisplay
 from mercer.plotting.margins import AdaptiveMarginDisplay, MarginDisplay
-from mercer.plotting.path import PathDisplay
 from mercer.plotting.pictures import PreimageDisplay
 from mercer.plotting.shape import ShapeDisplay
-from mercer.plotting.stability import LCurveDisplay, StabilityDisplay, StabilityProfileDisplay
+from mercer.plotting.stability import LCurveDisplay, StabilityProfileDisplay
 from mercer.plotting.survival import SurvivalCalibrationDisplay, SurvivalDisplay
 
 __all__ = [
@@ -45,12 +44,10 @@ __all__ = [
     "MachineFilterDisplay",
     "ManifoldDisplay",
     "MarginDisplay",
-    "PathDisplay",
     "PenaltyDisplay",
     "PreimageDisplay",
     "PriorDisplay",
     "ShapeDisplay",
-    "StabilityDisplay",
     "StabilityProfileDisplay",
     "StatisticsDisplay",
     "SurvivalCalibrationDisplay",

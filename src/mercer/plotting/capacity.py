@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.capacity.ladder import Rung
 from mercer.capacity.report import CapacityReport, capacity_report
-from mercer.plotting._base import Axes, Figure, axes_of, figure_of, plt
+from mercer.plotting.base import Axes, Figure, axes_of, figure_of, plt
 
 __all__ = ["CapacityDisplay"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mercer.kernels.points import Array
-from mercer.plotting._base import Axes, axes_of, figure_of, plt
+from mercer.plotting.base import Axes, axes_of, figure_of, plt
 
 __all__ = ["ComponentDisplay", "EvolutionDisplay"]
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.kernels.points import Array
-from mercer.plotting._base import Axes, Display, chosen_of
+from mercer.plotting.base import Axes, Display, chosen_of
 
 __all__ = ["ConvergenceDisplay"]
 

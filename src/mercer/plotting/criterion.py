@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.plotting._base import Axes, BoundaryNorm, Display
+from mercer.plotting.base import Axes, BoundaryNorm, Display
 from mercer.selection.search import Surface, criterion_surface
 from mercer.selection.tuning import Tuning
 

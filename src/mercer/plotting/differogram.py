@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer.plotting._base import Axes, Display
+from mercer.plotting.base import Axes, Display
 from mercer.smoothing import DifferogramCloud, DifferogramFit
 
 

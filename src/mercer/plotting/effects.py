@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.plotting._base import Axes, Figure, axes_of, chosen_of, figure_of, plt
 from mercer.plotting._sections import Section, positions
+from mercer.plotting.base import Axes, Figure, axes_of, chosen_of, figure_of, plt
 
 __all__ = ["Effect", "EffectDisplay", "effects_of"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.kernels.points import Array
 from mercer.manifold.component_count import broken_stick
-from mercer.plotting._base import Axes, Display
+from mercer.plotting.base import Axes, Display
 
 __all__ = ["EigenvalueDisplay"]
 

@@ -11,7 +11,7 @@ from mercer.inspect.comparison import Comparison, compare
 from mercer.inspect.filters import FilterCurve, filter_curve
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
-from mercer.plotting._base import Axes, Display
+from mercer.plotting.base import Axes, Display
 
 LABELS = {
     "attenuation": r"attenuation $P(\omega) / P(0)$",

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.plotting._base import Axes, Display, chosen_of
 from mercer.plotting._sections import Section, positions
+from mercer.plotting.base import Axes, Display, chosen_of
 
 __all__ = ["FitDisplay"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from mercer.inspect.gram import GramReport, gram_report
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data
-from mercer.plotting._base import Axes, axes_of, figure_of
+from mercer.plotting.base import Axes, axes_of, figure_of
 
 
 class GramDisplay:

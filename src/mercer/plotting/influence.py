@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.plotting._base import Axes, Display
+from mercer.plotting.base import Axes, Display
 from mercer.selection.leave_one_out_errors import Influence, influence
 from mercer.selection.protocols import SelectionStatistics
 

@@ -13,7 +13,7 @@ from typing import Any
 import matplotlib
 from cycler import cycler
 
-from mercer.plotting._base import Axes, Figure
+from mercer.plotting.base import Axes, Figure
 
 __all__ = ["VARIABLES", "inline_svg", "new_axes", "page_style"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from mercer.inspect.prior import sample_paths
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
-from mercer.plotting._base import Axes, Display
+from mercer.plotting.base import Axes, Display
 
 
 class KernelDisplay(Display):

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.kernels.points import Array
 from mercer.manifold.latent import Latent, as_latent
-from mercer.plotting._base import Axes, Display, chosen_of
+from mercer.plotting.base import Axes, Display, chosen_of
 from mercer.plotting.charts import chart_of
 from mercer.plotting.marks import BESIDE, Marks, mark
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from mercer.inspect.machine import MachineReport, machine_report
 from mercer.kernels.points import Array, Data
-from mercer.plotting._base import Axes, Display
+from mercer.plotting.base import Axes, Display
 
 
 class MachineFilterDisplay(Display):

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.estimators.adaptive_margin import AdaptiveMargins
 from mercer.inspect.margins import MarginReport, margin_report
-from mercer.plotting._base import Axes, Display
+from mercer.plotting.base import Axes, Display
 
 __all__ = ["AdaptiveMarginDisplay", "MarginDisplay"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.points import Array
-from mercer.plotting._base import Axes, plt
+from mercer.plotting.base import Axes, plt
 
 __all__ = ["BESIDE", "Marks", "mark"]
 

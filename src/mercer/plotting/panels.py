@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.plotting._base import Axes
+from mercer.plotting.base import Axes
 
 __all__ = ["bars", "calibration", "descent", "histogram", "intervals", "kept", "roc", "versus"]
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.kernels.points import Array
-from mercer.plotting._base import Axes, Display, plt
+from mercer.plotting.base import Axes, Display, plt
 
 __all__ = ["PreimageDisplay"]
 

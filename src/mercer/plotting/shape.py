@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.kernels.points import Array
-from mercer.plotting._base import Axes, Display
+from mercer.plotting.base import Axes, Display
 
 
 class ShapeDisplay(Display):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from mercer.inspect.survival import SurvivalCalibration, survival_calibration
 from mercer.machines.survival_targets import as_intervals
-from mercer.plotting._base import Axes, Display
+from mercer.plotting.base import Axes, Display
 from mercer.smoothing.survival import SurvivalCurve, turnbull
 
 

@@ -1,8 +1,5 @@
 """Choosing hyperparameters: criteria, searches, paths, left-out errors and their bounds."""
 
-from typing import Any
-
-from mercer._optional import plugin
 from mercer.selection.bounds import (
     ErrorBound,
     RadiusMargin,
@@ -88,10 +85,3 @@ __all__ = [
     "tune",
     "xi_alpha",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Load a name that has moved to :mod:`mercer.fusion`, the room above."""
-    if not name.startswith("_") and name in (fusion := plugin("fusion")).__all__:
-        return getattr(fusion, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -124,7 +124,7 @@ def hypergradient(
 ) -> Hypergradient:
     r"""Return the validation error of a machine as a function of its hyperparameters.
 
-    Minimize it with ``fuse(function, function.start, strategy="implicit")``.
+    Minimize it with ``scipy.optimize.minimize(function, function.start, jac=True)``.
 
     Parameters
     ----------
@@ -153,19 +153,17 @@ def hypergradient(
     >>> import numpy as np
     >>> from mercer import SVR
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.fusion import fuse
     >>> from mercer.selection import hypergradient
+    >>> from scipy.optimize import minimize
     >>> X = np.random.default_rng(0).uniform(0, 6, size=(80, 1))
     >>> y = np.sin(2 * X[:, 0])
     >>> error = hypergradient(SVR(kernel=Gaussian(2.0)), X[:50], y[:50], X[50:], y[50:])
-    >>> found = fuse(error, error.start, strategy="implicit")
-    >>> found.value < 0.1 * error(error.start)[0]
+    >>> found = minimize(error, error.start, jac=True)
+    >>> bool(found.fun < 0.1 * error(error.start)[0])
     True
     """
     if loss == "error":
-        raise ValueError(
-            "the share of errors has no slope; use 'hinge' or 'logistic', or fuse a path"
-        )
+        raise ValueError("the share of errors has no slope; use 'hinge' or 'logistic'")
     if names is None:
         params = estimator.get_params()
         names = ["C"] + [

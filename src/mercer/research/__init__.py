@@ -1,0 +1,6 @@
+"""Research: may change without notice.
+
+Machines and programs of the literature that are tested and documented like the rest, and that
+nothing else in this library imports: hyperparameters as part of the problem (`fusion`), linear
+models (`linear`), classical distributions (`density`), and their figures (`plotting`).
+"""

@@ -1,0 +1,101 @@
+"""Least squares between parallel hyperplanes: how little left-out residuals may cost."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import null_space, svd
+
+from mercer.research.fusion.polytope import least_squares_in_polytope
+
+__all__ = ["Slab", "Within"]
+
+Array = NDArray[np.float64]
+
+ROUNDING = 1e-13
+
+
+class Within(NamedTuple):
+    """A point between the hyperplanes with its multipliers."""
+
+    z: Array
+    cost: float
+    """The squared length of ``t - F z``."""
+    gap: float
+    """No point between them has a cost below ``cost - gap``."""
+
+
+class Slab:
+    r"""Minimize a sum of squares where some linear functions are small.
+
+    .. math:: \min_z \|t - Fz\|^2 \quad\text{subject to}\quad \|Gz\|_\infty \le \tau
+
+    With the singular values of both matrices together, :math:`[F; G] = [U_F; U_G] S V'`, and
+    :math:`x = SV'z`, directions that matter for neither are left out, and those kept are told apart
+    by orthonormal columns. Since :math:`\|U_F x\| \le 2 \|t\|` at the minimum and
+    :math:`\|U_G x\| \le \tau \sqrt k`, the minimum lies in a cube, over which the solution is
+    bounded from below.
+
+    Parameters
+    ----------
+    F : (n, m) array
+    G : (k, m) array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.research.fusion.slab import Slab
+    >>> Slab(np.eye(2), np.array([[1.0, 1.0]])).solve(np.array([3.0, 1.0]), 2.0).z.round(6)
+    array([ 2., -0.])
+    """
+
+    def __init__(self, F: Array, G: Array) -> None:
+        n = len(F)
+        U, s, Vt = svd(np.concatenate([F, G]), full_matrices=False, check_finite=False)
+        keep = s > max(U.shape) * np.finfo(np.float64).eps * np.max(s, initial=0.0)
+        self.F, self.G, self._back = U[:n, keep], U[n:, keep], Vt[keep].T / s[keep]
+
+    def free(self, t: Array) -> Array:
+        """Return the shortest x that minimizes without the condition."""
+        return np.asarray(np.linalg.lstsq(self.F, t, rcond=None)[0])
+
+    def widest(self, t: Array) -> float:
+        """Return the least bound that leaves the minimum free."""
+        return float(np.max(np.abs(self.G @ self.free(t)), initial=0.0))
+
+    def solve(self, t: Array, tau: float, *, tol: float = 1e-12) -> Within:
+        """Return the minimum for targets (n,) and a bound.
+
+        Parameters
+        ----------
+        t : (n,) array
+        tau : float
+            The bound; zero is an equation.
+        tol : float, default=1e-12
+            What the cost may be above the least, relative to that of ``z = 0``.
+        """
+        x = self.free(t)
+        if np.max(np.abs(self.G @ x), initial=0.0) <= tau:
+            return self._within(x, t, 0.0)
+        # A bound below the rounding of what it bounds is none but zero.
+        if tau <= ROUNDING * float(np.linalg.norm(t)):
+            N = null_space(self.G)
+            return self._within(N @ np.linalg.lstsq(self.F @ N, t, rcond=None)[0], t, 0.0)
+        radius = np.sqrt(len(self.G) * tau**2 + 4.0 * float(t @ t))
+        m = self.F.shape[1]
+        sides = np.concatenate([self.G, -self.G])
+        # The cube [-radius, radius] in units of its edge.
+        found = least_squares_in_polytope(
+            2.0 * radius * self.F,
+            t + radius * self.F.sum(axis=1),
+            2.0 * radius * sides,
+            tau + radius * sides.sum(axis=1),
+            np.full(m, 0.5),
+            tol=tol,
+        )
+        return self._within(radius * (2.0 * found.x - 1.0), t, found.gap)
+
+    def _within(self, x: Array, t: Array, gap: float) -> Within:
+        return Within(self._back @ x, float(np.sum((t - self.F @ x) ** 2)), gap)

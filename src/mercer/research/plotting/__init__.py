@@ -1,0 +1,9 @@
+"""Research: may change without notice.
+
+Figures of these machines; they need matplotlib.
+"""
+
+from mercer.research.plotting.path import PathDisplay
+from mercer.research.plotting.stability_curve import StabilityDisplay
+
+__all__ = ["PathDisplay", "StabilityDisplay"]
