@@ -13,7 +13,7 @@ from cli.commands import call, shell
 from cli.test_memory import LIMIT, run
 from mercer import LSSVR, io
 from mercer.cli.memory import Memory
-from mercer.data import frame_batches
+from mercer.data import frame_batches, text
 
 N = 200
 
@@ -42,7 +42,7 @@ def fitted(tmp_path_factory):
 @pytest.fixture
 def cut(monkeypatch):
     """Cut files so often that a file of the test has many parts."""
-    monkeypatch.setattr(frame_batches, "CHUNK", 500)
+    monkeypatch.setattr(text, "CHUNK", 500)
     monkeypatch.setattr(frame_batches, "ROWS", 30)
 
 
@@ -55,9 +55,9 @@ def test_parts_are_predicted_as_the_whole(fitted, tmp_path, cut, ending):
     expected = model.predict(frame[list(model.card_["columns"])].astype({"code": object}))
     for output in ("p.csv", "p.tsv", "p.parquet", "p.arrow"):
         shell(f"mercer predict {fitted}/m.skops {data} {asked} -o {tmp_path / output}")
-    text = shell(f"mercer predict {fitted}/m.skops {data} {asked}")
-    assert (tmp_path / "p.csv").read_text() == text
-    assert (tmp_path / "p.tsv").read_text().replace("\t", ",") == text
+    said = shell(f"mercer predict {fitted}/m.skops {data} {asked}")
+    assert (tmp_path / "p.csv").read_text() == said
+    assert (tmp_path / "p.tsv").read_text().replace("\t", ",") == said
     found = json.loads(shell(f"mercer predict {fitted}/m.skops {data} --json"))
     # Sums of one row and of many are rounded in another order.
     close = {"rtol": 1e-12, "atol": 0.0}
@@ -76,13 +76,28 @@ def test_parts_are_predicted_as_the_whole(fitted, tmp_path, cut, ending):
 def test_a_late_error_leaves_no_file_and_names_the_row(fitted, tmp_path, cut):
     lines = (fitted / "shop.csv").read_text().splitlines()
     cells = lines[181].split(",")
-    cells[1] = "cheap"
+    cells[1] = "inf"
     (tmp_path / "late.csv").write_text("\n".join([*lines[:181], ",".join(cells), *lines[182:]]))
     output = tmp_path / "p.csv"
     status, _, err = call("predict", fitted / "m.skops", tmp_path / "late.csv", "-o", output)
     assert status == 1
-    assert "holds 'cheap' in row 181, which is not a number" in err
+    assert "column 'price', is infinite in row 181" in err
     assert [path.name for path in tmp_path.iterdir()] == ["late.csv"]
+
+
+def test_a_word_among_numbers_is_missing_in_whatever_part(fitted, tmp_path, cut):
+    """Also where it is alone in its part: the parts are no matter of the user."""
+    lines = (fitted / "shop.csv").read_text().splitlines()
+    for word, name in (("cheap", "word"), ("", "gap")):
+        cells = lines[181].split(",")
+        cells[1] = word
+        rows = [*lines[:181], ",".join(cells), *lines[182:]]
+        (tmp_path / f"{name}.csv").write_text("\n".join(rows))
+        said = shell(
+            f"mercer predict {fitted}/m.skops {tmp_path}/{name}.csv -o {tmp_path}/{name}.tsv"
+        )
+        assert ("such as 'cheap'; they are taken as missing" in said) == (name == "word")
+    assert (tmp_path / "word.tsv").read_text() == (tmp_path / "gap.tsv").read_text()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds private pages to a limit")

@@ -22,7 +22,7 @@ from mercer.cli.preparation import Plan
 from mercer.cli.refusals import Refusal
 from mercer.cli.reports import page_at, sample_of, write_page
 from mercer.cli.scores import MAIN, of_classes, of_intervals, of_numbers
-from mercer.cli.tables import Read, read
+from mercer.cli.tables import Read, column_of, read
 from mercer.cli.telling import Teller
 from mercer.cli.writing import writable
 from mercer.tabular.automatic import Automatic
@@ -85,6 +85,8 @@ def fit(
     page = page_at(report, force)
     path = place(output or f"{Path(data).stem.partition('.')[0]}.skops", data, force)
     table = read(data, memory, **how)
+    if table.frame is not None:
+        column_of(table.frame, target, table.path)
     _say_file(table, teller)
     question = Question.of(table, target, wishes, teller)
     teller.say(f"task: {question.task} of {target}, because {question.why}")
@@ -101,7 +103,8 @@ def fit(
     for note in getattr(model.machine, "notes_", []):
         teller.note(note)
     model.card.update(judged=judged, data=Path(data).name)
-    X = model.ready(question.X)
+    with teller.working("saving"):
+        X = model.ready(question.X)
     io.save(model.pipeline, path, data=(X, question.y))
     teller.say(f"saved: {path}, {path.stat().st_size / 1e3:.0f} kB")
     if page is not None:

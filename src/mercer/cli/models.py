@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -248,9 +249,10 @@ class Model:
         X : DataFrame or csr_matrix
             As :attr:`Question.X` has it.
         """
+        kinds = self.card.get("columns")
         # Models that were saved before words were read say nothing of readings.
-        forms = self.card.get("readings", {})
-        return X if forms is None else typed(X, self.card["columns"], forms)
+        forms, as_is = self.card.get("readings", {}), self.card.get("as_is", False)
+        return X if kinds is None else typed(X, kinds, forms, as_is=as_is)
 
     def has_target(self, table: Read) -> NDArray[np.bool_]:
         """Return which rows of a table have a target that can be read.
@@ -369,8 +371,11 @@ class Model:
         prepare, picked = cls.plan(question, wishes, memory)
         machine = _talking(picked.machine, True)
         plan, y = question.plan, question.y
-        forms = None if plan is None or picked.as_is else plan.readings
-        Z = question.X if forms is None or plan is None else typed(question.X, plan.used, forms)
+        forms, Z = {} if plan is None else plan.readings, question.X
+        if plan is not None and not picked.as_is:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the plan has counted what cannot be read
+                Z = typed(Z, plan.used, forms)
         Z = Z if prepare is None else prepare.fit_transform(Z)
         if wishes.monotone:
             machine = _shaped(machine, Z, y, wishes, shown)
@@ -387,6 +392,7 @@ class Model:
             "task": question.task,
             "columns": question.kinds,
             "readings": forms,
+            "as_is": picked.as_is,
             "target_reading": question.reading,
             "features": None if question.plan else int(question.X.shape[1]),
             "plan": None if question.plan is None else question.plan.described(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -258,7 +259,9 @@ def _as_kind(column: pd.Series, kind: str, path: str) -> pd.Series:
     return column
 
 
-def typed(frame: pd.DataFrame, kinds: dict[str, str], readings: dict[str, str]) -> pd.DataFrame:
+def typed(
+    frame: pd.DataFrame, kinds: dict[str, str], readings: dict[str, str], *, as_is: bool = False
+) -> pd.DataFrame:
     """Return columns as numbers, words and dates; cells that cannot be read are missing.
 
     Parameters
@@ -267,17 +270,25 @@ def typed(frame: pd.DataFrame, kinds: dict[str, str], readings: dict[str, str]) 
         As :func:`aligned` returns it.
     kinds, readings : dict from str to str
         Kinds and forms by the names of the columns.
+    as_is : bool, default=False
+        Leave words to a machine that reads them by itself, where the fit met words.
     """
     usual = {"number": "point", "date": "ymd"}
     made = {}
     for name, kind in kinds.items():
         column = frame[name]
-        as_it_is = kind == "category" or column.dtype.kind in ("M" if kind == "date" else "iufb")
-        made[name] = column if as_it_is else _read(column, readings.get(name, usual[kind]))
-        if not as_it_is and column.notna().any() and made[name].isna().all():
-            word = str(column.dropna().iloc[0])[:40]
-            raise Refusal(
-                f"column {name!r} holds words such as {word!r}, where {kind}s are wanted."
+        done = kind == "category" or column.dtype.kind in ("M" if kind == "date" else "iufb")
+        if done or (as_is and name in readings):
+            made[name] = column
+            continue
+        made[name] = _read(column, readings.get(name, usual[kind]))
+        wrong = column[made[name].isna() & column.notna()]
+        if len(wrong):
+            warnings.warn(
+                f"column {name!r} holds words that are no {kind}s, such as "
+                f"{str(wrong.iloc[0])[:40]!r}; they are taken as missing.",
+                UserWarning,
+                stacklevel=2,
             )
     return pd.DataFrame(made)
 
