@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import mercer.data
 from hostile_files.rows import WRITERS, canary, limited
@@ -110,9 +111,58 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     own.write_text("mine")
     (tmp_path / f"pass-00000.{os.getpid()}.tmp").symlink_to(own)
     file.symlink_to(own)
+    with pytest.raises(CheckpointError, match=r"pass-00000.npz is not a file"):
+        load(file)
     save(file, ARRAYS)
     assert own.read_text() == "mine"
     check_unbroken(load(file))
+
+
+def test_a_key_of_any_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY, os.fsdecode(b"\xff\xfe"))
+    save(tmp_path / "pass-00000.npz", ARRAYS)
+    check_unbroken(load(tmp_path / "pass-00000.npz"))
+
+
+@pytest.mark.parametrize("whose", ["another user's", "everybody's"])
+def test_files_that_others_may_have_written(
+    whose: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "pass-00000.npz"
+    save(file, ARRAYS)
+    if whose == "everybody's":
+        file.chmod(0o666)
+    elif os.geteuid() == 0:
+        os.chown(file, 12345, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(CheckpointError, match=f"belongs to another user, .* key in {KEY}"):
+        load(file)
+    monkeypatch.setenv(KEY, "secret")
+    with pytest.raises(CheckpointError, match="was not signed"):
+        load(file)
+    file.unlink()
+    save(file, ARRAYS)
+    file.chmod(0o666)  # what was signed is believed, wherever it was
+    check_unbroken(load(file))
+
+
+def test_sparse_sums_with_indices_out_of_range_are_made_again(tmp_path: Path) -> None:
+    """Whoever can write a file can compute its key; compiled loops must not follow its indices."""
+    X = sp.random_array((300, 5), density=0.5, rng=np.random.default_rng(0), format="csr")
+    y = X.sum(axis=1)
+    machine = LSSVR(approximation=Nystrom(20, n_jobs=1, checkpoint=tmp_path))
+    expected = machine.fit(X, y).predict(X)
+    changed = 0
+    for file in sorted(tmp_path.glob("pass-*.npz")):
+        found = load(file)
+        assert found is not None
+        for name in [name for name in found if name.endswith(".indices")]:
+            found[name][:] = 2**30
+            changed += 1
+        save(file, found)
+    assert changed
+    np.testing.assert_array_equal(machine.fit(X, y).predict(X), expected)
 
 
 def test_objects_are_not_kept(tmp_path: Path) -> None:

@@ -85,6 +85,9 @@ NPY: dict[str, Callable[[Path], bytes]] = {
     "huge number": lambda f: described(shape="(" + "9" * 5000 + ", 2)"),
     "unknown type": lambda f: described("'<q99'"),
     "type of 0 bytes": lambda f: described("'V0'"),
+    "a billion rows of no bytes": lambda f: described("'|V0'", shape="(1000000000, 3)"),
+    "a billion words of no letters": lambda f: described("'<U0'", shape="(1000000000, 3)"),
+    "many rows without columns": lambda f: described(shape="(1000000000000, 0)"),
     "type of many bytes": lambda f: described(f"'V{2**30}'"),
     "complex": lambda f: described("'<c16'"),
     "dates": lambda f: described("'<M8[s]'"),
@@ -193,6 +196,36 @@ def _virtual(file: Any) -> None:
     file.create_virtual_dataset("X", layout)
 
 
+def _beside(file: Any) -> Path:
+    """Write rows to a file that exists, which must not be read all the same."""
+    path = Path(file.filename).with_name("rows.h5")
+    with h5py.File(path, "w") as other:
+        other["X"] = X
+    return path
+
+
+def _external(file: Any) -> None:
+    rows = _beside(file)
+    file.create_dataset("X", (20, 3), "u1", external=[(str(rows), 0, 60)])
+
+
+def _virtual_here(file: Any) -> None:
+    layout = h5py.VirtualLayout(X.shape, "f8")
+    layout[:] = h5py.VirtualSource(str(_beside(file)), "X", X.shape)
+    file.create_virtual_dataset("X", layout)
+
+
+def _linked_group(file: Any) -> None:
+    file["a"] = h5py.ExternalLink(str(_beside(file)), "/")
+    file["b"], file["X"] = h5py.SoftLink("/a"), h5py.SoftLink("b/X")
+
+
+def _packed_chunk(file: Any) -> None:
+    n = 2**23 + 1  # 64 MB of zeros, 8 bytes more, in 65 kB
+    made = file.create_dataset("X", (n, 1), "f8", chunks=(n, 1), compression="gzip")
+    made[:] = 0.0
+
+
 def _lists(file: Any) -> None:
     data = file.create_dataset("X", (1, 1), dtype=h5py.vlen_dtype("f8"))
     data[0, 0] = [1.0]
@@ -216,6 +249,11 @@ def _group(file: Any) -> None:
 HDF5: dict[str, Callable[[Any], Any]] = {
     "references": _reference,
     "rows in a file that is gone": _virtual,
+    "rows in a file that is there": _external,
+    "virtual rows of a file that is there": _virtual_here,
+    "a link to a file that is there": lambda file: _link(str(_beside(file)))(file),
+    "a group of a file that is there": _linked_group,
+    "a chunk that is far larger than its file": _packed_chunk,
     "lists": _lists,
     "a link out": _link("../../../../etc/hosts"),
     "a link to a device": _link("/dev/zero"),
@@ -445,6 +483,25 @@ def test_arrow(name: str, tmp_path: Path) -> None:
     file.write_bytes(ARROW[name]())
     with pytest.raises((DataError, ValueError), match=r"evil|column|leave it out"):
         read(file)
+
+
+def test_soft_links_inside_a_file_are_followed(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["a/b/X"] = X
+        file["c"], file["X"] = h5py.SoftLink("/a"), h5py.SoftLink("c/b/X")
+    np.testing.assert_array_equal(np.concatenate(read(f"{tmp_path / 'x.h5'}::X")), X)
+
+
+def test_lines_of_many_columns(tmp_path: Path) -> None:
+    """A column costs Arrow 8 kB, so that 100 kB of commas would take 800 MB."""
+    (tmp_path / "evil.csv.gz").write_bytes(gzip.compress(b"a," * 100_000))
+    with pytest.raises(DataError, match=r"evil.csv.gz has 100001 columns in its first line"):
+        read(tmp_path / "evil.csv.gz")
+    names = ",".join(f"c{k}" for k in range(5000))
+    rows = [",".join(f"{k}.5" for k in range(5000))] * 2
+    (tmp_path / "wide.csv").write_text("\n".join([names, *rows]))
+    (block,) = read(tmp_path / "wide.csv")
+    assert np.shape(block) == (2, 5000)
 
 
 def parquet(table: Any) -> bytes:

@@ -149,6 +149,51 @@ def test_sparse_arrays_with_indices_out_of_range(inside):
     refused(changed(apply, SPARSE), match)
 
 
+@pytest.mark.parametrize("name", ["entry.bin", "entry", "entry.npy", "entry.txt"])
+@pytest.mark.parametrize("kind", ["indices", "bomb"])
+def test_an_entry_is_judged_by_what_reads_it(kind, name):
+    """Not by its name: under another one, indices of 2**30 ended the process in predict."""
+
+    def apply(entries):
+        old = next(name for name in entries if name.endswith(".npz"))
+        array = sp.load_npz(io.BytesIO(entries.pop(old)))
+        if kind == "indices":
+            array.indices[0] = 2**30
+        buffer = io.BytesIO()
+        sp.save_npz(buffer, array, compressed=kind == "bomb")
+        entries[name] = buffer.getvalue()
+        entries["schema.json"] = entries["schema.json"].replace(old.encode(), name.encode())
+
+    refused(changed(apply, SPARSE), "indices" if kind == "indices" else "it is compressed")
+
+
+@pytest.mark.parametrize("descr", ["|V0", "<U0", "|S0"])
+def test_arrays_of_no_size(descr):
+    def apply(entries):
+        name = next(name for name in entries if name.endswith(".npy"))
+        buffer = io.BytesIO()
+        header = {"descr": descr, "fortran_order": False, "shape": (10**12, 2)}
+        np.lib.format.write_array_header_1_0(buffer, header)
+        entries[name] = buffer.getvalue()
+
+    refused(changed(apply), "has no size")
+
+
+def test_a_scalar_that_is_as_long_as_it_says():
+    """NumPy's void of the number 10**12 is 10**12 bytes."""
+
+    def apply(entries):
+        schema = json.loads(entries["schema.json"])
+        node = next(arrays(schema))
+        node["__class__"] = "void"
+        buffer = io.BytesIO()
+        np.save(buffer, np.array(10**12))
+        entries[node["file"]] = buffer.getvalue()
+        entries["schema.json"] = json.dumps(schema).encode()
+
+    refused(changed(apply), "void is not what '<i8' holds")
+
+
 def test_packed_sparse_arrays():
     def apply(entries):
         name = next(name for name in entries if name.endswith(".npz"))
@@ -333,6 +378,16 @@ def test_machines_of_libsvm_with_other_lengths(name):
     assert np.array_equal(load(io.BytesIO(written(machine))).predict(X), machine.predict(X))
     setattr(machine, name, getattr(machine, name)[..., :1])
     refused(written(machine), "lengths that do not fit")
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear"])
+@pytest.mark.parametrize("width", [1, 5])
+def test_support_vectors_with_other_features(kernel, width):
+    """Compiled loops would read beyond the shorter points."""
+    machine = mercer.SVR(kernel=kernel).fit(X, Y)
+    machine.support_vectors_ = np.ones((len(machine.support_vectors_), width))
+    with pytest.raises(ValueError, match=r"features|mismatch|matmul"):
+        load(io.BytesIO(written(machine))).predict(X)
 
 
 def test_coefficients_of_other_points():

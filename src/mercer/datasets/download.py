@@ -68,6 +68,8 @@ def download(
         raise DownloadError(f"{url} is not an address of the web")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
+    if part.is_symlink():
+        raise DownloadError(f"{part} is a link, which could lead to any file; remove it")
     for attempt in range(1, attempts + 1):
         try:
             _take_up(url, part, most, timeout, verbose)

@@ -29,7 +29,7 @@ from mercer._lazily import lazily
 from mercer.kernels.points import Array, Data, chunks, pieces
 from mercer.kernels.roundoff import Roundoff
 from mercer.kernels.tile_sizes import LOWEST, LOWEST_DOUBLE
-from mercer.kernels.tiles import TILE, Rows, Tiles, copy_to, scratch
+from mercer.kernels.tiles import TILE, Rows, Tiles, check_width, copy_to, scratch
 
 exponents, in_units, powers_of_two, raise_two, raise_two_double, repair, weigh_powers = lazily(
     "mercer.kernels._tiles_numba",
@@ -197,6 +197,7 @@ class RadialTiles(Tiles):
 
     def _in_units(self, X: Array, origin: Array | None = None) -> tuple[Array, Array]:
         """Return the points in units around the origin, and half their squared norms."""
+        check_width(X, len(self.exact))
         units, half = np.empty(X.shape, dtype=self.dtype), np.empty(len(X), dtype=self.dtype)
         origin = self.origin if origin is None else origin
         in_units(np.ascontiguousarray(X), origin, self.exact, units, half)

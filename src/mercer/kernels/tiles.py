@@ -385,6 +385,19 @@ class TiledEvaluator:
         return isinstance(X, np.ndarray) and X.dtype == self.Z.dtype
 
 
+def check_width(X: Array, p: int) -> None:
+    """Refuse points with another number of features, before compiled loops read beyond them.
+
+    Parameters
+    ----------
+    X : (n, p) array
+    p : int
+        Features of the points on the other side.
+    """
+    if X.shape[1] != p:
+        raise ValueError(f"points with {X.shape[1]} features are compared with points with {p}.")
+
+
 def copy_to(D: Array, target: Array) -> None:
     """Copy a tile to its place, unless it was computed there."""
     if D is not target:
