@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class Header(NamedTuple):
     dtype: np.dtype[Any]
 
 
-def read_header(stream: BinaryIO, size: int) -> Header:
+def read_header(stream: IO[bytes], size: int) -> Header:
     """Return the header of an array, refused if the bytes that follow cannot hold the array.
 
     A type of no size (``|V0``, ``<U0``) fits any shape into no bytes, and NumPy then allocates the

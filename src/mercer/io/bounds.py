@@ -234,5 +234,5 @@ def _check_sparse(data: bytes) -> None:
         if {stored[part].dtype.kind for part in ("indices", "indptr")} != {"i"}:
             raise ValueError("its indices are no integers")
     # Compiled loops over sparse arrays trust their indices.
-    found = sp.load_npz(io.BytesIO(data))
+    found: Any = sp.load_npz(io.BytesIO(data))
     found.check_format(full_check=True)

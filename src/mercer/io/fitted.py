@@ -7,7 +7,7 @@ somebody wrote.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,12 +54,7 @@ def check_fitted(model: Any) -> None:
             pending.extend(item.__dict__.values())
 
 
-@cache
-def _derived(cls: type) -> tuple[str, ...]:
-    return tuple(_cached_names(cls))
-
-
-def _cached_names(cls: type) -> Iterator[str]:
+def _derived(cls: type) -> Iterator[str]:
     for base in cls.__mro__:
         yield from (name for name, value in vars(base).items() if type(value) is cached_property)
 
