@@ -271,8 +271,17 @@ def test_an_offset_needs_a_bound():
     assert guessed.norm == 3.0
     assert guessed.data_dependent
     assert any("offset" in a.text for a in guessed.assumptions)
+    shares = np.linspace(0.0005, 0.9995, 4000)
     for radius in (0.5, 0.1):
         assert both.log_covering(radius) >= found.log_covering(radius)
+        # An interval of constants takes 2 / r balls, rounded up; the radius is shared at best.
+        every = [
+            found.log_covering(t * radius) + np.log(np.ceil(2.0 / ((1 - t) * radius)))
+            for t in shares
+        ]
+        # Counts of balls are steps, of which a search may miss one.
+        assert both.log_covering(radius) <= min(every) + 0.05
+        assert min(every) < every[len(shares) // 2] - 0.2
     with pytest.raises(ValueError, match="give the largest offset"):
         with_offset(found)
     with pytest.raises(ValueError, match="finite"):

@@ -1,9 +1,11 @@
 """The algebra of covering numbers: scales, sums and the best of several bounds."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
-from mercer.capacity import Assumption, Best, Bound, Interval, Sum
+from mercer.capacity import Assumption, Best, Bound, Covering, Interval, Sum
 
 
 def test_an_interval_needs_so_many_balls():
@@ -37,6 +39,29 @@ def test_the_sum_of_two_intervals_is_one():
     ]
     assert total.log_covering(0.1) <= min(every) + np.log(1.03)
     assert total.log_covering(3.0) == 0.0
+    # Of two cubes the radius is best shared as their dimensions are: 7 to 1, not in halves.
+    p, q, radius = 7.0, 1.0, 0.1
+    least = (p + q) * np.log((p + q) / radius) - p * np.log(p) - q * np.log(q)
+    assert Sum(Logarithmic(p), Logarithmic(q)).log_covering(radius) == pytest.approx(
+        least, rel=1e-9
+    )
+    assert Sum(Logarithmic(q), Logarithmic(p)).log_covering(radius) == pytest.approx(
+        least, rel=1e-9
+    )
+    halves = (p + q) * np.log(2 / radius)
+    assert least < halves - 1.0
+
+
+@dataclass(frozen=True)
+class Logarithmic(Covering):
+    """A class of some dimension: as many balls as its power of one over the radius."""
+
+    dimension: float
+    name: str = "dimension"
+    norm = 1.0
+
+    def log_covering(self, radius):
+        return self.dimension * np.log(1 / radius)
 
 
 def test_the_best_says_whose_it_is():

@@ -1,5 +1,6 @@
 """Covering numbers from dimensions: worked numbers, and exact covers of small classes."""
 
+import math
 from functools import cache
 from itertools import product
 
@@ -69,6 +70,12 @@ def test_the_simpler_form_is_weaker():
     for m, radius in ((10**4, 0.3), (10**6, 0.1), (10**9, 0.4)):
         sharp, simple = (FatCovering(ball, m, form=f)._both(radius)[0] for f in ("alon", "squared"))
         assert sharp <= simple
+        # Both by hand, in bits: fat(r / 4) of the unit ball is 16 / r^2.
+        d = 16 / radius**2
+        rows = math.log2(2 * math.e * m) - math.log2(d * radius)
+        assert sharp / math.log(2) == pytest.approx(1 + d * rows * math.log2(4 * m / radius**2))
+        root = math.log2(4 * math.e * m / radius)
+        assert simple / math.log(2) == pytest.approx(3 * d * root * root)
 
 
 def test_coverings_fall_with_the_radius_and_end_at_the_norm():
@@ -98,6 +105,20 @@ def test_exact_covers_lie_below():
                 by_dimension, grid = covering._both(radius)
                 assert exact <= min(by_dimension, grid) + 1e-12
             assert exact >= log_covering_from_below(fat, radius) - 1e-12
+
+    # As far as exact covers are known the bounds are loose, so both are computed by hand as well:
+    # one function in two on 8 points at margin 0.4, none above it.
+    def one(margin):
+        return 1 if margin <= 0.4 else 0
+
+    above, grid = FatCovering(one, 8)._both(0.4)
+    assert above == pytest.approx(math.log(2 * (4 * 8 / 0.16) ** math.log2(2 * math.e * 8 / 0.4)))
+    assert grid == pytest.approx(8 * math.log(2))
+    # fat(16 r) / 8 beside fat(4 r) ln 2 / 32, each the larger once.
+    assert log_covering_from_below(lambda margin: 24, 0.01) == pytest.approx(3.0)
+    steps = {0.16: 0, 0.04: 64}
+    below = log_covering_from_below(lambda margin: steps[round(margin, 12)], 0.01)
+    assert below == pytest.approx(2 * math.log(2))
 
 
 def test_pseudo_dimensions_cover_in_the_mean():
