@@ -7,7 +7,7 @@ import pytest
 from mercer.gram import Dense
 from mercer.kernels import Gaussian
 from mercer.problems import nu_regression, nu_regression_back, parametric_tube, parametric_tube_back
-from mercer.problems.parametric_tube import centred
+from mercer.problems.parametric_tube import ParametricTube, centred
 from mercer.solvers import SMO, InteriorPoint, minimize
 
 N, TOL = 40, 1e-8
@@ -118,3 +118,25 @@ def test_what_is_no_tube_is_refused():
         parametric_tube(K, y, c, 1.5, functions(x))
     with pytest.raises(ValueError, match="zero on the whole sample"):
         parametric_tube(K, y, c, 0.5, np.zeros((N, 1)))
+
+
+@pytest.mark.parametrize(
+    "widths", [[1.0, 2.0, 3.0, 5.0], [3.0, 5.0, 1.0, 2.0], [3.0, 1.0, 1.0, 3.0]]
+)
+def test_the_middle_moves_to_whichever_side_is_wider(widths):
+    x = np.linspace(0.0, 1.0, N)
+    zeta = np.column_stack([np.ones(N), x])
+    raw = ParametricTube(np.zeros(N), np.array([0.5, -0.25]), np.array(widths))
+    tube = centred(raw, zeta, zeta)
+    mean = 0.5 * (raw.widths[:2] + raw.widths[2:])
+    np.testing.assert_allclose(tube.widths, np.tile(mean, 2), rtol=1e-12)
+    # The upper wall, and then the lower one, stay where they were.
+    np.testing.assert_allclose(tube.b + tube.widths[:2], raw.b + raw.widths[:2], rtol=1e-12)
+    np.testing.assert_allclose(tube.b - tube.widths[2:], raw.b - raw.widths[2:], rtol=1e-12)
+
+
+def test_one_function_that_is_zero_everywhere_is_named():
+    _, y, c, K = sample(0)
+    zeta = np.column_stack([np.ones(N), np.zeros(N)])
+    with pytest.raises(ValueError, match="function 1 of the tube is zero"):
+        parametric_tube(K, y, c, 0.4, zeta, zeta, np.ones((N, 1)))

@@ -269,3 +269,17 @@ def test_constraints_beyond_the_box_are_found():
     c, B = np.ones(N), np.zeros((N, 1))
     c[0], B[0] = 0.0, 1.0
     assert infeasible(RegularizedRisk(Squared(), K, y, c, B, np.array([1.0])))
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_what_the_box_reaches_is_judged_in_any_units(scale):
+    K, y = Dense(np.eye(N)), np.where(np.arange(N) % 3, 1.0, -1.0)
+
+    def posed(d):
+        return RegularizedRisk(Hinge(), K, y, scale, np.ones((N, 1)), np.array([d]))
+
+    lower, upper = posed(0.0).box()
+    for end, out in ((lower.sum(), -1), (upper.sum(), 1)):
+        assert abs(end) > 5 * scale
+        assert infeasible(posed(end * (1 - 1e-12))) == ""
+        assert "confines entry 0" in infeasible(posed(end + out * 1e-6 * scale))

@@ -149,3 +149,13 @@ def test_shapes_are_checked(change):
 def test_weights_are_checked(c):
     with pytest.raises(ValueError, match="weights c"):
         RegularizedRisk(Squared(), Dense(np.eye(3)), np.ones(3), c)
+
+
+def test_the_violation_is_that_of_the_worst_sample(data):
+    rng, K, y, c = data
+    a = rng.normal(size=30)
+    certificate = RegularizedRisk(Squared(), Dense(K), y, c).certificate(a, np.zeros(0))
+    # A squared loss is optimal where the coefficient is the weight times the residual.
+    apart = np.abs(a / c - (y - K @ a))
+    assert apart.min() < 0.5 * apart.max()
+    assert certificate.violation == pytest.approx(apart.max(), rel=1e-10)
