@@ -41,7 +41,10 @@ BUDGET = 4.0
 """Seconds of tests for one change."""
 PARAMETERS = 3
 """A test of many parameters is measured at so many of the first, and of the last."""
-TESTS = {"machines": ["machines", "estimators"]}
+TESTS = {
+    "machines": ["machines", "estimators"],
+    "solvers": ["solvers", "problems/test_constrained.py"],
+}
 """Folders of tests of rooms that have more than the one of their name."""
 
 
@@ -117,6 +120,7 @@ def compiled_callers(site: Site) -> set[str]:
     tree = ast.parse((ROOT / site.file).read_text(encoding="utf-8"))
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     found = {f.name for f in functions if f.lineno <= site.line <= (f.end_lineno or 0)}
+    found = found or {f.name for f in functions}  # a constant of the module
     while more := {
         f.name
         for f in functions

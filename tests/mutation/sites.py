@@ -157,7 +157,9 @@ def find(path: Path, root: Path) -> list[list[Site]]:
     tree = ast.parse(text)
     numbers = {id(node): number for number, node in enumerate(ast.walk(tree))}
     found = []
-    for node, scope, late, compiled in _walk(tree, (1, len(lines)), False, False):
+    for node, scope, late, compiled in _walk(
+        tree, (1, len(lines)), late=False, compiled=path.stem.endswith("_numba")
+    ):
         changes = _changes(node)
         if not changes or (not late and isinstance(getattr(node, "op", None), ast.BitOr)):
             continue  # outside functions `|` joins types
