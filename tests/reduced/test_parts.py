@@ -1,0 +1,78 @@
+"""Sums in pieces, maps of dependent centres and bounds, each beside what it is by definition."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mercer.data.base import Block
+from mercer.kernels import Gaussian, ThinPlate
+from mercer.losses import Squared
+from mercer.reduced import NystromMap, Problem, Values
+from mercer.reduced.cost import Cost
+from mercer.reduced.normal_sums import gather
+from mercer.reduced.passes import Spread
+from mercer.reduced.penalized import PenalizedMap
+from mercer.reduced.total import SURE, _estimated
+from mercer.regularizers.null_space import Constant
+
+
+@pytest.mark.parametrize("piece", [1, 2**30])
+def test_sums_of_a_block_do_not_depend_on_its_pieces(piece, monkeypatch):
+    monkeypatch.setattr("mercer.reduced.normal_sums.PIECE", piece)  # 64 rows at a time, or all
+    rng = np.random.default_rng(0)
+    X, Y, s = rng.normal(size=(150, 2)), rng.normal(size=(150, 2)), rng.uniform(0.5, 2.0, 150)
+    phi = NystromMap(Gaussian(), X[:7])
+    problem = Problem(phi, Constant(), Values(2), Squared(), np.ones(2), 2)
+    sums = gather(Block(X, Y, s), problem, {"folds": 1})
+    U = np.hstack([phi.features(phi.raw(X)), np.ones((150, 1))])
+    np.testing.assert_allclose(sums["G"][0, 0], U.T @ (s[:, None] * U), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(sums["g"][0], U.T @ (s[:, None] * Y), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(sums["square"][0], s @ Y**2)
+    np.testing.assert_allclose(sums["n"][0], 150)
+
+
+def test_centres_that_nearly_repeat_are_left_out():
+    Z = np.array([[0.0], [1.0], [1.0 + 1e-8], [1e-9], [2.5]])
+    assert NystromMap(Gaussian(1.0), Z).r == 3
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), ThinPlate()], ids=repr)
+def test_memory_counts_every_matrix_that_is_held(kernel):
+    phi = NystromMap(kernel, np.random.default_rng(0).normal(size=(12, 2)))
+    held = phi.R.nbytes + (0 if phi.N is None else phi.N.nbytes)
+    assert phi.nbytes == held + 8 * 32 * phi.m  # and 32 numbers a centre
+
+
+def test_one_negative_direction_of_a_penalty_is_refused():
+    Z = np.arange(3.0)[:, None]
+    PenalizedMap(Gaussian(), Z, np.diag([0.0, 1.0, 2.0]))
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        PenalizedMap(Gaussian(), Z, np.diag([-0.5, 1.0, 2.0]))
+
+
+def test_the_first_row_with_a_bad_target_is_named():
+    Y = np.ones((6, 2))
+    Y[3, 1] = np.nan
+    with pytest.raises(ValueError, match="target of row 13 is NaN"):
+        Values(2)(Block(np.zeros((6, 1)), Y, start=10))
+
+
+def test_zeros_that_are_not_stored_have_their_spread():
+    X = sparse.random(30, 4, 0.3, format="csr", random_state=0)
+    found, dense = Spread.of(X), Spread.of(X.toarray())
+    assert found.variance == pytest.approx(np.var(X.toarray()), rel=1e-12)
+    assert (found.n, found.mean) == pytest.approx((dense.n, dense.mean))
+
+
+def test_a_bound_is_scaled_only_where_that_is_allowed():
+    # q = 4, s = 3 - 1 + 2 = 4 and extra = 2 (5 + SURE 0.5): the best t is s / (q + extra).
+    value = SimpleNamespace(gap=np.array([1.0]), primal=np.array([3.0]))
+    features, cost = np.array([[2.0]]), Cost(5.0, 0.5)
+    extra = 2.0 * (5.0 + SURE * 0.5)
+    scaled = 3.0 - 0.5 * 4.0**2 / (4.0 + extra)
+    assert _estimated(features, value, cost, True) == pytest.approx(scaled)
+    assert _estimated(features, value, cost, False) == pytest.approx(1.0 + 0.5 * extra)
+    assert scaled < 1.0 + 0.5 * extra
+    assert np.isnan(_estimated(features, value, Cost(np.nan, 0.0), True))
