@@ -1,11 +1,15 @@
 """Machines with every part left open."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import (
+    euclidean_distances,
     laplacian_kernel,
     linear_kernel,
     polynomial_kernel,
@@ -22,6 +26,7 @@ from mercer.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Pinball
 from mercer.losses.named import CLASSIFICATION, REGRESSION
 from mercer.problems import RegularizedRisk
 from mercer.regularizers import Constant, Empty, Functions, Polynomial
+from mercer.solvers import ConvergenceWarning
 
 X, Y, Z, T = sample()
 BINARY = Y == "a"
@@ -152,6 +157,38 @@ def test_a_kernel_that_is_none_is_told():
     with pytest.warns(IndefiniteKernel, match="BSpline"):
         SVR(kernel=BSpline(2.0, degree=2)).fit(X, Z)
     SVR(kernel=Sigmoid(1e-3, 1.0)).fit(X[:1], Z[:1])  # nothing negative is seen in one point
+
+
+def minus_gaussian(A, B):
+    return -rbf_kernel(A, B, gamma=1.0)
+
+
+def test_functions_and_matrices_that_are_no_kernels_are_told():
+    least = np.linalg.eigvalsh(minus_gaussian(X, X))[0]
+    with pytest.warns(IndefiniteKernel, match="kernel function .* has the eigenvalue -") as heard:
+        SVC(kernel=minus_gaussian, C=1e-3).fit(X, Z > 0)
+    told = float(re.search(r"eigenvalue (\S+)\.", str(heard[0].message))[1])
+    assert least <= told < 0.5 * least  # coefficients that sum to zero see a little less
+    with pytest.warns(IndefiniteKernel, match="precomputed kernel matrix"):
+        SVC(kernel="precomputed", C=1e-3).fit(minus_gaussian(X, X), Z > 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        rbf_kernel,
+        linear_kernel,
+        lambda A: linear_kernel(A + 1e4),  # of rank three, and rounding of 1e8
+        lambda A: -np.sqrt(euclidean_distances(A, squared=True)),  # where coefficients sum to zero
+    ],
+)
+def test_rounding_is_no_negative_eigenvalue(matrix, dtype):
+    K = matrix(X).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IndefiniteKernel)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        SVR(kernel="precomputed", C=1e-6).fit(K, Z)
 
 
 def test_positional_parameters():

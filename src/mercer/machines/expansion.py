@@ -36,6 +36,7 @@ from mercer.kernels.points import count, is_sparse, scale_features, take
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.products import FEW, prepared, products
 from mercer.kernels.stretched import Stretched
+from mercer.machines.definiteness import IndefiniteKernel, chosen_points, warn_if_indefinite
 from mercer.machines.explaining import explained, explaining_data
 from mercer.machines.plain_arrays import is_plain_points, is_plain_targets
 from mercer.machines.posing import Rows
@@ -58,9 +59,6 @@ Array: TypeAlias = NDArray[np.float64]
 Function: TypeAlias = Callable[..., Any]
 
 
-# Points whose matrix is looked at where a kernel does not promise to be positive definite.
-WITNESSES = 200
-
 # Rows of new points that are evaluated at once.
 BLOCK = 16384
 
@@ -79,10 +77,6 @@ KEPT = 2**17
 SIMPLE = frozenset([bool, int, float, str, type(None)])
 VALID: set[Any] = set()
 REMEMBERED = 1024
-
-
-class IndefiniteKernel(UserWarning):
-    """A kernel is not positive definite on the sample it was given."""
 
 
 class CollinearColumns(UserWarning):
@@ -290,13 +284,15 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         self._kernel_fit: Any = self.kernel if self._function else None
         if self._function:
             self.__dict__.pop("kernel_", None)
-            return grams.Precomputed(self._kernel_matrix(X, X))
+            K = grams.Precomputed(self._kernel_matrix(X, X))
+            self._warn_if_indefinite(K.K)
+            return K
         values = X.data if self._sparse else X
         if not (self._precomputed or self._objects or math.isfinite(np.vdot(values, values))):
             raise ValueError(OVERFLOW)
         with np.errstate(over="ignore", invalid="ignore"):
             self.kernel_ = self._resolved(rows)
-            if not self.kernel_.positive_definite:
+            if self._precomputed or not self.kernel_.positive_definite:
                 self._warn_if_indefinite(X)
             kind, n = self.gram, self.shape_fit_[0]
             cache_bytes = int(self.cache_size * 2**20)
@@ -330,18 +326,14 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         return kernel if names is None else kernel.bind(list(names))
 
     def _warn_if_indefinite(self, X: Any) -> None:
-        """Warn if the kernel is indefinite on 200 points of the sample."""
-        n = count(X)  # of the points that were drawn, fewer than the sample has if some are alike
-        some = np.unique(np.linspace(0, n - 1, min(n, WITNESSES)).astype(np.intp))
-        values = np.linalg.eigvalsh(self.kernel_(take(X, some)).astype(np.float64))
-        if values[0] < -np.sqrt(np.finfo(np.float64).eps) * max(values[-1], 0.0):
-            warnings.warn(
-                f"{self.kernel_!r} is not positive definite on this sample: the matrix of "
-                f"{len(some)} points has the eigenvalue {values[0]:.3g}. The machine may be one of "
-                "many stationary points, of which the duality gap says little; use another kernel.",
-                IndefiniteKernel,
-                stacklevel=4,
-            )
+        """Warn if the kernel is indefinite on 200 points of the sample, or of its matrix."""
+        some = chosen_points(count(X) if not self._function else _num_samples(X))
+        if self._function or self._precomputed:
+            name = "The kernel function" if self._function else "The precomputed kernel matrix"
+            free = getattr(self, "null_space", None) is None
+            warn_if_indefinite(np.asarray(X)[np.ix_(some, some)], name, free)
+            return
+        warn_if_indefinite(self.kernel_(take(X, some)), repr(self.kernel_))
 
     def _kernel_matrix(self, X: Any, Z: Any) -> Array:
         """Call a plain kernel function on whole samples, as scikit-learn does."""
