@@ -2,12 +2,13 @@
 
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import InvalidParameterError
@@ -220,6 +221,29 @@ def test_a_solution_is_printed_as_sentences():
     few = SVR(gamma=1.0, approximation=Nystrom(20)).fit(X, Y).solution_
     assert "20 functions for 40 rows" in str(few)
     assert "of the optimum of the exact machine" in str(few)
+    none = replace(few, total_gap=0.99 * few.objective)
+    assert str(none).endswith("compare the score on new rows with that of 40 functions")
+    assert "99 %" not in str(none)
+
+
+@pytest.mark.parametrize("C", [1.0, 1e6])  # pairs of classes together, and one by one
+def test_a_solution_counts_the_rows_that_were_given(C):
+    machine = SVC(C=C).fit(*load_iris(return_X_y=True))
+    assert len(machine.solution_.a) == 300
+    told = str(machine.solution_).splitlines()[2]
+    assert told.startswith(f"{len(machine.support_)} support vectors of 150 samples")
+
+
+def test_a_solution_of_several_problems_over_all_rows_counts_them_once():
+    machine = KernelClassifier().fit(*load_iris(return_X_y=True))
+    told = str(machine.solution_).splitlines()[2]
+    assert told.startswith(f"{len(machine.support_)} support vectors of 150 samples")
+
+
+def test_a_gap_of_rounding_is_called_so():
+    solution = LSSVR().fit(X, Y).solution_
+    assert 0.0 < solution.relative_gap < 1e-12
+    assert str(solution).splitlines()[0].endswith("certified within rounding of the optimum")
 
 
 @pytest.mark.parametrize("estimator", [SVR, SVC])

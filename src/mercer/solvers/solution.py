@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mercer.losses.base import Array
 from mercer.solvers.monitor import Progress
-from mercer.solvers.status import Status, check, relative_gap
+from mercer.solvers.status import ROUNDING, Status, check, relative_gap
 
 __all__ = ["Solution", "Terms", "join"]
 
@@ -75,6 +75,11 @@ class Solution:
     resolution : float
         Gap that counts as none (rounding, or nothing beside the losses of a constant), measured
         where the gap is large beside the objective.
+    rows : ndarray of shape (n,), optional
+        Which row of the sample each coefficient belongs to, where several problems share rows;
+        None for one row each.
+    n_rows : int, optional
+        Number of rows of the sample; None for as many as coefficients.
 
     Notes
     -----
@@ -102,6 +107,8 @@ class Solution:
     b_interval: Array | None = None
     terms: Terms | None = None
     resolution: float = 0.0
+    rows: NDArray[np.intp] | None = None
+    n_rows: int | None = None
 
     def __post_init__(self) -> None:
         status = check(self.status, self.objective, self.dual, self.gap, self.resolution)
@@ -131,11 +138,11 @@ class Solution:
         >>> SVR(gamma=1.0).fit(X, np.sin(X[:, 0])).solution_.summary()[0]
         'converged: objective 0.892613, certified within 0.00024 (0.027 %) of the optimum'
         """
-        certain = (
-            f"certified within {self.gap:.2g} ({100.0 * self.relative_gap:.2g} %) of the optimum"
-            if np.isfinite(self.gap)
-            else "without a certificate"
-        )
+        certain = "without a certificate"
+        if np.isfinite(self.gap):
+            part = f"{self.gap:.2g} ({100.0 * self.relative_gap:.2g} %)"
+            part = "rounding" if self.relative_gap <= ROUNDING else part
+            certain = f"certified within {part} of the optimum"
         seconds = sum(self.times.values())
         return [
             f"{self.status.value}: objective {self.objective:.6g}, {certain}",
@@ -147,8 +154,13 @@ class Solution:
         """Return a line on the coefficients, if they are those of samples."""
         if not len(self.f):
             return []
-        bound = f", {self.n_bound} of them at the bound" if self.n_bound else ""
-        return [f"{len(self.support)} support vectors of {len(self.a)} samples{bound}"]
+        if self.rows is None:
+            n, bound = len(self.support), f", {self.n_bound} of them at the bound"
+        else:
+            n = len(np.unique(self.rows[self.support]))
+            bound = f", with {len(self.support)} coefficients, {self.n_bound} of them at the bound"
+        bound = bound if self.n_bound else ""
+        return [f"{n} support vectors of {self.n_rows or len(self.a)} samples{bound}"]
 
     @property
     def support(self) -> NDArray[np.intp]:
@@ -185,6 +197,7 @@ def join(solutions: Sequence[Solution]) -> Solution:
     if len(solutions) == 1:
         return solutions[0]
     worst = next((s for s in solutions if not s.converged), solutions[0])
+    rows = [np.arange(len(s.a)) if s.rows is None else s.rows for s in solutions]
     intervals = [s.b_interval for s in solutions if s.b_interval is not None]
     terms = [s.terms for s in solutions if s.terms is not None]
     return Solution(
@@ -213,4 +226,6 @@ def join(solutions: Sequence[Solution]) -> Solution:
         ),
         # Gaps that are small one by one are small together.
         resolution=sum(s.gap if s.converged else s.resolution for s in solutions),
+        rows=np.concatenate(rows),
+        n_rows=max(s.n_rows or len(s.a) for s in solutions),
     )

@@ -6,7 +6,7 @@ import enum
 
 import numpy as np
 
-__all__ = ["LOOSE", "ConvergenceWarning", "Status", "check", "relative_gap"]
+__all__ = ["LOOSE", "ROUNDING", "ConvergenceWarning", "Status", "check", "relative_gap"]
 
 # The largest relative gap of a fit that counts as converged. Solvers stop at a violation of tol in
 # units of the decision function, so that the gap is at most tol sum |a|; for the hinge loss
@@ -14,6 +14,9 @@ __all__ = ["LOOSE", "ConvergenceWarning", "Status", "check", "relative_gap"]
 # the default tol of 1e-3. It is exceeded where the targets are no larger than tol, or where the
 # loss is so steep beside its value that meeting its slopes says little.
 LOOSE = 1e-2
+
+# A relative gap that no sum of terms in double precision is free of.
+ROUNDING = 1e-12
 
 # Below the smallest normal number a quotient has no digits.
 TINY = float(np.finfo(np.float64).tiny)

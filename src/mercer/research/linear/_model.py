@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
-from mercer.solvers.status import relative_gap
+from mercer.solvers.status import ROUNDING, relative_gap
 
 __all__ = ["Array", "Centred", "LinearModel", "Optimum", "centre"]
 
@@ -59,8 +59,9 @@ class Optimum:
 
     def summary(self) -> list[str]:
         """Return how exact the answer is, in one line, as solutions of machines say it."""
-        certain = f"certified within {self.gap:.2g} ({100.0 * self.relative_gap:.2g} %)"
-        return [f"optimal: objective {self.objective:.6g}, {certain} of the optimum"]
+        part = f"{self.gap:.2g} ({100.0 * self.relative_gap:.2g} %)"
+        part = "rounding" if self.relative_gap <= ROUNDING else part
+        return [f"optimal: objective {self.objective:.6g}, certified within {part} of the optimum"]
 
 
 @dataclass(frozen=True)
