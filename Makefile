@@ -65,8 +65,10 @@ rooms: $(READY)  ## lines, modules and constructors of the library, as decision 
 
 FUZZ_FIRST ?= 10000
 FUZZ_CASES ?= 100000
+# weights: a stream of nothing but weights from 1e-20 to 1e20.
+FUZZ_STREAM ?= all
 fuzz: $(READY)  ## hostile fits beyond those of the tests, counted by how they end; an hour and a half
-	cd tests && $(ONE_THREAD) ../$(BIN)/python -m hostile.fuzz $(FUZZ_FIRST) $(FUZZ_CASES)
+	cd tests && $(ONE_THREAD) ../$(BIN)/python -m hostile.fuzz $(FUZZ_FIRST) $(FUZZ_CASES) $(FUZZ_STREAM)
 
 hostile-files: $(READY)  ## 300 model files and 200 data files made to do harm: how they end, memory, time
 	cd tests && $(ONE_THREAD) ../$(BIN)/python -m hostile_files.sweep

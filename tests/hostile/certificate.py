@@ -19,8 +19,14 @@ from sklearn.utils import check_array
 from mercer.regularizers import Constant
 from mercer.solvers import Solution
 
-HARD = 1e10  # what C = inf stands for
 ROUNDING = 1e-14
+
+# A relative gap above which nothing is said to have converged, and the part of the targets by which
+# a function may still be off where the optimum is nothing but rounding.
+USELESS, NEGLIGIBLE = 0.01, 0.01
+# By what part of itself the objective may be lower than predictions cost: a rounding that would
+# change more of it has to be part of it.
+APART = 1e-4
 
 # Loss and conjugate of r = y - f, or of f with labels plus and minus one; the conjugates, of the
 # slope u = a / c, are those on their domains.
@@ -63,6 +69,11 @@ def recompute(machine: Any, case: Any) -> str:
         return ""
     if solution.converged and not np.isfinite([solution.objective, solution.gap]).all():
         return f"converged with objective {solution.objective} and gap {solution.gap}"
+    if useless(machine, case, solution):
+        return (
+            f"converged at a gap of {solution.gap:.2e} beside an objective of "
+            f"{solution.objective:.2e}, by {solution.solver}"
+        )
     if not applies(machine, case):
         return ""
     # In the container that it was given in: far from zero the same distances of sparse rows have
@@ -72,7 +83,11 @@ def recompute(machine: Any, case: Any) -> str:
     y = np.asarray(case.y)
     s = np.ones(len(y)) if case.weights is None else np.maximum(np.asarray(case.weights, float), 0)
     with np.errstate(all="ignore"):
-        parts = [certify(K, *problem) for problem in problems(machine, y, s)]
+        every = [*problems(machine, y, s)]
+        parts = [certify(K, *problem) for problem in every]
+        told = "" if len(every) > 1 else by_predictions(machine, case, K, *every[0])
+    if told:
+        return told
     primal, dual, gap, magnitude = np.sum(parts, axis=0)
     allowed = len(y) * (ROUNDING * magnitude + np.finfo(float).tiny)
     if not np.isfinite(allowed):
@@ -93,6 +108,38 @@ def recompute(machine: Any, case: Any) -> str:
     return ""
 
 
+def useless(machine: Any, case: Any, solution: Solution) -> bool:
+    r"""Answer whether a machine is called converged next to a gap that says nothing of it.
+
+    By strong convexity no function of a lower objective is more than :math:`\sqrt{2 gap\, k(x, x)}`
+    from its own at x. That is known to be little, or the gap is little beside the objective.
+    """
+    if not solution.converged or solution.relative_gap <= USELESS:
+        return False
+    kernel, y = getattr(machine, "kernel_", None), np.asarray(case.y)
+    if kernel is None or getattr(kernel, "order", 0) or y.dtype.kind not in "iufb":
+        return False
+    X = check_array(case.X, dtype=np.float64, accept_sparse="csr", accept_large_sparse=False)
+    with np.errstate(all="ignore"):
+        known = np.sqrt(2.0 * solution.gap * np.max(np.abs(kernel.diag(X))))
+    size = 1.0 if type(machine).__name__ in MARGIN else np.max(np.abs(y[np.isfinite(y)]))
+    return not known <= NEGLIGIBLE * max(size, np.max(np.abs(solution.f), initial=0.0))
+
+
+def by_predictions(
+    machine: Any, case: Any, K: Any, rows: Any, a: Any, b: float, c: Any, value: Any, _: Any
+) -> str:
+    """Return what is wrong with the objective beside the losses of the machine's predictions."""
+    f = machine.predict(case.X) if type(machine).__name__ in RESIDUAL else None
+    f = machine.decision_function(case.X) if f is None else f
+    losses, Ka = float(np.sum(c * value(f, rows))), K @ a
+    found, claimed = losses + 0.5 * float(a @ Ka), machine.solution_.objective
+    rounding = ROUNDING * len(a) * float(np.abs(a) @ np.abs(K) @ np.abs(a))
+    if np.isfinite(found) and not claimed >= (1.0 - APART) * found - rounding:
+        return f"objective {claimed:.6e}, but predictions cost {losses:.6e} and all {found:.6e}"
+    return ""
+
+
 def applies(machine: Any, case: Any) -> bool:
     """Answer whether the losses above are those of the machine."""
     name = type(machine).__name__
@@ -110,7 +157,7 @@ def applies(machine: Any, case: Any) -> bool:
 
 def problems(machine: Any, y: Any, s: Any) -> Any:
     """Yield coefficients, intercept, loss, conjugate, linear part and weights of each problem."""
-    name, C = type(machine).__name__, min(machine.C_, HARD)
+    name, C = type(machine).__name__, machine.C_
     given = machine.dual_coef_
     given = given.toarray() if hasattr(given, "toarray") else given
     coef = np.zeros((len(given), len(y)))

@@ -3,6 +3,7 @@
 A case is an estimator, a sample of up to sixty rows, and a few traits of hostility: degenerate
 data, scales from 1e-300 to 1e300, types, containers, weights, classes, settings at the ends of
 what is allowed. Cases go round the estimators, so that any stretch of numbers meets them alike.
+A second stream, :func:`weighted`, has weights from 1e-20 to 1e20 for its only subject.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import pandas as pd
 import polars as pl
 import scipy.sparse as sp
 
-from hostile.machines import DRAWN, MACHINES, SEARCHES, UNIVARIATE, kind, make
+from hostile.machines import DRAWN, EVERY, MACHINES, SEARCHES, UNIVARIATE, kind, make
 
 SCALES = [1e-300, 1e-200, 1e-160, 1e-140, 1e-80, 1e-12, 1e-4, 1e4, 1e12, 1e80, 1e140, 1e160, 1e200]
 SCALES = [*SCALES, 1e300, 1e307]
@@ -65,6 +66,40 @@ def case(number: int) -> Case:
         container = [*CONTAINERS][int(rng.integers(len(CONTAINERS)))]
         found.traits.append(container)
         CONTAINERS[container](found, rng)
+    return found
+
+
+@np.errstate(all="ignore")
+def weighted(number: int) -> Case:
+    """Return the case of a number in the stream of weights from 1e-20 to 1e20.
+
+    Weights of samples, of classes and C, alone and multiplied, on samples without other hostility
+    or with one trait of it.
+    """
+    rng = np.random.default_rng([16, number])
+    name = [*EVERY][number % len(EVERY)]
+    machine = make(name)
+    n, p = int(rng.integers(6, 61)), 1 if name in UNIVARIATE else int(rng.integers(1, 5))
+    X = rng.normal(size=(n, p))
+    found = Case(number, name, machine, {}, X, _targets(kind(machine), X, rng), None, [])
+    found.traits.append(f"{n} x {p}")
+    if rng.random() < 0.3:
+        trait = [*MILD][int(rng.integers(len(MILD)))]
+        found.traits.append(trait)
+        MILD[trait](found, rng)
+    own, n = machine.get_params(deep=False), len(found.X)
+    if "C" in own and rng.random() < 0.5:
+        found.settings["C"] = float(10.0 ** rng.uniform(-20, 20))
+    if "class_weight" in own and rng.random() < 0.5:
+        found.settings["class_weight"] = {int(rng.integers(2)): float(10.0 ** rng.uniform(-20, 20))}
+    if "kernel" in own and rng.random() < 0.3:
+        found.settings["kernel"] = ["linear", "poly", "laplacian"][int(rng.integers(3))]
+    if "epsilon" in own and rng.random() < 0.2:
+        found.settings["epsilon"] = float(rng.choice([0.0, 1e-6]))
+    kinds = [*WEIGHTS]
+    which = kinds[int(rng.integers(len(kinds)))]
+    found.traits.append(f"weights {which}")
+    found.weights = WEIGHTS[which](n, rng)
     return found
 
 
@@ -330,6 +365,40 @@ TRAITS = {
     "shape of X": _shape_X,
 }
 TRAITS = {name: _of_array(trait) for name, trait in TRAITS.items()}
+
+
+def _units_of_y(case, rng):
+    if not _is_labels(case):
+        case.y = case.y * 10.0 ** rng.uniform(-6, 6)
+
+
+def _origin_of_y(case, rng):
+    if not _is_labels(case):
+        case.y = case.y + 10.0 ** rng.uniform(0, 8)
+
+
+# Traits that leave an answer to be expected, whatever the weights.
+MILD = {
+    name: TRAITS[name]
+    for name in (
+        "a constant column",
+        "few distinct rows",
+        "every row twice",
+        "binary X",
+        "collinear X",
+        "constant y",
+    )
+}
+MILD |= {"y in other units": _units_of_y, "y of another origin": _origin_of_y}
+
+WEIGHTS = {
+    "of one magnitude": lambda n, rng: np.full(n, 10.0 ** rng.uniform(-20, 20)),
+    "about one magnitude": lambda n, rng: 10.0 ** rng.uniform(-20, 20) * rng.uniform(0.1, 1.0, n),
+    "of all magnitudes": lambda n, rng: 10.0 ** rng.uniform(-20, 20, n),
+    "of two magnitudes": lambda n, rng: rng.choice(10.0 ** rng.uniform(-20, 20, 2), n),
+    "of one large": lambda n, rng: np.r_[10.0 ** rng.uniform(0, 20), np.ones(n - 1)],
+    "with zeros": lambda n, rng: np.where(rng.random(n) < 0.3, 0.0, 10.0 ** rng.uniform(-20, 20)),
+}
 
 
 # Containers --------------------------------------------------------------------------------------

@@ -10,12 +10,17 @@ from mercer import (
     LSSVCCV,
     LSSVR,
     LSSVRCV,
+    SVC,
     SVR,
     AdditiveClassifier,
     AdditiveRegressor,
     GeneralizedLeastSquares,
     HardTubeSVR,
+    HuberSVR,
+    LeaveOneOutSVC,
     Nystrom,
+    OneClassSVM,
+    QuantileSVR,
     RobustLSSVR,
     ShapeConstrainedRegressor,
     SparseAdditiveRegressor,
@@ -27,7 +32,8 @@ from mercer import (
 from mercer._fitting import AllOrNothing
 from mercer.density import KernelCDF
 from mercer.preprocessing import Imputer
-from mercer.solvers import ConvergenceWarning
+from mercer.selection import FixedComplexity
+from mercer.solvers import ConvergenceWarning, Status
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(40, 2)), RNG.normal(size=40)
@@ -167,3 +173,89 @@ def test_an_arithmetic_error_is_explained_by_extreme_magnitudes_only():
     with pytest.raises(ZeroDivisionError):
         machine.fit(X, Y)
     assert vars(machine) == {"verbose": False}
+
+
+# Weights -----------------------------------------------------------------------------------------
+
+ONE = np.random.default_rng(3).normal(size=(40, 1))
+WAVE = np.sin(3.0 * ONE[:, 0])
+LOSSES = {
+    SVR: lambda y, f: np.maximum(np.abs(y - f) - 0.1, 0.0),
+    QuantileSVR: lambda y, f: 0.5 * np.abs(y - f),
+    SVC: lambda y, f: np.maximum(1.0 - np.where(y, 1.0, -1.0) * f, 0.0),
+}
+
+
+def cost(machine, y, weights):
+    """Return what the function that a machine predicts costs, computed outside."""
+    f = machine.decision_function(ONE) if isinstance(machine, SVC) else machine.predict(ONE)
+    a = machine.dual_coef_[0]
+    norm = a @ machine.kernel_(machine.support_vectors_) @ a
+    return float(np.sum(weights * LOSSES[type(machine)](y, f))) + 0.5 * float(norm)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.solvers.ConvergenceWarning")
+@pytest.mark.parametrize("weight", 10.0 ** np.array([-20.0, 0, 9, 11, 12, 13, 15, 17, 20, 100]))
+@pytest.mark.parametrize("estimator", LOSSES, ids=lambda estimator: estimator.__name__)
+def test_the_objective_is_that_of_the_predictions_whatever_the_weights(estimator, weight):
+    """At 1e12 an objective of 3.3e3 was called converged; predictions cost 9.7e12."""
+    y = WAVE > 0 if estimator is SVC else WAVE
+    machine = estimator().fit(ONE, y, sample_weight=np.full(40, weight))
+    solution = machine.solution_
+    assert solution.objective >= (1.0 - 1e-6) * cost(machine, y, np.full(40, weight))
+    assert solution.relative_gap <= 0.01 or not solution.converged
+    if weight == 1e12:
+        assert solution.objective < 400.0 or estimator is QuantileSVR
+
+
+def test_what_double_precision_cannot_tell_is_said_with_its_size():
+    with pytest.warns(ConvergenceWarning, match=r"decision values are known to .* up to 1\.0e\+15"):
+        machine = SVR(C=1e15).fit(ONE, WAVE)
+    assert machine.solution_.status is Status.LOOSE
+
+
+def test_a_weight_of_one_class_is_not_taken_for_all():
+    with pytest.warns(ConvergenceWarning, match="double precision"):
+        machine = SVC(class_weight={True: 1e20}).fit(ONE, WAVE > 0)
+    # The hard side of the margin is met to rounding, the soft one costs less than one a sample.
+    assert np.min(machine.decision_function(ONE)[WAVE > 0]) > 1.0 - 1e-12
+    assert machine.solution_.dual == pytest.approx(34.58, abs=0.01)
+
+
+def test_a_large_C_is_not_another():
+    machine = SVR(kernel="linear", C=2e10).fit(ONE, WAVE)
+    assert machine.C_ == 2e10
+    half = SVR(kernel="linear", C=1e10).fit(ONE, WAVE)
+    assert machine.solution_.objective == pytest.approx(2.0 * half.solution_.objective, rel=1e-3)
+    assert SVR(C=np.inf).fit(ONE, WAVE).C_ == 1e10
+
+
+def test_newton_steps_end_where_they_would_creep():
+    weights = 10.0 ** np.random.default_rng(0).uniform(-20, 20, 40)
+    with pytest.warns(ConvergenceWarning):
+        machine = HuberSVR(C=1e10).fit(X, Y, sample_weight=weights)
+    assert machine.solution_.n_iter < 5000
+
+
+def test_a_level_is_found_from_the_unit_of_the_weights():
+    one = FixedComplexity(SVR(), max_norm=1.0).fit(X, Y)
+    small = FixedComplexity(SVR(), max_norm=1.0).fit(X, Y, sample_weight=np.full(40, 2.0**-50))
+    np.testing.assert_allclose(small.predict(X), one.predict(X), atol=2e-3)
+    assert small.C_ * 2.0**-50 == pytest.approx(one.C_, rel=1e-2)
+
+
+def test_a_gap_is_not_small_beside_weights_alone():
+    weights = np.where(np.arange(40) < 1, 1e12, 1.0)
+    with pytest.warns(ConvergenceWarning, match="beside an objective of"):
+        machine = LeaveOneOutSVC().fit(X, Y > 0, sample_weight=weights)
+    assert machine.solution_.relative_gap > 0.01
+
+
+def test_the_unit_of_the_weights_of_one_class_is_its_own():
+    weights = np.random.default_rng(0).uniform(0.1, 1.0, 40)
+    one = OneClassSVM().fit(X, sample_weight=weights)
+    small = OneClassSVM().fit(X, sample_weight=1e-14 * weights)
+    assert small.solution_.relative_gap <= 0.01
+    expected = one.decision_function(X)
+    found = small.decision_function(X) * 1e14
+    np.testing.assert_allclose(found, expected, atol=5e-3 * np.ptp(expected))

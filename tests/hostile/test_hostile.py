@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from hostile.fuzz import run
-from hostile.generator import case
+from hostile.generator import case, weighted
 from hostile.judge import Outcome, refused
 from hostile.known import KNOWN
-from hostile.machines import MACHINES
+from hostile.machines import EVERY, MACHINES
 
 # An interrupt that falls into the clearing of memory is dropped by the interpreter, with a warning.
 pytestmark = [
@@ -40,8 +40,17 @@ def test_a_hostile_fit_ends_in_an_answer_or_in_a_sentence(first):
     assert kinds.count("refusal") >= 0.25 * STRETCH
 
 
+@pytest.mark.parametrize("first", range(0, 4 * len(EVERY), len(EVERY)))
+def test_weights_from_the_smallest_to_the_largest_leave_no_false_bound(first):
+    ends = [run(number, "weights") for number in range(first, first + len(EVERY))]
+    failures = [f"{end.kind}: {words}: {end.detail}" for words, end in ends if end.failed]
+    assert not failures, "\n".join(failures)
+    assert [end.kind for _, end in ends].count("answer") >= 0.7 * len(EVERY)
+
+
 def test_any_stretch_of_cases_meets_every_estimator():
     assert {case(number).name for number in range(len(MACHINES))} == {*MACHINES}
+    assert {weighted(number).name for number in range(len(EVERY))} == {*EVERY}
 
 
 def test_a_case_is_made_again_from_its_number():

@@ -42,6 +42,9 @@ __all__ = [
     "adaptive_margin_path",
 ]
 
+# Part of the price of a coefficient of one that a gap may be, whatever the objective.
+NEGLIGIBLE = 1e-6
+
 
 class CollapsedMachine(UserWarning):
     """Margins are asked to be so wide that no pattern is worth a coefficient."""
@@ -159,12 +162,17 @@ class _AdaptiveMargin(PairwiseClassifier):
         answer = program.solve(lam)
         limit = self.tol * program.c.sum()
         gap = answer.objective - answer.bound
+        # Nothing beside the price of a coefficient of one; a part of the losses may be more than
+        # all the rest, where weights are large.
+        none = min(limit, NEGLIGIBLE * (lam or float(program.c.min())))
         status = Status.CONVERGED if gap <= limit else Status.STALLED
-        status = check(status, answer.objective, answer.bound, gap, resolution=limit)
+        status = check(status, answer.objective, answer.bound, gap, resolution=none)
         if status is not Status.CONVERGED:
             warnings.warn(
                 f"The linear program{' of ' + title if title else ''} is solved up to a gap of "
-                f"{gap:.2g} where tol asks for {limit:.2g}; widen the kernel, or lower cap.",
+                f"{gap:.2g} beside an objective of {answer.objective:.2g}, where tol asks for "
+                f"{limit:.2g}; widen the kernel, lower cap, or bring the weights of the samples "
+                "closer to each other.",
                 EarlyStop,
                 stacklevel=5,
             )
@@ -196,7 +204,7 @@ class _AdaptiveMargin(PairwiseClassifier):
             reason="a linear program",
             f=f,
             times={"solve": answer.seconds},
-            resolution=limit,
+            resolution=none,
         )
         return Solved(solution, a, answer.b, {"margins": margins, "constant": constant})
 

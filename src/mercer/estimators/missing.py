@@ -25,7 +25,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
-from mercer.machines.base import HARD
+from mercer.machines.base import finite_weight
 from mercer.machines.blocks import refuse_blocks
 from mercer.machines.classifier import chosen, encode_classes, signs
 from mercer.machines.expansion import Array
@@ -108,7 +108,7 @@ class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
             raise ValueError("Invalid input - all samples have zero or negative weights.")
         live = s > 0
         Y, factors = self._encode(y[live])
-        X, c = X[live], min(float(self.C), HARD) * s[live] * factors
+        X, c = X[live], finite_weight(self.C) * s[live] * factors
         names = getattr(self, "feature_names_in_", None)
         columns = self._columns(X, names)
         settings = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}

@@ -49,7 +49,9 @@ class SVC(PairwiseClassifier):
     C : float or "auto", default=1.0
         Weight of the summed loss against the penalty. "auto" chooses it: a least-squares machine on
         at most 500 samples tells the C with the lowest leave-one-out error, which is rescaled to
-        this loss by its mean curvature at those errors. Costs about as much as a fit.
+        this loss by its mean curvature at those errors. Costs about as much as a fit. ``inf`` asks
+        for a hard margin and is 1e10 (``C_`` says so); any finite C is used as it is, with a
+        warning where double precision cannot tell how good the answer is.
     kernel : str, Kernel or callable, default="rbf"
         Reproducing kernel of the penalty: ``"linear"``, ``"poly"``, ``"rbf"``, ``"sigmoid"``,
         ``"precomputed"``, another name of :func:`~mercer.kernels.catalogue` such as ``"matern"`` or

@@ -48,7 +48,9 @@ class SVR(Regression):
     C : float or "auto", default=1.0
         Weight of the summed loss against the penalty. "auto" chooses it: a least-squares machine on
         at most 500 samples tells the C with the lowest leave-one-out error, which is rescaled to
-        this loss by its mean curvature at those errors. Costs about as much as a fit.
+        this loss by its mean curvature at those errors. Costs about as much as a fit. ``inf`` asks
+        for a hard tube and is 1e10 (``C_`` says so); any finite C is used as it is, with a
+        warning where double precision cannot tell how good the answer is.
     epsilon : float, array-like of shape (n_samples,) or "auto", default=0.1
         Half-width of the tube inside which errors cost nothing, for all samples or for each. "auto"
         is the most efficient for the noise (:func:`mercer.smoothing.optimal_epsilon`), 0.612

@@ -150,8 +150,7 @@ def _report(risk: RegularizedRisk, a: Array, b: Array, order: Any, points: Any) 
     f = certificate.f
     terms = risk.terms
     shares = np.maximum(terms.value(f) + terms.conjugate(inside) + inside * f, 0.0)
-    width = np.where(np.isfinite(upper - lower), upper - lower, np.max(np.abs(a), initial=0.0))
-    near = SUPPORT * width
+    near = SUPPORT * np.minimum(upper - lower, np.max(np.abs(a), initial=0.0))
     held = (a <= lower + near) | (a >= upper - near)
     kinds = [(a != 0) & ~held, (a != 0) & held, a == 0]
     if order is not None:

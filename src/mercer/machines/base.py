@@ -74,11 +74,17 @@ from mercer.solvers import (
 )
 from mercer.solvers.small import Found
 
-__all__ = ["KernelMachine", "unfitted"]
+__all__ = ["HARD", "KernelMachine", "finite_weight", "unfitted"]
 
 # C = inf asks for a hard margin or tube: a finite weight beyond which double precision sees no
 # difference for data of ordinary scale, and which keeps the certificate finite where none exists.
+# A larger C is taken as it is.
 HARD = 1e10
+
+
+def finite_weight(C: float) -> float:
+    """Return C, or the weight that stands for infinity."""
+    return float(C) if C < np.inf else HARD
 
 
 def unfitted(estimator: Any, C: float | None = None) -> Any:
@@ -209,7 +215,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
 
     def _weight(self) -> float:
         """Return the weight of the summed loss, ``C``; a high wall stands for infinity."""
-        return float(min(self.C_ if isinstance(self.C, str) else self.C, HARD))
+        return finite_weight(self.C_ if isinstance(self.C, str) else self.C)
 
     # Low-rank approximation -----------------------------------------------------------------------
 
@@ -405,7 +411,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         if found is not None and isinstance(C, str):
             self.C_ = min(found.weight_of(self._calibrated_loss(found, rows)), HARD)
         elif isinstance(C, Real):
-            self.C_ = float(C)
+            self.C_ = finite_weight(C)
 
     def _resolved(self, rows: Rows, gamma: Any = None) -> Kernel:
         self.__dict__.pop("feature_scales_", None)

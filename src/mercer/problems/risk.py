@@ -192,15 +192,23 @@ class RegularizedRisk:
     def residual(self, a: Array) -> float:
         """Return the largest entry of ``|B'a - d|`` relative to the scale of its terms.
 
-        Coefficients below a millionth of the weights count as such: what is left of them when the
-        optimum is zero is rounding, and so is their sum.
+        Coefficients below a millionth of the weights count as such (of the coefficient that makes
+        a target, where weights are larger): what is left of them when the optimum is zero is
+        rounding, and so is their sum.
         """
         if not self.q:
             return 0.0
-        size = np.maximum(np.abs(a), 1e-6 * self.c)
+        largest = max(float(np.max(np.abs(a), initial=0.0)), self._unit)
+        size = np.maximum(np.abs(a), 1e-6 * np.minimum(self.c, largest))
         scale = np.abs(self.B).T @ size + np.abs(self.d)
         error = np.abs(self.B.T @ a - self.d)
         return float(np.max(np.divide(error, scale, out=np.zeros_like(error), where=scale > 0)))
+
+    @cached_property
+    def _unit(self) -> float:
+        """The largest target over the largest kernel value: a coefficient that makes a target."""
+        values = float(np.max(np.abs(self.K.diag()), initial=0.0))
+        return float(np.max(np.abs(self.y), initial=0.0)) / values if values > 0 else np.inf
 
     def size(self, a: Array, b: Array, f: Array) -> float:
         r"""Return the largest number that residuals are made of, whose rounding they inherit.

@@ -40,6 +40,8 @@ __all__ = ["FixedComplexity", "ParetoPath", "pareto_path"]
 
 # Weights of the loss between which a level is looked for.
 RANGE = 1e-8, 1e10
+# Mean weights that are taken as they are.
+ORDINARY = 1e-6, 1e6
 # Relative width of a bracket of C in which there is nothing left to find.
 NARROW = 1e-7
 # How well a level is met, relatively.
@@ -68,6 +70,10 @@ class Curve:
                 "problem, so that its loss alone has no level; give a machine without nu."
             )
         self.total = float(sum(np.sum(risk.c) for risk in self.risks))
+        # Levels are of a mean, whatever the unit of the weights: the search begins where they are
+        # ordinary.
+        mean = self.total / max(sum(len(risk.c) for risk in self.risks), 1)
+        self.unit = 1.0 if ORDINARY[0] <= mean <= ORDINARY[1] else 1.0 / mean
         self.last: Point | None = None
 
     def at(self, C: float) -> Point:
@@ -277,11 +283,11 @@ def _level(curve: Curve, read: Any, level: float, *, rising: bool) -> tuple[Poin
     def beyond(p: Point) -> bool:
         return bool(sign * (read(p) - level) > 0)
 
-    here = curve.at(1.0)
+    here = curve.at(curve.unit)
     low = high = here
-    while beyond(low) and RANGE[0] < low.C:
+    while beyond(low) and RANGE[0] * curve.unit < low.C:
         low, high = curve.at(0.1 * low.C), low
-    while not beyond(high) and RANGE[1] > high.C:
+    while not beyond(high) and RANGE[1] * curve.unit > high.C:
         low, high = high, curve.at(10.0 * high.C)
     if beyond(low) or not beyond(high):
         return (low if beyond(low) else high), False

@@ -114,7 +114,7 @@ def solve_parts(
             total = space = 0.0
             for s in range(cuts[k, g], cuts[k, g + one]):
                 low, high = T[s, 4], T[s, 7]
-                near = support * (high - low if high - low < np.inf else largest)
+                near = support * min(high - low, largest)
                 v = min(max(x[s], low), high)
                 v = 0.0 if abs(v) <= near else v
                 v = low if v <= low + near else high if v >= high - near else v
@@ -160,18 +160,31 @@ def _peak(e, q, bound):
 
 
 @njit(cache=True, **BARE)
-def measure_parts(ends, cuts, d, terms, c, tols, limits, a, f, b, intervals, values):
+def measure_parts(ends, cuts, d, terms, c, tols, limits, peak, a, f, b, intervals, values):
     """Write intercepts, the intervals they may lie in, and the certificate of each problem.
 
     Products with K are in ``f`` before, decision values after. Row k of ``values`` is: penalty,
     losses, gap, objective, dual value, violation, residual, coefficients inside their box and on
     its ends, weights, and a verdict: 0 for a tolerance that is not met, 1 next to a gap that is not
-    small, 2 otherwise. ``limits`` are those of the residual and of the gap, absolute and relative.
+    small, 2 otherwise. ``limits`` are those of the residual and of the gap, absolute and relative;
+    then the rounding of decision values and the part of targets by which they may be off, both
+    relative. Where rounding can make a gap that is not small the verdict is 0. ``peak`` is the
+    largest kernel value.
     """
     one = np.uint64(1)
     for k in range(np.uint64(d.shape[0])):
         penalty = losses = gap = conjugates = weights = cost = violation = residual = 0.0
         n_free = n_bound = 0.0
+        target = reach = squares = slopes = bends = 0.0
+        for s in range(ends[k], ends[k + one]):
+            v, row = a[s], terms[s]
+            target = max(target, abs(row[0]), abs(row[1]))
+            reach = max(reach, abs(v))
+            squares += v * v
+            steep = row[7] - row[4]
+            slopes += steep if steep < np.inf else abs(v)
+            bends += c[s] if steep == np.inf else 0.0
+        unit = max(reach, target / peak if peak > 0.0 else np.inf)
         for g in range(np.uint64(d.shape[1])):
             first, last = ends[k] + cuts[k, g], ends[k] + cuts[k, g + one]
             bottom, top, total, inside, unique = -np.inf, np.inf, 0.0, 0.0, False
@@ -215,7 +228,8 @@ def measure_parts(ends, cuts, d, terms, c, tols, limits, a, f, b, intervals, val
                 if v < row[7]:
                     violation = max(violation, -value - right)
                 sums += v
-                size += max(abs(v), 1e-6 * c[s])
+                size += max(abs(v), 1e-6 * min(c[s], unit))
+                target = max(target, abs(value))
                 weights += c[s]
                 n_bound += 1.0 if v != 0.0 else 0.0
                 f[s] = value
@@ -230,4 +244,8 @@ def measure_parts(ends, cuts, d, terms, c, tols, limits, a, f, b, intervals, val
         close = abs(row[3]) < np.inf and violation <= tols[k] and residual <= limits[0]
         scale = max(abs(row[3]), abs(row[4]))
         small = gap <= limits[1] or gap <= limits[2] * scale
-        row[10] = 0.0 if not close else 2.0 if small else 1.0
+        delta = limits[3] * max(target, peak * np.sqrt(squares))
+        doubt = delta * (slopes + 0.5 * delta * bends)
+        proof = (limits[4] * target) ** 2
+        sure = doubt <= limits[2] * scale or 2.0 * peak * doubt <= proof
+        row[10] = 0.0 if not (close and sure) else 2.0 if small else 1.0

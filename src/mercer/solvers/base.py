@@ -19,7 +19,7 @@ from mercer.problems.intercept import centre_intercepts
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.solvers.monitor import Monitor, Progress
 from mercer.solvers.solution import Solution, Terms
-from mercer.solvers.status import LOOSE, ConvergenceWarning, Status, check
+from mercer.solvers.status import LOOSE, TINY, ConvergenceWarning, Status, check
 
 __all__ = [
     "Answer",
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 # The one support-vector threshold: a coefficient smaller than this fraction of its box (of the
-# largest coefficient where the box is infinite) is zero, one as close to the box is on it.
+# largest coefficient where the box is wider) is zero, one as close to the box is on it.
 SUPPORT = 1e-12
 
 # The equality rows hold to rounding at an answer: sums of n terms, none of them large.
@@ -47,11 +47,14 @@ ROUNDS, EXTRA, NUMBERS = 4, 10, 3e7
 
 # Rounding errors of decision values, relative to the largest target or term in them.
 ROUND = 2.0 * float(np.finfo(np.float64).eps)
-# Rounding errors up to which a decision value is known.
+# Rounding errors up to which a decision value is known; and by which two ways to add up the same
+# terms differ, as a certificate and a prediction do.
 ROUNDED = 64 * float(np.finfo(np.float64).eps)
+APART = 4.0 * ROUND
 
-# An objective below this part of the losses of a constant counts as that part.
-NOTHING = 1e-6
+# An objective below this part of the losses of a constant counts as that part, as long as the gap
+# proves that the function is within this part of the targets.
+NOTHING, NEGLIGIBLE = 1e-6, 1e-3
 
 
 @dataclass(frozen=True)
@@ -309,7 +312,7 @@ def _certified(
     solved = monitor.elapsed
     a = snap_to_box(risk, answer.a)
     Ka, error = answer.Ka, answer.error
-    if Ka is None or not believed(risk, answer, chosen.tol):
+    if Ka is None or not believed(risk, answer, chosen.tol) or _moved(risk, a, answer.a):
         Ka, error = risk.K.matvec(a), None
     b, interval = centre_intercepts(risk, a, answer.b, Ka)
     certificate = risk.certificate(a, b, Ka, error)
@@ -322,6 +325,7 @@ def _certified(
         a, b, Ka = pull_back(risk, a, b, Ka, certificate.primal)
         interval = np.column_stack([b, b])
         certificate = risk.certificate(a, b, Ka)
+    certificate = _doubted(risk, a, b, certificate)
     if not monitor.history or monitor.history[-1].iteration != answer.n_iter:
         monitor.report(answer.n_iter, certificate.primal, certificate.gap, certificate.violation)
     status = _status(certificate, monitor, chosen.tol)
@@ -336,6 +340,7 @@ def _certified(
             "beyond the range of floating point: scale the targets and inputs, or lower C"
         )
     values = certificate.primal, certificate.dual, certificate.gap
+    part = risk.K.part_of()
     loose = check(status, *values) is Status.LOOSE
     return Solution(
         a=a,
@@ -365,7 +370,64 @@ def _certified(
             weights=np.array([float(np.sum(risk.c))]),
         ),
         resolution=_resolution(risk, a, b, certificate.f) if loose else 0.0,
+        rows=None if part is None else part[1],
+        n_rows=None if part is None else part[0].shape[0],
     )
+
+
+def _moved(risk: RegularizedRisk, a: Array, before: Array) -> bool:
+    """Answer whether snapping changed a decision value by more than its rounding error."""
+    root = np.sqrt(np.maximum(risk.K.diag(), 0.0))
+    change = float(np.max(root, initial=0.0)) * float(root @ np.abs(a - before))
+    return change > ROUNDED * max(risk.size(a, np.zeros(risk.q), risk.y), TINY)
+
+
+def _doubted(risk: RegularizedRisk, a: Array, b: Array, found: Certificate) -> Certificate:
+    """Return the certificate, of the worst case where rounding could decide what it is worth.
+
+    Decision values add up in one order here and in another in a prediction. That is nothing beside
+    most objectives; weights of 1e12 make it more than all the rest. Then decision values are
+    multiplied again, and objective, gap and dual value hold for all that are as close as rounding.
+    """
+    if not _fragile(risk, a, b, found):
+        return found
+    Ka = risk.K.product(a, np.arange(risk.n))
+    found = risk.certificate(a, b, Ka)
+    error = np.full(risk.n, APART * risk.size(a, b, found.f))
+    worst = risk.certificate(a, b, Ka, error)
+    gap = max(worst.gap, worst.primal - worst.dual)
+    if gap <= _negligible(risk, found.f) or not np.isfinite(gap):
+        return found
+    return replace(found, primal=worst.primal, dual=worst.dual, gap=gap)
+
+
+def _fragile(risk: RegularizedRisk, a: Array, b: Array, found: Certificate) -> bool:
+    """Answer whether rounding of decision values can change the objective by a useless gap."""
+    limit = max(LOOSE * abs(found.primal), _negligible(risk, found.f))
+    return _felt(risk, a, found.f, APART * risk.size(a, b, found.f)) > limit
+
+
+def _felt(risk: RegularizedRisk, a: Array, f: Array, delta: float) -> float:
+    """Return by how much a change of decision values by ``delta`` can change objective and gap."""
+    value = risk.terms.value
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = np.maximum(value(f + delta), value(f - delta)) - value(f)
+        return float(np.nan_to_num(np.sum(moved + np.abs(a) * delta), nan=np.inf))
+
+
+def _negligible(risk: RegularizedRisk, f: Array) -> float:
+    r"""Return a gap that proves the function: no better one is a thousandth of the targets away.
+
+    Because half the squared norm is strongly convex, no function with a lower objective differs by
+    more than :math:`\sqrt{2\,gap\,k(x, x)}` at x.
+    """
+    # A price of the width sets the unit of decision values, not the labels.
+    told = (f,) if np.any(risk.d) else (risk.y, f)
+    size = max(float(np.max(np.abs(v), initial=0.0)) for v in told)
+    largest = float(np.max(np.abs(risk.K.diag()), initial=0.0))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        found = np.square(NEGLIGIBLE * size) / (2.0 * np.float64(largest))
+    return float(np.nan_to_num(found, nan=np.inf, posinf=np.inf))
 
 
 def _resolution(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float:
@@ -374,19 +436,19 @@ def _resolution(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float:
     That is what rounding of decision values and targets can cause: constant targets, or a single
     class, leave an objective that is nothing else. And it is a part of the losses of a constant
     (of the price of a width, if there is one), where the optimum explains all but a millionth of
-    them.
+    them. Neither counts where the gap leaves open what the function is, as with weights of 1e12.
     """
-    delta = ROUNDED * risk.size(a, b, f)
     lower, upper = risk.box()
     slopes = np.where(np.isfinite(upper - lower), upper - lower, np.abs(a))
     value = risk.terms.value
     with np.errstate(over="ignore", invalid="ignore"):
-        moved = np.maximum(value(f + delta), value(f - delta)) - value(f)
-        rounding = float(np.sum(moved + np.abs(a) * delta + ROUNDED * slopes * np.abs(risk.y)))
+        rounding = _felt(risk, a, f, ROUNDED * risk.size(a, b, f))
+        rounding += float(np.sum(ROUNDED * slopes * np.abs(risk.y)))
         losses = float(np.sum(np.abs(value(np.full(risk.n, np.mean(risk.y))))))
     price = float(np.sum(np.abs(risk.d)))
     width = 0.5 * price**2 * float(np.max(risk.K.diag())) if price else 0.0
-    return float(np.nan_to_num(rounding + LOOSE * NOTHING * (losses + width), posinf=0.0))
+    none = float(np.nan_to_num(rounding + LOOSE * NOTHING * (losses + width), posinf=0.0))
+    return min(none, _negligible(risk, f))
 
 
 def _tightened(
@@ -401,6 +463,8 @@ def _tightened(
     for _ in range(ROUNDS):
         if solution.status is not Status.LOOSE or monitor.status is not None:
             break
+        if _rounding(risk, solution) > 0.5 * solution.gap:
+            break  # which no tolerance lowers
         tol *= float(sharper(solution.objective, solution.gap))
         rest = monitor.rest(solution.n_iter, most)
         strict = replace(chosen, tol=tol)
@@ -426,6 +490,11 @@ def _tightened(
     return solution
 
 
+def _rounding(risk: RegularizedRisk, s: Solution) -> float:
+    """Return how much of the gap of a solution may be rounding of its decision values."""
+    return _felt(risk, s.a, s.f, APART * risk.size(s.a, s.b, s.f))
+
+
 def sharper(objective: Array | float, gap: Array | float) -> Array:
     """Return the factor of a tolerance that should bring the duality gap below its limit."""
     return np.clip(0.3 * LOOSE * np.abs(objective) / gap, 1e-6, 0.3)
@@ -446,7 +515,14 @@ def _folded(risk: RegularizedRisk, solution: Solution) -> Solution:
     if terms is not None:
         terms = terms._replace(weights=np.array([float(np.sum(risk.c))]))
     return replace(
-        solution, a=a, f=solution.f[: risk.n], n_free=n_free, n_bound=n_bound, terms=terms
+        solution,
+        a=a,
+        f=solution.f[: risk.n],
+        n_free=n_free,
+        n_bound=n_bound,
+        terms=terms,
+        rows=None,
+        n_rows=None,
     )
 
 
@@ -481,10 +557,7 @@ def snap_to_box(risk: RegularizedRisk, a: Array) -> Array:
     The certificate is measured afterwards, so that nothing hides behind the rounding done here.
     """
     lower, upper = risk.box()
-    width = upper - lower
-    if not np.all(np.isfinite(width)):
-        width = np.where(np.isfinite(width), width, np.max(np.abs(a)))
-    near = SUPPORT * width
+    near = SUPPORT * np.minimum(upper - lower, np.max(np.abs(a), initial=0.0))
     a = np.minimum(np.maximum(a, lower), upper)
     a = np.where(np.abs(a) <= near, 0.0, a)
     a = np.where(a <= lower + near, lower, np.where(a >= upper - near, upper, a))
@@ -508,6 +581,15 @@ def _status(certificate: Certificate, monitor: Monitor, tol: float) -> Status:
 
 def _advice(risk: RegularizedRisk, solution: Solution, solver: Solver) -> str:
     s = solution
+    rounding = _rounding(risk, s)
+    if s.status is Status.LOOSE and rounding > 0.5 * s.gap:
+        size = risk.size(s.a, s.b, s.f)
+        return (
+            f"{s.solver} meets tol={solver.tol:.2e}, but double precision cannot tell how good the "
+            f"answer is: decision values are known to {APART * size:.1e}, and weights C * "
+            f"sample_weight of up to {np.max(risk.c):.1e} make that {rounding:.1e} beside the "
+            f"objective {s.objective:.6g} (duality gap {s.gap:.2e}). Lower C or the weights."
+        )
     if s.status is Status.LOOSE:
         return (
             f"{s.solver} meets tol={solver.tol:.2e}, but the duality gap {s.gap:.2e} is "

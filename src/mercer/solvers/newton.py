@@ -52,6 +52,9 @@ FASTER, WORTH = 16.0, 20
 # A full step is taken if it leaves less than this fraction of the slope. Any other one is exact:
 # the objective along a line costs little next to a linear system, and exact steps save some.
 FULL, EXACT = 0.1, 1e-4
+# Linear systems after which a run ends unless the violation falls by half while their number
+# doubles: a few dozen are usual, and weights that differ by 1e20 would take thousands.
+CREEP = 100
 
 
 @dataclass(eq=False)
@@ -109,6 +112,7 @@ class Newton(Solver):
         b = np.zeros(risk.q) if start is None else start.b.copy()
         Ka = risk.K.matvec(a)
         best, least, bound, flat = (np.inf, a, b), np.inf, -np.inf, False
+        look, then = CREEP, np.inf
         for iteration in count():
             snapped, certificate = _measure(risk, a, b, Ka)
             feasible = certificate.residual <= FEASIBLE
@@ -127,6 +131,10 @@ class Newton(Solver):
             stop = monitor.report(iteration, objective, gap, certificate.violation)
             if violation <= self.tol or stop or stalled:
                 break
+            if iteration >= look:
+                if not least < 0.5 * then:
+                    break
+                look, then = 2 * look, least
             da, db = direction(a, b, Ka)
             line = _Line(risk, a, b, Ka, da, db)
             t, flat = line.search()

@@ -122,12 +122,14 @@ def order(
         while True:
             risk = ordered(K, y, c, losses, B, taken, wall)
             solution = minimize(risk, solver, start, warning=warning)
-            if not np.any(solution.a[n * m :] >= HELD * wall):
+            if not (solution.converged and np.any(solution.a[n * m :] >= HELD * wall)):
                 break
             wall, start = STEEPER * wall, solution
         a, b = ordered_back(risk, solution.a, solution.b, N)
         F = K.matvec(a) + B @ b
         worst = _worst(F[asked])
+        if not solution.converged:
+            break  # further rounds would begin where floating point, or a limit, ended this one
     return Ordered(a, b, solution, taken, first, worst)
 
 

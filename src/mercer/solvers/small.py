@@ -27,7 +27,7 @@ from mercer.losses.base import Array, DualTerms, Loss, QuadraticDualLoss
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._pairs import pack
 from mercer.solvers.auto import ENOUGH, FEW, STIFF, Auto, by_factor, decomposition
-from mercer.solvers.base import RESIDUAL, ROUNDS, SUPPORT, Solver, sharper
+from mercer.solvers.base import APART, NEGLIGIBLE, RESIDUAL, ROUNDS, SUPPORT, Solver, sharper
 from mercer.solvers.monitor import Progress
 from mercer.solvers.smo import EXACT, SMO
 from mercer.solvers.solution import Solution, Terms
@@ -153,6 +153,7 @@ class Found(Sequence[Solution]):
         self.met = np.zeros(k, dtype=bool)
         self.seconds, self.certified = 0.0, 0.0
         self.histories: dict[int, tuple[Progress, ...]] = {}
+        self.peak = float(np.maximum.reduce(np.abs(parts.gram.diag())))
         if parts.d.any():
             start_parts(_unsigned(parts.ends), _unsigned(parts.cuts), parts.d, packed, self.a)
 
@@ -171,7 +172,8 @@ class Found(Sequence[Solution]):
             self.packed,
             parts.c,
             tol,
-            (RESIDUAL, TINY, LOOSE),
+            (RESIDUAL, TINY, LOOSE, APART, NEGLIGIBLE),
+            self.peak,
             self.a,
             self.f,
             self.b,
@@ -198,15 +200,15 @@ class Found(Sequence[Solution]):
         k = range(len(self))[k]
         here = slice(int(self.parts.ends[k]), int(self.parts.ends[k + 1]))
         found = self.a[here], self.f[here], self.b[k], self.intervals[k]
-        return self._made(*found, k, k + 1)
+        return self._made(*found, k, k + 1, here)
 
     def joined(self) -> Solution:
         """Return the solution of all of them together, as :func:`~mercer.solvers.join` does."""
         found = self.a, self.f, self.b.ravel(), self.intervals.reshape(-1, 2)
-        return self._made(*found, 0, len(self))
+        return self._made(*found, 0, len(self), slice(None))
 
     def _made(
-        self, a: Array, f: Array, b: Array, interval: Array, first: int, end: int
+        self, a: Array, f: Array, b: Array, interval: Array, first: int, end: int, here: slice
     ) -> Solution:
         which, count = slice(first, end), end - first
         if count == 1:
@@ -243,6 +245,8 @@ class Found(Sequence[Solution]):
             terms=Terms(*(self.values[which, j] for j in (PENALTY, LOSSES, WEIGHTS))),
             # Gaps that are small one by one are small together.
             resolution=gap if count > 1 else 0.0,
+            rows=None if self.parts.index is None else self.parts.index[here],
+            n_rows=self.parts.gram.shape[0],
         )
 
 
@@ -448,7 +452,8 @@ def _put_back(solution: Solution, order: NDArray[np.intp]) -> Solution:
     """Return a solution of samples in their own order."""
     back = np.empty(len(order), dtype=np.intp)
     back[order] = np.arange(len(order))
-    return replace(solution, a=solution.a[back], f=solution.f[back])
+    rows = None if solution.rows is None else solution.rows[back]
+    return replace(solution, a=solution.a[back], f=solution.f[back], rows=rows)
 
 
 def _laid(risks: Sequence[RegularizedRisk]) -> tuple[Parts, NDArray[np.intp] | None] | None:
