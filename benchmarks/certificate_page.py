@@ -46,6 +46,24 @@ seconds the fastest of three is shown.
 
 Geometric mean of fit time with the certificate over fit time without it: {mean:.2f}.
 """
+WEIGHTS = """\
+
+## Large weights
+
+What a sample may cost is its weight, `C * sample_weight`. Decision values are sums in double
+precision, known to a few units in the sixteenth digit of their largest term, and the weight
+multiplies that: with weights of 1e12 an error of 1e-15 costs 1e-3 a sample, with 1e17 more than
+everything else in the objective. A fit therefore asks what the objective, the bound and the gap
+are in the worst case of such rounding wherever that can be more than a hundredth of the
+objective. If it is, the fit is not called converged: `solution_.status` is `LOOSE`, and the
+warning says to how many digits decision values are known, how large the weights are, and what
+both come to. The objective that is then claimed is no smaller than what `predict` costs on the
+sample.
+
+`C = inf` asks for a hard margin or tube. It is a finite weight, 1e10, beyond which data of
+ordinary scale show no difference, and `C_` is what was used. A larger finite C is taken as it is;
+scale the targets or lower it where the warning comes.
+"""
 
 
 def publish(kept: dict[str, Any]) -> None:
@@ -73,4 +91,4 @@ def publish(kept: dict[str, Any]) -> None:
         shares = np.array([r["share"] for r in kept["cost"]])
         mean = float(np.exp(-np.mean(np.log1p(-shares))))
         text += COST.format(rows="\n".join(lines), mean=mean)
-    PAGE.write_text(text)
+    PAGE.write_text(text + WEIGHTS)
