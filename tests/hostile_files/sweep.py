@@ -94,7 +94,7 @@ def main() -> int:
         wrong += [one for one in ended if not one.right or one in slow]
         counts = Counter(one.end if one.end in GOOD else "WRONG" for one in ended)
         said = ", ".join(f"{n} {end}" for end, n in sorted(counts.items()))
-        most = max(one.bytes - 2 * one.size for one in ended) / 1e6
+        most = max(0, *(one.bytes - 2 * one.size for one in ended)) / 1e6
         print(f"{len(ended)} {kind} files: {said}")
         print(f"  at most {max(one.seconds for one in ended):.2f} s of processor time")
         print(f"  at most twice the size of the file and {most:.1f} MB", flush=True)
