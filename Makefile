@@ -13,7 +13,7 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report \
+.PHONY: wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
 	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-small bench-small-short \
@@ -84,6 +84,9 @@ mutants-again: $(READY)  ## those of ROOM=losses that survived, against the test
 
 mutants-report: $(READY)  ## changes that tests noticed by room, at first and at last
 	cd tests && ../$(BIN)/python -m mutation.run
+
+audit-walk: $(READY)  ## every estimator fitted to wrong and right rows: how many an audit checks; some minutes
+	cd tests && $(ONE_THREAD) ../$(BIN)/python -m audit_walk
 
 coverage: $(READY)  ## the same with every line counted, which takes half as long again, and a floor
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report=term

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Iterable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -234,7 +234,7 @@ def _importable(value: Any) -> bool:
     module = getattr(value, "__module__", None) or "builtins"
     if module.partition(".")[0] not in KNOWN and module != "copyreg":
         return False
-    found: Any = import_module(module)
+    found: Any = sys.modules.get(module)
     for part in value.__qualname__.split("."):
         found = getattr(found, part, None)
     return found is value
