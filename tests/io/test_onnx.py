@@ -280,6 +280,41 @@ def test_inputs_of_several_types(tmp_path):
     assert np.max(np.abs(got - true)) <= 1e-4 * np.std(true)
 
 
+def test_words_that_are_read_go_in_as_numbers_and_days(tmp_path):
+    """A graph does not read words: inputs of words for these columns are refused by name."""
+    rng, n = np.random.default_rng(0), 60
+    days, x = pd.date_range("2020-01-01", periods=n), rng.normal(size=n).round(2)
+    table = pd.DataFrame(
+        {
+            "price": [f"{v:.2f}".replace(".", ",") for v in x],
+            "sold": days.strftime("%d.%m.%Y"),
+            "typed": days[::-1],
+            "kind": rng.choice(["a", "b"], n),
+        }
+    )
+    table.loc[3, "sold"] = None
+    model = mercer.AutoRegressor(members=["gaussian"]).fit(table, np.arange(n) + x)
+    kinds = {"price": DoubleTensorType, "sold": DoubleTensorType, "typed": DoubleTensorType,
+             "kind": StringTensorType}  # fmt: skip
+    graph = to_onnx(model, initial_types=[(k, t([None, 1])) for k, t in kinds.items()])
+    since = days.to_numpy("datetime64[D]").astype(float)
+    feed = {
+        "price": x[:, None],
+        "sold": np.where(np.arange(n) == 3, np.nan, since)[:, None],
+        "typed": since[::-1, None],
+        "kind": table[["kind"]].to_numpy(object),
+    }
+    (tmp_path / "m.onnx").write_bytes(graph.SerializeToString())
+    (tmp_path / "m.pkl").write_bytes(pickle.dumps(feed))
+    true = model.predict(table)
+    allowed = (1e-12 + rounding(model, None)) * np.std(true)
+    assert np.max(np.abs(run(tmp_path)["m"]["variable"].ravel() - true)) <= allowed
+    for name, said in (("price", "held numbers"), ("sold", "held dates.*days since 1970-01-01")):
+        wrong = kinds | {name: StringTensorType}
+        with pytest.raises(CannotConvert, match=f"the column '{name}' {said}"):
+            to_onnx(model, initial_types=[(k, t([None, 1])) for k, t in wrong.items()])
+
+
 def test_tables_of_words_gaps_and_dates(tmp_path):
     """Through the columns of a pipeline, and column by column; never met words and gaps too."""
     rng, n = np.random.default_rng(1), 90
