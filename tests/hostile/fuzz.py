@@ -43,9 +43,8 @@ def main(first: int, count: int, stream: str = "all", seconds: float = np.inf) -
         elif time.process_time() - began > 2.0:
             print(f"slow ({time.process_time() - began:.1f} s): {words}", flush=True)
     total = sum(counts.values())
-    print(
-        f"{total} cases ({stream}) from {first}, {time.process_time() - start:.0f} s of processor time"
-    )
+    spent = time.process_time() - start
+    print(f"{total} cases ({stream}) from {first}, {spent:.0f} s of processor time")
     for kind, times in counts.most_common():
         print(f"{times:8d} {kind}")
     return int(any(Outcome(kind).failed for kind in counts))

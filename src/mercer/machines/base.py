@@ -84,7 +84,7 @@ HARD = 1e10
 
 def finite_weight(C: float) -> float:
     """Return C, or the weight that stands for infinity."""
-    return float(C) if C < np.inf else HARD
+    return float(C) if np.isfinite(C) else HARD
 
 
 def unfitted(estimator: Any, C: float | None = None) -> Any:

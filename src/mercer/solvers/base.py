@@ -567,8 +567,15 @@ def snap_to_box(risk: RegularizedRisk, a: Array) -> Array:
         if np.any(room):
             room = room / np.max(room)
             missing = risk.d - risk.B.T @ a
-            normal = np.linalg.lstsq((risk.B * room[:, None]).T @ risk.B, missing, rcond=None)[0]
-            a = np.clip(a + room * (risk.B @ normal), lower, upper)
+            if risk.q <= risk.n:
+                square = (risk.B * room[:, None]).T @ risk.B
+                move = room * (risk.B @ np.linalg.lstsq(square, missing, rcond=None)[0])
+            else:
+                # The same change from as many unknowns as samples: 70 features have 2,556 columns
+                # of second degree, whose square took ten seconds for three samples.
+                root = np.sqrt(room)
+                move = root * np.linalg.lstsq((risk.B * root[:, None]).T, missing, rcond=None)[0]
+            a = np.clip(a + move, lower, upper)
     return a + 0.0  # no negative zeros
 
 
