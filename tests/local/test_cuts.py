@@ -17,8 +17,10 @@ def two_valued(share, n=100):
 @pytest.mark.parametrize(
     ("left", "share", "feature"),
     # Parts may be half as large as wanted, whichever of the two.
-    [(0.50, 0.5, 0), (0.26, 0.5, 0), (0.24, 0.5, 1), (0.74, 0.5, 0), (0.76, 0.5, 1)]
-    + [(0.40, 0.7, 0), (0.34, 0.7, 1), (0.84, 0.7, 0), (0.86, 0.7, 1)],
+    [
+        *[(0.50, 0.5, 0), (0.26, 0.5, 0), (0.24, 0.5, 1), (0.74, 0.5, 0), (0.76, 0.5, 1)],
+        *[(0.40, 0.7, 0), (0.34, 0.7, 1), (0.84, 0.7, 0), (0.86, 0.7, 1)],
+    ],
 )
 def test_the_widest_feature_whose_parts_are_not_too_uneven_is_cut(left, share, feature):
     column, cut, codes = _cut(two_valued(left), np.ones(2), (), share, 2)
