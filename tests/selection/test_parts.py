@@ -3,15 +3,19 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from mercer import SVC
 from mercer.gram import Dense
+from mercer.kernels import Gaussian
 from mercer.losses import SquaredHinge
+from mercer.machines.leaf_settings import left_out
 from mercer.problems import RegularizedRisk
 from mercer.selection import svm_path
 from mercer.selection.hypergradient import _free
+from mercer.selection.local_tuning import PARTS, _parts
 from mercer.selection.objective import ALIKE, Objective
+from mercer.selection.polishing import BETTER, polish
+from mercer.selection.space import Space
 
 
 def starts(values):
@@ -60,3 +64,35 @@ def test_samples_without_weight_are_not_free():
     np.testing.assert_array_equal(free, c > 0)
     # The conjugate of half a squared hinge bends by 1 over the weight.
     np.testing.assert_allclose(curvature[free], 1.0 / c[c > 0])
+
+
+def test_polishing_only_takes_what_is_better():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3.0, 3.0, (60, 1))
+    Y = np.sin(2 * X) + 0.1 * rng.normal(size=(60, 1))
+    part = SimpleNamespace(X=X, B=np.ones((60, 1)), weights=np.ones(60), Y=Y)
+
+    def score(kernel, C):
+        return left_out(np.asarray(kernel(X)), part.B, part.weights, C, Y)
+
+    kernel, C, moved = polish(Space.of(Gaussian(1.5), 1), 1.0, [part])
+    assert moved
+    assert score(kernel, C) < score(Gaussian(1.5), 1.0) - BETTER
+    # A second run from there finds nothing that is better by as much.
+    again, weight, _ = polish(Space.of(kernel, 1), C, [part])
+    assert score(again, weight) <= score(kernel, C)
+    for width, factor in ((2.0, 1.0), (0.5, 1.0), (1.0, 2.0), (1.0, 0.5)):
+        near = Gaussian(width * again.length_scale)
+        assert score(near, factor * weight) >= score(again, weight) - BETTER
+
+
+def test_so_many_parts_are_looked_at():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(2000, 2))
+    whole = SimpleNamespace(n=2000, X=X, Y=np.sin(9 * X[:, :1]))
+    parts = _parts(whole, Gaussian(), 100, np.random.default_rng(1))
+    assert len(parts) == PARTS
+    for part in parts:
+        assert 1 < len(part) <= 100
+        assert np.all(np.diff(part) > 0)
+    assert len(np.unique(np.concatenate(parts))) == sum(map(len, parts))
