@@ -1,0 +1,52 @@
+"""Weights of machines are where their criteria are least, evaluated without any gradient."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from mercer.tabular.stacking import CONSTANT, convex_weights, log_odds, logistic_weights
+
+
+@pytest.mark.parametrize("tau", [0.5, 20.0])
+def test_weights_for_numbers_are_at_the_least_value(tau):
+    rng = np.random.default_rng(0)
+    y, weights = rng.normal(size=40), rng.uniform(0.5, 2.0, 40)
+    left_out = y + np.array([[0.3], [0.5], [1.0]]) * rng.normal(size=(3, 40))
+
+    def value(u):
+        log_w = log_softmax(u)
+        error = np.average((y - np.exp(log_w) @ left_out) ** 2, weights=weights)
+        return 0.5 * np.log(error) - tau / 40 * log_w.mean()
+
+    found = np.log(convex_weights(left_out, y, weights, tau))
+    exact = minimize(
+        value, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-12}
+    )
+    assert value(found) <= exact.fun + 1e-8
+    np.testing.assert_allclose(np.exp(found), np.exp(log_softmax(exact.x)), atol=2e-3)
+
+
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("tau", [1.0, 20.0])
+def test_weights_for_classes_are_at_the_least_value(d, tau):
+    rng = np.random.default_rng(d)
+    n, k = 60, max(d, 2)
+    labels, weights = rng.integers(0, k, n), rng.uniform(0.5, 2.0, n)
+    aim = np.where(labels == 1, 1.0, -1.0)[:, None] if d == 1 else 2.0 * np.eye(3)[labels] - 1.0
+    left_out = np.array([0.5, 2.0])[:, None, None] * (aim + 1.5 * rng.normal(size=(2, n, d)))
+    size = np.sqrt(np.mean(left_out**2, axis=(1, 2)))
+
+    def value(u):
+        b = u[2:]
+        odds = np.tensordot(np.exp(u[:2]) / size, left_out, 1) + b
+        odds = np.hstack([np.zeros((n, 1)), odds]) if d == 1 else odds
+        loss = -np.average(log_softmax(odds, axis=1)[np.arange(n), labels], weights=weights)
+        return loss + 0.5 * CONSTANT * b @ b - tau / n * log_softmax(u[:2]).mean()
+
+    w, b = logistic_weights(left_out, labels, weights, tau)
+    found = np.concatenate([np.log(w * size), b])
+    options = {"xatol": 1e-6, "fatol": 1e-12, "maxfev": 20000}
+    exact = minimize(value, found, method="Nelder-Mead", options=options)
+    assert value(found) <= exact.fun + 1e-7
+    np.testing.assert_allclose(log_odds(left_out, w, b), np.tensordot(w, left_out, 1) + b)
