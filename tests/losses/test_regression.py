@@ -178,3 +178,8 @@ def test_validates_again_when_a_parameter_is_set():
     with pytest.raises(ValueError, match="not negative"):
         loss.set_params(epsilon=-1.0)
     assert loss == EpsilonInsensitive(0.1)
+
+
+def test_a_width_that_is_true_is_refused_in_words():
+    with pytest.raises(ValueError, match=r"delta must be a number, got True; write 1\.0"):
+        Huber(True)

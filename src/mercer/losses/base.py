@@ -362,5 +362,7 @@ def check_width(epsilon: float | Array) -> None:
 
 def check_positive(value: float | Array, name: str, otherwise: str = "") -> None:
     """Refuse a width that is zero, negative or infinite, saying what to use instead."""
+    if np.asarray(value).dtype == bool:
+        raise ValueError(f"{name} must be a number, got {value}; write 1.0 if that is meant")
     if not np.all((np.asarray(value) > 0) & np.isfinite(value)):
         raise ValueError(f"{name} must be positive and finite, got {value}{otherwise}")

@@ -24,6 +24,9 @@ Array: TypeAlias = NDArray[np.float64]
 # Pairs of a sample and new points that are looked at at once.
 BLOCK = 4_000_000
 
+# The lowest logarithm of a density that is no zero.
+LOWEST = float(np.finfo(np.float64).min)
+
 
 @settings
 class Sampled(AllOrNothing, BaseEstimator):  # type: ignore[misc]
@@ -245,6 +248,8 @@ class ParzenWindow(Distribution):
                 spread = np.where(quartiles > 0, np.minimum(spread, quartiles), spread)
                 factor = 0.9
             h = factor * spread * effective ** (-1.0 / (p + 4.0))
+            if not np.all(np.isfinite(h)):
+                raise FloatingPointError("the spread of X is not finite")
             self.bandwidth_ = np.where(h > 0, h, 1.0)
         else:
             self.bandwidth_ = np.array(np.broadcast_to(np.asarray(self.bandwidth, float), p))
@@ -258,13 +263,14 @@ class ParzenWindow(Distribution):
         out = np.empty(len(X))
         step = max(1, BLOCK // self.sample_.size)
         scale = np.sum(np.log(self.bandwidth_)) + 0.5 * X.shape[1] * np.log(2.0 * np.pi)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             logs = np.log(self.weights_)
-        for start in range(0, len(X), step):
-            gaps = (X[start : start + step, None, :] - self.sample_) / self.bandwidth_
-            terms = logs - 0.5 * np.sum(gaps**2, axis=2)
-            top = terms.max(axis=1)
-            out[start : start + step] = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
+            for start in range(0, len(X), step):
+                gaps = (X[start : start + step, None, :] - self.sample_) / self.bandwidth_
+                terms = logs - 0.5 * np.sum(gaps**2, axis=2)
+                # So far from all windows that the square overflows the density is zero.
+                top = np.maximum(terms.max(axis=1), LOWEST)
+                out[start : start + step] = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
         return np.asarray(out - scale)
 
     def cdf(self, X: Any) -> Array:
@@ -318,6 +324,11 @@ class GaussianDensity(Distribution):
         self.covariance_ = gaps.T @ (w[:, None] * gaps)
         if not np.all(np.isfinite(self.covariance_)):
             raise FloatingPointError("the covariance of X is not finite")
+        if not self.covariance_.any():
+            raise ValueError(
+                f"All rows are equal (n_samples = {len(X)}): a Gaussian without spread has no "
+                "density. Give rows that differ, or ParzenWindow a bandwidth."
+            )
         return self
 
     @property
