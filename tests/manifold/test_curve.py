@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import spearmanr
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.manifold import HuberDistortion, Interval, PrincipalCurve, PrincipalManifold
@@ -35,6 +36,24 @@ def test_a_curve_has_the_length_that_was_asked_for(length):
     made = PrincipalCurve(8, length=length, n_init=1).fit(X)
     assert 0.99 * length <= made.length_ <= length
     assert_allclose(measured(made), made.length_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_the_length_is_that_of_the_polygon(closed):
+    X, _ = ring(60)
+    made = PrincipalCurve(9, lam=0.01, closed=closed, n_init=1).fit(X)
+    corners = np.vstack([made.vertices_, made.vertices_[:1]]) if closed else made.vertices_
+    length = np.linalg.norm(np.diff(corners, axis=0), axis=1).sum()
+    assert made.length_ == pytest.approx(length, rel=1e-12)
+
+
+def test_a_length_that_is_not_reached_is_said():
+    X, _ = wave(50)
+    with pytest.warns(
+        ConvergenceWarning, match=r"has the length \d\.\d+ and not length=30: the rows"
+    ):
+        made = PrincipalCurve(6, length=30.0, n_init=1).fit(X)
+    assert made.length_ < 0.99 * 30.0
 
 
 def test_the_length_falls_with_the_weight_and_the_distance_grows():

@@ -285,3 +285,13 @@ def test_a_fit_that_does_not_end_is_told():
 )
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_the_unit_of_mu_is_the_mean_variance_whatever_is_missing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3)) * [1.0, 2.0, 0.5]
+    X[rng.uniform(size=X.shape) < 0.3] = np.nan
+    X = X[~np.isnan(X).all(axis=1)]
+    with pytest.warns(ConvergenceWarning):
+        model = GenerativeTopographicMap(Interval(6), mu=1.0, max_iter=2).fit(X)
+    assert model.mu_ * np.nanvar(X, axis=0).mean() == pytest.approx(1.0, rel=1e-12)

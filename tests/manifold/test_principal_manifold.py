@@ -25,6 +25,8 @@ from mercer.manifold import (
 )
 from mercer.manifold.adaptation import normal_sums
 from mercer.manifold.distortions import as_distortion
+from mercer.manifold.projection import _Search
+from mercer.manifold.start import start_from
 
 EPS = np.finfo(float).eps
 QUIET = pytest.mark.filterwarnings("ignore:PrincipalManifold stopped", "ignore:the last adaptation")
@@ -464,6 +466,57 @@ def test_more_starts_are_never_worse_and_seeds_repeat():
     assert five.objective_ == five.local_minima_.min()
     assert_array_equal(five.local_minima_, again.local_minima_)
     assert_array_equal(five.embedding_, again.embedding_)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_a_fit_starts_on_the_principal_figure(monkeypatch, scale):
+    """A segment or an ellipse whose points have the variance of the rows along each direction."""
+    begun = []
+
+    def start(functional, directions, scale):
+        begun.append((functional, start_from(functional, directions, scale)))
+        return begun[-1][1]
+
+    monkeypatch.setattr("mercer.manifold.principal_manifold.start_from", start)
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    X = rng.normal(size=(200, 3)) * [3.0, 1.5, 0.2] @ turn + [5.0, -1.0, 0.0]
+    mean = X.mean(axis=0)
+    _, deviations, axes = np.linalg.svd((X - mean) / np.sqrt(len(X)), full_matrices=False)
+    axes *= np.sign(axes[range(3), np.abs(axes).argmax(axis=1)])[:, None]
+    axes *= deviations[:, None]
+    how = {"lam": 1e-12, "continuation": False, "max_iter": 1, "init_scale": scale}
+    for latent in (Interval(8), Circle(16)):
+        with pytest.warns(ConvergenceWarning):
+            PrincipalManifold(latent, **how).fit(X)
+        functional, W = begun.pop()
+        z = latent.nodes[:, 0]
+        # The mean of z^2 is a third on [-1, 1], that of squares of sine and cosine a half.
+        columns = [np.sqrt(3) * z] if len(z) == 8 else [np.sqrt(2) * f(z) for f in (np.cos, np.sin)]
+        figure = np.stack(columns, axis=1) @ axes[: len(columns)]
+        found = functional.basis(latent.nodes) @ W
+        assert_allclose(found, mean + scale * figure, atol=1e-4 * deviations[0])
+    assert not begun
+
+
+def test_projections_end_with_the_time(monkeypatch):
+    X = wave(100)
+    fitted = PrincipalManifold(Interval(8), max_iter=5, tol=0.1).fit(X)
+    steps, plain = [], _Search._step
+
+    def step(self, *args):
+        steps.append(None)
+        return plain(self, *args)
+
+    def counted(left):
+        steps.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr("mercer.manifold.projection.time_left", lambda: left)
+            patch.setattr("mercer.manifold.projection._Search._step", step)
+            fitted.transform(X)
+        return len(steps)
+
+    assert counted(0.0) == 1 < counted(np.inf)
 
 
 def test_blocks_of_rows_make_the_same_manifold():

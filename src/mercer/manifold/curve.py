@@ -39,9 +39,6 @@ FACTOR, LEAST = 2.0, 1e-6
 # Relative fall at which fits on the way end: the next begins elsewhere.
 ROUGH = 1e-4
 
-# Edges of the polygon along which arc lengths are measured.
-EDGES = 2000
-
 # Rounds of equal speed at a weight, cuts of the interval of weights, and how near a length is.
 ROUNDS, CUTS, NEAR = 5, 30, 5e-3
 
@@ -60,9 +57,10 @@ class Ruler(NamedTuple):
 
     @classmethod
     def of(cls, curve: PrincipalManifold) -> Ruler:
-        """Measure a curve along a polygon."""
+        """Measure a curve from vertex to vertex."""
         fitted = curve.fitted_
-        t = np.linspace(*fitted.functional.basis.latent.ends, EDGES + 1)
+        latent = fitted.functional.basis.latent
+        t = np.union1d(latent.nodes, latent.ends)
         # Not clipped, because the last point of a circle is the first.
         P = fitted.functional.basis(t[:, None])
         F = fitted.functional.distortion.restore(P @ fitted.W)
@@ -141,8 +139,9 @@ class PrincipalCurve(
     lam : float, optional
         Weight of the penalty, without units; 0.003 unless a `length` is given.
     length : float, optional
-        Largest length of the curve, in units of the data, which it reaches to one per cent: the
-        weight is found by interpolation. A curve that is shorter without any penalty stays shorter.
+        Largest length of the curve, in units of the data: the weight is found by interpolation.
+        Where the curve stays shorter by more than one per cent, because it is shorter without any
+        penalty or its length jumps with the weight, a warning says how long it is.
     closed : bool, default=False
         Fit a closed curve.
     cost : Distortion or {"squared", "huber", "absolute"}, default="squared"
@@ -328,11 +327,16 @@ class PrincipalCurve(
             other = self._bisect(X, s, length, best, path)
             if other.curve.distortion_ < grown.curve.distortion_:
                 grown = other
-        if grown.ruler.total < (1.0 - MISSED) * length and grown.curve.lam > LEAST:
+        if (reached := grown.ruler.total) < (1.0 - MISSED) * length:
+            why = (
+                f"at lam={grown.curve.lam:.4g} the curve finds another way, longer than that; the "
+                "shorter curve is kept."
+                if grown.curve.lam > LEAST
+                else f"the rows ask for no longer curve of {self.n_nodes} nodes, even without a "
+                "penalty."
+            )
             warnings.warn(
-                f"the length jumps from {grown.ruler.total:.4g} beyond {length:.4g} at "
-                f"lam={grown.curve.lam:.4g}, where the curve finds another way; the shorter curve "
-                "is kept.",
+                f"The curve has the length {reached:.4g} and not length={length:.4g}: {why}",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -229,7 +229,7 @@ class GenerativeTopographicMap(
             return source.total(work, shared, state, rows=rows)
 
         directions = find_directions(total, SquaredDistortion(), latent.directions)
-        unit = directions.variance / len(directions.mean)
+        unit = directions.unit
         if not 0.0 < unit < np.inf:
             raise ValueError("the rows do not vary, or their squares overflow; scale them.")
         start = self._start(basis, points, directions)
@@ -275,7 +275,7 @@ class GenerativeTopographicMap(
         W = start_from(functional, centred, float(self.init_scale))
         latent = basis.latent
         flat = float(np.sum(directions.axes[: latent.directions] ** 2))
-        noise = max(directions.variance - flat, BLUR * directions.variance) / len(directions.mean)
+        noise = max(1.0 - flat / directions.variance, BLUR) * directions.unit
         beta = 1.0 / noise if self.beta is None else float(self.beta)
         return Mixture(by_chunks(basis, points), W, beta, directions.mean)
 

@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing, say
+from mercer._patience import time_left
 from mercer._settings import KW_ONLY, settings
 from mercer.data import Source, as_source, is_source
 from mercer.data.arrays import Arrays
@@ -262,6 +263,8 @@ class PrincipalManifold(
         ends = []
         path = self._path(functional, directions)
         for W, Z in self._starts(functional.weighted(path[0]), directions, rows, s):
+            if best is not None and time_left() == 0.0:
+                break
             for lam in path[:-1]:
                 now, rough = functional.weighted(lam), max(self.tol, ROUGH)
                 end = descend(now, rows, s, W, Z=Z, max_iter=ON_THE_WAY, tol=rough)

@@ -13,6 +13,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from mercer._patience import time_left
 from mercer.kernels.points import Array
 from mercer.manifold.basis import Basis, by_chunks, chunks
 from mercer.manifold.distortions import Distortion
@@ -197,12 +198,14 @@ class _Search:
         self._descend(everything, steps)
         for column in other.T:
             again = np.flatnonzero(column >= 0)
-            if len(again):
+            if len(again) and time_left() > 0.0:
                 self._try(again, column[again], steps)
 
     def _descend(self, active: Array, steps: int) -> None:
         damping = np.full(len(self.X), DAMPING)
         for step in range(steps):
+            if step and time_left() == 0.0:
+                break
             curved = step >= FIRST
             still = [
                 rows[:n][self._step(rows, n, damping, curved)[:n]] for rows, n in chunks(active)

@@ -28,7 +28,10 @@ class Directions(NamedTuple):
     """(number of directions, d), the longest first."""
 
     variance: float
-    """Total variance of the rows."""
+    """Total variance of the rows, of a row over its known cells."""
+
+    unit: float
+    """Mean variance of the features, of a feature over its known cells."""
 
     weight: float
     """Sum of the weights."""
@@ -89,8 +92,15 @@ def _directions(first: Sums, C: Array, count: int) -> Directions:
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), range(vectors.shape[1])])
     axes = np.zeros((count, d))
     axes[: len(values)] = (vectors * (signs * np.sqrt(values))).T
-    mean = first["total"] / np.maximum(first["n"], 1e-300)
-    return Directions(mean, axes, float(np.trace(C)) / weight, weight, bool(first["missing"]))
+    known = np.maximum(first["n"], 1e-300)
+    return Directions(
+        mean=first["total"] / known,
+        axes=axes,
+        variance=float(np.trace(C)) / weight,
+        unit=float(np.mean(np.diag(C) / known)),
+        weight=weight,
+        missing=bool(first["missing"]),
+    )
 
 
 def find_directions(total: Total, distortion: Distortion, count: int) -> Directions:
