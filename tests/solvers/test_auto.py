@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from mercer._patience import deadline
 from mercer.gram import Dense, Tiled
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Expectile, Hinge, Huber, Logistic, Polynomial, Squared
 from mercer.problems import RegularizedRisk
-from mercer.solvers import SOLVERS, Auto, minimize
+from mercer.solvers import SOLVERS, Auto, ConjugateGradient, Direct, minimize
 
 
 def risk(loss, n=20, q=1):
@@ -102,3 +103,18 @@ def test_names_cover_all_solvers():
         "SMO",
         "ThinInteriorPoint",
     }
+
+
+def test_a_factorization_that_time_is_lacking_for_is_not_begun():
+    X = np.random.default_rng(0).normal(size=(6000, 2))
+    problem = RegularizedRisk(Squared(), Tiled(Gaussian(1.0), X), X[:, 0], 1e5)
+    assert isinstance(Auto().choose(problem)[0], Direct)
+    with deadline(1e4):
+        assert isinstance(Auto().choose(problem)[0], Direct)
+    with deadline(1e-3):
+        solver, reason = Auto().choose(problem)
+        assert isinstance(solver, ConjugateGradient)
+        assert "no time for a factorization" in reason
+        few = RegularizedRisk(Squared(), Tiled(Gaussian(1.0), X[:500]), X[:500, 0], 1.0)
+        assert isinstance(Auto().choose(few)[0], Direct)
+    assert isinstance(Auto(max_time=1e-3).choose(problem)[0], ConjugateGradient)

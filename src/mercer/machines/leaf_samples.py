@@ -53,7 +53,7 @@ class Divisible(Protocol):
         """Return some points in a random order."""
 
     def coarse(self, how: Local) -> Part:
-        """Return as many rows, drawn from all, as a leaf has: for leaves that time is lacking for."""
+        """Return as many rows, drawn from all, as a leaf has: for leaves without time."""
 
     def branches(self, leaves: int) -> int:
         """Return how many parts the points can tell apart, of at most as many leaves."""

@@ -217,7 +217,7 @@ def fit_local(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
 
 
 def _declare_coarse(machine: Any, share: float, coarse: Leaf) -> None:
-    """Say that some leaves have a machine of few rows in place of their own, without certificate."""
+    """Say that some leaves have a machine of few rows for their own, without certificate."""
     reason = (
         f"max_time={machine.max_time} s were over before {share:.0%} of the tree was fitted; there "
         f"one machine of {len(coarse.rows)} rows, drawn from all, predicts"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._patience import time_left
 from mercer.gram.factor import MAX_BYTES, lacking
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers.base import Answer, Solver
@@ -38,6 +39,9 @@ ENOUGH, EACH = 50_000, 1_000
 # sample that is factorized in any case. On 8,000 rows of protein_casp it takes 4.7 s, conjugate
 # gradients 1.0, 1.8, 5.3 and 7.3 s for C = 10, 100, 1e3 and 1e4.
 BREAK_EVEN = 300 / 6000
+# Multiplications of a factorization a second. One that would take more than half of the time left,
+# and longer than a quarter of a second, leaves nothing at its end: conjugate gradients do.
+SPEED, BRIEF = 4e10, 0.25
 # Conjugate gradients need more memory than decomposition, for a thin factor: so many times the
 # memory for kernel values, up to what a factorization may take, and whatever is granted beyond.
 SHARE = 20.0
@@ -121,6 +125,8 @@ class Auto(Solver):
         if iterative.accepts(risk):
             even = BREAK_EVEN * self.max_dense * np.sqrt(_stiffness(risk))
             slow = not risk.K.sparse and risk.n <= even
+            if late := _factored(risk) > max(0.5 * self._left(), BRIEF):
+                fits = slow = False
             if (fits or slow) and direct.accepts(risk):
                 return direct, f"squared loss: one linear system of {risk.n} samples"
             if slow and 4.0 * risk.n**2 <= direct.max_bytes:
@@ -129,7 +135,8 @@ class Auto(Solver):
                     f"squared loss, {risk.n} samples, weights up to {np.max(risk.c):.0e}: a factor "
                     "in single precision as a preconditioner",
                 )
-            return iterative, f"squared loss, {risk.n} samples: conjugate gradients"
+            why = ", no time for a factorization" if late else ""
+            return iterative, f"squared loss, {risk.n} samples{why}: conjugate gradients"
         linear = by_factor(risk, self)
         if linear is not None:
             return linear
@@ -146,6 +153,10 @@ class Auto(Solver):
             return smo, decomposition(risk.n, self.cache_bytes)
         kind = f"weights up to {np.max(risk.c):.0e}" if takes else "general loss"
         return InteriorPoint(**budget), f"{kind}, {risk.n} samples: an interior point method"
+
+    def _left(self) -> float:
+        """Return the seconds that a solver has."""
+        return min(np.inf if self.max_time is None else self.max_time, time_left())
 
     def instead(self, chosen: Solver, found: Solution, elapsed: float) -> list[tuple[Solver, str]]:
         if isinstance(chosen, ThinInteriorPoint | CoordinateDescent):
@@ -205,6 +216,11 @@ def by_factor(risk: RegularizedRisk, auto: Auto) -> tuple[Solver, str] | None:
 def decomposition(n: int | str, cache_bytes: float) -> str:
     """Return why a sample of n goes to decomposition."""
     return f"quadratic dual, {n} samples: SMO with a {cache_bytes / 2**20:.0f} MiB cache"
+
+
+def _factored(risk: RegularizedRisk) -> float:
+    """Return the seconds that a factorization takes, of n m numbers n m^2 / 3 multiplications."""
+    return float((risk.K.factor_bytes / 8.0) ** 2 / (3.0 * max(risk.n, 1) * SPEED))
 
 
 def _stiffness(risk: RegularizedRisk) -> float:
