@@ -319,8 +319,6 @@ class Model:
     def plan(cls, question: Question, wishes: Wishes, memory: Memory) -> tuple[Any, Picked]:
         """Return the transformer and the machine for a question, not fitted.
 
-        A machine that takes tables as they are has no transformer: None.
-
         Parameters
         ----------
         question : Question
@@ -349,7 +347,7 @@ class Model:
         )
         if question.plan is None:
             return Plan.sparse(), picked
-        return None if picked.as_is else question.plan.transformer(), picked
+        return question.plan.transformer(picked.as_is), picked
 
     @classmethod
     def fit(
@@ -376,7 +374,7 @@ class Model:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the plan has counted what cannot be read
                 Z = typed(Z, plan.used, forms)
-        Z = Z if prepare is None else prepare.fit_transform(Z)
+        Z = prepare.fit_transform(Z)
         if wishes.monotone:
             machine = _shaped(machine, Z, y, wishes, shown)
         elif wishes.seconds is not None and not picked.as_is:
@@ -385,8 +383,7 @@ class Model:
             machine = ConformalRegressor(machine, coverage=wishes.coverage, random_state=0)
         machine.fit(Z, y)
         _talking(machine, False)
-        before = [] if prepare is None else [("prepare", prepare)]
-        pipeline = Pipeline([*before, ("machine", machine)])
+        pipeline = Pipeline([("prepare", prepare), ("machine", machine)])
         card = {
             "target": question.target,
             "task": question.task,

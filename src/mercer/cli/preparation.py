@@ -190,14 +190,21 @@ class Plan:
         counts = {kind: len(self.named(kind)) for kind in done}
         return [f"{n} {_plural(kind, n)}: {done[kind]}" for kind, n in counts.items() if n]
 
-    def transformer(self, named: bool = False) -> Any:
-        """Return the plan as a transformer of scikit-learn, for machines that take numbers.
+    def transformer(self, as_is: bool = False, named: bool = False) -> Any:
+        """Return the plan as a transformer of scikit-learn.
 
         Parameters
         ----------
+        as_is : bool
+            Whether the machine reads tables by itself: then columns are chosen, and that is all.
         named : bool
             Whether the machine needs names of columns.
         """
+        if as_is:
+            chosen = ColumnTransformer(
+                [("columns", "passthrough", list(self.used))], verbose_feature_names_out=False
+            )
+            return chosen.set_output(transform="pandas")
         # Marks of gaps would keep the pipeline from being exported: ONNX has no converter for them.
         scaled = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
         one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
