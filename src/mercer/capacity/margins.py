@@ -358,11 +358,12 @@ def adaptive_margin_bound(
     >>> bound.valid, bound.constants["capacity"].value
     (False, 260.0)
     """
-    K, y, a = np.asarray(K, dtype=float), one_each(y, "y"), one_each(coef, "coef")
+    y, a = one_each(y, "y"), one_each(coef, "coef")
+    K = np.asarray(K, dtype=float)
     f = K @ a
     measured = size is None
     if size is None:
-        size = float(np.sqrt(np.max(np.diag(K))))
+        size = float(np.sqrt(np.diag(K).max()))
     lacking = float(np.linalg.norm(np.maximum(0.0, 1 - y * f)))
     reach = float(np.sqrt(max(a @ f, 0.0))) * size
     tight = (reach + lacking) ** 2 + 2.25 * reach * lacking
