@@ -370,8 +370,8 @@ def _certified(
             weights=np.array([float(np.sum(risk.c))]),
         ),
         resolution=_resolution(risk, a, b, certificate.f) if loose else 0.0,
-        rows=None if part is None else part[1],
-        n_rows=None if part is None else part[0].shape[0],
+        samples=None if part is None else part[1],
+        n_samples=None if part is None else part[0].shape[0],
     )
 
 
@@ -521,8 +521,8 @@ def _folded(risk: RegularizedRisk, solution: Solution) -> Solution:
         n_free=n_free,
         n_bound=n_bound,
         terms=terms,
-        rows=None,
-        n_rows=None,
+        samples=None,
+        n_samples=None,
     )
 
 

@@ -234,7 +234,9 @@ class Found(Sequence[Solution]):
             status=Status.CONVERGED,
             n_iter=n_iter,
             solver="SMO",
-            reason=self.reason.format(n=int(self.parts.sizes[first])),
+            reason=self.reason.format(
+                n=self.parts.gram.shape[0] if count > 1 else int(self.parts.sizes[first])
+            ),
             f=f,
             times={"solve": seconds - certified, "certify": certified},
             history=(*(line for k in before for line in self.histories.get(k, ())), line),
@@ -245,8 +247,8 @@ class Found(Sequence[Solution]):
             terms=Terms(*(self.values[which, j] for j in (PENALTY, LOSSES, WEIGHTS))),
             # Gaps that are small one by one are small together.
             resolution=gap if count > 1 else 0.0,
-            rows=None if self.parts.index is None else self.parts.index[here],
-            n_rows=self.parts.gram.shape[0],
+            samples=None if self.parts.index is None else self.parts.index[here],
+            n_samples=self.parts.gram.shape[0],
         )
 
 
@@ -452,8 +454,8 @@ def _put_back(solution: Solution, order: NDArray[np.intp]) -> Solution:
     """Return a solution of samples in their own order."""
     back = np.empty(len(order), dtype=np.intp)
     back[order] = np.arange(len(order))
-    rows = None if solution.rows is None else solution.rows[back]
-    return replace(solution, a=solution.a[back], f=solution.f[back], rows=rows)
+    samples = None if solution.samples is None else solution.samples[back]
+    return replace(solution, a=solution.a[back], f=solution.f[back], samples=samples)
 
 
 def _laid(risks: Sequence[RegularizedRisk]) -> tuple[Parts, NDArray[np.intp] | None] | None:

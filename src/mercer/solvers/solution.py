@@ -75,10 +75,10 @@ class Solution:
     resolution : float
         Gap that counts as none (rounding, or nothing beside the losses of a constant), measured
         where the gap is large beside the objective.
-    rows : ndarray of shape (n,), optional
+    samples : ndarray of shape (n,), optional
         Which row of the sample each coefficient belongs to, where several problems share rows;
         None for one row each.
-    n_rows : int, optional
+    n_samples : int, optional
         Number of rows of the sample; None for as many as coefficients.
 
     Notes
@@ -107,8 +107,8 @@ class Solution:
     b_interval: Array | None = None
     terms: Terms | None = None
     resolution: float = 0.0
-    rows: NDArray[np.intp] | None = None
-    n_rows: int | None = None
+    samples: NDArray[np.intp] | None = None
+    n_samples: int | None = None
 
     def __post_init__(self) -> None:
         status = check(self.status, self.objective, self.dual, self.gap, self.resolution)
@@ -154,13 +154,13 @@ class Solution:
         """Return a line on the coefficients, if they are those of samples."""
         if not len(self.f):
             return []
-        if self.rows is None:
+        if self.samples is None:
             n, bound = len(self.support), f", {self.n_bound} of them at the bound"
         else:
-            n = len(np.unique(self.rows[self.support]))
+            n = len(np.unique(self.samples[self.support]))
             bound = f", with {len(self.support)} coefficients, {self.n_bound} of them at the bound"
         bound = bound if self.n_bound else ""
-        return [f"{n} support vectors of {self.n_rows or len(self.a)} samples{bound}"]
+        return [f"{n} support vectors of {self.n_samples or len(self.a)} samples{bound}"]
 
     @property
     def support(self) -> NDArray[np.intp]:
@@ -197,7 +197,7 @@ def join(solutions: Sequence[Solution]) -> Solution:
     if len(solutions) == 1:
         return solutions[0]
     worst = next((s for s in solutions if not s.converged), solutions[0])
-    rows = [np.arange(len(s.a)) if s.rows is None else s.rows for s in solutions]
+    rows = [np.arange(len(s.a)) if s.samples is None else s.samples for s in solutions]
     intervals = [s.b_interval for s in solutions if s.b_interval is not None]
     terms = [s.terms for s in solutions if s.terms is not None]
     return Solution(
@@ -226,6 +226,6 @@ def join(solutions: Sequence[Solution]) -> Solution:
         ),
         # Gaps that are small one by one are small together.
         resolution=sum(s.gap if s.converged else s.resolution for s in solutions),
-        rows=np.concatenate(rows),
-        n_rows=max(s.n_rows or len(s.a) for s in solutions),
+        samples=np.concatenate(rows),
+        n_samples=max(s.n_samples or len(s.a) for s in solutions),
     )
