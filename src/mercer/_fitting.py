@@ -23,7 +23,15 @@ from mercer._patience import deadline
 from mercer._settings import KW_ONLY, settings
 from mercer._threads import small_algebra
 
-__all__ = ["AllOrNothing", "all_or_nothing", "ending", "say", "within"]
+__all__ = [
+    "AllOrNothing",
+    "all_or_nothing",
+    "ending",
+    "guard_fits",
+    "guard_frames",
+    "say",
+    "within",
+]
 
 # What changes an estimator, where a class defines it.
 FITTING = ("fit", "fit_transform", "partial_fit")
@@ -268,6 +276,12 @@ def guard_fits(cls: type) -> None:
             own.fn = of_one_state(own.fn)  # of scikit-learn's available_if
 
 
+def guard_frames(cls: Any) -> None:
+    """Guard also what scikit-learn wraps around a method when the class is made: its frame."""
+    if "transform" in vars(cls):
+        cls.transform = of_one_state(vars(cls)["transform"])
+
+
 @settings
 class AllOrNothing:
     """Base of every estimator: a fit changes it at once, or leaves it exactly as it was.
@@ -308,8 +322,4 @@ class AllOrNothing:
         super().__init_subclass__(**kwargs)
         guard_fits(cls)
 
-    @classmethod
-    def _guard_frames(cls) -> None:
-        """Guard also what scikit-learn wraps around a method when the class is made: its frame."""
-        if "transform" in vars(cls):
-            cls.transform = of_one_state(vars(cls)["transform"])  # type: ignore[attr-defined]
+    _guard_frames = classmethod(guard_frames)

@@ -24,9 +24,9 @@ from sklearn.utils.validation import (
 )
 
 from mercer import gram as grams
-from mercer._fitting import AllOrNothing
+from mercer._fitting import ending, guard_fits, guard_frames
 from mercer._params import same
-from mercer._settings import fixed, settings
+from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear
@@ -153,13 +153,30 @@ OVERFLOW = (
 
 
 @settings
-class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
+class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
     """A function ``sum_i a_i k(x, x_i)`` of new points, whichever way the kernel was given."""
 
+    _: KW_ONLY
+    verbose: bool | int = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"verbose": ["verbose"]}
     _names: ClassVar[list[str]]
 
     _several: ClassVar[bool] = False
     """Whether there may be several targets a sample."""
+
+    _whole_clock: ClassVar[bool] = True
+    """Whether ``max_time`` is a limit for all of a fit, and not for a search before it."""
+
+    _guard_frames = classmethod(guard_frames)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        guard_fits(cls)
+
+    def _ending(self) -> str:
+        """Return how the fit ended, for the last line of a ``verbose`` fit."""
+        return ending(self)
 
     _functions: Any = fixed(None)
     """The functions of a machine that is no expansion of its kernel."""
