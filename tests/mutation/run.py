@@ -270,7 +270,7 @@ class Mutants:
             if longer < BUDGET:
                 names, seconds = names + more, seconds + longer
         status, by = self.attempt(site, names, seconds)
-        return (status, by) if status == "killed" else (status, f"{len(names)} tests")
+        return (status, by) if status == "killed" else (status, f"{len(names)} tests, {by}")
 
     def attempt(self, site: Site | None, names: list[str], seconds: float) -> tuple[str, str]:
         """Make a change, or none, in a process of its own and run tests there."""
@@ -291,11 +291,10 @@ class Mutants:
                 code = forked(work, 900.0)
             else:
                 code = self.nursery.run(site, names, bound, told)
-            if code == 0:
-                return "survived", ""
             if told.exists():
                 return "killed", told.read_text()
-            return "killed", "time" if code < 0 else f"exit {code}"
+            # Too long, or a crash. Any other end is no test that failed: somebody should look.
+            return ("killed", f"signal {-code}") if code < 0 else ("survived", f"exit {code}")
 
 
 def run_here(items: list[pytest.Item], told: Path) -> None:
