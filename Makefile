@@ -80,7 +80,7 @@ mutants: $(READY)  ## one operator or constant of ROOM=losses changed at a time:
 	cd tests && $(ONE_THREAD) nice ../$(BIN)/python -m mutation.run $(ROOM) --mutants $(MUTANTS) --seed $(SEED)
 
 mutants-again: $(READY)  ## those of ROOM=losses that survived, against the tests as they are now
-	cd tests && $(ONE_THREAD) nice ../$(BIN)/python -m mutation.run $(ROOM) --again
+	cd tests && $(ONE_THREAD) nice ../$(BIN)/python -m mutation.run $(ROOM) --again --budget 20
 
 mutants-report: $(READY)  ## changes that tests noticed by room, at first and at last
 	cd tests && ../$(BIN)/python -m mutation.run

@@ -38,7 +38,7 @@ ROOT = HERE.parents[1]
 RESULTS = HERE / "results.jsonl"
 EXPLAINED = HERE / "explained.jsonl"
 BUDGET = 4.0
-"""Seconds of tests for one change."""
+"""Seconds of tests for one change, if not told otherwise."""
 PARAMETERS = 3
 """A test of many parameters is measured at so many of the first, and of the last."""
 TESTS = {
@@ -180,8 +180,14 @@ def forked(work: Callable[[], None], wall: float) -> int:
 class Mutants:
     """A plugin whose loop, instead of running the tests collected, changes the room under them."""
 
-    def __init__(self, room: str, sites: Sequence[Site], told: Callable[[Site, str, str], None]):
-        self.room, self.sites, self.told = room, sites, told
+    def __init__(
+        self,
+        room: str,
+        sites: Sequence[Site],
+        budget: float,
+        told: Callable[[Site, str, str], None],
+    ) -> None:
+        self.room, self.sites, self.budget, self.told = room, sites, budget, told
         self.nursery = Nursery()
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -227,7 +233,7 @@ class Mutants:
         """Return the tests to run, file by file, and their seconds."""
         names, total = [], 0.0
         for name in sorted(covering, key=covering.__getitem__):
-            seconds = min(covering[name], 60.0)
+            seconds = min(covering[name], 5.0)  # of those that were stopped it is not known
             if names and total + seconds > budget:
                 break
             names.append(name)
@@ -254,8 +260,8 @@ class Mutants:
         covering = self.covering(site)
         if not covering:
             return "survived", "no test runs this line"
-        names, seconds = self.chosen(covering, BUDGET)
-        if site.late and not site.compiled and seconds < BUDGET:
+        names, seconds = self.chosen(covering, self.budget)
+        if site.late and not site.compiled and seconds < self.budget:
             # Other parameters of the same tests, and others of their files: a helper that is cached
             # runs a line for the first test only that asks it.
             files = {name.split("::")[0] for name in covering}
@@ -266,8 +272,8 @@ class Mutants:
                 for name in self.items
                 if name.split("::")[0] in files and name not in names
             }
-            more, longer = self.chosen(near, BUDGET - seconds) if near else ([], 0.0)
-            if longer < BUDGET:
+            more, longer = self.chosen(near, self.budget - seconds) if near else ([], 0.0)
+            if longer < self.budget:
                 names, seconds = names + more, seconds + longer
         status, by = self.attempt(site, names, seconds)
         return (status, by) if status == "killed" else (status, f"{len(names)} tests, {by}")
@@ -372,6 +378,7 @@ def main() -> int:
     parser.add_argument("--mutants", type=int, default=40, help="how many changes are drawn")
     parser.add_argument("--seed", type=int, default=0, help="which changes are drawn")
     parser.add_argument("--again", action="store_true", help="try what survived once more instead")
+    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of tests for each")
     asked = parser.parse_args()
     if not asked.room:
         report()
@@ -400,7 +407,7 @@ def main() -> int:
     folders = [f"tests/{name}" for name in TESTS.get(room, [room])]
     where = [name for name in folders if Path(name).exists()]
     arguments = ["-q", "-s", "-p", "no:cacheprovider", *where, f"src/mercer/{room}"]
-    code = pytest.main(arguments, plugins=[Mutants(room, sites, told)])
+    code = pytest.main(arguments, plugins=[Mutants(room, sites, asked.budget, told)])
     report()
     return int(code)
 

@@ -1,0 +1,80 @@
+"""Certificates of answers that are spoilt, and parts of programs in other units."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mercer.gram import Table
+from mercer.losses import Absolute
+from mercer.problems import SparseRisk
+from mercer.programs import Program, VectorTube, backends, smallest_tube
+from mercer.programs.columns import LEAST, _choose_columns, threshold
+from mercer.solvers import Status
+
+
+@pytest.mark.parametrize(("prices", "sound"), [((0.25, 0.75), True), ((2.0, -1.0), False)])
+def test_prices_outside_of_their_cone_certify_nothing(prices, sound, monkeypatch):
+    # Twice the same wall: prices that add up to one are stationary, but none may be negative.
+    plain = backends.clarabel
+
+    def spoilt(*given):
+        return replace(plain(*given), z=np.array(prices))
+
+    monkeypatch.setattr(backends, "clarabel", spoilt)
+    program = Program()
+    x = program.variable(1)
+    program.cost(x, [-1.0])
+    program.at_most([(np.ones((2, 1)), x)], np.ones(2))
+    found = program.solve(method="conic")
+    assert found[x] == pytest.approx([1.0], abs=1e-6)
+    assert found.objective == pytest.approx(-1.0, abs=1e-6)
+    assert (found.status is Status.CONVERGED) is sound
+    assert (found.residual < 1e-5) is sound
+
+
+def test_the_gap_of_a_vector_tube_is_between_its_values():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 2))
+    Y = X @ rng.normal(size=(2, 2)) + 0.3 * rng.normal(size=(12, 2))
+    tube = VectorTube(X @ X.T, Y, np.full(12, 2.0), np.ones((12, 1)), 0.2)
+    found = tube.solve()
+    assert found.status is Status.CONVERGED
+    assert found.gap == pytest.approx(found.objective - found.dual, abs=1e-9)
+    assert found.gap <= 1e-5 * found.objective
+    assert found.objective > 0.1
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_the_smallest_tube_has_columns_in_any_units(scale):
+    x = np.array([0.0, 1.0, 2.0, 3.0])
+    y = np.array([5.0, 6.0, 5.0, 6.0])
+    found = smallest_tube(np.outer(x, x), y, np.full((4, 1), scale))
+    # No line is nearer than 1/2 to the values 5, 6, 5 at equal distances, and 5.5 is that near.
+    assert found.epsilon == pytest.approx(0.5, rel=1e-9)
+
+
+def test_every_function_may_be_taken_in():
+    excess = np.linspace(1.0, 2.0, LEAST + 3)
+    taken = [_choose_columns(excess, LEAST, np.random.default_rng(seed)) for seed in range(40)]
+    assert {len(one) for one in taken} == {LEAST}
+    assert all(len(np.unique(one)) == LEAST for one in taken)
+    worst = set(np.argsort(-excess)[: LEAST // 2])
+    assert all(worst <= set(one) for one in taken)
+    assert set(np.concatenate(taken)) == set(range(len(excess)))
+
+
+@pytest.mark.parametrize("scale", [1.0, 3e7])
+def test_the_threshold_of_an_absolute_loss_does_not_depend_on_the_unit_of_targets(scale):
+    rng = np.random.default_rng(0)
+    G, y = rng.normal(size=(9, 5)), rng.normal(size=9)
+    risk = SparseRisk(Absolute(), Table(G), scale * y, np.ones(9), np.ones((9, 1)))
+    # At the median the sign of one sample is free between -1 and 1.
+    u = np.sign(y - np.median(y))
+    at = int(np.argsort(y)[4])
+    grid = np.linspace(-1.0, 1.0, 20001)
+    prices = np.abs((G.T @ u)[:, None] + G[at][:, None] * grid).max(axis=0)
+    u[at] = 0.0
+    exact = np.abs(G.T @ u).max()  # the signs of the others add up to zero, so that it is zero
+    assert prices.min() <= exact
+    assert 1.0 / threshold(risk) == pytest.approx(exact, rel=1e-9)
