@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.losses import LogCosh, Logistic, PowerHinge
-from mercer.losses.density import _MinusLog
+from mercer.losses import LogCosh, Logistic, PiecewisePolynomial, PowerHinge, Squared
+from mercer.losses.density import SCORES, _MinusLog, density_from_loss
+from mercer.losses.interval import Interval
 
 
 @pytest.mark.parametrize("delta", [0.3, 1.0, 7.0])
@@ -65,3 +66,38 @@ def test_derivatives_of_conjugates_are_those_of_differences(loss, y):
         slope = (of(labels, v + h) - of(labels, v - h)) / (2 * h)
         # The third derivative times h^2/6 is below 1e-7, rounding below 1e-10.
         np.testing.assert_allclose(derivative(labels, v), slope, rtol=1e-6, atol=1e-7)
+
+
+GIVEN = {"gennorm": (1.7,), "laplace_asymmetric": (0.6,), "t": (3.0,)}
+
+
+@pytest.mark.parametrize("name", sorted(SCORES))
+def test_derivatives_of_log_densities_are_differences(name):
+    z, h = np.array([-1.3, -0.4, 0.3, 1.1]), 1e-6
+    given = GIVEN.get(name, ())
+    log = getattr(stats, name)(*given).logpdf
+    slope = (log(z + h) - log(z - h)) / (2 * h)
+    np.testing.assert_allclose(SCORES[name](z, *given), slope, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("power", [2.5, 4.0])
+def test_curvatures_of_powers_are_differences_of_slopes(power):
+    loss = PiecewisePolynomial(power, sigma=0.4)
+    y, f, h = np.zeros(6), np.array([-1.5, -0.3, -0.1, 0.2, 0.35, 2.0]), 1e-6
+    slope = (loss.gradient(y, f + h) - loss.gradient(y, f - h)) / (2 * h)
+    np.testing.assert_allclose(loss.curvature(y, f), slope, rtol=1e-5, atol=1e-6)
+
+
+def test_one_wide_interval_makes_no_loss_quadratic():
+    assert not Interval(Squared(), np.array([0.0, 0.5]), np.zeros(2)).quadratic
+    assert not Interval(Squared(), np.zeros(2), np.array([0.5, 0.0])).quadratic
+    assert Interval(Squared(), np.zeros(2), np.zeros(2)).quadratic
+
+
+def test_shares_of_a_density_beyond_its_panels():
+    density = density_from_loss(Squared())
+    z = np.array([-1e3, -2.0, 0.0, 0.7, 1e3])
+    np.testing.assert_allclose(density.cdf(z), stats.norm.cdf(z), rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(density.sf(z), stats.norm.sf(z), rtol=1e-7, atol=1e-12)
+    q = np.array([0.01, 0.3, 0.5, 0.99])
+    np.testing.assert_allclose(density.ppf(q), stats.norm.ppf(q), rtol=1e-7, atol=1e-9)
