@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
@@ -10,6 +11,7 @@ from mercer.losses import Absolute
 from mercer.problems import SparseRisk
 from mercer.programs import Program, VectorTube, backends, smallest_tube
 from mercer.programs.columns import LEAST, _choose_columns, threshold
+from mercer.programs.margin import MarginProgram
 from mercer.solvers import Status
 
 
@@ -78,3 +80,23 @@ def test_the_threshold_of_an_absolute_loss_does_not_depend_on_the_unit_of_target
     exact = np.abs(G.T @ u).max()  # the signs of the others add up to zero, so that it is zero
     assert prices.min() <= exact
     assert 1.0 / threshold(risk) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("columns", [0, 1])
+@pytest.mark.parametrize("lam", [0.5, 1.5])
+def test_of_all_machines_of_least_loss_that_of_smallest_sum_is_returned(seed, columns, lam):
+    rng = np.random.default_rng(seed)
+    x = np.repeat(rng.integers(0, 6, 7), 2).astype(float)  # repeated points tie
+    y = np.where(rng.random(14) < 0.5, 1.0, -1.0)
+    K, B, c = np.exp(-(np.subtract.outer(x, x) ** 2)), np.ones((14, columns)), np.ones(14)
+    program = MarginProgram(K, np.arange(14), np.ones(14), y, c, B)
+    answer = program.solve(lam)
+    M, N = program.matrix(lam), y[:, None] * B
+    alpha, b = cp.Variable(M.shape[1], nonneg=True), cp.Variable(columns) if columns else None
+    margins = M @ alpha + (N @ b if columns else 0)
+    loss = cp.sum(cp.pos(1 - margins))
+    best = cp.Problem(cp.Minimize(loss), [alpha <= program.cap]).solve(solver="CLARABEL")
+    assert answer.objective == pytest.approx(best, abs=1e-5)
+    least = cp.Problem(cp.Minimize(cp.sum(alpha)), [loss <= best + 1e-7, alpha <= program.cap])
+    assert answer.alpha.sum() == pytest.approx(least.solve(solver="CLARABEL"), rel=1e-3, abs=1e-3)
