@@ -365,7 +365,7 @@ def adaptive_margin_bound(
     if size is None:
         size = float(np.sqrt(np.diag(K).max()))
     lacking = float(np.linalg.norm(np.maximum(0.0, 1 - y * f)))
-    reach = float(np.sqrt(max(a @ f, 0.0))) * size
+    reach = float(np.sqrt(max(float(a @ f), 0.0))) * size
     tight = (reach + lacking) ** 2 + 2.25 * reach * lacking
     capacity = 65 * ((reach + 3 * lacking) ** 2 if weak else tight)
     # The offset-free f / W is a unit vector with margin 1 / W.

@@ -266,7 +266,9 @@ class SupportVectorTube(Regression):
         r = np.sort(np.abs(y - self.predict(X)))
         _, k = order_statistics(len(r), coverage)
         halfwidth = float(r[k - 1]) if k <= len(r) else np.inf
-        vars(self).update(tube_halfwidth_=halfwidth, calibration_=(len(r), float(coverage)))
+        found = {"tube_halfwidth_": halfwidth, "calibration_": (len(r), float(coverage))}
+        # In one assignment, so that predictions of other threads see both or neither.
+        self.__dict__ = self.__dict__ | found
         return self
 
     def path(self, X: Any, y: Any) -> TubePath:

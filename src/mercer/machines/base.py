@@ -82,7 +82,7 @@ __all__ = ["HARD", "KernelMachine", "finite_weight", "unfitted"]
 HARD = 1e10
 
 
-def finite_weight(C: float) -> float:
+def finite_weight(C: Any) -> float:
     """Return C, or the weight that stands for infinity."""
     return float(C) if np.isfinite(C) else HARD
 

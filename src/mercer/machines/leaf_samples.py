@@ -163,7 +163,7 @@ class InBlocks:
         pool, classes = self.census.pool, self.census.classes
         s = np.ones(len(pool.rows)) if pool.s is None else np.asarray(pool.s, dtype=np.float64)
         y = np.asarray(pool.y)
-        if classes is not None:
+        if classes is not None and self.factors is not None:
             y = np.searchsorted(classes, y.reshape(-1))
             s = s * self.factors[y]
         some = np.flatnonzero(s > 0)[: int(how.leaf_size)]
