@@ -301,9 +301,9 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         self._kernel_fit: Any = self.kernel if self._function else None
         if self._function:
             self.__dict__.pop("kernel_", None)
-            values = self._kernel_matrix(X, X)
-            self._warn_if_indefinite(values)
-            return grams.Precomputed(values)
+            computed = grams.Precomputed(self._kernel_matrix(X, X))
+            self._warn_if_indefinite(computed.K)
+            return computed
         values = X.data if self._sparse else X
         if not (self._precomputed or self._objects or math.isfinite(np.vdot(values, values))):
             raise ValueError(OVERFLOW)
