@@ -83,13 +83,14 @@ def test_the_threshold_of_an_absolute_loss_does_not_depend_on_the_unit_of_target
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("columns", [0, 1])
+@pytest.mark.parametrize("columns", [0, 1, 2])
 @pytest.mark.parametrize("lam", [0.5, 1.5])
 def test_of_all_machines_of_least_loss_that_of_smallest_sum_is_returned(seed, columns, lam):
     rng = np.random.default_rng(seed)
     x = np.repeat(rng.integers(0, 6, 7), 2).astype(float)  # repeated points tie
     y = np.where(rng.random(14) < 0.5, 1.0, -1.0)
-    K, B, c = np.exp(-(np.subtract.outer(x, x) ** 2)), np.ones((14, columns)), np.ones(14)
+    K, c = np.exp(-(np.subtract.outer(x, x) ** 2)), np.ones(14)
+    B = np.column_stack([np.ones(14), x])[:, :columns]
     program = MarginProgram(K, np.arange(14), np.ones(14), y, c, B)
     answer = program.solve(lam)
     M, N = program.matrix(lam), y[:, None] * B
