@@ -1,10 +1,14 @@
 """Weights of machines are where their criteria are least, evaluated without any gradient."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
+from mercer import AutoRegressor
+from mercer.tabular.automatic import METRIC
 from mercer.tabular.stacking import CONSTANT, convex_weights, log_odds, logistic_weights
 
 
@@ -50,3 +54,18 @@ def test_weights_for_classes_are_at_the_least_value(d, tau):
     exact = minimize(value, found, method="Nelder-Mead", options=options)
     assert value(found) <= exact.fun + 1e-7
     np.testing.assert_allclose(log_odds(left_out, w, b), np.tensordot(w, left_out, 1) + b)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "divisible", "kept"), [(2, True, True), (1, True, False), (2, False, False)]
+)
+def test_a_metric_is_learnt_of_two_numbers_whose_rows_divide(numbers, divisible, kept):
+    task = SimpleNamespace(divisible=lambda judged: divisible)
+    plan = {"matern": (None, task), METRIC: (None, task)}
+    columns = SimpleNamespace(numbers=range(numbers), judged=None)
+    asked = AutoRegressor()._asked(plan, list(plan), columns)
+    assert list(asked) == (["matern", METRIC] if kept else ["matern"])
+
+
+def test_several_outputs_are_said_to_be_possible():
+    assert AutoRegressor().__sklearn_tags__().target_tags.multi_output
