@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax
+from scipy.stats import ttest_1samp
 
 from mercer import AutoRegressor
-from mercer.tabular.automatic import METRIC
+from mercer.tabular.automatic import METRIC, _standard_errors
 from mercer.tabular.stacking import CONSTANT, convex_weights, log_odds, logistic_weights
 
 
@@ -69,3 +70,15 @@ def test_a_metric_is_learnt_of_two_numbers_whose_rows_divide(numbers, divisible,
 
 def test_several_outputs_are_said_to_be_possible():
     assert AutoRegressor().__sklearn_tags__().target_tags.multi_output
+
+
+def test_a_mean_in_units_of_its_standard_error():
+    gain = np.random.default_rng(0).normal(0.5, 1.0, 30)
+    # Student's statistic divides by one less than the number of samples.
+    student = ttest_1samp(gain, 0.0).statistic * np.sqrt(30 / 29)
+    assert _standard_errors(gain, np.full(30, 3.0)) == pytest.approx(student)
+    weights = np.r_[np.zeros(10), np.ones(20)]
+    part = ttest_1samp(gain[10:], 0.0).statistic * np.sqrt(30 / 19)
+    assert _standard_errors(gain, weights) == pytest.approx(part)
+    assert _standard_errors(np.full(4, -2.0), np.ones(4)) == -np.inf
+    assert _standard_errors(np.zeros(4), np.ones(4)) == 0.0
