@@ -10,6 +10,7 @@ from scipy.stats import ttest_1samp
 
 from mercer import AutoRegressor
 from mercer.tabular.automatic import METRIC, _standard_errors
+from mercer.tabular.candidates import Features
 from mercer.tabular.stacking import CONSTANT, convex_weights, log_odds, logistic_weights
 
 
@@ -82,3 +83,11 @@ def test_a_mean_in_units_of_its_standard_error():
     assert _standard_errors(gain, weights) == pytest.approx(part)
     assert _standard_errors(np.full(4, -2.0), np.ones(4)) == -np.inf
     assert _standard_errors(np.zeros(4), np.ones(4)) == 0.0
+
+
+def test_features_beyond_the_numbers_are_categories():
+    fake = SimpleNamespace(numbers=range(2), categories=range(3))
+    candidate = SimpleNamespace(absolute=True)
+    Z = np.random.default_rng(0).integers(0, 3, (40, 5)).astype(float)
+    kernel = Features.kernel(fake, candidate, Z, np.random.default_rng(1))
+    assert kernel.categories == (2, 3, 4)
