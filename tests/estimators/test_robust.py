@@ -194,6 +194,20 @@ def test_one_reweighting_and_damping(sample):
             RobustLSSVR(method=method, max_iter=2, **SETTINGS).fit(X, y)
 
 
+@pytest.mark.parametrize("method", CONVEX)
+def test_two_machines_are_least_squares_and_one_reweighting(sample, method):
+    X, y = sample
+    with pytest.warns(EarlyStop, match="max_iter"):
+        robust = RobustLSSVR(method=method, max_iter=2, **SETTINGS).fit(X, y)
+    first = LSSVR(Gaussian(1.0), C=10.0).fit(X, y)
+    with pytest.warns(EarlyStop, match="max_iter"):
+        alone = RobustLSSVR(method=method, max_iter=1, **SETTINGS).fit(X, y)
+    np.testing.assert_allclose(alone.predict(X), first.predict(X), atol=1e-9)
+    weights = WEIGHTS[method](robust.c_).weight(y - first.predict(X))
+    second = LSSVR(Gaussian(1.0), C=10.0).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(robust.predict(X), second.predict(X), atol=1e-9)
+
+
 def test_exact_data_have_a_floor(sample):
     X, _ = sample
     y = 3.0 + 0.0 * X[:, 0]

@@ -10,7 +10,6 @@ from mercer.losses import Absolute, Huber, LogCosh, Squared
 from mercer.problems import RegularizedRisk
 from mercer.solvers import (
     ConvergenceWarning,
-    Direct,
     InteriorPoint,
     Newton,
     Reweighting,
@@ -18,7 +17,6 @@ from mercer.solvers import (
     minimize,
 )
 from mercer.solvers import reweighting as module
-from mercer.solvers.monitor import Monitor
 
 LOSSES = [Huber(0.1345), Huber(np.linspace(0.05, 0.5, 80)), LogCosh(0.12), Squared()]
 
@@ -92,21 +90,42 @@ def test_printed_weights_have_another_limit():
     assert np.max(np.abs(risk.y - fit.r - huber.f)) > 1e-3
 
 
-def test_two_machines_are_the_weighted_one_of_practice():
-    risk = problem(Huber(0.1345))
-    two = Reweighting(max_iter=2).solve(risk, None, Monitor(2))
+def weighted_squares(risk, machines, weight):
+    """Return coefficients and decision values of reweighted least squares, by dense systems."""
+    K, n, q = risk.K.matvec(np.eye(risk.n)), risk.n, risk.q
+    w = np.ones(n)
+    for _ in range(machines):
+        M = np.block([[K + np.diag(1 / (risk.c * w)), risk.B], [risk.B.T, np.zeros((q, q))]])
+        x = np.linalg.solve(M, np.r_[risk.y, np.zeros(q)])
+        f = K @ x[:n] + risk.B @ x[n:]
+        w = weight(risk.y - f)
+    return x[:n], f
+
+
+@pytest.mark.parametrize("machines", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("loss", "weight"),
+    [
+        (Huber(0.1345), lambda r: np.minimum(1.0, 0.1345 / np.abs(r))),
+        (LogCosh(0.12), lambda r: np.tanh(r / 0.12) / (r / 0.12)),
+    ],
+)
+def test_two_machines_are_the_weighted_one_of_practice(loss, weight, machines):
+    risk = problem(loss)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        found = minimize(risk, Reweighting(max_iter=2))
-    first = minimize(RegularizedRisk(Squared(), risk.K, risk.y, risk.c, risk.B), Direct())
-    w = np.minimum(1.0, 0.1345 / np.abs(risk.y - first.f))
-    second = minimize(RegularizedRisk(Squared(), risk.K, risk.y, risk.c * w, risk.B), Direct())
-    np.testing.assert_allclose(two.a, second.a, atol=1e-9)
-    assert [p.iteration for p in found.history] == [1, 2]
-    # Coefficients beyond the slopes of the loss are put on them; what is certified is what is left.
-    assert np.max(np.abs(two.a)) > 1.345 >= np.max(np.abs(found.a))
-    f = risk.K.matvec(found.a) + risk.B @ found.b
-    expected = 0.5 * found.a @ risk.K.matvec(found.a) + risk.risk(f)
-    assert found.objective == pytest.approx(expected, rel=1e-12)
+        found = minimize(risk, Reweighting(max_iter=machines))
+    a, f = weighted_squares(risk, machines, weight)
+    np.testing.assert_allclose(found.a, a, atol=1e-9)
+    np.testing.assert_allclose(found.f, f, atol=1e-9)
+    assert [p.iteration for p in found.history] == list(range(1, machines + 1))
+    # Coefficients leave the slopes of the loss, but objective and bound are those of the machine.
+    assert np.max(np.abs(found.a)) > risk.box()[1][0]
+    objective = 0.5 * a @ risk.K.matvec(a) + np.sum(risk.c * loss.value(risk.y, f))
+    assert found.objective == pytest.approx(objective, rel=1e-10)
+    slopes = risk.c * -loss.gradient(risk.y, f)
+    assert found.violation == pytest.approx(np.max(np.abs(slopes - a) / risk.c), rel=1e-6)
+    minimum = minimize(risk, Newton(tol=1e-10)).objective
+    assert found.dual <= minimum <= found.objective == found.dual + found.gap
 
 
 def test_conjugate_gradients_give_what_factors_give(monkeypatch):

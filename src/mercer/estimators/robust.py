@@ -79,7 +79,7 @@ class RobustLSSVR(Outputs):
         Largest violation of an optimality condition, in units of y.
     max_iter : int, default=-1
         Largest number of machines, -1 for no limit; 2 is the least-squares machine and one
-        reweighting.
+        reweighting. Weights that redescend begin at Huber's machine, which may take as many.
     degree, gamma, coef0, cache_size, verbose, max_time, gram, warm_start, standardize :
         As in :class:`SVR`.
     approximation : Approximation, Local, "auto" or None

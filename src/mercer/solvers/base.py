@@ -72,6 +72,9 @@ class Answer:
     error : ndarray of shape (n,), optional
         Proved bound on the error of each entry of the product, where it is more than the rounding
         of float64; the certificate takes the worst case.
+    bound : float, optional
+        Proved lower bound of the objective. With it the machine is returned as it is where the run
+        was stopped, although its coefficients are not those of slopes of the loss.
     """
 
     a: Array
@@ -79,6 +82,7 @@ class Answer:
     n_iter: int
     Ka: Array | None = None
     error: Array | None = None
+    bound: float | None = None
 
 
 @dataclass(eq=False)
@@ -321,11 +325,16 @@ def _certified(
         Ka = risk.K.product(a, np.arange(risk.n))
         b, interval = centre_intercepts(risk, a, answer.b, Ka)
         certificate = risk.certificate(a, b, Ka)
-    if _status(certificate, monitor, chosen.tol) is not Status.CONVERGED:
+    stopped = _status(certificate, monitor, chosen.tol) is not Status.CONVERGED
+    if stopped and answer.bound is not None:
+        a, b = answer.a, answer.b
+        certificate = _outside(risk, a, b, answer.bound, monitor.history[-1].violation)
+    elif stopped:
         a, b, Ka = pull_back(risk, a, b, Ka, certificate.primal)
-        interval = np.column_stack([b, b])
         certificate = risk.certificate(a, b, Ka)
-    certificate = _doubted(risk, a, b, certificate)
+    interval = np.column_stack([b, b]) if stopped else interval
+    if not stopped or answer.bound is None:
+        certificate = _doubted(risk, a, b, certificate)
     if not monitor.history or monitor.history[-1].iteration != answer.n_iter:
         monitor.report(answer.n_iter, certificate.primal, certificate.gap, certificate.violation)
     status = _status(certificate, monitor, chosen.tol)
@@ -373,6 +382,19 @@ def _certified(
         samples=None if part is None else part[1],
         n_samples=None if part is None else part[0].shape[0],
     )
+
+
+def _outside(
+    risk: RegularizedRisk, a: Array, b: Array, bound: float, violation: float
+) -> Certificate:
+    """Measure a machine whose coefficients prove no bound themselves, at the worst of rounding.
+
+    No decision value has such slopes, so that the violation is what the solver measured.
+    """
+    Ka = risk.K.matvec(a)
+    f = Ka + risk.B @ b
+    found = risk.certificate(a, b, Ka, np.full(risk.n, APART * risk.size(a, b, f)))
+    return replace(found, dual=bound, gap=found.primal - bound, violation=violation, f=f)
 
 
 def _moved(risk: RegularizedRisk, a: Array, before: Array) -> bool:

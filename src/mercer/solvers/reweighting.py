@@ -15,7 +15,7 @@ the duality gap certifies; for others it is a stationary point.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -252,8 +252,10 @@ class Reweighting(Solver):
             nonlocal before, tried, answer, lowest, nearest, idle
             answer = Answer(fit.a, fit.b, fit.n_iter, fit.Ka)
             objective = 0.5 * float(fit.a @ fit.Ka) + risk.risk(y - fit.r)
-            gap = objective - _bound(risk, fit.a, fit.Ka)
-            if monitor.report(fit.n_iter, objective, gap, fit.violation):
+            bound = _bound(risk, fit.a, fit.Ka)
+            if monitor.report(fit.n_iter, objective, objective - bound, fit.violation):
+                # The coefficients are those of weighted squares, whose slopes have no limit.
+                answer = replace(answer, bound=bound)
                 return True
             now = outside(fit.r)
             if fit.violation <= self.tol and not np.any(now):
