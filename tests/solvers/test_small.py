@@ -170,13 +170,16 @@ def test_a_machine_of_pairs_makes_solutions_when_they_are_asked_for():
     assert found[-1].n_iter == machine.n_iter_[-1]
     for field in (field.name for field in fields(again) if field.name not in ("history", "times")):
         one, other = getattr(again, field), getattr(machine.solution_, field)
-        if field == "resolution":
+        if field in ("resolution", "reason"):
             continue
         if isinstance(one, str | Status) or field == "terms":
             assert field == "terms" or one == other
         else:
             np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14, err_msg=field)
     np.testing.assert_array_equal(np.stack(again.terms), np.stack(machine.solution_.terms))
+    # A pair tells its own samples, the machine all of them.
+    assert f", {len(found[0].a)} samples" in again.reason
+    assert f", {len(X)} samples" in machine.solution_.reason
     # Each pair, posed alone, has this certificate.
     declared = declare(SVC(C=5.0), X, y)
     for posed, solution in zip(declared.posed, found, strict=True):
