@@ -71,3 +71,14 @@ def test_it_works_where_estimators_do():
     assert list(machine.feature_names_in_) == ["a", "b"]
     pipeline = make_pipeline(StandardScaler(), LSSVRCV(standardize=False))
     assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.6
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -3.7])
+@pytest.mark.parametrize("n", [30, 52])
+def test_points_that_are_all_alike_leave_the_mean(value, n):
+    """Rounding of the kernel matrix, which has no variance then, is no unit of C."""
+    same, noise = np.full((n, 3), value), np.random.default_rng(n).normal(size=n)
+    machine = LSSVRCV(budget=2).fit(same, noise)
+    assert machine.C_ <= 1.0  # all weights are alike, and large ones are no better
+    assert_allclose(machine.predict(same), np.mean(noise), rtol=1e-12)
+    assert_allclose(machine.predict(same[:1]), machine.predict(same)[:1], rtol=1e-15)

@@ -75,5 +75,7 @@ class LogisticObjective(Objective):
 
 
 def _signal(K: Array) -> float:
-    """Return the mean variance that a kernel matrix has about a constant."""
-    return (float(np.mean(np.diag(K))) - float(np.mean(K))) or 1.0
+    """Return the mean variance that a kernel matrix has about a constant; one if it has none."""
+    size = float(np.mean(np.diag(K)))
+    signal = size - float(np.mean(K))
+    return signal if signal > len(K) * float(np.finfo(np.float64).eps) * size else 1.0

@@ -352,6 +352,8 @@ class Objective(Search):
         signal = spectral.signal or 1.0
         Cs = weights / signal if relative else weights
         values = self._restricted(statement).curve(spectral, statement.Y, Cs)
+        if not spectral.signal:
+            values = np.full_like(values, values[0])  # but for rounding, which must not choose C
         best = int(np.argmin(values))
         moved = theta.copy()
         moved[-1] = np.log(Cs[best] * signal)

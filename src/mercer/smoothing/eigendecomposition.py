@@ -89,7 +89,7 @@ class Spectral:
             )
         # Eigenvalues are known to so much; below it there is nothing but rounding.
         top = float(values[-1]) if len(values) else 0.0
-        self._floor = len(values) * float(np.finfo(np.float64).eps) * (max(top, 0.0) or 1.0)
+        self._floor = len(values) * float(np.finfo(np.float64).eps) * max(top, below)
         self.values: Array = np.where(values > self._floor, values, 0.0)
 
     @property
