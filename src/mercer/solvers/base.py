@@ -443,10 +443,11 @@ def _negligible(risk: RegularizedRisk, f: Array) -> float:
     Because half the squared norm is strongly convex, no function with a lower objective differs by
     more than :math:`\sqrt{2\,gap\,k(x, x)}` at x.
     """
-    # A price of the width sets the unit of decision values, not the labels.
-    told = (f,) if np.any(risk.d) else (risk.y, f)
-    size = max(float(np.max(np.abs(v), initial=0.0)) for v in told)
-    largest = float(np.max(np.abs(risk.K.diag()), initial=0.0))
+    largest, price = float(np.max(np.abs(risk.K.diag()), initial=0.0)), float(np.sum(np.abs(risk.d)))
+    # A price of the width sets the unit of decision values, not the labels: coefficients add up to
+    # it, and make nothing where the origin is among the points of a region.
+    size = NEGLIGIBLE * price * largest if price else float(np.max(np.abs(risk.y), initial=0.0))
+    size = max(size, float(np.max(np.abs(f), initial=0.0)))
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         found = np.square(NEGLIGIBLE * size) / (2.0 * np.float64(largest))
     return float(np.nan_to_num(found, nan=np.inf, posinf=np.inf))
