@@ -66,3 +66,16 @@ def test_is_an_outlier_detector_and_nothing_else():
     assert tags.estimator_type == "outlier_detector"
     assert not tags.target_tags.required
     assert not hasattr(OneClassSVM, "score")
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+@pytest.mark.parametrize("seed", range(8))
+def test_labels_do_not_depend_on_the_batch(kernel, seed):
+    rng = np.random.default_rng(seed)
+    points = np.repeat(rng.normal(size=(23, 4)), 2, axis=0)
+    machine = OneClassSVM(kernel=kernel, nu=0.3).fit(points)
+    labels = machine.predict(points)
+    for size in (1, 7):
+        parts = [machine.predict(points[i : i + size]) for i in range(0, len(points), size)]
+        np.testing.assert_array_equal(np.concatenate(parts), labels)
+    np.testing.assert_array_equal(labels > 0, machine.decision_function(points) >= 0)

@@ -16,7 +16,7 @@ from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.approximated import by_blocks
 from mercer.machines.base import KernelMachine
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Array, Function, dense
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.posing import Posed, Rows, Sample, Solved
 from mercer.machines.regression import predict_parts
@@ -25,6 +25,9 @@ from mercer.reduced.targets import Ones, Targets
 from mercer.reduced.variable_width import VariableOffset, VariableWidth
 
 __all__ = ["OneClassSVM"]
+
+# By which part of the largest value that its terms can make a value may differ between batches.
+ROUNDING = 1e-12
 
 
 @settings
@@ -131,7 +134,10 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
 
     @by_blocks
     def decision_function(self, X: Any) -> Array:
-        """Evaluate the decision function, positive inside the region.
+        """Evaluate the decision function, positive inside the region and zero on its boundary.
+
+        Values that are zero but for rounding are zero: points of the sample lie on the boundary,
+        and their labels are not to depend on the batch that they are in.
 
         Parameters
         ----------
@@ -143,7 +149,18 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         ndarray of shape (n_samples,)
             Decision values.
         """
-        return self._decision(X)
+        X = self._check_new(X)
+        f = self._evaluate(X)
+        return np.where(np.abs(f) <= ROUNDING * self._largest(X), 0.0, f)
+
+    def _largest(self, X: Any) -> Array:
+        """Return bounds on the terms of decision values, or the level where these are unknown."""
+        level = np.full(_num_samples(X), np.max(np.abs(self.null_space_coef_), initial=0.0))
+        if self._precomputed or self._X_fit is not None or self._functions is not None:
+            return level
+        kernel, Z = self.kernel_, self.support_vectors_
+        norm = float(np.abs(dense(self._dual_coef_))[0] @ np.sqrt(np.abs(kernel.diag(Z))))
+        return level + norm * np.sqrt(np.abs(kernel.diag(X)))
 
     @by_blocks
     def score_samples(self, X: Any) -> Array:
@@ -163,7 +180,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
 
     @by_blocks
     def predict(self, X: Any) -> Any:
-        """Tell inliers (+1) from outliers (-1).
+        """Tell inliers (+1), those on the boundary among them, from outliers (-1).
 
         Parameters
         ----------
@@ -175,4 +192,4 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         ndarray of shape (n_samples,)
             Plus or minus one.
         """
-        return np.where(self.decision_function(X) > 0, 1, -1).astype(np.intp)
+        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)

@@ -326,10 +326,10 @@ def _codes(model: Any) -> Plan:
 def _one_class(model: Any) -> Plan:
     def change(x: Value, out: Outputs) -> Outputs:
         f = out["variable"]
-        return {LABEL: (-f).beside(f).largest(), "scores": f}
+        return {LABEL: f.beside(-f).largest(), "scores": f}  # the boundary is inside
 
     plan = _changed(regressor(model), change, {LABEL: 0, "scores": 1})
-    return Plan(model, plan.write, plan.widths, np.array([-1, 1]), plan.Z, plan.wide)
+    return Plan(model, plan.write, plan.widths, np.array([1, -1]), plan.Z, plan.wide)
 
 
 # Gaps ---------------------------------------------------------------------------------------------
