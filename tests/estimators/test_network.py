@@ -230,3 +230,12 @@ WEIGHTS = {
 )
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (1, 2), (2, 2), (5, 2)])
+def test_automatic_approximation_of_few_rows_and_many_targets(shape):
+    """No row may have been held out, in a block or in all of them."""
+    rng = np.random.default_rng(0)
+    points, targets = rng.normal(size=(shape[0], 3)), rng.normal(size=shape)
+    machine = RegularizationNetwork(approximation="auto", C=1e8).fit(points, targets)
+    np.testing.assert_allclose(machine.predict(points), targets, atol=1e-4)

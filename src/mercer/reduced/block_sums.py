@@ -238,6 +238,8 @@ def score(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
     """Return the weighted sum of losses of the rows that were held out, and of their weights."""
     keep = np.flatnonzero(held_out(as_rows(block), problem.seed, problem.held_out))
     y, s = (None if part is None else np.asarray(part)[keep] for part in (block.y, block.s))
+    if not len(keep):
+        return Sums(n=np.array(block.n), loss=np.zeros(problem.k), weight=np.zeros(problem.k))
     rest = replace(problem, held_out=0.0)
     X, Y, w, P, loss = rest.admit(Block(block.X[keep], y, s, 0), block.start + keep)
     w = np.broadcast_to(w, Y.shape)
