@@ -443,7 +443,8 @@ def _negligible(risk: RegularizedRisk, f: Array) -> float:
     Because half the squared norm is strongly convex, no function with a lower objective differs by
     more than :math:`\sqrt{2\,gap\,k(x, x)}` at x.
     """
-    largest, price = float(np.max(np.abs(risk.K.diag()), initial=0.0)), float(np.sum(np.abs(risk.d)))
+    largest = float(np.max(np.abs(risk.K.diag()), initial=0.0))
+    price = float(np.sum(np.abs(risk.d)))
     # A price of the width sets the unit of decision values, not the labels: coefficients add up to
     # it, and make nothing where the origin is among the points of a region.
     size = NEGLIGIBLE * price * largest if price else float(np.max(np.abs(risk.y), initial=0.0))
