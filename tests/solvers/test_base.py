@@ -5,10 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
+from mercer import LSSVR
 from mercer.gram import Dense
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Squared
 from mercer.problems import RegularizedRisk
+from mercer.regularizers import Polynomial
 from mercer.solvers import SMO, ConvergenceWarning, Direct, Solver, Status, join, minimize
 from mercer.solvers.base import SUPPORT, Answer, snap_to_box
 from mercer.solvers.monitor import Monitor
@@ -163,3 +165,22 @@ def test_per_sample_tubes_and_weights():
     assert one.a[0] == 0.0
     inside = np.abs(y - solution.f) < width - 1e-6
     assert np.all(solution.a[inside] == 0)
+
+
+def test_sums_of_many_columns_are_restored_at_the_size_of_the_sample(monkeypatch):
+    """2,556 columns of three points are three unknowns, not a square of columns."""
+    X, y = np.random.default_rng(0).normal(size=(3, 70)), np.array([1.0, -2.0, 0.5])
+    B = Polynomial(2)(X)
+    risk = RegularizedRisk(Squared(), Dense(Gaussian(1.0)(X)), y, 1.0, B)
+    work, solve = [], np.linalg.lstsq
+
+    def counted(A, b, rcond=None):
+        work.append(A.size * min(A.shape))
+        return solve(A, b, rcond=rcond)
+
+    monkeypatch.setattr(np.linalg, "lstsq", counted)
+    a = snap_to_box(risk, np.array([1.0, 2.0, 3.0]))
+    np.testing.assert_allclose(B.T @ a, 0.0, atol=1e-12)
+    assert LSSVR(null_space=Polynomial(2)).fit(X, y).score(X, y) > 1 - 1e-12
+    assert B.shape == (3, 2556)
+    assert 0 < max(work) <= B.size * 3
