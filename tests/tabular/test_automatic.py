@@ -1,5 +1,6 @@
 """AutoRegressor and AutoClassifier: properties, tables with words and gaps, budgets, contract."""
 
+import itertools
 import time
 import warnings
 
@@ -12,6 +13,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import AutoClassifier, AutoRegressor
+from mercer.tabular.members import Cost
 
 FEW = ["laplacian-ranks", "gaussian"]
 
@@ -252,13 +254,50 @@ def test_a_machine_that_was_begun_is_ended():
     assert machine.score(X[1::2], y[1::2]) > 0.9
 
 
-def test_budget_ends_the_fit():
+def test_budget_ends_the_fit(monkeypatch):
     X, y = smooth(300)
-    began = time.perf_counter()
-    machine = AutoRegressor(budget=0.01).fit(X, y)
-    assert time.perf_counter() - began < 20.0
+    # By this clock a second passes from one look at it to the next.
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
+    machine = AutoRegressor(budget=5.0).fit(X, y)
     assert len(machine.members_) == 1
     assert "budget" in machine.notes_[-1]
+    assert next(ticks) < 100
+
+
+@pytest.mark.parametrize("kind", [AutoRegressor, AutoClassifier])
+@pytest.mark.parametrize("max_rows", [450, 10_000])
+def test_rows_are_as_many_as_the_budget_pays_for(monkeypatch, kind, max_rows):
+    X, y = smooth(700)
+    y = y if kind is AutoRegressor else y > 0
+    # Time stands still, and a machine of 400 rows is said to take a second.
+    monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
+    monkeypatch.setattr(Cost, "measured", classmethod(lambda cls, *of: Cost(1.0)))
+    members, paid = ["gaussian", "matern"], Cost(1.0).rows(0.2 * 10.0)
+    assert 450 < paid < 700
+    machine = kind(budget=10.0, members=members, max_rows=max_rows)
+    if max_rows < paid:
+        machine.fit(X, y)
+        assert any("no time for machines of all 700 rows" in note for note in machine.notes_)
+    else:
+        with pytest.warns(UserWarning, match=f"{paid} of the 700 rows"):
+            machine.fit(X, y)
+    used = min(paid, max_rows)
+    assert [len(member.left_out) for member in machine.members_] == [used, used]
+    judged = (
+        machine.left_out_predictions_
+        if kind is AutoRegressor
+        else (machine.left_out_probabilities_[:, 0])
+    )
+    assert np.sum(np.isfinite(judged)) == used
+    assert machine.score(X, y) > 0.8
+
+
+def test_an_ample_budget_changes_nothing(monkeypatch):
+    X, y = smooth(500)
+    monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
+    limited = AutoRegressor(members=FEW, budget=1e6).fit(X, y)
+    assert np.array_equal(limited.predict(X), AutoRegressor(members=FEW).fit(X, y).predict(X))
 
 
 def test_unknown_members_are_refused():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from mercer._fitting import AllOrNothing, say
-from mercer._patience import time_left
+from mercer._patience import deadline, time_left
 from mercer._settings import KW_ONLY, settings
 from mercer.preprocessing import TableEncoder
 from mercer.preprocessing.table_encoder import RARE
@@ -25,13 +25,15 @@ from mercer.tabular.explanation import Effect, Explanation, effect_of
 from mercer.tabular.members import (
     METRIC,
     Columns,
+    Cost,
     Member,
     enlarge,
+    enlarging,
     judge,
     judge_honestly,
     judge_metric,
 )
-from mercer.tabular.tasks import Task
+from mercer.tabular.tasks import FOLDS, Task
 
 __all__ = ["BY_NAME", "Automatic", "Judged", "Plan"]
 
@@ -53,6 +55,8 @@ KEPT = 3
 # Machines that are fitted to all rows in parts where there are more than max_rows, and rows that
 # judge between these and the exact machines.
 ENLARGED, HELD = 2, 5000
+# Share of the budget that fitting one machine may take; choosing its scales takes more.
+FITTING = 0.2
 # Standard errors by which left-out predictions must be better than a constant.
 PROOF = 2.0
 # Standard errors beyond which the choice of scales cannot have made the difference.
@@ -71,6 +75,9 @@ class Judged:
 
     honest: Callable[[], Array] | None = None
     """Makes those of the best member with scales chosen without the rows, (n, d)."""
+
+    seconds: float = 0.0
+    """Time that fitting a machine to the rows takes, where there is a budget."""
 
 
 Shares = Callable[[Judged], Array]
@@ -155,27 +162,30 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             Tells how much each member counts, in shares of all, from left-out predictions.
         """
         n, encoder = len(M), self.encoder_
-        fitted = min(n, self.max_rows)
-        judged = min(fitted, JUDGED, int(np.cbrt(FACTORIZED / self._outputs)))
         columns = Columns(
             M,
             encoder.numeric_,
             encoder.categorical_,
-            fitted=fitted,
-            judged=judged,
+            fitted=min(n, self.max_rows),
+            judged=min(n, self.max_rows, JUDGED, int(np.cbrt(FACTORIZED / self._outputs))),
             seed=self.random_state,
         )
-        members: list[Member] = []
         plan = self._asked(plan, usual, columns)
-        for name, (candidate, task) in plan.items():
-            if self._late(members, len(plan)):
-                break
-            if candidate is None:
-                base = next(member for member in members if member.name == "matern")
-                members.append(judge_metric(base, columns, task))
-            else:
-                members.append(judge(name, candidate, columns, task))
-            self._tell(members[-1])
+        cost, columns = self._afforded(columns, plan)
+        members: list[Member] = []
+        again = cost.of(columns.fitted) if columns.judged < columns.fitted else 0.0
+        # Scales are chosen until there is just time for fitting the machine with them, for fitting
+        # it to all rows, and for the scale of errors.
+        with deadline(time_left() - 2.0 * cost.of(columns.judged) - again):
+            for name, (candidate, task) in plan.items():
+                if self._late(members, len(plan)):
+                    break
+                if candidate is None:
+                    base = next(member for member in members if member.name == "matern")
+                    members.append(judge_metric(base, columns, task))
+                else:
+                    members.append(judge(name, candidate, columns, task))
+                self._tell(members[-1])
         rows = slice(0, columns.judged)
         if columns.judged < columns.fitted:
             members = _best(members, rows, shares, KEPT)
@@ -183,8 +193,9 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
                 f"Scales are chosen by some of the rows and weights by {columns.judged}; the "
                 f"{len(members)} best machines are fitted to {columns.fitted} rows."
             )
-        members = self._completed(members, columns, plan)
-        if n > columns.fitted:
+        members = self._completed(members, columns, plan, cost)
+        larger = self._larger(n, columns, cost)
+        if larger:
             held = slice(n - min(HELD, (n - columns.fitted) // 2), n)
             for member in _best(members, rows, shares, ENLARGED):
                 members.append(enlarge(member, columns, plan[member.name][1], held.start))
@@ -197,19 +208,59 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
                 f"parts to all but {n - held.start}, which decide between them."
             )
         self.members_ = members
-        left = np.stack([member.left_out for member in members])
-        if n > columns.fitted:
-            return Judged(rows, left)
-        best = _best([m for m in members if m.name != METRIC], rows, shares, 1)[0].name
-        candidate, task = plan[best]
+        judged = Judged(
+            rows,
+            np.stack([member.left_out for member in members]),
+            seconds=cost.of(rows.stop - rows.start),
+        )
+        if larger:
+            return judged
+        best = _best([m for m in members if m.name != METRIC], rows, shares, 1)[0]
+        if time_left() < FOLDS * best.seconds:
+            return judged
+        candidate, task = plan[best.name]
         assert candidate is not None
-        return Judged(rows, left, partial(judge_honestly, best, candidate, columns, task))
+        honest = partial(judge_honestly, best.name, candidate, columns, task)
+        return replace(judged, honest=honest)
 
-    def _completed(self, members: list[Member], columns: Columns, plan: Plan) -> list[Member]:
+    def _afforded(self, columns: Columns, plan: Plan) -> tuple[Cost, Columns]:
+        """Return what machines cost, and rows for which one of them leaves most of the budget."""
+        if time_left() == np.inf:
+            return Cost(), columns
+        candidate, task = next(iter(plan.values()))
+        assert candidate is not None
+        cost = Cost.measured(candidate, columns, task)
+        n = cost.rows(FITTING * time_left())
+        if n >= columns.fitted:
+            return cost, columns
+        note = (
+            f"The budget of {self.budget:g} s suffices for machines of {n} of the "
+            f"{len(columns.X)} rows, which are drawn at random; the others are not used."
+        )
+        self.notes_.append(note)
+        warnings.warn(note, UserWarning, stacklevel=7)
+        return cost, replace(columns, fitted=n, judged=min(n, columns.judged))
+
+    def _larger(self, n: int, columns: Columns, cost: Cost) -> bool:
+        """Return whether there are more rows than an exact machine takes, and time for them."""
+        if columns.fitted < min(n, self.max_rows) or n == columns.fitted:
+            return False
+        if enlarging(n, cost) * ENLARGED < time_left():
+            return True
+        self.notes_.append(
+            f"The budget of {self.budget:g} s leaves no time for machines of all {n} rows: these "
+            f"are of {columns.fitted} rows drawn at random."
+        )
+        return False
+
+    def _completed(
+        self, members: list[Member], columns: Columns, plan: Plan, cost: Cost
+    ) -> list[Member]:
         """Return members with machines of all rows, as far as the budget goes."""
         done: list[Member] = []
+        needed = cost.of(columns.fitted) + cost.of(columns.judged)
         for member in members:
-            if done and member.machine is None and time_left() == 0.0:
+            if done and member.machine is None and time_left() < needed:
                 self._note_budget(len(done), len(members))
                 break
             done.append(member.completed(columns, plan[member.name][1]))

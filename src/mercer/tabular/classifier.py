@@ -57,7 +57,9 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         Machines to fit: names as in :class:`AutoRegressor`, and with "squares-" before them for
         least squares of plus and minus one; all by default.
     budget : float, optional
-        Seconds after which no further machine is begun. The fit is deterministic without it.
+        Seconds that the fit may take. Where they do not suffice for the first machine it is fitted
+        to fewer rows, drawn at random, with a warning; no further machine is begun that would
+        hardly be ready. ``notes_`` say what was left out. The fit is deterministic without it.
     max_rows : int, default=10000
         Largest number of rows to which exact machines are fitted, as in :class:`AutoRegressor`.
     verbose : bool, default=False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +20,17 @@ from mercer.tabular.candidates import Candidate, Features
 from mercer.tabular.metric import gradients, normalized, outer_product, root
 from mercer.tabular.tasks import Squares, Task, spread
 
-__all__ = ["METRIC", "Columns", "Member", "enlarge", "judge", "judge_honestly", "judge_metric"]
+__all__ = [
+    "METRIC",
+    "Columns",
+    "Cost",
+    "Member",
+    "enlarge",
+    "enlarging",
+    "judge",
+    "judge_honestly",
+    "judge_metric",
+]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -33,6 +44,9 @@ LEFT = "left__kernel__length_scale"
 # Rows of the parts that all rows are divided into. Up to so many rows there is time for larger
 # parts, and for a share that neighbours have in common.
 LEAF, MANY, LARGE, OVERLAP = 4000, 100_000, 8000, 0.1
+# Rows of the machine that tells what others cost, and rows from which on factorizations, cubic in
+# rows, cost more than kernel matrices.
+PROBED, CUBIC = 400, 4000.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +63,47 @@ class Columns:
     """The first rows, which are left out."""
 
     seed: int
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What it costs to fit a machine and to leave each row out."""
+
+    probed: float = 0.0
+    """Seconds that a machine of few rows took; 0 where time is not limited."""
+
+    @classmethod
+    def measured(cls, candidate: Candidate, columns: Columns, task: Task) -> Cost:
+        """Return the cost of a machine of few rows; 0 where there are no more than these."""
+        if columns.fitted <= PROBED:
+            return cls()
+        X = columns.X[:PROBED]
+        features = Features.of(X, columns.numbers, columns.categories, candidate.ranks)
+        Z, rows = features(X), slice(0, PROBED)
+        kernel = features.kernel(candidate, Z, np.random.default_rng(columns.seed))
+        began = time.perf_counter()
+        task.left_out(_fit(task.machine(kernel), Z, task, rows), Z, rows)
+        return cls(time.perf_counter() - began)
+
+    def of(self, rows: float) -> float:
+        """Return seconds for a machine of so many rows: a matrix of kernels, and its factors."""
+        share = rows / PROBED
+        return self.probed * share**2 * (CUBIC + rows) / (CUBIC + PROBED)
+
+    def rows(self, seconds: float) -> int:
+        """Return how many rows, not less than the few, a machine may have that takes so long.
+
+        Examples
+        --------
+        >>> cost = Cost(0.05)
+        >>> cost.of(400), cost.rows(cost.of(3000)), cost.rows(0.0)
+        (0.05, 3000, 400)
+        """
+        if self.probed == 0.0:
+            return sys.maxsize
+        cubic = [1.0, CUBIC, 0.0, -seconds / self.probed * PROBED**2 * (CUBIC + PROBED)]
+        found = max(root.real for root in np.roots(cubic))
+        return max(PROBED, round(found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,6 +310,12 @@ def enlarge(member: Member, columns: Columns, task: Task, end: int) -> Member:
         seconds=time.perf_counter() - began,
         notes=[],
     )
+
+
+def enlarging(n: int, cost: Cost) -> float:
+    """Return seconds that a machine of all n rows takes, in parts, at least."""
+    leaf = LARGE if n <= MANY else LEAF
+    return cost.of(leaf) * n / leaf
 
 
 def _fit(machine: Any, Z: Array, task: Task, rows: Any) -> Any:

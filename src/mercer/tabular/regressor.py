@@ -55,7 +55,9 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         Machines to fit, among "laplacian-ranks", "matern", "laplacian", "gaussian", "matern-ranks"
         and "metric"; all by default. "metric" learns directions from the gradients of "matern".
     budget : float, optional
-        Seconds after which no further machine is begun. The fit is deterministic without it.
+        Seconds that the fit may take. Where they do not suffice for the first machine it is fitted
+        to fewer rows, drawn at random, with a warning; no further machine is begun that would
+        hardly be ready. ``notes_`` say what was left out. The fit is deterministic without it.
     max_rows : int, default=10000
         Largest number of rows to which exact machines are fitted. Of a larger table this many rows
         are drawn, and the two best machines are fitted to all rows once more, as local machines in
@@ -212,7 +214,8 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         self._spread_member = best
         s = task.weights[judged.rows]
         few, seed = task.tuned, self.random_state
-        return [Spread.of(kernel, points, error, s, few, seed) for error in errors.T]
+        seconds = judged.seconds
+        return [Spread.of(kernel, points, error, s, few, seed, seconds) for error in errors.T]
 
     def _together(self, values: Array) -> Array:
         """Return predictions in units of the targets, (n, d)."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._patience import time_left
 from mercer.estimators.ls_svm import LSSVR
 from mercer.selection.tuning import tune
 
@@ -47,12 +48,20 @@ class Spread:
 
     @classmethod
     def of(
-        cls, kernel: Any, Z: Array, errors: Array, weights: Array, tuned: int, seed: int
+        cls,
+        kernel: Any,
+        Z: Array,
+        errors: Array,
+        weights: Array,
+        tuned: int,
+        seed: int,
+        seconds: float = 0.0,
     ) -> Spread:
         """Learn scales from left-out errors.
 
         The local scale is used if intervals of 90 % with it have a smaller interval score on the
-        left-out samples than intervals of a constant width.
+        left-out samples than intervals of a constant width. Where time is limited and does not
+        suffice for its machine, the width is constant.
 
         Parameters
         ----------
@@ -68,10 +77,13 @@ class Spread:
             Rows by which the factor and C are chosen.
         seed : int
             For the search.
+        seconds : float, default=0.0
+            Time that fitting a machine to the points takes, where it is limited.
         """
         constant = cls._sorted(None, 0.0, errors, weights)
         roots = np.sqrt(np.abs(errors))
-        if len(errors) < 50 or not np.ptp(roots) > 0:
+        left = time_left() - seconds
+        if len(errors) < 50 or not np.ptp(roots) > 0 or left <= 0.0:
             return constant
         few = slice(0, tuned)
         found = tune(
@@ -81,6 +93,7 @@ class Spread:
             sample_weight=weights[few],
             criterion="evidence",
             max_rows=tuned,
+            max_time=None if left == np.inf else left,
             refit=False,
             random_state=seed,
         )
