@@ -229,3 +229,15 @@ def test_huber_weights_are_the_default(sample):
     machine = RobustLSSVR(c=0.3, **SETTINGS).fit(X, y)
     w = HuberWeights(0.3).weight(y - machine.predict(X))
     np.testing.assert_allclose(machine.weights_, w, atol=1e-8)
+
+
+@pytest.mark.parametrize("damping", [0.99, 0.99999])
+def test_strong_damping_needs_few_machines(sample, damping):
+    X, y = sample
+    settings = SETTINGS | {"tol": 1e-6, "max_iter": 1000}
+    gentle, plain = RobustLSSVR(damping=0.9, **settings).fit(X, y), RobustLSSVR(**settings)
+    fitted = RobustLSSVR(damping=damping, **settings).fit(X, y)
+    assert fitted.solution_.converged
+    # Some twenty machines more until 0.00001 of the way has grown to a tenth.
+    assert fitted.n_iter_ <= gentle.n_iter_ + 30
+    np.testing.assert_allclose(fitted.predict(X), plain.fit(X, y).predict(X), atol=1e-5)

@@ -40,6 +40,9 @@ CONCAVE = (Squared, Huber, LogCosh)
 # A product with a factor costs about as much as a hundredth of the factorization per 600 samples:
 # up to this many samples an iteration, conjugate gradients cost less than a new factor.
 SAMPLES_AN_ITERATION = 60
+# Damping that is left where several steps are taken at once, and by which part of its distance a
+# wanted weight may have moved for that.
+GENTLE, ALIKE = 0.9, 0.2
 # Machines in a row that are no better than those before, but for rounding.
 IDLE = 3
 
@@ -103,7 +106,8 @@ def reweigh(
     start : ndarray of shape (n,), optional
         The first weights; ones by default.
     damping : float, default=0.0
-        The share :math:`\rho` of the old weights in the new ones.
+        The share :math:`\rho` of the old weights in the new ones. Above 0.9 several steps are taken
+        at once, down to a share of 0.9, while the weights that are asked for hardly change.
     tol : float, default=1e-6
         Linear systems that are not factorized are solved to a tenth of this, in units of y.
     max_bytes : float
@@ -117,7 +121,8 @@ def reweigh(
     """
     systems = _Systems(K, B, y, max_bytes, max(0.1 * tol, 64 * EPS * float(np.max(np.abs(y)))))
     w = np.ones(len(y)) if start is None else start
-    n_iter = 0
+    n_iter, steps, last = 0, 1, w
+    most = int(np.log(GENTLE) / np.log(damping)) if damping > GENTLE else 1
     while True:
         a, b, Ka = systems.solve(c * w)
         r = y - Ka - B @ b
@@ -125,7 +130,12 @@ def reweigh(
         fit = Reweighted(a, b, Ka, w, weight(r), r, n_iter)
         if done(fit):
             return fit
-        w = damping * w + (1.0 - damping) * fit.wanted
+        # Where the wanted weights hardly move, several steps towards them need one machine.
+        moved, away = (np.max(np.abs(fit.wanted - other), initial=0.0) for other in (last, w))
+        hardly = n_iter > 1 and moved <= ALIKE * away
+        steps = min(2 * steps, most) if hardly else max(steps // 2, 1)
+        last, kept = fit.wanted, damping**steps
+        w = kept * w + (1.0 - kept) * fit.wanted
 
 
 class _Systems:
