@@ -7,6 +7,8 @@ import pytest
 from mercer import KernelRegressor, Nystrom, QuantileBand, QuantileSVR
 from mercer.kernels import Gaussian
 from mercer.losses import Expectile
+from mercer.machines.solving import EarlyStop
+from mercer.solvers import Status
 
 KERNEL = Gaussian(0.4)
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -145,3 +147,17 @@ def test_what_cannot_be_is_refused():
         QuantileBand(points=np.zeros((3, 5))).fit(X, y)
     with pytest.raises(ValueError, match="points=None"):
         QuantileBand(kernel="precomputed", points=3).fit(KERNEL(X), y)
+
+
+def test_functions_cross_where_no_time_is_left_for_their_order(monkeypatch):
+    X, y = sample()
+    settings = {"kernel": KERNEL, "C": 20.0, "points": None}
+    whole = QuantileBand(LEVELS, **settings).fit(X, y)
+    monkeypatch.setattr("mercer.solvers.non_crossing_search.time_left", lambda: 0.0)
+    with pytest.warns(EarlyStop, match="increase max_time"):
+        band = QuantileBand(LEVELS, **settings).fit(X, y)
+    assert band.solution_.status is Status.MAX_TIME
+    assert band.n_constraints_ == 0
+    assert band.crossing_ == whole.crossing_ > 1e-3
+    apart = [QuantileSVR(tau, kernel=KERNEL, C=20.0).fit(X, y).predict(X) for tau in LEVELS]
+    np.testing.assert_allclose(band.predict_quantiles(X), np.sort(np.stack(apart, 1)), atol=1e-12)

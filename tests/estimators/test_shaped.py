@@ -190,3 +190,13 @@ def test_refusals(sample):
         machine(None, loss="chebychev", C="auto").fit(X, y)
     with pytest.raises(ValueError, match="binary"):
         ShapeConstrainedClassifier().fit(X, np.arange(60) % 3)
+
+
+def test_where_a_factor_takes_too_long_pairs_go_on(sample, monkeypatch):
+    exact = machine([Increasing(0)], loss="huber", max_time=100.0).fit(*sample)
+    # Factorizations of some seconds a multiplication.
+    monkeypatch.setattr("mercer.solvers.auto.SPEED", 1.0)
+    paired = machine([Increasing(0)], loss="huber", max_time=100.0).fit(*sample)
+    assert (exact.solution_.solver, paired.solution_.solver) == ("InteriorPoint", "SMO")
+    np.testing.assert_allclose(paired.predict(GRID), exact.predict(GRID), atol=1e-2)
+    assert machine(None, loss="log_cosh", max_time=100.0).fit(*sample).solution_.converged

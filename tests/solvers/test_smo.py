@@ -390,3 +390,25 @@ def test_weights_beyond_float32_do_not_stall():
     )
     solution = minimize(risk, SMO(max_iter=400_000))
     assert solution.status is Status.CONVERGED
+
+
+def test_nothing_is_multiplied_again_after_the_deadline(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=600) > 0, 1.0, -1.0)
+    risk = RegularizedRisk(Hinge(), Tiled(Gaussian(1.0), X), y, 10.0, np.ones((600, 1)))
+    # Coefficients near the optimum, but none of their products is known.
+    start = dataclasses.replace(minimize(risk, SMO(tol=0.3)), f=np.full(600, 7.0))
+    products = []
+    for name in ("product", "matvec"):
+        monkeypatch.setattr(Tiled, name, lambda *of, name=name, **how: products.append(name))
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        found = minimize(risk, SMO(max_time=1e-9), start)
+    assert products == []
+    monkeypatch.undo()
+    assert found.status is Status.MAX_TIME
+    exact = risk.certificate(found.a, found.b)
+    np.testing.assert_allclose(found.f, exact.f, atol=1e-3)
+    # Single precision is accounted for.
+    assert found.gap >= exact.gap
+    assert found.objective >= exact.primal

@@ -192,7 +192,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         )
         self.crossing_, self.n_constraints_ = found.apart, len(found.crossings[0])
         joint = Solved(found.solution, found.a, found.b, {"points": points})
-        if self.n_constraints_:
+        if self.n_constraints_ or found.worst > self.tol:
             return [joint]
         parts = zip(apart, found.a.T, found.b.T, strict=True)
         return [joint._replace(solution=one, a=a, b=b) for one, a, b in parts]

@@ -23,6 +23,7 @@ from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import NAMES
 from mercer.kernels.taylor import separate
+from mercer.losses.base import QuadraticDualLoss
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array
 from mercer.machines.posing import Declared, Posed, Rows, Sample, Solved
@@ -36,6 +37,7 @@ from mercer.regularizers.constraints import Rows as Inequalities
 from mercer.regularizers.knowledge import Periodic, as_constraints
 from mercer.regularizers.shape import Shape
 from mercer.solvers import SMO, InteriorPoint, Solver
+from mercer.solvers.auto import too_late
 from mercer.solvers.constraint_generation import Satisfied, satisfy
 
 __all__ = ["Knowledge", "ShapeCertificate", "ShapedMachine"]
@@ -283,7 +285,9 @@ class ShapedMachine(KernelMachine):
             return self.solver
         if self.solver != "auto":
             return self._make_solver()
-        if isinstance(problem.K, LowRank) or len(problem.said.y) <= DENSE:
+        n, loss = len(problem.said.y), problem.said.loss
+        dense = n <= DENSE and not (isinstance(loss, QuadraticDualLoss) and too_late(n))
+        if isinstance(problem.K, LowRank) or dense:
             solver: Solver = InteriorPoint(tol=0.1 * self.tol, max_time=self.max_time)
         else:
             room = self.cache_size * 2**20

@@ -22,7 +22,7 @@ from mercer.solvers.solution import Solution
 from mercer.solvers.status import Status
 from mercer.solvers.thin import ThinInteriorPoint
 
-__all__ = ["SOLVERS", "Auto", "by_factor", "decomposition"]
+__all__ = ["SOLVERS", "Auto", "by_factor", "decomposition", "too_late"]
 
 # Pair steps need a number of iterations that grows with weight times kernel value; beyond this the
 # few factorizations of the interior point are cheaper on samples where they are cheap at all.
@@ -125,7 +125,7 @@ class Auto(Solver):
         if iterative.accepts(risk):
             even = BREAK_EVEN * self.max_dense * np.sqrt(_stiffness(risk))
             slow = not risk.K.sparse and risk.n <= even
-            if late := _factored(risk) > max(0.5 * self._left(), BRIEF):
+            if late := _slow(risk.K.factor_bytes / 8.0, risk.n, self._left()):
                 fits = slow = False
             if (fits or slow) and direct.accepts(risk):
                 return direct, f"squared loss: one linear system of {risk.n} samples"
@@ -218,9 +218,24 @@ def decomposition(n: int | str, cache_bytes: float) -> str:
     return f"quadratic dual, {n} samples: SMO with a {cache_bytes / 2**20:.0f} MiB cache"
 
 
-def _factored(risk: RegularizedRisk) -> float:
-    """Return the seconds that a factorization takes, of n m numbers n m^2 / 3 multiplications."""
-    return float((risk.K.factor_bytes / 8.0) ** 2 / (3.0 * max(risk.n, 1) * SPEED))
+def too_late(n: int) -> bool:
+    """Answer whether a kernel matrix of n samples cannot be factorized before the deadline.
+
+    Examples
+    --------
+    >>> from mercer._patience import deadline
+    >>> with deadline(1.0):
+    ...     too_late(1000), too_late(6000)
+    (False, True)
+    >>> too_late(6000)
+    False
+    """
+    return _slow(float(n) ** 2, n, time_left())
+
+
+def _slow(numbers: float, n: int, left: float) -> bool:
+    """Answer whether a factorization takes too long, of n m numbers n m^2 / 3 multiplications."""
+    return bool(numbers**2 / (3.0 * max(n, 1) * SPEED) > max(0.5 * left, BRIEF))
 
 
 def _stiffness(risk: RegularizedRisk) -> float:

@@ -316,13 +316,16 @@ def _certified(
     solved = monitor.elapsed
     a = snap_to_box(risk, answer.a)
     Ka, error = answer.Ka, answer.error
+    if error is not None and monitor.late and _moved(risk, a, answer.a):
+        a = answer.a  # for which there is a product
     if Ka is None or not believed(risk, answer, chosen.tol) or _moved(risk, a, answer.a):
         Ka, error = risk.K.matvec(a), None
     b, interval = centre_intercepts(risk, a, answer.b, Ka)
     certificate = risk.certificate(a, b, Ka, error)
-    if error is not None and _status(certificate, monitor, chosen.tol) is not Status.CONVERGED:
-        # Not a word about the worst case where the truth is one product away.
-        Ka = risk.K.product(a, np.arange(risk.n))
+    known = error is None or _status(certificate, monitor, chosen.tol) is Status.CONVERGED
+    if not known and not monitor.late:
+        # Not a word about the worst case where the truth is one product away, and there is time.
+        Ka, error = risk.K.product(a, np.arange(risk.n)), None
         b, interval = centre_intercepts(risk, a, answer.b, Ka)
         certificate = risk.certificate(a, b, Ka)
     stopped = _status(certificate, monitor, chosen.tol) is not Status.CONVERGED
@@ -331,7 +334,7 @@ def _certified(
         certificate = _outside(risk, a, b, answer.bound, monitor.history[-1].violation)
     elif stopped:
         a, b, Ka = pull_back(risk, a, b, Ka, certificate.primal)
-        certificate = risk.certificate(a, b, Ka)
+        certificate = risk.certificate(a, b, Ka, error)
     interval = np.column_stack([b, b]) if stopped else interval
     if not stopped or answer.bound is None:
         certificate = _doubted(risk, a, b, certificate)

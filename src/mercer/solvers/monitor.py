@@ -80,14 +80,18 @@ class Monitor:
         """Seconds since the start."""
         return time.perf_counter() - self._start
 
+    @property
+    def late(self) -> bool:
+        """Whether time is used up."""
+        return self.elapsed >= self.max_time
+
     def left(self, done: int, at_most: int) -> int:
         """Return how many of ``at_most`` further iterations the budget allows after ``done``."""
         return at_most if self.max_iter < 0 else max(0, min(at_most, self.max_iter - done))
 
     def spent(self, done: int) -> bool:
         """Answer whether iterations or time are used up after ``done`` iterations."""
-        late = self.elapsed >= self.max_time
-        return late or not self.left(done, 1)
+        return self.late or not self.left(done, 1)
 
     def report(
         self, iteration: int, objective: float, gap: float = np.nan, violation: float = np.nan

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mercer._patience import time_left
 from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
 from mercer.losses.base import Array, Loss
 from mercer.problems.non_crossing import Crossings, ordered, ordered_back
 from mercer.solvers.base import Solver, minimize
 from mercer.solvers.solution import Solution, join
-from mercer.solvers.status import ConvergenceWarning
+from mercer.solvers.status import ConvergenceWarning, Status
 
 __all__ = ["Ordered", "order"]
 
@@ -81,7 +83,7 @@ def order(
     solver : Solver
         For the joint problem.
     tol : float, default=1e-3
-        By how much functions may cross.
+        By how much functions may cross; more where a deadline leaves no time for the joint problem.
     warning : type of Warning, default=ConvergenceWarning
 
     Examples
@@ -109,8 +111,19 @@ def order(
     asked = np.append(c > 0, np.ones(N - n, dtype=bool))
     F = K.matvec(a) + B @ b
     first = worst = _worst(F[asked])
+    # The matrix of all functions is so many times as large as theirs together.
+    needed = m * sum(sum(s.times.values()) for s in apart)
     for _ in range(ROUNDS):
         if worst <= tol:
+            break
+        if time_left() < needed:
+            warnings.warn(
+                f"No time was left for making functions that cross by {worst:.1e} keep their "
+                "order; increase max_time.",
+                warning,
+                stacklevel=3,
+            )
+            solution = replace(solution, status=Status.MAX_TIME)
             break
         if K.held and not K.resident:
             K = Dense(K.dense())  # what is factorized again and again is laid out once
