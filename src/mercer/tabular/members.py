@@ -102,8 +102,7 @@ class Cost:
         if self.probed == 0.0:
             return sys.maxsize
         cubic = [1.0, CUBIC, 0.0, -seconds / self.probed * PROBED**2 * (CUBIC + PROBED)]
-        found = max(root.real for root in np.roots(cubic))
-        return max(PROBED, round(found))
+        return max(PROBED, round(float(np.max(np.roots(cubic).real))))
 
 
 @dataclass(frozen=True, eq=False)
