@@ -37,7 +37,7 @@ __all__ = [
 FITTING = ("fit", "fit_transform", "partial_fit")
 
 # Beginnings of the names of public methods that change the object that they are called on.
-SETTING = ("fit", "set_")
+SETTING = ("calibrate", "fit", "set_")
 
 
 # What a result that double precision does not hold raises.

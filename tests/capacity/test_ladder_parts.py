@@ -74,8 +74,9 @@ def test_settings_that_no_search_chose_are_not_known_to_be_untouched():
     X, y = make_moons(60, noise=0.2, random_state=0)
     rows = X[:40], y[:40], X[40:], y[40:]
     search = GridSearchCV(SVC(gamma=1.0), {"C": [1.0, 10.0]}, cv=2).fit(*rows[:2])
-    for model, known in ((SVC(gamma=1.0).fit(*rows[:2]), "assumed"), (search, "checked")):
-        assert audit(model, *rows).held_out["settings"].status == known
+    # A search that saw the training rows only may have been given a grid chosen by others.
+    for model in (SVC(gamma=1.0).fit(*rows[:2]), search):
+        assert audit(model, *rows).held_out["settings"].status == "assumed"
 
 
 def test_columns_that_do_not_vary_keep_their_unit():

@@ -1,5 +1,7 @@
 """Solvers over a factor K = ZZ' against LIBSVM, LIBLINEAR, SciPy and solvers over kernel values."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -22,6 +24,7 @@ from mercer.losses import (
 from mercer.problems import RegularizedRisk
 from mercer.solvers import (
     Auto,
+    ConvergenceWarning,
     CoordinateDescent,
     InteriorPoint,
     Status,
@@ -189,9 +192,20 @@ def test_stiff_problems_converge_over_columns(C, scale):
     X, t, _ = sample(300, 6)
     X = X * np.geomspace(1.0, scale, 6)
     risk = RegularizedRisk(EpsilonInsensitive(0.1), LowRank(X), t, C, np.ones((300, 1)))
-    found = minimize(risk, ThinInteriorPoint())
-    assert found.status is Status.CONVERGED
+    rounded = C * scale >= 1e8
+    with pytest.warns(ConvergenceWarning, match="double precision") if rounded else nullcontext():
+        found = minimize(risk, ThinInteriorPoint())
+    # Terms of 1e12 cancel in decision values of one, which are known to some thousandths then.
+    assert found.status is (Status.LOOSE if rounded else Status.CONVERGED)
     assert found.n_iter < 50
+    a, Z = found.a.astype(np.longdouble), X.astype(np.longdouble)
+    w = Z.T @ a
+    losses = np.maximum(np.abs(t - Z @ w - found.b[0]) - 0.1, 0.0).sum()
+    primal = 0.5 * w @ w + C * losses
+    dual = a @ t - 0.1 * np.abs(a).sum() - 0.5 * w @ w
+    slack = 1e-12 * float(np.abs(a) @ np.abs(t) + w @ w)
+    assert found.dual <= dual + slack
+    assert primal <= found.objective + slack
 
 
 def test_float32_is_measured_in_float64():

@@ -81,7 +81,7 @@ def encoding_of(chunks: Iterable[bytes], path: str) -> tuple[str, str]:
     for k, chunk in enumerate(chunks):
         if k == 0 and (wide := _wide(chunk)):
             return wide, ""
-        if k == 0 and CONTROL & {*chunk[:4096]}:
+        if k == 0 and _binary(chunk[:4096]):
             raise DataError(f"{path} holds no text: a line of names and rows are expected")
         seen |= {*np.unique(np.frombuffer(chunk, dtype=np.uint8)).tolist()}
         try:
@@ -93,6 +93,17 @@ def encoding_of(chunks: Iterable[bytes], path: str) -> tuple[str, str]:
         return name, ""
     name = "latin-1" if UNUSED & seen else name
     return name, f"{path} is not UTF-8 and is read as {name}; say another with --encoding."
+
+
+def _binary(start: bytes) -> bool:
+    """Return whether bytes are no text: a zero, or other control bytes where all is not UTF-8."""
+    if not CONTROL & {*start}:
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return True
+    return 0 in start
 
 
 def _wide(start: bytes) -> str:

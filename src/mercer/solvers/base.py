@@ -448,9 +448,11 @@ def _negligible(risk: RegularizedRisk, f: Array) -> float:
     """
     largest = float(np.max(np.abs(risk.K.diag()), initial=0.0))
     price = float(np.sum(np.abs(risk.d)))
-    # A price of the width sets the unit of decision values, not the labels: coefficients add up to
-    # it, and make nothing where the origin is among the points of a region.
-    size = NEGLIGIBLE * price * largest if price else float(np.max(np.abs(risk.y), initial=0.0))
+    size = float(np.max(np.abs(risk.y), initial=0.0))
+    if price:
+        # Coefficients of a region add up to the price of its width, and make nothing where the
+        # origin is among its points: labels are no unit of decision values, but a limit of one.
+        size = min(size, NEGLIGIBLE * price * largest)
     size = max(size, float(np.max(np.abs(f), initial=0.0)))
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         found = np.square(NEGLIGIBLE * size) / (2.0 * np.float64(largest))

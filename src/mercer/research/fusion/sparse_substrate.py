@@ -152,6 +152,9 @@ class SparseSubstrate(Found):
         loss = resolve(self.loss, REGRESSION | CLASSIFICATION)
         return self._fit_targets(X, self._targets(y), sample_weight, groups, loss, loss.value)
 
+    def _warn_if_indefinite(self, X: Any) -> None:
+        """Take similarities as they are: the functions of a dictionary are any."""
+
     def _fit_targets(
         self,
         X: Any,

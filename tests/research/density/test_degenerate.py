@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.density import GaussianDensity, ParzenWindow
+from mercer.research.density import GaussianDensity, ParzenWindow
 
 
 def test_windows_far_from_a_point_have_no_density_there():
