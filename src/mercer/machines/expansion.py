@@ -36,7 +36,13 @@ from mercer.kernels.points import count, is_sparse, scale_features, take
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.products import FEW, prepared, products
 from mercer.kernels.stretched import Stretched
-from mercer.machines.definiteness import IndefiniteKernel, chosen_points, warn_if_indefinite
+from mercer.machines.definiteness import (
+    FEWEST_WITNESSES,
+    WITNESSES,
+    IndefiniteKernel,
+    chosen_points,
+    warn_if_indefinite,
+)
 from mercer.machines.explaining import explained, explaining_data
 from mercer.machines.plain_arrays import is_plain_points, is_plain_targets
 from mercer.machines.posing import Rows
@@ -344,12 +350,15 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _warn_if_indefinite(self, X: Any) -> None:
         """Warn if the kernel is indefinite on 200 points of the sample, or of its matrix."""
-        some = chosen_points(count(X) if not self._function else _num_samples(X))
         if self._function or self._precomputed:
+            values = np.asarray(X)
+            most = min(max(len(values) // 10, FEWEST_WITNESSES), WITNESSES)
+            some = chosen_points(len(values), most)
             name = "The kernel function" if self._function else "The precomputed kernel matrix"
             free = getattr(self, "null_space", None) is None
-            warn_if_indefinite(np.asarray(X)[np.ix_(some, some)], name, free)
+            warn_if_indefinite(values[some][:, some], name, free)
             return
+        some = chosen_points(count(X))
         warn_if_indefinite(self.kernel_(take(X, some)), repr(self.kernel_))
 
     def _kernel_matrix(self, X: Any, Z: Any) -> Array:
