@@ -349,7 +349,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         return kernel if names is None else kernel.bind(list(names))
 
     def _warn_if_indefinite(self, X: Any) -> None:
-        """Warn if the kernel is indefinite on 200 points of the sample, or of its matrix."""
+        """Warn if the kernel is indefinite on 200 sample points, or 100 to 200 of its matrix."""
         if self._function or self._precomputed:
             values = np.asarray(X)
             most = min(max(len(values) // 10, FEWEST_WITNESSES), WITNESSES)
