@@ -30,7 +30,7 @@ from store import environment, share_threads
 from mercer import SVC, KernelRegressor
 from mercer.kernels import BSpline
 from mercer.losses import Huber, Squared
-from mercer.machines.posing import Rows
+from mercer.machines.subproblems import Rows
 
 HERE = Path(__file__).resolve().parent
 TABLE = HERE / "compact.json"

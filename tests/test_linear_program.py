@@ -62,4 +62,4 @@ def test_no_module_opens_a_door_of_its_own():
         for path in SOURCE.rglob("*.py")
         if "linprog(" in path.read_text(encoding="utf-8")
     }
-    assert users == {"_patience.py", "_linear_program.py"}
+    assert users == {"_deadline.py", "_linear_program.py"}

@@ -10,7 +10,7 @@ from hostile.generator import good
 from hostile.judge import fit
 from hostile.machines import MACHINES
 from mercer import SVC, SVR
-from mercer._patience import deadline, time_left
+from mercer._deadline import deadline, time_left
 from mercer.solvers import ConvergenceWarning, Status
 from mercer.solvers.monitor import Monitor
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer._complaints import complaint
-from mercer._patience import deadline
+from mercer._deadline import deadline
 from mercer._settings import KW_ONLY, settings
 from mercer._threads import small_algebra
 

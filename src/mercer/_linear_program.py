@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._patience import linprog
+from mercer._deadline import linprog
 
 __all__ = ["NoOptimumError", "linear_program"]
 

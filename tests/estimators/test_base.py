@@ -218,7 +218,7 @@ class TestRefusals:
         def never(*args, **kwargs):
             raise AssertionError("a solver was started")
 
-        for door in ("minimize", "minimize_small", "minimize_parts"):
+        for door in ("minimize", "minimize_small", "minimize_batch"):
             monkeypatch.setattr(solving, door, never)
 
     @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ def test_coefficients_that_are_not_finite(monkeypatch):
         raise FloatingPointError("lower C")
 
     monkeypatch.setattr(solving, "minimize", diverge)
-    monkeypatch.setattr(solving, "minimize_parts", lambda parts, solver: None)
+    monkeypatch.setattr(solving, "minimize_batch", lambda parts, solver: None)
     with pytest.raises(ValueError, match="not finite: lower C"):
         SVC().fit(X, Y)
 
@@ -363,7 +363,7 @@ class TestFailure:
         def interrupted(*args, **kwargs):
             raise error
 
-        for door in ("minimize", "minimize_small", "minimize_parts"):
+        for door in ("minimize", "minimize_small", "minimize_batch"):
             monkeypatch.setattr(solving, door, interrupted)
         y = np.roll(target(machine)[:50], 7)
         with pytest.raises(error):
@@ -376,7 +376,7 @@ class TestFailure:
     def test_at_the_last_moment(self, monkeypatch):
         machine = SVC().fit(X, Y)
         expected = values(machine)
-        monkeypatch.setattr(SVC, "_complete", lambda *args: 1 / 0)
+        monkeypatch.setattr(SVC, "_fit_extras", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             machine.fit(X[:, :2], BINARY)
         np.testing.assert_array_equal(values(machine), expected)

@@ -7,7 +7,7 @@ from mercer import SVC, SVR, KernelClassifier, KernelRegressor, NuSVC, OneClassS
 from mercer.gram import Sparse
 from mercer.kernels import BSpline
 from mercer.losses import Huber, Squared
-from mercer.machines.posing import Rows
+from mercer.machines.subproblems import Rows
 from mercer.regularizers import Polynomial
 from mercer.solvers import ConjugateGradient
 

@@ -15,7 +15,7 @@ from mercer.data import Arrays
 from mercer.kernels import Gaussian, Laplacian
 from mercer.local import Local
 from mercer.machines.leaf_settings import widened
-from mercer.machines.posing import declare
+from mercer.machines.subproblems import prepare
 from mercer.regularizers import Polynomial
 from mercer.solvers import Status
 
@@ -94,7 +94,7 @@ def test_every_leaf_is_certified_from_outside(machine, adapt):
     gaps = []
     for leaf in machine.leaves_:
         own = leaf.machine
-        (risk,) = declare(clone(own), X[leaf.rows], target[leaf.rows]).risks
+        (risk,) = prepare(clone(own), X[leaf.rows], target[leaf.rows]).risks
         certificate = risk.certificate(own.solution_.a, own.solution_.b)
         gaps.append(certificate.primal - certificate.dual)
         assert abs(gaps[-1] - own.solution_.gap) <= 1e-9 * (1.0 + abs(own.solution_.objective))

@@ -17,7 +17,7 @@ from mercer.losses import (
     Squared,
     SquaredHinge,
 )
-from mercer.problems import Between, Said, Shaped, chebychev
+from mercer.problems import Between, SampleLosses, Shaped, chebychev
 from mercer.regularizers import (
     At,
     Bounded,
@@ -53,7 +53,7 @@ def solved(sample, loss, known, space=None, weight=1e3, grid=20, **options):
     if loss is None:
         said = chebychev(y, y, C, B)
     else:
-        said = Said(loss, y, np.full(n, C), B, np.zeros(B.shape[1]))
+        said = SampleLosses(loss, y, np.full(n, C), B, np.zeros(B.shape[1]))
     rows = compile_rows(known, Domain(X, grid=grid))
     problem = Shaped(said, Dense(KERNEL(X)), X, KERNEL, space, rows)
     found = satisfy(problem, InteriorPoint(tol=TOL), weight, tol=1e-6, **options)
@@ -209,7 +209,7 @@ def test_low_rank_features_give_the_same_machine(sample):
     def features(Z):
         return KERNEL(Z, P) @ root
 
-    said = Said(Huber(0.2), y, np.full(n, C), np.ones((n, 1)), np.zeros(1))
+    said = SampleLosses(Huber(0.2), y, np.full(n, C), np.ones((n, 1)), np.zeros(1))
     low = Shaped(said, LowRank(features(X)), X, KERNEL, Constant(), rows, features)
     found = satisfy(low, InteriorPoint(tol=TOL), 1e4, tol=1e-6)
     other = solved(sample, Huber(0.2), [Increasing(0)])[1]

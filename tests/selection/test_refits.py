@@ -24,9 +24,9 @@ from mercer.machines.base import KernelMachine
 from mercer.selection import tune
 from mercer.selection._statement import state
 from mercer.selection.held_out_losses import held_out_loss
-from mercer.selection.posed import follows_least_squares, is_least_squares, pose
 from mercer.selection.refits import Refits
 from mercer.selection.space import Space
+from mercer.selection.tunable import follows_least_squares, is_least_squares, prepare_statement
 
 NOISE = 0.3
 
@@ -153,7 +153,7 @@ y = np.sin(2 * X[:, 0]) + 0.2 * np.random.default_rng(6).normal(size=30)
     ids=repr,
 )
 def test_the_problem_says_which_machine_it_is(machine, squares, follows):
-    posed = pose(machine, X, y, None, state(machine, X, y))
+    posed = prepare_statement(machine, X, y, None, state(machine, X, y))
     assert is_least_squares(posed) == squares
     assert follows_least_squares(posed) == follows
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer._patience import deadline
+from mercer._deadline import deadline
 from mercer.gram import Dense, Tiled
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Expectile, Hinge, Huber, Logistic, Polynomial, Squared

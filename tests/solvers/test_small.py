@@ -10,18 +10,18 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import mercer.machines.solving as machines
-from mercer._patience import deadline
+from mercer._deadline import deadline
 from mercer.estimators import SVC, NuSVC
 from mercer.gram import Dense
 from mercer.gram.indexed import Indexed
 from mercer.kernels.radial_tiles import quick_square
 from mercer.losses import EpsilonInsensitive, Hinge, Pinball, SquaredHinge
 from mercer.machines.one_vs_one import _laid_pairs
-from mercer.machines.posing import declare
+from mercer.machines.subproblems import prepare
 from mercer.problems import RegularizedRisk
 from mercer.problems.nu import nu_classification, nu_regression, one_class
 from mercer.solvers import SMO, Auto, InteriorPoint, Status, join, minimize
-from mercer.solvers.small import Found, minimize_small
+from mercer.solvers.small import SolutionBatch, minimize_small
 
 CLASSES, ROWS = 12, 3
 
@@ -53,7 +53,7 @@ def pairs(loss, C=3.0, seed=0, sizes=(2, 3, 5, 30)):
 def one_by_one(monkeypatch, machine, *given):
     with monkeypatch.context() as patch:
         patch.setattr(machines, "minimize_small", lambda risks, solver: [None] * len(risks))
-        patch.setattr(machines, "minimize_parts", lambda parts, solver: None)
+        patch.setattr(machines, "minimize_batch", lambda parts, solver: None)
         return machine.fit(*given)
 
 
@@ -164,7 +164,7 @@ def test_a_machine_of_pairs_makes_solutions_when_they_are_asked_for():
     X, y, _ = sample()
     machine = SVC(C=5.0).fit(X, y)
     _, found = machine._last
-    assert isinstance(found, Found)
+    assert isinstance(found, SolutionBatch)
     again = join(list(found))
     assert len(found[1:4]) == 3
     assert found[-1].n_iter == machine.n_iter_[-1]
@@ -180,10 +180,10 @@ def test_a_machine_of_pairs_makes_solutions_when_they_are_asked_for():
     # A pair tells its own samples, the machine all of them.
     assert f", {len(found[0].a)} samples" in again.reason
     assert f", {len(X)} samples" in machine.solution_.reason
-    # Each pair, posed alone, has this certificate.
-    declared = declare(SVC(C=5.0), X, y)
-    for posed, solution in zip(declared.posed, found, strict=True):
-        exact = posed.risk.certificate(solution.a, solution.b)
+    # Each pair, as a problem of its own, has this certificate.
+    prepared = prepare(SVC(C=5.0), X, y)
+    for subproblem, solution in zip(prepared.subproblems, found, strict=True):
+        exact = subproblem.risk.certificate(solution.a, solution.b)
         np.testing.assert_allclose(solution.gap, exact.gap, rtol=0, atol=1e-12)
         assert exact.violation <= 1e-3
 
@@ -192,9 +192,9 @@ def test_pairs_of_nu_machines_are_those_solved_one_by_one(monkeypatch):
     X, y, rng = sample()
     weights = rng.uniform(0.5, 2.0, size=len(y))
     together = NuSVC(nu=0.3, tol=1e-7).fit(X, y % 4, weights)
-    assert isinstance(together._last[1], Found)
+    assert isinstance(together._last[1], SolutionBatch)
     alone = one_by_one(monkeypatch, NuSVC(nu=0.3, tol=1e-7), X, y % 4, weights)
-    assert not isinstance(alone._last[1], Found)
+    assert not isinstance(alone._last[1], SolutionBatch)
     values = [machine.decision_function(X) for machine in (together, alone)]
     np.testing.assert_allclose(*values, atol=1e-5)
     np.testing.assert_allclose(together.solution_.objective, alone.solution_.objective, rtol=1e-7)

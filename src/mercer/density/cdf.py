@@ -19,9 +19,9 @@ from mercer.kernels.gaussian import Gaussian
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive, Squared
 from mercer.machines.expansion import Array
-from mercer.machines.posing import Rows, Sample, Solved
 from mercer.machines.shaping import ShapedMachine
-from mercer.problems.constrained import Said, chebychev
+from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem
+from mercer.problems.constrained import SampleLosses, chebychev
 from mercer.problems.proof import Curve
 from mercer.regularizers.constraints import Constraint
 from mercer.regularizers.knowledge import At, AtLeast, AtMost, Order, coordinate_order
@@ -149,7 +149,7 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
         steps: Steps = rows.known
         return EpsilonInsensitive(0.5 * (steps.upper - steps.lower))
 
-    def _admit(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         X = self._check_X(X)
         w = self._check_weights(sample_weight, len(X))
         live = w > 0
@@ -215,14 +215,14 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
             ends = [AtLeast(low, 0.0), AtMost(low, steps.upper[0]), At(high, 1.0)]
         return [Increasing(0, over={0: (low, high)}), *ends]
 
-    def _data_term(self, sample: Sample) -> Said:
+    def _data_term(self, sample: Sample) -> SampleLosses:
         steps: Steps = sample.known
         if self.loss == "largest":
             return chebychev(steps.lower, steps.upper, self._weight(), sample.B)
         c, d = self._weight() * sample.weights, np.zeros(sample.B.shape[1])
-        return Said(self._loss(sample), sample.y, c, sample.B, d)
+        return SampleLosses(self._loss(sample), sample.y, c, sample.B, d)
 
-    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         super()._assemble(sample, solved)
         steps, f = sample.known, self._values(sample.X)
         gaps = np.maximum(np.maximum(steps.lower - f, f - steps.upper), 0.0)

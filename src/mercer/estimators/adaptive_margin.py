@@ -25,8 +25,15 @@ from mercer.machines.classifier import refuse_one_class
 from mercer.machines.expansion import Array, Function
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.one_vs_one import PairwiseClassifier
-from mercer.machines.posing import Declared, Posed, Rows, Sample, Solved, declare
 from mercer.machines.solving import EarlyStop
+from mercer.machines.subproblems import (
+    Prepared,
+    Rows,
+    Sample,
+    SolvedSubproblem,
+    Subproblem,
+    prepare,
+)
 from mercer.problems.risk import RegularizedRisk
 from mercer.programs.margin import MarginAnswer, MarginProgram
 from mercer.regularizers.null_space import Empty, NullSpace
@@ -133,7 +140,7 @@ class _AdaptiveMargin(PairwiseClassifier):
     def _loss(self, rows: Rows | None = None) -> Loss:
         return Hinge()
 
-    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Posed:
+    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Subproblem:
         refuse_one_class(y[c > 0])
         return super()._problem(K, y, c, B)
 
@@ -148,15 +155,15 @@ class _AdaptiveMargin(PairwiseClassifier):
         diag, y, c = risk.K.diag()[live].astype(np.float64), risk.y[live], risk.c[live]
         return MarginProgram(K, columns, diag, y, c, risk.B[live], float(self.cap)), live
 
-    def _solve(self, declared: Declared, context: Any) -> list[Solved]:
+    def _solve(self, prepared: Prepared, context: Any) -> list[SolvedSubproblem]:
         solved = []
-        for title, risk, _ in declared.posed:
+        for title, risk, _ in prepared.subproblems:
             solved.append(self._solved(title, risk))
             if title:
                 say(self, f"{title}: {solved[-1].solution.summary()[0]}")
         return solved
 
-    def _solved(self, title: str, risk: RegularizedRisk) -> Solved:
+    def _solved(self, title: str, risk: RegularizedRisk) -> SolvedSubproblem:
         """Solve a problem; its margins and the constant of a collapsed machine are facts of it."""
         lam, (program, live) = self._lambda(), self._program(risk)
         answer = program.solve(lam)
@@ -206,7 +213,7 @@ class _AdaptiveMargin(PairwiseClassifier):
             times={"solve": answer.seconds},
             resolution=none,
         )
-        return Solved(solution, a, answer.b, {"margins": margins, "constant": constant})
+        return SolvedSubproblem(solution, a, answer.b, {"margins": margins, "constant": constant})
 
     def _add_constants(self, constants: Array) -> None:
         """Add the constants of collapsed pairs to the intercepts."""
@@ -218,7 +225,7 @@ class _AdaptiveMargin(PairwiseClassifier):
         new._add_constants(self.intercept_ - self._intercept(self.null_space_coef_))
         return new
 
-    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         super()._assemble(sample, solved)
         y, constants = sample.y, np.array([one.facts["constant"] for one in solved])
         self.pairs_: list[AdaptiveMargins] = [one.facts["margins"] for one in solved]
@@ -512,12 +519,12 @@ def adaptive_margin_path(
     """
     machine = clone(machine)
     machine._validate_params()
-    declared = declare(machine, X, y, sample_weight)
+    prepared = prepare(machine, X, y, sample_weight)
     if len(machine.classes_) != 2:
         raise ValueError(
             f"A path is one of two classes; got {len(machine.classes_)}. Ask for each pair."
         )
-    (risk,) = declared.risks
+    (risk,) = prepared.risks
     program, live = machine._program(risk)
     top = program.lambda_max
     if lams is None:

@@ -109,8 +109,8 @@ class AdditiveRegressor(Additive, Outputs):
     def _single_output(self) -> bool:
         return self._n_outputs is None
 
-    def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
-        super()._complete(X, y, sample_weight)
+    def _fit_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
+        super()._fit_extras(X, y, sample_weight)
         exact = not self._reduces(X) and self.errors is None and self._single_output()
         self._bayes: Array | None = None
         if exact and isinstance(self._loss(), Squared):

@@ -24,8 +24,8 @@ from mercer.machines.approximated import by_blocks
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array, Function
 from mercer.machines.framing import framed, quantile_names, set_output
-from mercer.machines.posing import Declared, Posed, Rows, Sample, Solved
 from mercer.machines.solving import EarlyStop
+from mercer.machines.subproblems import Prepared, Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.census import Census
 from mercer.reduced.passes import Passes
@@ -168,16 +168,16 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
             raise ValueError(f"points have {Z.shape[1]} features, the sample has {X.shape[1]}.")
         return np.asarray(Z)
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         c = self._weight() * sample.weights
         return [
-            Posed(f"level {level:g}", RegularizedRisk(loss, sample.K, sample.y, c, sample.B))
+            Subproblem(f"level {level:g}", RegularizedRisk(loss, sample.K, sample.y, c, sample.B))
             for level, loss in zip(self.quantiles_, self._losses(), strict=True)
         ]
 
-    def _solve(self, declared: Declared, context: Any) -> list[Solved]:
-        sample, risk = declared.sample, declared.posed[0].risk
-        apart = self._minimize(declared.posed, context)
+    def _solve(self, prepared: Prepared, context: Any) -> list[SolvedSubproblem]:
+        sample, risk = prepared.sample, prepared.subproblems[0].risk
+        apart = self._minimize(prepared.subproblems, context)
         points, K, B = self._everywhere(sample)
         found = order(
             K,
@@ -191,7 +191,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
             warning=EarlyStop,
         )
         self.crossing_, self.n_constraints_ = found.apart, len(found.crossings[0])
-        joint = Solved(found.solution, found.a, found.b, {"points": points})
+        joint = SolvedSubproblem(found.solution, found.a, found.b, {"points": points})
         if self.n_constraints_ or found.worst > self.tol:
             return [joint]
         parts = zip(apart, found.a.T, found.b.T, strict=True)
@@ -213,7 +213,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
             solver.max_stiff *= len(self.quantiles_) + 1
         return solver
 
-    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         A, b = (np.column_stack([getattr(one, part) for one in solved]) for part in "ab")
         self._store_nonzero(solved[0].facts.get("points", sample.X), A, b.T)
         self.n_iter_ = max(int(one.solution.n_iter) for one in solved)
@@ -228,7 +228,9 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         loss = LOSSES[self.kind](self.quantiles_[None])
         return super()._solve_reduced(replace(task, loss=loss), census, passes, how)
 
-    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble_reduced(
+        self, found: Reduced, sample: Sample, solved: Sequence[SolvedSubproblem]
+    ) -> None:
         self.crossing_, self.n_constraints_ = np.nan, 0
         super()._assemble_reduced(found, sample, solved)
 

@@ -28,8 +28,8 @@ from mercer.machines.approximated import by_blocks
 from mercer.machines.expansion import Array, Function
 from mercer.machines.folds import as_splitter
 from mercer.machines.framing import framed, set_output
-from mercer.machines.posing import Posed, Read, Rows, Sample
 from mercer.machines.regression import Regression
+from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem
 from mercer.machines.survival_targets import Intervals, as_intervals, is_plain
 from mercer.problems.risk import RegularizedRisk
 from mercer.smoothing.survival import kaplan_meier, turnbull
@@ -160,13 +160,13 @@ class CensoredRegressor(Regression):
             sample_weight = s * np.where(event, 1.0 / np.where(event, unseen.before(time), 1.0), 0)
         return anchors, sample_weight, Censored(known, below, above)
 
-    def _admit(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         y, sample_weight, known = self._targets_of(y, sample_weight)
-        return replace(super()._admit(X, y, sample_weight), known=known)
+        return replace(super()._validate(X, y, sample_weight), known=known)
 
-    def _admit_blocks(self, X: Any, y: Any, sample_weight: Any) -> tuple[Source, Rows]:
+    def _validate_blocks(self, X: Any, y: Any, sample_weight: Any) -> tuple[Source, Rows]:
         y, sample_weight, known = self._targets_of(y, sample_weight)
-        source, rows = super()._admit_blocks(X, y, sample_weight)
+        source, rows = super()._validate_blocks(X, y, sample_weight)
         return source, replace(rows, known=known)
 
     def _loss(self, rows: Rows | None = None) -> Loss:
@@ -184,11 +184,11 @@ class CensoredRegressor(Regression):
             raise ValueError("ranking compares pairs of rows, which are not looked at in passes.")
         return self._loss(rows)
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
-        (plain,) = super()._pose(sample)
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
+        (whole,) = super()._subproblems(sample)
         if not self.ranking:
-            return [plain]
-        risk, y, K, B = plain.risk, sample.y, sample.K, sample.B
+            return [whole]
+        risk, y, K, B = whole.risk, sample.y, sample.K, sample.B
         known = Intervals(y, y) if sample.known is None else sample.known.intervals
         later, earlier = neighbours(known, risk.c > 0)
         # The difference of two values is known to exceed that of their nearer ends.
@@ -203,27 +203,27 @@ class CensoredRegressor(Regression):
             np.concatenate([B, B[later] - B[earlier]]),
         )
 
-        def read(solution: Solution) -> Read:
+        def read(solution: Solution) -> Coefficients:
             a, t = np.split(solution.a, [len(y)])
             sums = np.bincount(later, t, len(y)) - np.bincount(earlier, t, len(y))
-            return Read(a + sums, solution.b)
+            return Coefficients(a + sums, solution.b)
 
-        return [Posed("", ranked, read)]
+        return [Subproblem("", ranked, read)]
 
-    def _minimize(self, posed: Sequence[Posed], context: Any) -> list[Solution]:
-        solutions = super()._minimize(posed, context)
-        return [centred(one.risk, found) for one, found in zip(posed, solutions, strict=True)]
+    def _minimize(self, subproblems: Sequence[Subproblem], context: Any) -> list[Solution]:
+        solutions = super()._minimize(subproblems, context)
+        return [centred(one.risk, found) for one, found in zip(subproblems, solutions, strict=True)]
 
     # What is left over ---------------------------------------------------------------------------
 
-    def _complete_reduced(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_reduced_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
         if y is None or isinstance(X, Source):
             for name in ("residual_curve_", "event_times_"):
                 self.__dict__.pop(name, None)
         else:
-            self._complete(X, y, sample_weight)
+            self._fit_extras(X, y, sample_weight)
 
-    def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
         known = self._scaled(y)
         n = len(known.lower)
         if self.cv is not None:

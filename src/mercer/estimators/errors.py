@@ -101,6 +101,6 @@ def _prepared(machine: Any, X: Any, y: Any) -> tuple[Array, Array, Any]:
         raise ValueError(
             "the likelihood is defined for the squared loss; set another loss afterwards."
         )
-    rows = machine._admit(X, y, None)
+    rows = machine._validate(X, y, None)
     K = machine._make_gram(rows).dense().astype(np.float64)
     return K, machine._free_columns(rows.X, machine._null_space()), rows.X

@@ -11,7 +11,7 @@ from mercer.losses.classification import Logistic
 from mercer.machines.expansion import Function
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.outputs import Outputs
-from mercer.machines.posing import Rows
+from mercer.machines.subproblems import Rows
 from mercer.regularizers.errors import ErrorModel
 
 __all__ = ["KernelClassifier", "KernelLogisticRegression", "KernelRegressor"]

@@ -18,8 +18,8 @@ from mercer.machines.callbacks import Listener, watched
 from mercer.machines.classifier import refuse_one_class
 from mercer.machines.expansion import Array, Function
 from mercer.machines.one_vs_one import PairwiseClassifier
-from mercer.machines.posing import Posed, Rows
 from mercer.machines.solving import EarlyStop
+from mercer.machines.subproblems import Rows, Subproblem
 from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.problems.nu import nu_classification
 from mercer.problems.risk import RegularizedRisk
@@ -124,15 +124,15 @@ class HardMarginSVC(PairwiseClassifier):
     def _loss(self, rows: Rows | None = None) -> Loss:
         return Hinge(margin=0.0)  # whose margin is a variable
 
-    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Posed:
+    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Subproblem:
         live = np.where(c > 0, 1.0, 0.0)
         refuse_one_class(y[c > 0])
         # The box [0, 1] is implied by weights that add up to one.
-        return Posed("", nu_classification(K, y, live, 2.0 / float(live.sum()), B, self._one))
+        return Subproblem("", nu_classification(K, y, live, 2.0 / float(live.sum()), B, self._one))
 
-    def _minimize(self, posed: Sequence[Posed], context: Any) -> list[Solution]:
+    def _minimize(self, subproblems: Sequence[Subproblem], context: Any) -> list[Solution]:
         found = []
-        for title, risk, _ in posed:
+        for title, risk, _ in subproblems:
             task = context.subcontext(task_name=title or "problem", max_subtasks=None)
             task.call_on_fit_task_begin(estimator=self)
             with watched(self, title, task, False) as listener:

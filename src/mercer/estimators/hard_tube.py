@@ -15,8 +15,8 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive
 from mercer.machines.expansion import Array, Function
-from mercer.machines.posing import Posed, Rows, Sample
 from mercer.machines.regression import Regression
+from mercer.machines.subproblems import Rows, Sample, Subproblem
 from mercer.problems.risk import RegularizedRisk
 from mercer.programs.chebyshev import smallest_tube
 from mercer.solvers import Solution
@@ -108,13 +108,13 @@ class HardTubeSVR(Regression):
     def _loss(self, rows: Rows | None = None) -> Loss:
         return EpsilonInsensitive(float(self.epsilon))
 
-    def _n_tasks(self, posed: Sequence[Posed]) -> int:
+    def _n_tasks(self, subproblems: Sequence[Subproblem]) -> int:
         return 10  # as often as a weight may grow from the first to beyond the largest
 
     def _reduced_loss(self, rows: Rows) -> Loss:
         raise self._irreducible()
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         K, y, B = sample.K, sample.y, sample.B
         # A tolerance has no weight, but a sample may be left out.
         live = np.flatnonzero(sample.weights > 0)
@@ -128,13 +128,13 @@ class HardTubeSVR(Regression):
         spread = float(np.ptp(y[live])) or 1.0
         weight = FIRST * spread / float(np.mean(K.diag()[live]) or 1.0)
         c = weight * (sample.weights > 0).astype(np.float64)
-        return [Posed("", RegularizedRisk(self._loss(), K, y, c, B))]
+        return [Subproblem("", RegularizedRisk(self._loss(), K, y, c, B))]
 
-    def _minimize(self, posed: Sequence[Posed], context: Any) -> list[Solution]:
-        risk, factor, steps = posed[0].risk, 1.0, 0
+    def _minimize(self, subproblems: Sequence[Subproblem], context: Any) -> list[Solution]:
+        risk, factor, steps = subproblems[0].risk, 1.0, 0
         while True:
             here = RegularizedRisk(risk.loss, risk.K, risk.y, factor * risk.c, risk.B)
-            solution = super()._minimize([posed[0]._replace(risk=here)], context)[0]
+            solution = super()._minimize([subproblems[0]._replace(risk=here)], context)[0]
             self.C_ = float(np.max(here.c))
             steps += solution.n_iter + 1
             # Below its weight a multiplier is that of a constraint: the penalty is exact.

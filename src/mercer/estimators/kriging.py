@@ -18,7 +18,7 @@ from mercer.kernels.named import FREE, NAMES
 from mercer.machines.best_linear import BestLinear, most_likely
 from mercer.machines.blocks import refuse_blocks
 from mercer.machines.expansion import Array, Expansion, Function
-from mercer.machines.posing import Rows
+from mercer.machines.subproblems import Rows
 from mercer.regularizers.null_space import NullSpace, Polynomial
 
 __all__ = ["UniversalKriging"]

@@ -20,9 +20,16 @@ from mercer.losses.regression import Pinball, Squared
 from mercer.losses.stacked import stack
 from mercer.machines.expansion import Array, Function
 from mercer.machines.one_vs_rest import OneVsRest
-from mercer.machines.posing import Declared, Posed, Read, Rows, Sample, Solved
 from mercer.machines.regression import Regression
 from mercer.machines.sparse_machine import SparseMachine
+from mercer.machines.subproblems import (
+    Coefficients,
+    Prepared,
+    Rows,
+    Sample,
+    SolvedSubproblem,
+    Subproblem,
+)
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.solvers import Solution
 
@@ -119,9 +126,9 @@ class SparseRegressor(SparseMachine, Regression):
         "null_space_penalty": [Interval(Real, 0.0, None, closed="left"), "array-like", None],
     }
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         if self.null_space_penalty is None:
-            return super()._pose(sample)
+            return super()._subproblems(sample)
         K, y, B, c = sample.K, sample.y, sample.B, self._weight() * sample.weights
         loss = self._check_loss(self._loss(), len(y))
         # Half of b'Mb is the squared loss of more samples, which see nothing of the dictionary.
@@ -134,7 +141,7 @@ class SparseRegressor(SparseMachine, Regression):
             np.append(c, np.ones(r)),
             np.vstack([B, R]),
         )
-        return [Posed("", risk)]
+        return [Subproblem("", risk)]
 
     def _multipliers(self, found: list[Array]) -> Array:
         return found[0][: self.shape_fit_[0]]
@@ -211,7 +218,7 @@ class NuSparseRegressor(SparseMachine, Regression):
     def _loss(self, rows: Rows | None = None) -> Loss:
         return Pinball()  # above one wall of the tube and below the other
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         K, y, B, c = sample.K, sample.y, sample.B, self._weight() * sample.weights
         n, m = K.shape
         wall = np.repeat([1.0, 0.0], n)
@@ -225,7 +232,7 @@ class NuSparseRegressor(SparseMachine, Regression):
             weights=np.append(np.ones(m), self.nu * np.sum(c)),
             signs=np.append(np.full(m, float(self.positive)), 1.0),
         )
-        return [Posed("", risk, _without_width)]
+        return [Subproblem("", risk, _without_width)]
 
     def _collapse(self, risk: SparseRisk) -> float:
         # The width grows in cost with C, as what is unpenalized does, and is no function.
@@ -247,9 +254,9 @@ class NuSparseRegressor(SparseMachine, Regression):
         return np.asarray(found[0].reshape(2, -1).sum(axis=0))
 
 
-def _without_width(solution: Solution) -> Read:
+def _without_width(solution: Solution) -> Coefficients:
     """Read a machine whose last coefficient is the width of its tube."""
-    return Read(solution.a[:-1], solution.b, {"epsilon_": float(solution.a[-1])})
+    return Coefficients(solution.a[:-1], solution.b, {"epsilon_": float(solution.a[-1])})
 
 
 def _label_signs(self: Any, G: Dictionary, y: Array) -> Array | None:
@@ -392,10 +399,10 @@ class NuSparseClassifier(SparseMachine, OneVsRest):
     def _loss(self, rows: Rows | None = None) -> Loss:
         return Hinge(margin=0.0)
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         c = self._weight() * sample.weights
         return [
-            Posed(title, self._margin_problem(sample.K, t, c, sample.B), _without_margin)
+            Subproblem(title, self._margin_problem(sample.K, t, c, sample.B), _without_margin)
             for title, t in self._labels(sample.y)
         ]
 
@@ -425,14 +432,14 @@ class NuSparseClassifier(SparseMachine, OneVsRest):
     def _collapse(self, risk: SparseRisk) -> float:
         return 0.0
 
-    def _solve(self, declared: Declared, context: Any) -> list[Solved]:
-        solved = super()._solve(declared, context)
+    def _solve(self, prepared: Prepared, context: Any) -> list[SolvedSubproblem]:
+        solved = super()._solve(prepared, context)
         del self.C_min_
         margins = np.array([one.solution.b[0] for one in solved])
         sizes = np.array(
             [
-                np.max(np.abs(one.solution.f + one.solution.b[0] * posed.risk.y))
-                for one, posed in zip(solved, declared.posed, strict=True)
+                np.max(np.abs(one.solution.f + one.solution.b[0] * subproblem.risk.y))
+                for one, subproblem in zip(solved, prepared.subproblems, strict=True)
             ]
         )
         self.margin_ = margins if len(margins) > 1 else float(margins[0])
@@ -446,6 +453,6 @@ class NuSparseClassifier(SparseMachine, OneVsRest):
         return solved
 
 
-def _without_margin(solution: Solution) -> Read:
+def _without_margin(solution: Solution) -> Coefficients:
     """Read a machine whose first unpenalized coefficient is its margin."""
-    return Read(solution.a, solution.b[1:])
+    return Coefficients(solution.a, solution.b[1:])

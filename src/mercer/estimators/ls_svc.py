@@ -33,7 +33,7 @@ from mercer.machines.codes import (
 from mercer.machines.expansion import Array, Function
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.ls_report import kept, quick_listing
-from mercer.machines.posing import Posed, Rows, Sample, Solved
+from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.solve import Reduced
 
@@ -160,9 +160,9 @@ class LSSVC(Classifier):
     def _book(self) -> Array:
         return np.asarray(self.code_book_, dtype=np.float64)
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         K, B, c = sample.K, sample.B, self._weight() * sample.weights
-        targets, posed = self.code_book_[sample.y], []
+        targets, subproblems = self.code_book_[sample.y], []
         whole = Remembered(K) if K.resident else K
         for k, t in enumerate(targets.T):
             if not (np.any(c[t > 0] > 0) and np.any(c[t < 0] > 0)):
@@ -174,10 +174,10 @@ class LSSVC(Classifier):
             part = whole if len(rows) == len(t) else K.restrict(rows) or Indexed(K, rows)
             title = f"column {k}" if len(targets.T) > 1 else ""
             risk = RegularizedRisk(self._loss(), part, t[rows], c[rows], B[rows])
-            posed.append(Posed(title, risk))
-        return posed
+            subproblems.append(Subproblem(title, risk))
+        return subproblems
 
-    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         X, y, targets = sample.X, sample.y, self.code_book_[sample.y]
         coef = np.zeros(targets.shape)
         for k, one in enumerate(solved):
@@ -205,7 +205,9 @@ class LSSVC(Classifier):
         self.n_iter_ = int(self.solution_.n_iter)
         self.C_ = self._weight()
 
-    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble_reduced(
+        self, found: Reduced, sample: Sample, solved: Sequence[SolvedSubproblem]
+    ) -> None:
         self._keep(found.points, np.arange(found.map.m), found.A, found.b.T, sample.y)
         self._report = self._support_labels = None
 
@@ -216,11 +218,11 @@ class LSSVC(Classifier):
 
         A landmark of an approximation has the class that is predicted there.
         """
-        plain, classes = super()._expansion(), self._support_labels
+        whole, classes = super()._expansion(), self._support_labels
         if classes is None:
             classes = chosen(self.decision_function(self.support_vectors_))
-        allowed = np.ones((len(self.classes_), plain.coef.shape[1]), dtype=bool)
-        return replace(plain, groups=np.asarray(classes, dtype=np.intp), allowed=allowed)
+        allowed = np.ones((len(self.classes_), whole.coef.shape[1]), dtype=bool)
+        return replace(whole, groups=np.asarray(classes, dtype=np.intp), allowed=allowed)
 
     def _with_expansion(self, expansion: FittedExpansion) -> Self:
         new = super()._with_expansion(expansion)

@@ -22,8 +22,8 @@ from mercer.machines.fitted import FittedExpansion
 from mercer.machines.framing import set_output
 from mercer.machines.ls_report import Report, kept, quick_listing
 from mercer.machines.outputs import Outputs
-from mercer.machines.posing import Posed, Read, Rows, Sample, Solved
 from mercer.machines.prediction_intervals import predict_interval
+from mercer.machines.subproblems import Coefficients, Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.reduced.solve import Reduced
 from mercer.regularizers.errors import ErrorModel
 from mercer.smoothing.eigendecomposition import Spectral
@@ -157,22 +157,22 @@ class LSSVR(Outputs):
     def _weight(self) -> float:
         return 1.0 if isinstance(self.C, WeightRule) else float(super()._weight())
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         self.C_: Any = self._weight()
         self._noise_known = self.C.variance if isinstance(self.C, Morozov) else None
         if not isinstance(self.C, WeightRule):
-            return super()._pose(sample)
+            return super()._subproblems(sample)
         factor, mean = self._chosen(self.C, sample)
-        posed = super()._pose(replace(sample, weights=factor * sample.weights))
+        subproblems = super()._subproblems(replace(sample, weights=factor * sample.weights))
         if mean is None:
-            return posed
+            return subproblems
         # The machine is a mean of several, and what is solved is the heaviest of them.
         A, b = (part.reshape(len(part), -1).T for part in mean)
 
-        def read(k: int) -> Callable[[Solution], Read]:
-            return lambda _: Read(A[k], b[k])
+        def read(k: int) -> Callable[[Solution], Coefficients]:
+            return lambda _: Coefficients(A[k], b[k])
 
-        return [one._replace(read=read(k)) for k, one in enumerate(posed)]
+        return [one._replace(read=read(k)) for k, one in enumerate(subproblems)]
 
     def _chosen(self, rule: WeightRule, sample: Sample) -> tuple[float, tuple[Array, ...] | None]:
         """Return C, and the mean of machines if the rule finds several."""
@@ -204,12 +204,14 @@ class LSSVR(Outputs):
             )
         return self._loss(rows)
 
-    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble_reduced(
+        self, found: Reduced, sample: Sample, solved: Sequence[SolvedSubproblem]
+    ) -> None:
         super()._assemble(sample, solved)
         self.C_, self._noise_known = self._weight(), None
         self._report: Report | None = None
 
-    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         super()._assemble(sample, solved)
         self._report = None
         if np.ndim(self.C_):

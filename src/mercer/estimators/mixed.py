@@ -13,8 +13,8 @@ from mercer._settings import KW_ONLY, fixed, settings
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.machines.expansion import Array, Function
-from mercer.machines.posing import Posed, Read, Rows, Sample
 from mercer.machines.regression import Regression
+from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem
 from mercer.problems.mixed import mixed, mixed_back
 from mercer.regularizers.null_space import Constant, NullSpace, Polynomial
 from mercer.solvers import Solution
@@ -121,14 +121,14 @@ class PartiallyLinearRegressor(Regression):
             )
         return omega
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         omega, B, y = self._prices(), sample.B, sample.y
         loss, c = self._check_loss(self._loss(sample), len(y)), self._weight() * sample.weights
 
-        def read(solution: Solution) -> Read:
+        def read(solution: Solution) -> Coefficients:
             machine = mixed_back(solution.a, solution.b, omega)
             named = zip(self.null_space_names_, machine.b, strict=True)
             facts = {"prices_": B.T @ machine.a, "selected_": [name for name, b in named if b]}
-            return Read(machine.a, machine.b, facts)
+            return Coefficients(machine.a, machine.b, facts)
 
-        return [Posed("", mixed(loss, sample.K, y, c, B, omega), read)]
+        return [Subproblem("", mixed(loss, sample.K, y, c, B, omega), read)]

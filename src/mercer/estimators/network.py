@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mercer._patience import eigh
+from mercer._deadline import eigh
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.machines.expansion import Array
 from mercer.machines.outputs import Outputs
-from mercer.machines.posing import Laid, Rows, Sample, Solved
+from mercer.machines.subproblems import Rows, Sample, SampleGram, SolvedSubproblem
 from mercer.reduced.nystrom import Nystrom
 from mercer.reduced.penalized import PenalizedBasis
 from mercer.regularizers.basis import penalized
@@ -152,7 +152,7 @@ class RegularizationNetwork(Outputs):
         p = self.n_features_in_
         return complete(space, self.operator.unpenalized(p), p)
 
-    def _plain_gram(self, rows: Rows) -> Laid:
+    def _plain_gram(self, rows: Rows) -> SampleGram:
         K = self._make_gram(rows).dense().astype(np.float64)
         if isinstance(self.operator, str):
             self._warn_if_grown(K)
@@ -163,7 +163,7 @@ class RegularizationNetwork(Outputs):
             raise ValueError("the penalty D is not positive semidefinite; check the operator.")
         root = vectors[:, keep] / np.sqrt(values[keep])
         G = K @ root
-        return Laid(LowRank(G), basis=root @ G.T)
+        return SampleGram(LowRank(G), basis=root @ G.T)
 
     def _warn_if_grown(self, K: Array) -> None:
         """Warn if coefficients of unit length make functions much larger than the basis."""
@@ -204,7 +204,7 @@ class RegularizationNetwork(Outputs):
         assert isinstance(how, Nystrom)
         return PenalizedBasis.of(how, self._penalty)
 
-    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         super()._assemble(sample, solved)
         self.__dict__.pop("theta_", None)
         if sample.basis is not None:

@@ -18,8 +18,8 @@ from mercer.machines.approximated import by_blocks
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array, Function, dense
 from mercer.machines.fitted import FittedExpansion
-from mercer.machines.posing import Posed, Rows, Sample, Solved
 from mercer.machines.regression import predict_parts
+from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.nu import one_class
 from mercer.reduced.targets import Ones, Targets
 from mercer.reduced.variable_width import VariableOffset, VariableWidth
@@ -85,11 +85,11 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     def _loss(self, rows: Rows | None = None) -> Loss:
         return Hinge(margin=0.0)  # whose offset is a variable
 
-    def _admit(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        return super()._admit(X, np.ones(_num_samples(X)) if y is None else y, sample_weight)
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        return super()._validate(X, np.ones(_num_samples(X)) if y is None else y, sample_weight)
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
-        return [Posed("", one_class(sample.K, sample.weights, self.nu, sample.B, self._one))]
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
+        return [Subproblem("", one_class(sample.K, sample.weights, self.nu, sample.B, self._one))]
 
     def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
         return Ones(), np.ones(1)
@@ -101,7 +101,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
             )
         return VariableOffset(self.nu, self._one)
 
-    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         super()._assemble(sample, solved)
         self.offset_ = -self.intercept_
 

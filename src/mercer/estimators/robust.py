@@ -19,8 +19,8 @@ from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.machines.expansion import BLOCK, Array, Function
 from mercer.machines.outputs import Outputs
-from mercer.machines.posing import Posed, Rows, Sample, Solved
 from mercer.machines.solving import EarlyStop
+from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.census import Census
 from mercer.reduced.oracle import Oracle
@@ -156,7 +156,7 @@ class RobustLSSVR(Outputs):
             return super()._make_solver()
         return Reweighting(self.tol, self.max_iter, self.max_time, damping=self.damping)
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         kind = self._weights(1.0)
         self.convex_ = kind.loss() is not None
         if self.exact and not self.convex_:
@@ -164,7 +164,7 @@ class RobustLSSVR(Outputs):
                 f"the loss of {type(kind).__name__} is not convex, so that no quadratic program "
                 "has its minimum; use exact=False."
             )
-        squares = super()._pose(sample)
+        squares = super()._subproblems(sample)
         scales, sizes = np.transpose([self._size(one.risk, kind) for one in squares])
         self.scale_ = scales if self._n_outputs else float(scales[0])
         self.c_ = sizes if self._n_outputs else float(sizes[0])
@@ -286,10 +286,12 @@ class RobustLSSVR(Outputs):
             ]
             self.weights_ = np.vstack(w) if self._n_outputs else np.vstack(w)[:, 0]
 
-    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble_reduced(
+        self, found: Reduced, sample: Sample, solved: Sequence[SolvedSubproblem]
+    ) -> None:
         super()._assemble(sample, solved)
 
-    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         super()._assemble(sample, solved)
         y, f = np.asarray(sample.y), np.column_stack([one.solution.f for one in solved])
         residuals = y.reshape(len(y), -1) - f

@@ -15,10 +15,10 @@ from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.expansion import Array
 from mercer.machines.one_vs_rest import OneVsRest
-from mercer.machines.posing import Rows, Sample
 from mercer.machines.regression import Regression
 from mercer.machines.shaping import ShapedMachine
-from mercer.problems.constrained import Said, chebychev
+from mercer.machines.subproblems import Rows, Sample
+from mercer.problems.constrained import SampleLosses, chebychev
 
 __all__ = ["ShapeConstrainedClassifier", "ShapeConstrainedRegressor"]
 
@@ -123,7 +123,7 @@ class ShapeConstrainedRegressor(ShapedMachine, Regression):
             raise ValueError('C="auto" needs a loss of single errors; give a number for C.')
         return resolve(self.loss, REGRESSION)
 
-    def _data_term(self, sample: Sample) -> Said:
+    def _data_term(self, sample: Sample) -> SampleLosses:
         y, B, c = sample.y, sample.B, self._weight() * sample.weights
         if self._largest:
             # The largest error does not count samples: weights only leave some out.
@@ -131,8 +131,8 @@ class ShapeConstrainedRegressor(ShapedMachine, Regression):
             said = chebychev(y[live], y[live], self._weight(), B[live])
             assert said.index is not None
             index = np.append(live, -1)[said.index]
-            return Said(said.loss, said.y, said.c, said.B, said.d, index)
-        return Said(self._check_loss(self._loss(), len(y)), y, c, B, np.zeros(B.shape[1]))
+            return SampleLosses(said.loss, said.y, said.c, said.B, said.d, index)
+        return SampleLosses(self._check_loss(self._loss(), len(y)), y, c, B, np.zeros(B.shape[1]))
 
     def _keep(self, X: Array, index: NDArray[np.intp], coef: Array, b: Array) -> None:
         self._store(X, index, coef[:, None])
@@ -212,10 +212,10 @@ class ShapeConstrainedClassifier(ShapedMachine, OneVsRest):
             )
         return codes, weights
 
-    def _data_term(self, sample: Sample) -> Said:
+    def _data_term(self, sample: Sample) -> SampleLosses:
         y, B, c = sample.y, sample.B, self._weight() * sample.weights
         loss = self._check_loss(self._loss(), len(y))
-        return Said(loss, np.where(y == 1, 1.0, -1.0), c, B, np.zeros(B.shape[1]))
+        return SampleLosses(loss, np.where(y == 1, 1.0, -1.0), c, B, np.zeros(B.shape[1]))
 
     def _keep(self, X: Array, index: NDArray[np.intp], coef: Array, b: Array) -> None:
         self._store(X, index, coef[:, None])

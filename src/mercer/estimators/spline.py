@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mercer._patience import eigh
+from mercer._deadline import eigh
 from mercer.gram.factor import orthonormal
 from mercer.kernels.base import Kernel
 from mercer.kernels.polyharmonic import ThinPlate
@@ -19,7 +19,7 @@ from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.machines.expansion import Array
 from mercer.machines.outputs import Outputs
-from mercer.machines.posing import Posed, Rows, Sample
+from mercer.machines.subproblems import Rows, Sample, Subproblem
 from mercer.reduced.base import Approximation, FeatureMap
 from mercer.reduced.census import Census
 from mercer.reduced.normal import NormalEquations
@@ -83,13 +83,13 @@ class DerivativePenalty(Outputs):
     def _weight(self) -> float:
         return 1.0
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         if isinstance(self.lam, str):
             K, B, y = sample.K.dense(), sample.white(sample.B), sample.white(sample.y)
             self.lam_ = _chosen(K, B, y.reshape(len(y), -1), sample.weights, self.lam)
         else:
             self.lam_ = float(self.lam)
-        return super()._pose(replace(sample, weights=sample.weights / self.lam_))
+        return super()._subproblems(replace(sample, weights=sample.weights / self.lam_))
 
     def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
         targets, shares = super()._reduced_targets(labels)

@@ -17,7 +17,7 @@ from mercer.losses.classification import Hinge
 from mercer.machines.classifier import refuse_one_class
 from mercer.machines.expansion import Array, Function
 from mercer.machines.one_vs_one import PairwiseClassifier
-from mercer.machines.posing import Posed, Read, Rows, Sample, Solved
+from mercer.machines.subproblems import Coefficients, Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.nu import (
     NO_MARGIN,
     margin_costs,
@@ -28,7 +28,7 @@ from mercer.problems.nu import (
 from mercer.reduced.solve import Reduced
 from mercer.reduced.variable_width import VariableMargin, VariableWidth
 from mercer.solvers import Solution
-from mercer.solvers.small import Found, Parts
+from mercer.solvers.small import RiskBatch, SolutionBatch
 
 __all__ = ["SVC", "NuSVC"]
 
@@ -147,13 +147,13 @@ class SVC(PairwiseClassifier):
     def _loss(self, rows: Rows | None = None) -> Loss:
         return HINGE
 
-    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Posed:
+    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Subproblem:
         refuse_one_class(y[c > 0])
         return super()._problem(K, y, c, B)
 
     def _parts(
         self, K: Gram, y: Array, c: Array, rows: NDArray[np.intp], ends: NDArray[np.intp]
-    ) -> Parts:
+    ) -> RiskBatch:
         weighed = c > 0
         live = np.add.reduceat(y * weighed, ends[:-1])
         if (np.abs(live) == np.add.reduceat(weighed, ends[:-1], dtype=np.intp)).any():
@@ -161,7 +161,7 @@ class SVC(PairwiseClassifier):
         cuts = np.zeros((len(ends) - 1, 2), dtype=np.intp)
         cuts[:, 1] = ends[1:] - ends[:-1]
         terms = HINGE.weigh(y, c)
-        return Parts(K, rows, ends, cuts, np.zeros((len(cuts), 1)), HINGE, terms, c)
+        return RiskBatch(K, rows, ends, cuts, np.zeros((len(cuts), 1)), HINGE, terms, c)
 
 
 @settings
@@ -223,31 +223,35 @@ class NuSVC(PairwiseClassifier):
     def _loss(self, rows: Rows | None = None) -> Loss:
         return NO_MARGIN
 
-    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Posed:
-        return Posed("", nu_classification(K, y, c, self.nu, B, self._one), self._read)
+    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Subproblem:
+        return Subproblem("", nu_classification(K, y, c, self.nu, B, self._one), self._read)
 
-    def _read(self, solution: Solution) -> Read:
+    def _read(self, solution: Solution) -> Coefficients:
         machine = nu_classification_back(solution.a, solution.b, self._one)
-        return Read(machine.a, machine.b)
+        return Coefficients(machine.a, machine.b)
 
     def _parts(
         self, K: Gram, y: Array, c: Array, rows: NDArray[np.intp], ends: NDArray[np.intp]
-    ) -> Parts:
+    ) -> RiskBatch:
         begin = ends[:-1]
         cuts = np.zeros((len(begin), 3), dtype=np.intp)
         cuts[:, 1], cuts[:, 2] = np.add.reduceat(y > 0, begin, dtype=np.intp), ends[1:] - begin
         d, terms = margin_costs(y, c, self.nu, begin), NO_MARGIN.weigh(y, c)
-        return Parts(K, rows, ends, cuts, d, NO_MARGIN, terms, c)
+        return RiskBatch(K, rows, ends, cuts, d, NO_MARGIN, terms, c)
 
-    def _read_parts(self, found: Found) -> tuple[Array, Array]:
+    def _read_parts(self, found: SolutionBatch) -> tuple[Array, Array]:
         return nu_classifications_back(found.a, found.b, found.parts.sizes)
 
     def _reduced_walls(self, targets: Any) -> VariableWidth:
         return VariableMargin(self.nu, self._one, targets)
 
-    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble_reduced(
+        self, found: Reduced, sample: Sample, solved: Sequence[SolvedSubproblem]
+    ) -> None:
         read = [self._read(self._of_pair(one.solution, k)) for k, one in enumerate(solved)]
-        solved = [Solved(one.solution, *own) for one, own in zip(solved, read, strict=True)]
+        solved = [
+            SolvedSubproblem(one.solution, *own) for one, own in zip(solved, read, strict=True)
+        ]
         super()._assemble_reduced(found, sample, solved)
 
     def _of_pair(self, solution: Solution, k: int) -> Solution:

@@ -16,8 +16,8 @@ from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive, Huber, Pinball
 from mercer.machines.automatic import choose_epsilon, choose_nu
 from mercer.machines.expansion import Array, Function
-from mercer.machines.posing import Posed, Read, Rows, Sample
 from mercer.machines.regression import Regression
+from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem
 from mercer.problems.nu import nu_regression, nu_regression_back
 from mercer.reduced.variable_width import VariableTube, VariableWidth
 from mercer.smoothing.widths import Guess
@@ -137,14 +137,14 @@ class SVR(Regression):
     def _automatic(self) -> bool:
         return super()._automatic() or isinstance(self.epsilon, str)
 
-    def _settle(self, found: Guess | None, rows: Rows | None = None) -> None:
+    def _set_parameters(self, found: Guess | None, rows: Rows | None = None) -> None:
         self.__dict__.pop("noise_variance_", None)
         if found is not None:
             self.noise_variance_ = found.noise_variance
             self.epsilon_: Any = choose_epsilon(found.left_out, found.noise_variance)
         if not isinstance(self.epsilon, str):
             self.epsilon_ = np.asarray(self.epsilon, dtype=np.float64)[()]
-        super()._settle(found, rows)
+        super()._set_parameters(found, rows)
 
     def _loss(self, rows: Rows | None = None) -> Loss:
         given = self.epsilon_ if isinstance(self.epsilon, str) else self.epsilon
@@ -211,26 +211,26 @@ class NuSVR(Regression):
     def _loss(self, rows: Rows | None = None) -> Loss:
         return Pinball()  # above one wall of the tube and below the other
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         c = self._weight() * sample.weights
         risk = nu_regression(sample.K, sample.y, c, self.nu_, sample.B, self._one)
-        return [Posed("", risk, self._read)]
+        return [Subproblem("", risk, self._read)]
 
-    def _read(self, solution: Solution) -> Read:
+    def _read(self, solution: Solution) -> Coefficients:
         machine = nu_regression_back(solution.a, solution.b, self._one)
-        return Read(machine.a, machine.b, {"epsilon_": machine.width})
+        return Coefficients(machine.a, machine.b, {"epsilon_": machine.width})
 
     def _automatic(self) -> bool:
         return super()._automatic() or isinstance(self.nu, str)
 
-    def _settle(self, found: Guess | None, rows: Rows | None = None) -> None:
+    def _set_parameters(self, found: Guess | None, rows: Rows | None = None) -> None:
         self.__dict__.pop("noise_variance_", None)
         if not isinstance(self.nu, str):
             self.nu_ = float(self.nu)
         if found is not None:
             self.noise_variance_ = found.noise_variance
             self.nu_ = choose_nu(found.left_out) if isinstance(self.nu, str) else self.nu_
-        super()._settle(found, rows)
+        super()._set_parameters(found, rows)
 
     def _calibrated_loss(self, found: Guess, rows: Rows | None) -> Loss:
         # The tube that leaves the share nu of the errors outside.
@@ -239,7 +239,7 @@ class NuSVR(Regression):
     def _reduced_walls(self, targets: Any) -> VariableWidth:
         return VariableTube(self.nu_, self._one)
 
-    def _read_reduced(self, solution: Solution) -> Read:
+    def _read_reduced(self, solution: Solution) -> Coefficients:
         # Both walls of the tube have the same function, which is known already.
         return self._read(replace(solution, a=np.append(solution.a, np.zeros_like(solution.a))))
 

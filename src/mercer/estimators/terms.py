@@ -21,7 +21,7 @@ from mercer.kernels.named import FREE, NAMES
 from mercer.machines.best_linear import BestLinear
 from mercer.machines.blocks import refuse_blocks
 from mercer.machines.expansion import Array, Expansion, Function
-from mercer.machines.posing import Rows
+from mercer.machines.subproblems import Rows
 from mercer.regularizers.null_space import Breaks, Columns, Constant, Functions, NullSpace
 
 __all__ = ["TermSelector"]

@@ -17,8 +17,8 @@ from mercer.losses.regression import Pinball
 from mercer.machines.base import HARD
 from mercer.machines.expansion import Array, Function
 from mercer.machines.framing import framed, set_output
-from mercer.machines.posing import Posed, Read, Rows, Sample, declare
 from mercer.machines.regression import Regression
+from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem, prepare
 from mercer.problems.nu import from_sides
 from mercer.problems.support_vector_tube import tube, tube_back
 from mercer.reduced.variable_width import VariableTube, VariableWidth
@@ -157,7 +157,7 @@ class SupportVectorTube(Regression):
             raise ValueError("mu='auto' leaves one sample out, and n_samples=1; give a number.")
         super()._choose_parameters(sample)
 
-    def _settle(self, found: Guess | None, rows: Rows | None = None) -> None:
+    def _set_parameters(self, found: Guess | None, rows: Rows | None = None) -> None:
         if not isinstance(self.mu, str):
             self.mu_ = float(self.mu)
         elif found is not None:
@@ -173,13 +173,13 @@ class SupportVectorTube(Regression):
     def _loss(self, rows: Rows | None = None) -> Loss:
         return Pinball()  # above one wall of the tube and below the other
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         y, c = sample.y, self._weight() * sample.weights
         if self._hard:
             c = np.where(c > 0, self._weight(), 0.0)
         price = self._price(float(np.sum(c)))
         risk = tube(sample.K, y, c, price, sample.B, self._one)
-        return [Posed("", risk, lambda solution: self._read(solution, y, c, price))]
+        return [Subproblem("", risk, lambda solution: self._read(solution, y, c, price))]
 
     def _make_solver(self) -> Solver:
         solver = super()._make_solver()
@@ -187,7 +187,7 @@ class SupportVectorTube(Regression):
             solver.max_stiff *= 2  # every sample is there twice, its factor once
         return solver
 
-    def _read(self, solution: Solution, y: Array, c: Array, price: Any) -> Read:
+    def _read(self, solution: Solution, y: Array, c: Array, price: Any) -> Coefficients:
         n = len(solution.a) // 2
         found = tube_back(solution.a, solution.b, y, solution.f, c, price, self._one)
         # What the middle predicts, with walls moved to targets.
@@ -198,7 +198,7 @@ class SupportVectorTube(Regression):
         rounding = ROUNDING * (float(np.max(np.abs(y))) + found.halfwidth)
         halfwidth = found.halfwidth + rounding
         coverage = float(np.sum(c[r <= halfwidth]) / np.sum(c))
-        return Read(found.a, found.b, _facts(halfwidth, found.widest + rounding, coverage))
+        return Coefficients(found.a, found.b, _facts(halfwidth, found.widest + rounding, coverage))
 
     # Low-rank approximation -----------------------------------------------------------------------
 
@@ -213,10 +213,10 @@ class SupportVectorTube(Regression):
     def _reduced_walls(self, targets: Any) -> VariableWidth:
         return VariableTube(min(self._budget / self.shape_fit_[0], 1.0), self._one)
 
-    def _read_reduced(self, solution: Solution) -> Read:
+    def _read_reduced(self, solution: Solution) -> Coefficients:
         b, distance = from_sides(solution.b, self._one)
         width, coverage = max(distance, 0.0), 1.0 - self._budget / self.shape_fit_[0]
-        return Read(solution.a, b, _facts(width, width, coverage))
+        return Coefficients(solution.a, b, _facts(width, width, coverage))
 
     # What it says ---------------------------------------------------------------------------------
 
@@ -293,8 +293,8 @@ class SupportVectorTube(Regression):
         >>> bool(np.all(np.diff(path.halfwidths) < 0) and np.all(np.diff(path.prices) > -1e-9))
         True
         """
-        declared = declare(type(self)(**self.get_params(deep=False)), X, y)
-        sample = declared.sample
+        prepared = prepare(type(self)(**self.get_params(deep=False)), X, y)
+        sample = prepared.sample
         return tube_path(sample.K.dense().astype(np.float64), sample.y, sample.B)
 
 

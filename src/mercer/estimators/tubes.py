@@ -20,8 +20,8 @@ from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.regression import EpsilonInsensitive, Pinball
 from mercer.machines.expansion import Array, Function
 from mercer.machines.framing import framed, set_output
-from mercer.machines.posing import Posed, Read, Rows, Sample
 from mercer.machines.regression import Regression
+from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem
 from mercer.problems.parametric_tube import centred, parametric_tube, parametric_tube_back
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.smoothing.widths import Guess
@@ -268,18 +268,20 @@ class HeteroscedasticNuSVR(Regression):
     def _reduced_loss(self, rows: Rows) -> Loss:
         raise self._irreducible()
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         K, y, B, c = sample.K, sample.y, sample.B, self._weight() * sample.weights
         zeta = self._widths(sample.X)
         k, nu = zeta.shape[1], np.asarray(self.nu, dtype=np.float64)
         if nu.shape not in ((), (k,)):
             raise ValueError(f"nu has shape {nu.shape}; give one number, or one a function: ({k},)")
         if self.symmetric:
-            return [Posed("", parametric_tube(K, y, c, nu, zeta, B=B), partial(_symmetric, k=k))]
+            return [
+                Subproblem("", parametric_tube(K, y, c, nu, zeta, B=B), partial(_symmetric, k=k))
+            ]
         none = np.zeros_like(zeta)
         nu = np.tile(np.broadcast_to(nu, (k,)), 2)
         risk = parametric_tube(K, y, c, nu, np.hstack([zeta, none]), np.hstack([none, zeta]), B)
-        return [Posed("", risk, partial(_two_sided, B=B, zeta=zeta))]
+        return [Subproblem("", risk, partial(_two_sided, B=B, zeta=zeta))]
 
     set_output = set_output
 
@@ -304,14 +306,14 @@ class HeteroscedasticNuSVR(Regression):
         return np.column_stack([f - lower, f + upper])
 
 
-def _symmetric(solution: Solution, k: int) -> Read:
+def _symmetric(solution: Solution, k: int) -> Coefficients:
     """Read a tube with walls at the same distance."""
     machine = parametric_tube_back(solution.a, solution.b, k)
-    return Read(machine.a, machine.b, {"tube_coef_": machine.widths})
+    return Coefficients(machine.a, machine.b, {"tube_coef_": machine.widths})
 
 
-def _two_sided(solution: Solution, B: Array, zeta: Array) -> Read:
+def _two_sided(solution: Solution, B: Array, zeta: Array) -> Coefficients:
     """Read a tube with a width below and another above."""
     k = zeta.shape[1]
     machine = centred(parametric_tube_back(solution.a, solution.b, 2 * k), B, zeta)
-    return Read(machine.a, machine.b, {"tube_coef_": machine.widths.reshape(2, k)[::-1]})
+    return Coefficients(machine.a, machine.b, {"tube_coef_": machine.widths.reshape(2, k)[::-1]})

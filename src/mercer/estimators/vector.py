@@ -15,8 +15,8 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.machines.expansion import Function
 from mercer.machines.outputs import Outputs
-from mercer.machines.posing import Posed, Rows, Sample, Solved
 from mercer.machines.solving import EarlyStop
+from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.programs.vector_tube import VectorTube
 from mercer.solvers import Solution
 from mercer.solvers.status import LOOSE
@@ -112,7 +112,7 @@ class MultiOutputSVR(Outputs):
             "with an approximation. Read the rows first."
         )
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         if not self._function and self.kernel_.order:
             raise ValueError(
                 "MultiOutputSVR needs a positive definite kernel; those with free polynomials of "
@@ -120,10 +120,10 @@ class MultiOutputSVR(Outputs):
             )
         Y, c = sample.y.reshape(len(sample.y), -1), np.asarray(self._weight() * sample.weights)
         program = VectorTube(sample.K.dense(), Y, c, sample.B, float(self.epsilon))
-        return [Posed("", program)]
+        return [Subproblem("", program)]
 
-    def _minimize(self, posed: Sequence[Posed], context: Any) -> list[Solution]:
-        ((_, problem, _),) = posed
+    def _minimize(self, subproblems: Sequence[Subproblem], context: Any) -> list[Solution]:
+        ((_, problem, _),) = subproblems
         # A gap above this part of the objective would not be called converged.
         solution: Solution = problem.solve(min(self.tol, LOOSE), self.max_time)
         if not solution.converged:
@@ -136,6 +136,6 @@ class MultiOutputSVR(Outputs):
             )
         return [solution]
 
-    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         (one,), q = solved, self._n_outputs or 1
         self._keep(sample.X, one.a.reshape(-1, q), one.b.reshape(-1, q).T, [one.solution])

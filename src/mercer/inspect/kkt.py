@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.points import Array
 from mercer.machines.base import unfitted
-from mercer.machines.posing import declare
+from mercer.machines.subproblems import prepare
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers.base import SUPPORT
 
@@ -131,8 +131,8 @@ def _problems(
     """Return the problems that were solved, and the order and points of their samples."""
     twin = unfitted(machine)
     check_is_fitted(machine)
-    declared = declare(twin, X, y, sample_weight)
-    sample, risks = declared.sample, declared.risks
+    prepared = prepare(twin, X, y, sample_weight)
+    sample, risks = prepared.sample, prepared.risks
     sizes = sum(getattr(risk, "n", -1) for risk in risks)
     if sizes != len(machine.solution_.a):
         raise ValueError(

@@ -22,7 +22,7 @@ from mercer.machines.base import KernelMachine
 from mercer.machines.component_tuning import tune_terms
 from mercer.machines.components import Term, named_kernel, read_components
 from mercer.machines.expansion import Array
-from mercer.machines.posing import Rows
+from mercer.machines.subproblems import Rows
 from mercer.reduced.base import Approximation
 from mercer.reduced.named import NAMES as APPROXIMATIONS
 from mercer.regularizers.null_space import complete
@@ -96,11 +96,11 @@ class Additive(KernelMachine):
             self._evidence_weight = C
         return [replace(term, weight=term.weight / C) for term in found]
 
-    def _complete_reduced(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self._complete(X, y, sample_weight)
+    def _fit_reduced_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self._fit_extras(X, y, sample_weight)
 
-    def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
-        super()._complete(X, y, sample_weight)
+    def _fit_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
+        super()._fit_extras(X, y, sample_weight)
         names = self.null_space_names_
         features = getattr(self, "feature_names_in_", None)
         p = self.n_features_in_

@@ -21,7 +21,7 @@ from mercer.gram.dense import Dense
 from mercer.kernels.points import take
 from mercer.machines.callbacks import watched
 from mercer.machines.expansion import BLOCK, OVERFLOW, Function
-from mercer.machines.posing import Rows, Sample, Solved
+from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem
 from mercer.reduced.census import Census, take_census
 from mercer.reduced.cost import COSTED
 from mercer.reduced.normal import choose_C
@@ -31,12 +31,12 @@ from mercer.reduced.solve import Reduced, Task, choose_map, open_passes, problem
 from mercer.solvers import Status
 
 __all__ = [
-    "admit_blocks",
     "by_blocks",
     "declare_reduced",
     "fit_reduced",
     "settle_on",
     "solve_reduced",
+    "validate_blocks",
 ]
 
 # Rows that settings left to the sample are chosen on.
@@ -97,7 +97,7 @@ def fit_reduced(
             "numbers or its name, not a function, a matrix or objects."
         )
     how = machine._how()
-    source, rows = machine._admit_blocks(X, y, sample_weight)
+    source, rows = machine._validate_blocks(X, y, sample_weight)
     m = how.largest if how.number == "auto" else int(how.number)
     size = max(how.pool_size, ROWS * (m + 8)) + COSTED
     columns = 1 if rows.y is None or np.ndim(rows.y) == 1 else int(np.shape(rows.y)[1])
@@ -121,7 +121,7 @@ def fit_reduced(
     _store(machine, found, census, labels)
 
 
-def admit_blocks(machine: Any, X: Any, y: Any, s: Any) -> tuple[Source, Rows]:
+def validate_blocks(machine: Any, X: Any, y: Any, s: Any) -> tuple[Source, Rows]:
     """Return the rows as a source, and arrays, encoded targets and weights if they are at hand."""
     if is_source(X) or isinstance(X, np.memmap):
         source = as_source(X, y, s).checked()
@@ -224,7 +224,7 @@ def settle_on(machine: Any, rows: Rows, census: Census, labels: Any) -> None:
         machine._warn_if_indefinite(some.X)
     B = machine._free_columns(some.X, machine._null_space())
     if not machine._automatic():
-        machine._settle(None)
+        machine._set_parameters(None)
         return
     K = Dense(np.asarray(machine.kernel_(some.X), dtype=np.float64))
     machine._choose_parameters(Sample(some.X, y, s, K=K, B=B))
@@ -270,7 +270,9 @@ def _store(machine: Any, found: Reduced, census: Census, labels: Any) -> None:
         y = np.searchsorted(labels, centres)
     machine._last = (1.0, ())
     machine._functions = found.map if found.map.Z is None else None
-    solved = [Solved(solution, *machine._read_reduced(solution)) for solution in solutions]
+    solved = [
+        SolvedSubproblem(solution, *machine._read_reduced(solution)) for solution in solutions
+    ]
     machine._assemble_reduced(found, Sample(found.points, y, K=None, B=found.b), solved)
     machine._kept = kept = machine.support_
     if found.index is not None:

@@ -18,7 +18,7 @@ from mercer.kernels.points import scale_features
 from mercer.kernels.stretched import stretch
 from mercer.machines.expansion import Array
 from mercer.machines.explaining import warn_of_scales
-from mercer.machines.posing import Rows, Sample
+from mercer.machines.subproblems import Rows, Sample
 from mercer.smoothing.pairs import feature_scales, some_rows
 from mercer.smoothing.tube_width import fit_noise, optimal_epsilon
 from mercer.smoothing.widths import ROWS, Guess, guess_C, search_width

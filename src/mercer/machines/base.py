@@ -31,7 +31,7 @@ from mercer.kernels.points import take
 from mercer.local import Local
 from mercer.losses.base import Loss
 from mercer.machines import risk_terms
-from mercer.machines.approximated import admit_blocks, fit_reduced, solve_reduced
+from mercer.machines.approximated import fit_reduced, solve_reduced, validate_blocks
 from mercer.machines.automatic import choose_kernel, guess, stretched
 from mercer.machines.callbacks import SILENT
 from mercer.machines.choosing import fit_chosen
@@ -39,20 +39,20 @@ from mercer.machines.expansion import Array, Expansion, Function, check_weights,
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.leaves import fit_local
 from mercer.machines.plain_arrays import is_plain_targets
-from mercer.machines.posing import (
-    Batch,
-    Declared,
-    Laid,
-    Posed,
-    Read,
+from mercer.machines.solving import EarlyStop, solve_subproblems
+from mercer.machines.subproblems import (
+    Coefficients,
+    Prepared,
     Rows,
     Sample,
-    Solved,
-    Together,
-    declare,
-    plain,
+    SampleGram,
+    SolvedBatch,
+    SolvedSubproblem,
+    Subproblem,
+    SubproblemBatch,
+    prepare,
+    read_coefficients,
 )
-from mercer.machines.solving import EarlyStop, solve_posed
 from mercer.machines.warm_matrices import keep_matrix
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
@@ -72,7 +72,7 @@ from mercer.solvers import (
     Status,
     join,
 )
-from mercer.solvers.small import Found
+from mercer.solvers.small import SolutionBatch
 
 __all__ = ["HARD", "KernelMachine", "finite_weight", "unfitted"]
 
@@ -192,13 +192,13 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Return the problem of a loss, for targets on a sample."""
         return RegularizedRisk(loss, K, y, c, B)
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         """Return the problems, each with its name and the way back; by default one of the loss."""
         loss = self._check_loss(self._loss(sample), len(sample.y))
         c = self._weight() * sample.weights
-        return [Posed("", self._risk(loss, sample.K, sample.y, c, sample.B))]
+        return [Subproblem("", self._risk(loss, sample.K, sample.y, c, sample.B))]
 
-    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         """Make the machine of the solved problems; by default of the only one."""
         (one,) = solved
         self._store_nonzero(sample.X, one.a[:, None], one.b)
@@ -254,23 +254,25 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Return the margin or tube whose width is a variable, if there is one."""
         return None
 
-    def _admit_blocks(self, X: Any, y: Any, sample_weight: Any) -> tuple[Source, Rows]:
+    def _validate_blocks(self, X: Any, y: Any, sample_weight: Any) -> tuple[Source, Rows]:
         """Return the rows as a source, and what of them is at hand."""
-        return admit_blocks(self, X, y, sample_weight)
+        return validate_blocks(self, X, y, sample_weight)
 
     def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
         """Solve the problems that were declared."""
         return solve_reduced(self, task, census, passes, how)
 
-    def _read_reduced(self, solution: Solution) -> Read:
+    def _read_reduced(self, solution: Solution) -> Coefficients:
         """Read the coefficients of the functions off a solution."""
-        return plain(solution)
+        return read_coefficients(solution)
 
-    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble_reduced(
+        self, found: Reduced, sample: Sample, solved: Sequence[SolvedSubproblem]
+    ) -> None:
         """Make the machine of the coefficients of its functions."""
         self._assemble(sample, solved)
 
-    def _complete_reduced(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_reduced_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit what an approximated machine has beside its expansion; by default nothing."""
 
     @property
@@ -405,7 +407,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Return whether a parameter beside the kernel is left to the sample."""
         return self._free_C
 
-    def _settle(self, found: Guess | None, rows: Rows | None = None) -> None:
+    def _set_parameters(self, found: Guess | None, rows: Rows | None = None) -> None:
         """Set the parameters that are used, from a least-squares machine if it is asked for."""
         C = getattr(self, "C", None)
         if found is not None and isinstance(C, str):
@@ -420,7 +422,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
             self.feature_scales_ = scales
         return stretched(self._bound(kernel), scales)
 
-    def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit what a machine has beside its expansion; by default nothing."""
 
     # Fitting -------------------------------------------------------------------------------------
@@ -468,34 +470,36 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
             context = self._init_callback_context(max_subtasks=1)
             context.call_on_fit_task_begin(**task)
             fit_reduced(self, X, y, sample_weight, context, EarlyStop)
-            self._complete_reduced(*given)
+            self._fit_reduced_extras(*given)
             context.call_on_fit_task_end(**task, reconstruction_attributes={})
             return self
         self._functions = None
-        declared = declare(self, X, y, sample_weight)
-        context = self._init_callback_context(max_subtasks=self._n_tasks(declared.posed))
+        prepared = prepare(self, X, y, sample_weight)
+        context = self._init_callback_context(max_subtasks=self._n_tasks(prepared.subproblems))
         context.call_on_fit_task_begin(**task)
-        solved = self._solve(declared, context)
+        solved = self._solve(prepared, context)
         solutions: Sequence[Solution] = (
-            solved.found if isinstance(solved, Batch) else [one.solution for one in solved]
+            solved.found if isinstance(solved, SolvedBatch) else [one.solution for one in solved]
         )
         self._last = (self._weight(), solutions)
-        self.solution_ = solutions.joined() if isinstance(solutions, Found) else join(solutions)
+        self.solution_ = (
+            solutions.joined() if isinstance(solutions, SolutionBatch) else join(solutions)
+        )
         self.fit_status_ = int(self.solution_.status is not Status.CONVERGED)
-        self._assemble(declared.sample, solved)
-        if declared.sample.order is not None:
-            self.support_ = declared.sample.order[self.support_].astype(np.int32)
-        self._complete(*given)
+        self._assemble(prepared.sample, solved)
+        if prepared.sample.order is not None:
+            self.support_ = prepared.sample.order[self.support_].astype(np.int32)
+        self._fit_extras(*given)
         if self.warm_start:
-            keep_matrix(self, declared.sample.K, int(self.cache_size * 2**20))
+            keep_matrix(self, prepared.sample.K, int(self.cache_size * 2**20))
         context.call_on_fit_task_end(**task, reconstruction_attributes={})
         return self
 
-    def _n_tasks(self, posed: Sequence[Posed]) -> int:
+    def _n_tasks(self, subproblems: Sequence[Subproblem]) -> int:
         """Return how many problems are solved at most."""
-        return len(posed)
+        return len(subproblems)
 
-    def _admit(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Return checked points, encoded targets and weights, in the order of the problems."""
         X, y = self._check_X(X, y)
         y, factors = self._encode(y)
@@ -505,29 +509,29 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
             X, y, s = X[order], y[order], s[order]
         return Rows(X, y, s, order)
 
-    def _lay_out(self, rows: Rows) -> Sample:
+    def _build_sample(self, rows: Rows) -> Sample:
         """Settle the kernel and what stays unpenalized; return both on the sample."""
-        laid = self._lay_gram(rows)
+        laid = self._build_gram(rows)
         return Sample.of(rows, laid, self._free_columns(rows.X, self._null_space()))
 
-    def _lay_gram(self, rows: Rows) -> Laid:
+    def _build_gram(self, rows: Rows) -> SampleGram:
         """Settle the kernel, and return its matrix as the problem has it."""
-        return Laid(self._make_gram(rows))
+        return SampleGram(self._make_gram(rows))
 
     def _choose_parameters(self, sample: Sample) -> None:
         """Settle the parameters that are left to the sample."""
-        self._settle(guess(self, sample) if self._automatic() else None, sample)
+        self._set_parameters(guess(self, sample) if self._automatic() else None, sample)
 
-    def _solve(self, declared: Declared, context: Any) -> Sequence[Solved]:
+    def _solve(self, prepared: Prepared, context: Any) -> Sequence[SolvedSubproblem]:
         """Solve the problems, and read their solutions."""
-        posed = declared.posed
-        solutions = self._minimize(posed, context)
-        if isinstance(solutions, Found):
-            assert isinstance(posed, Together)
-            return Batch(posed, solutions)
+        subproblems = prepared.subproblems
+        solutions = self._minimize(subproblems, context)
+        if isinstance(solutions, SolutionBatch):
+            assert isinstance(subproblems, SubproblemBatch)
+            return SolvedBatch(subproblems, solutions)
         return [
-            Solved(solution, *one.read(solution))
-            for one, solution in zip(posed, solutions, strict=True)
+            SolvedSubproblem(solution, *one.read(solution))
+            for one, solution in zip(subproblems, solutions, strict=True)
         ]
 
     def _check_weights(self, sample_weight: Any, n: int) -> Array:
@@ -560,6 +564,6 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         own = kind.__dataclass_fields__
         return kind(**{key: value for key, value in wanted.items() if key in own})
 
-    def _minimize(self, posed: Sequence[Posed], context: Any) -> Sequence[Solution]:
+    def _minimize(self, subproblems: Sequence[Subproblem], context: Any) -> Sequence[Solution]:
         """Solve the problems of a machine, telling whoever listens."""
-        return solve_posed(self, posed, context)
+        return solve_subproblems(self, subproblems, context)

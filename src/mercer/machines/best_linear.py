@@ -17,7 +17,7 @@ from scipy.linalg import cho_solve, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 
-from mercer._patience import interruptible
+from mercer._deadline import interruptible
 from mercer.gram.factor import orthonormal
 
 __all__ = ["BestLinear", "most_likely"]

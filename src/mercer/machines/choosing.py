@@ -88,7 +88,7 @@ def choose_approximation(machine: Any, X: Any, y: Any, sample_weight: Any = None
     if machine.approximation == "local":
         return Choice(Local(), "Local: asked for by name.")
     pilot = clone(machine)
-    rows = pilot._admit(X, y, sample_weight)
+    rows = pilot._validate(X, y, sample_weight)
     n = count(rows.X)
     if n <= FEW:
         return Choice(None, f"Exact: {n} rows take seconds.")

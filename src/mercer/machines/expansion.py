@@ -45,7 +45,7 @@ from mercer.machines.definiteness import (
 )
 from mercer.machines.explaining import explained, explaining_data
 from mercer.machines.plain_arrays import is_plain_points, is_plain_targets
-from mercer.machines.posing import Rows
+from mercer.machines.subproblems import Rows
 from mercer.machines.warm_matrices import take_matrix, to_last
 from mercer.regularizers.null_space import Constant, NullSpace, complete
 

@@ -25,7 +25,7 @@ from mercer.kernels.points import count, take
 from mercer.local import Local, Tree
 from mercer.machines.approximated import settle_on
 from mercer.machines.leaf_tasks import Part, Reader, Sorter, rows_of
-from mercer.machines.posing import Rows
+from mercer.machines.subproblems import Rows
 from mercer.reduced.census import take_census
 from mercer.reduced.passes import Passes
 
@@ -75,7 +75,7 @@ class InArrays:
     read: Reader | None = None
 
     def __init__(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
-        rows = machine._admit(X, y, sample_weight)
+        rows = machine._validate(X, y, sample_weight)
         machine._sparse, machine.shape_fit_ = sp.issparse(rows.X), rows.X.shape
         machine._X_fit = machine._kernel_fit = None
         machine.kernel_ = machine._resolved(rows)
@@ -134,7 +134,7 @@ class InBlocks:
     """
 
     def __init__(self, machine: Any, X: Any, y: Any, sample_weight: Any, bar: Bars) -> None:
-        self.source, rows = machine._admit_blocks(X, y, sample_weight)
+        self.source, rows = machine._validate_blocks(X, y, sample_weight)
         how: Local = machine.approximation
         passes, self.bar = Passes(self.source, bar=bar), bar
         self.census = take_census(passes, POINTS, how.random_state, machine._labelled())

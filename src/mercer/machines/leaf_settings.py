@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from mercer._patience import time_left
+from mercer._deadline import time_left
 from mercer.data.spill import Groups
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, count, take
 from mercer.kernels.stretched import stretch
 from mercer.local import grow
 from mercer.machines.leaf_tasks import Recipe
-from mercer.machines.posing import Rows
+from mercer.machines.subproblems import Rows
 from mercer.smoothing import Factored, LeaveOneOut, Spectral
 
 __all__ = ["leaf_settings", "left_out", "widened"]

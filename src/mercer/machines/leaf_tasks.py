@@ -15,7 +15,7 @@ from mercer.data.base import Block
 from mercer.data.sampling import fingerprints
 from mercer.kernels.points import count, take
 from mercer.local import Tree, grow
-from mercer.machines.posing import Rows
+from mercer.machines.subproblems import Rows
 
 __all__ = [
     "Branch",

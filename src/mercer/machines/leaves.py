@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer._deadline import time_left
 from mercer._jobs import at_once
-from mercer._patience import time_left
 from mercer._threads import small_algebra
 from mercer.data.memory import parse, show
 from mercer.data.opening import is_source

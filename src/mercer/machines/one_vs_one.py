@@ -30,11 +30,17 @@ from mercer.machines.approximated import by_blocks
 from mercer.machines.classifier import Classifier
 from mercer.machines.expansion import Array, dense
 from mercer.machines.fitted import FittedExpansion
-from mercer.machines.posing import Batch, Posed, Sample, Solved, Together
 from mercer.machines.sigmoids import Sigmoids, fold_numbers
+from mercer.machines.subproblems import (
+    Sample,
+    SolvedBatch,
+    SolvedSubproblem,
+    Subproblem,
+    SubproblemBatch,
+)
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.solve import Reduced
-from mercer.solvers.small import Found, Parts, minimize_parts
+from mercer.solvers.small import RiskBatch, SolutionBatch, minimize_batch
 
 __all__ = ["PairwiseClassifier"]
 
@@ -125,9 +131,9 @@ class PairwiseClassifier(Classifier):
     _voting: bool = fixed(False)
     """Whether each pair is a machine over all centres, as approximations of several classes are."""
 
-    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Posed:
+    def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Subproblem:
         """Return the problem of two classes, labels plus and minus one."""
-        return Posed("", RegularizedRisk(self._loss(), K, y, c, B))
+        return Subproblem("", RegularizedRisk(self._loss(), K, y, c, B))
 
     def _class_pairs(self) -> list[tuple[int, int]]:
         return list(combinations(range(len(self.classes_)), 2))
@@ -138,7 +144,7 @@ class PairwiseClassifier(Classifier):
             return None
         return np.argsort(y, kind="stable")
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         K, B, y, c = sample.K, sample.B, sample.y, self._weight() * sample.weights
         if len(self.classes_) == 2:
             return [self._problem(K, np.where(y == 1, 1.0, -1.0), c, B)]
@@ -146,7 +152,7 @@ class PairwiseClassifier(Classifier):
         members: Any = None
         matrix: Any = None
 
-        def pose(k: int) -> Posed:
+        def pose(k: int) -> Subproblem:
             nonlocal members, matrix
             members = members or self._members(y)
             matrix = matrix or self._pair_matrices(K, y)
@@ -161,16 +167,16 @@ class PairwiseClassifier(Classifier):
             labels = np.where(columns >= y[rows], 1.0, -1.0)
             parts = self._parts(K, labels, c[rows], rows, ends)
             if parts is not None:
-                return Together(parts, pose, columns, self._read_parts)
+                return SubproblemBatch(parts, pose, columns, self._read_parts)
         return [pose(k) for k in range(len(pairs))]
 
     def _parts(
         self, K: Gram, y: Array, c: Array, rows: NDArray[np.intp], ends: NDArray[np.intp]
-    ) -> Parts | None:
+    ) -> RiskBatch | None:
         """Return the problems of all pairs laid end to end, if they can be declared so."""
         return None
 
-    def _read_parts(self, found: Found) -> tuple[Array, Array]:
+    def _read_parts(self, found: SolutionBatch) -> tuple[Array, Array]:
         """Read the coefficients of the pairs, (n,) and (k, q), off their solutions."""
         return found.a, found.b
 
@@ -193,19 +199,19 @@ class PairwiseClassifier(Classifier):
         blocks = ClassBlocks(K, np.cumsum(sizes))
         return lambda i, j, rows: blocks.pair(i, j) if len(rows) <= WHOLE else Indexed(K, rows)
 
-    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         """Lay the coefficients out as scikit-learn does: of a class, facing each other class."""
         n_classes, y, self._voting = len(self.classes_), sample.y, False
         coef = np.zeros((len(y), n_classes - 1))
-        if isinstance(solved, Batch):
+        if isinstance(solved, SolvedBatch):
             free, steps = solved.b, solved.found.n_iter
-            coef[solved.posed.parts.index, solved.posed.columns] = solved.a
+            coef[solved.subproblems.parts.index, solved.subproblems.columns] = solved.a
         else:
             free = np.array([one.b for one in solved])
             steps = np.array([one.solution.n_iter for one in solved])
         if n_classes == 2:
             coef[:, 0] = solved[0].a
-        elif not isinstance(solved, Batch):
+        elif not isinstance(solved, SolvedBatch):
             members = self._members(y)
             for (i, j), one in zip(self._class_pairs(), solved, strict=True):
                 n_first = len(members[i])
@@ -246,7 +252,7 @@ class PairwiseClassifier(Classifier):
         lengths = np.concatenate([np.diff(part[1]) for part in laid])
         ends, labels = np.append(0, np.cumsum(lengths)), np.concatenate([part[2] for part in laid])
         parts = self._parts(K, labels, c[rows], rows, ends)
-        found = None if parts is None else minimize_parts(parts, self._make_solver())
+        found = None if parts is None else minimize_batch(parts, self._make_solver())
         if found is None or not found.met.all():
             return None
         pairs, matrix = len(lengths) // folds, K.dense()
@@ -269,7 +275,9 @@ class PairwiseClassifier(Classifier):
             book[i, k], book[j, k] = 1.0, -1.0
         return book
 
-    def _assemble_reduced(self, found: Reduced, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble_reduced(
+        self, found: Reduced, sample: Sample, solved: Sequence[SolvedSubproblem]
+    ) -> None:
         self._calibrated = None
         if self.probability not in ("deprecated", False):
             raise ValueError(
@@ -289,7 +297,7 @@ class PairwiseClassifier(Classifier):
         self._dual_coef_, self._intercept_ = self.dual_coef_, self.intercept_
         self.n_iter_ = np.full(len(solved), found.solution.n_iter, dtype=np.int32)
 
-    def _complete(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Compose Platt's sigmoid from scikit-learn's calibration, if the old parameter asks."""
         if self.probability == "deprecated":
             return
@@ -320,8 +328,8 @@ class PairwiseClassifier(Classifier):
 
     def _expansion(self) -> FittedExpansion:
         """Return the functions of the pairs, each with terms at points of its two classes."""
-        plain, k = super()._expansion(), len(self.classes_)
-        groups, coef = np.repeat(np.arange(k), self._n_support), plain.coef
+        whole, k = super()._expansion(), len(self.classes_)
+        groups, coef = np.repeat(np.arange(k), self._n_support), whole.coef
         allowed = np.ones((k, coef.shape[1]), dtype=bool)
         if self._by_class:
             pairs = self._class_pairs()
@@ -331,7 +339,7 @@ class PairwiseClassifier(Classifier):
                 allowed[[i, j], d] = True
                 A[first, d], A[second, d] = coef[first, j - 1], coef[second, i]
             coef = A
-        return replace(plain, coef=coef, groups=groups, allowed=allowed, by_group=True)
+        return replace(whole, coef=coef, groups=groups, allowed=allowed, by_group=True)
 
     def _with_expansion(self, expansion: FittedExpansion) -> Self:
         if self._by_class:

@@ -16,7 +16,7 @@ from mercer.losses.named import CLASSIFICATION, resolve
 from mercer.machines.approximated import by_blocks
 from mercer.machines.classifier import Classifier, signs
 from mercer.machines.expansion import Array
-from mercer.machines.posing import Posed, Rows, Sample, Solved
+from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
 
 __all__ = ["OneVsRest", "has_probabilities", "probabilities"]
 
@@ -54,11 +54,11 @@ class OneVsRest(Classifier):
         titles = [""] if n_classes == 2 else [str(label) for label in self.classes_]
         return list(zip(titles, signs(y, n_classes).T, strict=True))
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         loss = self._check_loss(self._loss(sample), len(sample.y))
         c = self._weight() * sample.weights
         return [
-            Posed(title, self._risk(loss, sample.K, labels, c, sample.B))
+            Subproblem(title, self._risk(loss, sample.K, labels, c, sample.B))
             for title, labels in self._labels(sample.y)
         ]
 
@@ -66,7 +66,7 @@ class OneVsRest(Classifier):
         n_classes = len(self.classes_)
         return signs(np.arange(n_classes), n_classes)
 
-    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         coef, free = np.column_stack([one.a for one in solved]), [one.b for one in solved]
         self._store_nonzero(sample.X, coef, np.array(free))
         self.loss_ = copy.deepcopy(self._loss())

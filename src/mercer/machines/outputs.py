@@ -14,8 +14,8 @@ from mercer.gram.remembered import Remembered
 from mercer.gram.whitened import whiten
 from mercer.losses.base import Loss
 from mercer.machines.expansion import Array
-from mercer.machines.posing import Laid, Posed, Rows, Sample, Solved
 from mercer.machines.regression import Regression
+from mercer.machines.subproblems import Rows, Sample, SampleGram, SolvedSubproblem, Subproblem
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.targets import Targets, Values
 from mercer.regularizers.errors import ErrorModel
@@ -46,11 +46,11 @@ class Outputs(Regression):
         self._n_outputs = None
         return column_or_1d(y).astype(np.float64, copy=False), 1.0
 
-    def _plain_gram(self, rows: Rows) -> Laid:
+    def _plain_gram(self, rows: Rows) -> SampleGram:
         """Return the Gram of errors as they are."""
-        return Laid(self._make_gram(rows))
+        return SampleGram(self._make_gram(rows))
 
-    def _lay_gram(self, rows: Rows) -> Laid:
+    def _build_gram(self, rows: Rows) -> SampleGram:
         laid = self._plain_gram(rows)
         for name in ("errors_", "innovations_", "_residual_coef", "_residual_X"):
             self.__dict__.pop(name, None)
@@ -65,16 +65,16 @@ class Outputs(Regression):
             _warn_if_alike(laid.K.dense(), errors.matrix(rows.X))
         return laid._replace(K=whiten(laid.K, W), whitening=W)
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         loss, K, B = self._check_loss(self._loss(sample), len(sample.y)), sample.K, sample.B
         targets, B, c = sample.white(sample.y), sample.white(B), self._weight() * sample.weights
         turn, shares = self._coupling(loss)
         if self._n_outputs is None:
-            return [Posed("", RegularizedRisk(loss, K, targets, c, B))]
+            return [Subproblem("", RegularizedRisk(loss, K, targets, c, B))]
         if K.resident:
             K = Remembered(K)
         return [
-            Posed(f"output {k}", RegularizedRisk(loss, K, target, share * c, B))
+            Subproblem(f"output {k}", RegularizedRisk(loss, K, target, share * c, B))
             for k, (target, share) in enumerate(zip((targets @ turn).T, shares, strict=True))
         ]
 
@@ -113,7 +113,7 @@ class Outputs(Regression):
             )
         return turn, sizes
 
-    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         turn, _ = self._coupling(self._loss())
         A = sample.unwhitened(np.stack([one.a for one in solved], axis=1) @ turn.T)
         if sample.basis is not None:

@@ -17,8 +17,8 @@ from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.approximated import by_blocks
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array
-from mercer.machines.posing import Rows
 from mercer.machines.scoring import r2
+from mercer.machines.subproblems import Rows
 from mercer.reduced.targets import Targets, Values
 from mercer.regularizers.errors import ErrorModel
 

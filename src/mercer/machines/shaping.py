@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._deadline import time_left
 from mercer._fitting import say
-from mercer._patience import time_left
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer.data.sampling import Sample as Pool
 from mercer.gram.low_rank import LowRank
@@ -26,9 +26,9 @@ from mercer.kernels.taylor import separate
 from mercer.losses.base import QuadraticDualLoss
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array
-from mercer.machines.posing import Declared, Posed, Rows, Sample, Solved
 from mercer.machines.solving import EarlyStop
-from mercer.problems.constrained import Said, Shaped
+from mercer.machines.subproblems import Prepared, Rows, Sample, SolvedSubproblem, Subproblem
+from mercer.problems.constrained import SampleLosses, Shaped
 from mercer.problems.proof import Curve, bounds_on_lines
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.nystrom import Nystrom
@@ -184,7 +184,7 @@ class ShapedMachine(KernelMachine):
         return tags
 
     @abstractmethod
-    def _data_term(self, sample: Sample) -> Said:
+    def _data_term(self, sample: Sample) -> SampleLosses:
         """Return what the sample says."""
 
     @abstractmethod
@@ -231,7 +231,7 @@ class ShapedMachine(KernelMachine):
     def _reduces(self, X: Any) -> bool:
         return False  # an approximation here is a map of all rows, which are in memory
 
-    def _pose(self, sample: Sample) -> Sequence[Posed]:
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         X, c = sample.X, self._weight() * sample.weights
         names = getattr(self, "feature_names_in_", None)
         known = as_constraints(self._knowledge(sample), names, X.shape[1])
@@ -250,18 +250,18 @@ class ShapedMachine(KernelMachine):
         )
         # Multipliers are of the size of the slopes of the losses, those of a squared one of y.
         weight = 100.0 * float(np.max(c)) * max(1.0, float(np.std(self._targets(sample.y))))
-        return [Posed("", Known(problem, known, domain, phi, weight))]
+        return [Subproblem("", Known(problem, known, domain, phi, weight))]
 
-    def _solve(self, declared: Declared, context: Any) -> list[Solved]:
-        ((_, posed, _),) = declared.posed
-        found, certificate = self._satisfied(posed)
+    def _solve(self, prepared: Prepared, context: Any) -> list[SolvedSubproblem]:
+        ((_, subproblems, _),) = prepared.subproblems
+        found, certificate = self._satisfied(subproblems)
         self.shape_certificate_ = certificate
-        domain = replace(posed.domain, X=_some(posed.domain.X, self.random_state))
-        self._domain, self._known = domain, posed.known
-        points, coef = self._points_of(posed.problem, posed.phi, found)
-        return [Solved(found.solution, coef, found.solution.b, {"points": points})]
+        domain = replace(subproblems.domain, X=_some(subproblems.domain.X, self.random_state))
+        self._domain, self._known = domain, subproblems.known
+        points, coef = self._points_of(subproblems.problem, subproblems.phi, found)
+        return [SolvedSubproblem(found.solution, coef, found.solution.b, {"points": points})]
 
-    def _assemble(self, sample: Sample, solved: Sequence[Solved]) -> None:
+    def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         (one,) = solved
         self.n_iter_ = max(1, int(one.solution.n_iter))
         index = np.flatnonzero(one.a)
@@ -294,9 +294,9 @@ class ShapedMachine(KernelMachine):
             solver = SMO(tol=0.1 * self.tol, max_time=self.max_time, cache_bytes=room)
         return solver if self.max_iter < 0 else solver.set_params(max_iter=self.max_iter)
 
-    def _satisfied(self, posed: Known) -> tuple[Satisfied, ShapeCertificate]:
+    def _satisfied(self, subproblems: Known) -> tuple[Satisfied, ShapeCertificate]:
         """Solve the problem, and move its walls until proofs hold if that is asked for."""
-        problem, known, domain = posed.problem, posed.known, posed.domain
+        problem, known, domain = subproblems.problem, subproblems.known, subproblems.domain
 
         def name(rows: NDArray[np.intp]) -> str:
             return " and ".join(repr(known[k]) for k in np.unique(problem.rows.owner[rows]))
@@ -319,7 +319,7 @@ class ShapedMachine(KernelMachine):
             return satisfy(
                 problem,
                 self._shape_solver(problem),
-                posed.weight,
+                subproblems.weight,
                 tol=self.tol,
                 name=name,
                 warning=EarlyStop,

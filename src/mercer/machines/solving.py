@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 
 from mercer.machines.callbacks import watched
-from mercer.machines.posing import Posed, Together
+from mercer.machines.subproblems import Subproblem, SubproblemBatch
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers import (
     ConvergenceWarning,
@@ -21,9 +21,9 @@ from mercer.solvers import (
     minimize,
     minimize_together,
 )
-from mercer.solvers.small import minimize_parts, minimize_small
+from mercer.solvers.small import minimize_batch, minimize_small
 
-__all__ = ["EarlyStop", "finite", "solve_posed"]
+__all__ = ["EarlyStop", "finite", "solve_subproblems"]
 
 
 class EarlyStop(ConvergenceWarning, SklearnWarning):  # type: ignore[misc]
@@ -39,7 +39,9 @@ def finite() -> Iterator[None]:
         raise ValueError(f"The dual coefficients or intercepts are not finite: {error}") from error
 
 
-def solve_posed(machine: Any, posed: Sequence[Posed], context: Any) -> Sequence[Solution]:
+def solve_subproblems(
+    machine: Any, subproblems: Sequence[Subproblem], context: Any
+) -> Sequence[Solution]:
     """Solve the problems of a machine one after the other, telling whoever listens.
 
     Small ones are solved together first, where nobody does; what is left comes in turn.
@@ -49,30 +51,30 @@ def solve_posed(machine: Any, posed: Sequence[Posed], context: Any) -> Sequence[
     """
     solver, stop, solutions = machine._make_solver(), False, []
     alone = machine.warm_start or machine.verbose or bool(getattr(machine, "_skl_callbacks", None))
-    quick: list[Solution | None] = [None] * len(posed)
-    if isinstance(posed, Together):
-        found = None if alone else minimize_parts(posed.parts, solver)
+    quick: list[Solution | None] = [None] * len(subproblems)
+    if isinstance(subproblems, SubproblemBatch):
+        found = None if alone else minimize_batch(subproblems.parts, solver)
         if found is not None and found.met.all():
             return found
         if found is not None:
-            quick = [found[k] if found.met[k] else None for k in range(len(posed))]
+            quick = [found[k] if found.met[k] else None for k in range(len(subproblems))]
     else:
-        risks = [one.risk for one in posed]
+        risks = [one.risk for one in subproblems]
         if len(risks) > 1 and alike(risks) and solver.choose(risks[0])[0].joint:
-            return _solve_together(machine, posed, solver, context)
+            return _solve_together(machine, subproblems, solver, context)
         quick = quick if alone else minimize_small(risks, solver)
-    for k in range(len(posed)):
+    for k in range(len(subproblems)):
         if (known := quick[k]) is not None:
             solutions.append(known)
             continue
-        title, risk, _ = posed[k]
+        title, risk, _ = subproblems[k]
         task = context.subcontext(task_name=title or "problem", max_subtasks=None)
         task.call_on_fit_task_begin(estimator=machine)
         with watched(machine, title, task, stop) as listener, finite():
             solution = minimize(
                 risk,
                 solver,
-                _start(machine, k, len(posed), risk),
+                _start(machine, k, len(subproblems), risk),
                 listener=listener,
                 warning=EarlyStop,
             )
@@ -82,10 +84,10 @@ def solve_posed(machine: Any, posed: Sequence[Posed], context: Any) -> Sequence[
 
 
 def _solve_together(
-    machine: Any, posed: Sequence[Posed], solver: Solver, context: Any
+    machine: Any, subproblems: Sequence[Subproblem], solver: Solver, context: Any
 ) -> list[Solution]:
     """Solve problems that differ in their targets only at the price of one, or little more."""
-    titles, risks, _ = zip(*posed, strict=True)
+    titles, risks, _ = zip(*subproblems, strict=True)
     tasks = [context.subcontext(task_name=title, max_subtasks=None) for title in titles]
     with ExitStack() as stack:
         listeners = []

@@ -20,8 +20,8 @@ from mercer.losses.base import Loss
 from mercer.machines.base import KernelMachine
 from mercer.machines.callbacks import watched
 from mercer.machines.expansion import Array, as_objects
-from mercer.machines.posing import Declared, Rows, Sample, Solved
 from mercer.machines.solving import EarlyStop
+from mercer.machines.subproblems import Prepared, Rows, Sample, SolvedSubproblem
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs.columns import SparseSolution, generate_columns, threshold
 from mercer.solvers import Solution, Status
@@ -114,9 +114,9 @@ class SparseMachine(KernelMachine):
             )
         return sp.csr_array(Z) if self._sparse and not sp.issparse(Z) else Z
 
-    def _lay_out(self, rows: Rows) -> Sample:
+    def _build_sample(self, rows: Rows) -> Sample:
         # The points that the dictionary's functions belong to, which the machine keeps.
-        return replace(super()._lay_out(rows), X=self._choose_centres(rows.X))
+        return replace(super()._build_sample(rows), X=self._choose_centres(rows.X))
 
     # Solving --------------------------------------------------------------------------------------
 
@@ -127,11 +127,11 @@ class SparseMachine(KernelMachine):
     def _signs(self, G: Dictionary, y: Array) -> Array | None:
         return np.ones(G.shape[1]) if self.positive else None
 
-    def _solve(self, declared: Declared, context: Any) -> list[Solved]:
-        posed = declared.posed
+    def _solve(self, prepared: Prepared, context: Any) -> list[SolvedSubproblem]:
+        subproblems = prepared.subproblems
         stop, found = False, list[SparseSolution]()
-        last = self._found if self.warm_start and len(self._found) == len(posed) else ()
-        for k, (title, risk, _) in enumerate(posed):
+        last = self._found if self.warm_start and len(self._found) == len(subproblems) else ()
+        for k, (title, risk, _) in enumerate(subproblems):
             task = context.subcontext(task_name=title or "problem", max_subtasks=None)
             task.call_on_fit_task_begin(estimator=self)
             start = last[k] if last and np.max(last[k], initial=-1) < risk.G.shape[1] else None
@@ -153,12 +153,12 @@ class SparseMachine(KernelMachine):
             found.append(answer)
             stop |= bool(task.call_on_fit_task_end(estimator=self))
         self._found = [answer.columns for answer in found]
-        thresholds = np.array([self._collapse(one.risk) for one in posed])
-        self.C_min_ = thresholds if len(posed) > 1 else float(thresholds[0])
+        thresholds = np.array([self._collapse(one.risk) for one in subproblems])
+        self.C_min_ = thresholds if len(subproblems) > 1 else float(thresholds[0])
         self.multipliers_ = self._multipliers([answer.u for answer in found])
         return [
-            Solved(answer.solution, *one.read(answer.solution))
-            for one, answer in zip(posed, found, strict=True)
+            SolvedSubproblem(answer.solution, *one.read(answer.solution))
+            for one, answer in zip(subproblems, found, strict=True)
         ]
 
     def _multipliers(self, found: list[Array]) -> Array:

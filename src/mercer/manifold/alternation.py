@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._patience import time_left
+from mercer._deadline import time_left
 from mercer.data.base import Block, Sums
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.points import Array

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
-from mercer._patience import time_left
+from mercer._deadline import time_left
 from mercer.data.base import Block, Sums
 from mercer.kernels.points import Array
 from mercer.manifold.adaptation import Penalty

@@ -31,8 +31,8 @@ from mercer.machines.expansion import (
     check_weights,
 )
 from mercer.machines.folds import as_splitter
-from mercer.machines.posing import Rows
 from mercer.machines.solving import EarlyStop
+from mercer.machines.subproblems import Rows
 from mercer.manifold.block_moments import vary
 from mercer.manifold.centring import centre
 from mercer.manifold.component_count import CRITERIA, All, BrokenStick, Fixed, Rule, Share

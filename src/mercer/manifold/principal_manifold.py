@@ -20,8 +20,8 @@ from sklearn.utils._param_validation import Interval as Range
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from mercer._deadline import time_left
 from mercer._fitting import AllOrNothing, say
-from mercer._patience import time_left
 from mercer._settings import KW_ONLY, settings
 from mercer.data import Source, as_source, is_source
 from mercer.data.arrays import Arrays

@@ -13,7 +13,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from mercer._patience import time_left
+from mercer._deadline import time_left
 from mercer.kernels.points import Array
 from mercer.manifold.basis import Basis, by_chunks, chunks
 from mercer.manifold.distortions import Distortion

@@ -18,7 +18,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE
 from mercer.kernels.points import Array, is_sparse, take
 from mercer.machines.expansion import check_weights
-from mercer.machines.posing import Rows
+from mercer.machines.subproblems import Rows
 from mercer.manifold.block_moments import Features, gather, regressed, vary
 from mercer.manifold.eigen import EPS, Eigenpairs
 from mercer.manifold.inverse import some_rows
@@ -58,7 +58,7 @@ def fit_blocks(machine: Any, X: Any, sample_weight: Any) -> None:
             "numbers or its name, not a function, a matrix or objects."
         )
     how = Nystrom() if machine.approximation is None else machine.approximation
-    passes, census = survey(_admit(machine, X, sample_weight), how)
+    passes, census = survey(_validate(machine, X, sample_weight), how)
     pool = census.pool
     machine.shape_fit_ = (census.n, pool.X.shape[1])
     machine._sparse, machine._X_fit, machine._kernel_fit = is_sparse(pool.X), None, None
@@ -98,7 +98,7 @@ def _some(pool: Sample) -> tuple[Any, Array]:
     return take(pool.X, heavy), np.asarray(pool.s, dtype=np.float64)[heavy]
 
 
-def _admit(machine: Any, X: Any, sample_weight: Any) -> Source:
+def _validate(machine: Any, X: Any, sample_weight: Any) -> Source:
     """Return checked rows as a source, and remember their features."""
     if not (is_source(X) or isinstance(X, np.memmap)):
         X = validate_data(

@@ -1,7 +1,7 @@
 """The functional, written down."""
 
 from mercer.problems.box_qp import BoxQP
-from mercer.problems.constrained import Between, Said, Shaped, chebychev
+from mercer.problems.constrained import Between, SampleLosses, Shaped, chebychev
 from mercer.problems.copied_samples import fold, unfold
 from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.problems.mixed import mixed, mixed_back
@@ -28,7 +28,7 @@ __all__ = [
     "NotSeparable",
     "ParametricTube",
     "RegularizedRisk",
-    "Said",
+    "SampleLosses",
     "Shaped",
     "SparseRisk",
     "Walls",

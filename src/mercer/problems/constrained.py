@@ -38,7 +38,7 @@ from mercer.losses.stacked import stack
 from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.constraints import Rows, join_rows
 
-__all__ = ["Between", "Said", "Shaped", "chebychev"]
+__all__ = ["Between", "SampleLosses", "Shaped", "chebychev"]
 
 # Bytes of kernel values between new points and the sample that are held at once.
 BLOCK = 2**26
@@ -84,7 +84,7 @@ class Between(ResidualLoss):
 
 
 @dataclass(frozen=True)
-class Said:
+class SampleLosses:
     """Losses of a function's values at a sample, beside other columns.
 
     Parameters
@@ -108,7 +108,7 @@ class Said:
     index: NDArray[np.intp] | None = None
 
 
-def chebychev(lower: Array, upper: Array, mu: float, B: Array) -> Said:
+def chebychev(lower: Array, upper: Array, mu: float, B: Array) -> SampleLosses:
     r"""Say that the largest distance to intervals is to be small.
 
     .. math:: \mu\, t, \qquad l_i - t \le f(x_i) \le u_i + t, \quad t \ge 0
@@ -138,7 +138,7 @@ def chebychev(lower: Array, upper: Array, mu: float, B: Array) -> Said:
     below = np.concatenate([np.ones(n), np.zeros(n), [1.0]])
     d = np.append(np.zeros(q), mu)
     # The last one is t >= 0 itself: a sample of no point, whose weight is the price as well.
-    return Said(
+    return SampleLosses(
         Between(0.0, below, 1.0 - below),
         np.concatenate([lower, upper, [0.0]]),
         np.full(2 * n + 1, mu),
@@ -172,7 +172,7 @@ class Shaped:
 
     def __init__(
         self,
-        said: Said,
+        said: SampleLosses,
         K: Gram,
         X: Array,
         kernel: Callable[[Array, Array], Array],

@@ -11,8 +11,8 @@ import clarabel as engine
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._deadline import interruptible, time_left
 from mercer._linear_program import NoOptimumError, linear_program
-from mercer._patience import interruptible, time_left
 from mercer.programs.cones import (
     Array,
     Cone,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._deadline import eigh, interruptible
 from mercer._linear_program import linear_program
-from mercer._patience import eigh, interruptible
 from mercer.losses.base import Array
 from mercer.programs._linear_master import methods_for
 

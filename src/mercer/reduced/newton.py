@@ -17,7 +17,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from mercer._patience import time_left
+from mercer._deadline import time_left
 from mercer.reduced.base import Array
 from mercer.reduced.oracle import Evaluation, Oracle, Summed
 from mercer.solvers.monitor import Progress

@@ -89,11 +89,11 @@ def state(estimator: KernelMachine, X: Any, y: Any, sample_weight: Any = None) -
         **{name: value for name, value in {"gram": "tiled", "C": 1.0}.items() if name in given}
     )
     machine._validate_params()
-    rows = machine._admit(X, y, sample_weight)
+    rows = machine._validate(X, y, sample_weight)
     n = len(rows.y)
     if n < 2:
         raise ValueError("tuning needs at least two samples, got n_samples=1.")
-    sample = machine._lay_out(rows)
+    sample = machine._build_sample(rows)
     if machine._function or machine.kernel_.precomputed:
         raise ValueError(
             "a kernel that is a matrix or a plain function has no parameters that could be tuned; "

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from mercer.losses.base import Array
 from mercer.losses.classification import Hinge, SquaredHinge
 from mercer.machines.base import unfitted
-from mercer.machines.posing import declare
+from mercer.machines.subproblems import prepare
 from mercer.problems.risk import RegularizedRisk
 from mercer.selection.leave_one_out_errors import single
 from mercer.solvers.bounded_quadratic import bounded_quadratic
@@ -399,7 +399,7 @@ def radius_margin(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) ->
     kernel = getattr(machine, "kernel_", None)
     if kernel is not None and not kernel.precomputed:
         G = margin2 * (np.diag(beta) - np.outer(beta, beta)) - total * np.outer(a, a)
-        checked = declare(unfitted(machine), X, y, sample_weight).sample.X
+        checked = prepare(unfitted(machine), X, y, sample_weight).sample.X
         gradient |= {
             f"kernel__{name}": value / n for name, value in kernel.pullback(checked, G).items()
         }

@@ -16,7 +16,7 @@ from mercer.losses.interval import within
 from mercer.losses.regression import Squared
 from mercer.machines.base import KernelMachine
 from mercer.machines.folds import as_splitter
-from mercer.machines.posing import Rows
+from mercer.machines.subproblems import Rows
 from mercer.smoothing.survival import kaplan_meier
 
 __all__ = ["held_out_loss", "held_out_losses", "splitter"]

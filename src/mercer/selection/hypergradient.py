@@ -21,7 +21,7 @@ from sklearn.base import clone
 
 from mercer.losses.base import Array
 from mercer.machines.base import unfitted
-from mercer.machines.posing import declare
+from mercer.machines.subproblems import prepare
 from mercer.selection.validation import Validation
 from mercer.solvers import Auto, Solution, minimize
 
@@ -97,8 +97,8 @@ class Hypergradient:
     def _problem(self, theta: Array) -> tuple[Any, Any, Any, Any, Validation]:
         values = dict(zip(self.names, np.exp(np.asarray(theta)).tolist(), strict=True))
         estimator = clone(self.estimator).set_params(**values)
-        declared = declare(unfitted(estimator), self.X, self.y)
-        machine, risks, checked = declared.machine, declared.risks, declared.sample.X
+        prepared = prepare(unfitted(estimator), self.X, self.y)
+        machine, risks, checked = prepared.machine, prepared.risks, prepared.sample.X
         if len(risks) != 1:
             raise ValueError(
                 "several classes or outputs have a gradient each: pass a single class or output"

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer.losses.base import Array
 from mercer.machines.base import unfitted
-from mercer.machines.posing import Declared, declare
+from mercer.machines.subproblems import Prepared, prepare
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers import Solution, minimize
 
@@ -89,10 +89,10 @@ def leave_one_out(
     """
     check_is_fitted(machine)
     y = np.ones(_num_samples(X)) if y is None else np.asarray(y)
-    declared = declare(unfitted(machine), X, y, sample_weight)
-    if len(declared.posed) > 1:
+    prepared = prepare(unfitted(machine), X, y, sample_weight)
+    if len(prepared.subproblems) > 1:
         return _refit_estimator(machine, X, y, sample_weight, tol)
-    removed = _Removed(machine, declared, tol)
+    removed = _Removed(machine, prepared, tol)
     decision = removed.decision.copy()
     for i in removed.support.tolist():
         a, b = removed.without(i)
@@ -174,12 +174,12 @@ def influence(
     """
     check_is_fitted(machine)
     y = np.ones(_num_samples(X)) if y is None else np.asarray(y)
-    declared = declare(unfitted(machine), X, y, sample_weight)
-    if len(declared.posed) > 1:
+    prepared = prepare(unfitted(machine), X, y, sample_weight)
+    if len(prepared.subproblems) > 1:
         raise ValueError(
             "influence is defined for machines of one problem; take classes or outputs one by one."
         )
-    removed = _Removed(machine, declared, tol)
+    removed = _Removed(machine, prepared, tol)
     everywhere = np.arange(removed.n)
     if points is None:
         rows, columns = removed.rows(everywhere), removed.B
@@ -199,10 +199,10 @@ def influence(
 class _Removed:
     """A machine of a single problem, and its coefficients without a sample."""
 
-    def __init__(self, machine: Any, declared: Declared, tol: float | None) -> None:
+    def __init__(self, machine: Any, prepared: Prepared, tol: float | None) -> None:
         if getattr(machine, "errors", None) is not None:
             raise ValueError("samples with correlated errors cannot be left out one by one.")
-        (risk,) = declared.risks
+        (risk,) = prepared.risks
         solution: Solution = machine.solution_
         if solution.a.shape != (risk.n,) or abs(
             risk.certificate(solution.a, solution.b).primal - solution.objective
@@ -211,12 +211,12 @@ class _Removed:
                 "the machine was not fitted on this sample (or its parameters were changed since): "
                 "give X, y and sample_weight of the fit."
             )
-        self.declared, self.risk, self.solution = declared, risk, solution
-        self.K, self.B, self.n = declared.sample.K, declared.sample.B, len(declared.sample.B)
-        self.solver = declared.machine._make_solver()
+        self.prepared, self.risk, self.solution = prepared, risk, solution
+        self.K, self.B, self.n = prepared.sample.K, prepared.sample.B, len(prepared.sample.B)
+        self.solver = prepared.machine._make_solver()
         if tol is not None:
             self.solver = replace(self.solver, tol=tol)
-        self.a, self.b, _ = declared.posed[0].read(solution)
+        self.a, self.b, _ = prepared.subproblems[0].read(solution)
         # In nu-machines a sample without coefficient still counts in the share that nu is of.
         self.support = np.arange(self.n) if np.any(risk.d) else np.flatnonzero(self.a)
         self.decision = self.K.matvec(self.a) + self.B @ self.b
@@ -228,12 +228,12 @@ class _Removed:
 
     def cross(self, X: Any) -> Array:
         """Return the kernel between new points and all samples."""
-        machine = self.declared.machine
+        machine = self.prepared.machine
         if machine._function:
             return machine._kernel_matrix(X, machine._X_fit)  # type: ignore[no-any-return]
         if machine._precomputed:
             return np.asarray(X, dtype=np.float64)
-        return np.asarray(machine.kernel_(X, self.declared.sample.X), dtype=np.float64)
+        return np.asarray(machine.kernel_(X, self.prepared.sample.X), dtype=np.float64)
 
     def without(self, i: int) -> tuple[Array, Array]:
         """Return the coefficients of the machine without sample ``i``."""
@@ -242,10 +242,10 @@ class _Removed:
             column = self._inverse[:, i]
             change = column * (self.a[i] / column[i])
             return self.a - change[: self.n], self.b - change[self.n :]
-        weights = self.declared.sample.weights.copy()
+        weights = self.prepared.sample.weights.copy()
         weights[i] = 0.0
-        (posed,) = self.declared.reweighted(weights).posed
-        return posed.read(minimize(posed.risk, self.solver, self.solution))[:2]
+        (subproblem,) = self.prepared.reweighted(weights).subproblems
+        return subproblem.read(minimize(subproblem.risk, self.solver, self.solution))[:2]
 
     def _bordered(self) -> Array:
         """Return the inverse of the system of the squared loss."""
@@ -299,8 +299,8 @@ def _refit_estimator(
 def single(machine: Any, X: Any, y: Any, sample_weight: Any) -> tuple[RegularizedRisk, Solution]:
     """Return problem and solution of a fitted machine of one problem, checked for agreement."""
     check_is_fitted(machine)
-    declared = declare(unfitted(machine), X, y, sample_weight)
-    if len(declared.posed) > 1:
+    prepared = prepare(unfitted(machine), X, y, sample_weight)
+    if len(prepared.subproblems) > 1:
         raise ValueError("this estimate is for machines of two classes; take pairs one by one.")
-    removed = _Removed(machine, declared, None)
+    removed = _Removed(machine, prepared, None)
     return removed.risk, removed.solution

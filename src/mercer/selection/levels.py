@@ -29,7 +29,7 @@ from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer.losses.base import Array
 from mercer.machines.base import unfitted
-from mercer.machines.posing import Declared, Solved, declare
+from mercer.machines.subproblems import Prepared, SolvedSubproblem, prepare
 from mercer.problems.risk import RegularizedRisk
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs.columns import generate_columns
@@ -61,12 +61,12 @@ class Point:
 class Curve:
     """The trade-off of norm and loss: solutions by C, each with a warm start from the last."""
 
-    def __init__(self, declared: Declared) -> None:
-        self.declared = declared
-        self.risks: Sequence[Any] = declared.risks
+    def __init__(self, prepared: Prepared) -> None:
+        self.prepared = prepared
+        self.risks: Sequence[Any] = prepared.risks
         if any(np.any(risk.d) for risk in self.risks):
             raise ValueError(
-                f"{type(declared.machine).__name__} has a width or margin that is part of its "
+                f"{type(prepared.machine).__name__} has a width or margin that is part of its "
                 "problem, so that its loss alone has no level; give a machine without nu."
             )
         self.total = float(sum(np.sum(risk.c) for risk in self.risks))
@@ -83,7 +83,7 @@ class Curve:
         return self.last
 
     def _solve(self, k: int, C: float) -> Solution:
-        risk, machine = self.risks[k], self.declared.machine
+        risk, machine = self.risks[k], self.prepared.machine
         last = None if self.last is None else self.last.solutions[k]
         if isinstance(risk, SparseRisk):
             start = None if last is None else last.support
@@ -199,8 +199,8 @@ class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type:
         """
         if (self.max_norm is None) == (self.max_risk is None):
             raise ValueError("give exactly one of max_norm and max_risk.")
-        declared = declare(unfitted(self.estimator, C=1.0), X, y, sample_weight)
-        curve = Curve(declared)
+        prepared = prepare(unfitted(self.estimator, C=1.0), X, y, sample_weight)
+        curve = Curve(prepared)
         if self.max_norm is not None:
             point, mixed = _level(curve, lambda p: p.norm, float(self.max_norm), rising=True)
         else:
@@ -215,10 +215,12 @@ class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type:
                 )
         machine = clone(self.estimator).set_params(C=point.C)
         if mixed:
-            machine = declared.machine.set_params(C=point.C)
+            machine = prepared.machine.set_params(C=point.C)
             machine.C_, machine.solution_ = point.C, join(point.solutions)
-            solved = zip(declared.posed, point.solutions, strict=True)
-            machine._assemble(declared.sample, [Solved(s, *one.read(s)) for one, s in solved])
+            solved = zip(prepared.subproblems, point.solutions, strict=True)
+            machine._assemble(
+                prepared.sample, [SolvedSubproblem(s, *one.read(s)) for one, s in solved]
+            )
         else:
             machine.fit(X, y, sample_weight)
         self.estimator_, self.solution_ = machine, machine.solution_
@@ -386,7 +388,7 @@ def pareto_path(
     values = np.logspace(-3, 3, 25) if Cs is None else np.unique(np.asarray(Cs, dtype=np.float64))
     if values.ndim != 1 or not len(values) or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError(f"Cs must be positive numbers, got {Cs!r}")
-    curve = Curve(declare(unfitted(estimator, C=1.0), X, y, sample_weight))
+    curve = Curve(prepare(unfitted(estimator, C=1.0), X, y, sample_weight))
     points = [curve.at(float(C)) for C in values]
     return ParetoPath(
         values,

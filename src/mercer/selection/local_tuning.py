@@ -25,8 +25,8 @@ from mercer.kernels.points import take
 from mercer.local import Local, equality_columns, grow, sensitivity
 from mercer.selection._statement import Statement, state
 from mercer.selection.polishing import polish
-from mercer.selection.posed import is_least_squares, pose
 from mercer.selection.space import Space
+from mercer.selection.tunable import is_least_squares, prepare_statement
 from mercer.smoothing import Spectral
 
 __all__ = ["is_local", "tune_in_parts"]
@@ -116,7 +116,7 @@ def tune_in_parts(
                 break
             parts = _parts(whole, machine.kernel, large, np.random.default_rng(random_state))
             last = [whole.of(part) for part in parts[:LAST]]
-            squared = is_least_squares(pose(machine, X, y, sample_weight, last[0]))
+            squared = is_least_squares(prepare_statement(machine, X, y, sample_weight, last[0]))
             weight = float(machine.C) if squared else _left_out(machine.kernel, last[0])[1]
             kernel, weight, moved = polish(space(machine.kernel), weight, last, until, moved)
             parameters["kernel"] = kernel

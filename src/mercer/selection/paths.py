@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
 from mercer.machines.base import unfitted
-from mercer.machines.posing import declare
+from mercer.machines.subproblems import prepare
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.smoothing.eigendecomposition import Spectral
 from mercer.solvers import Auto, Solution, Solver, Status, minimize
@@ -393,14 +393,14 @@ def svm_path(
     values = np.logspace(-3, 3, 25) if Cs is None else np.unique(np.asarray(Cs, dtype=np.float64))
     if values.ndim != 1 or not len(values) or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError(f"Cs must be positive numbers, got {Cs!r}")
-    declared = declare(unfitted(estimator, C=1.0), X, y, sample_weight)
-    risks = declared.risks
+    prepared = prepare(unfitted(estimator, C=1.0), X, y, sample_weight)
+    risks = prepared.risks
     wanted = exact if isinstance(exact, bool) else all(_exact_by_default(risk) for risk in risks)
     paths: list[SolutionPath] = []
     if wanted:
         ends = (float(values[0]), float(max(values[-1], values[0] * (1 + 1e-9))))
         paths = [solution_path(risk, ends) for risk in risks]
-    solver: Solver = declared.machine._make_solver()
+    solver: Solver = prepared.machine._make_solver()
     rows: list[list[Solution | tuple[Array, Array, Certificate]]] = []
     starts: list[Solution | None] = [None] * len(risks)
     for k, C in enumerate(values):

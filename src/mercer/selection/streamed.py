@@ -236,7 +236,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         candidates = [dict(params) for params in ParameterGrid(self.param_grid)]
         machines = [self._machine(params) for params in candidates]
         given = self._given(X, y, sample_weight)
-        rows = [machine._admit_blocks(*given) for machine in machines]
+        rows = [machine._validate_blocks(*given) for machine in machines]
         hows = [machine._how() for machine in machines]
         source, at_hand = rows[0][0], rows[0][1].X is not None
         passes, census = self._open(source, machines, hows, at_hand)

@@ -19,16 +19,16 @@ from mercer.selection.local_tuning import is_local, tune_in_parts
 from mercer.selection.logistic_objective import LogisticObjective
 from mercer.selection.objective import Objective, Search, Trial, criterion_of, listed
 from mercer.selection.path_validation import choose_weight
-from mercer.selection.posed import (
+from mercer.selection.refits import Refits
+from mercer.selection.space import Space, groups_of
+from mercer.selection.tunable import (
     AUTOMATIC,
     check_tunable,
     follows_least_squares,
     is_least_squares,
     is_logistic,
-    pose,
+    prepare_statement,
 )
-from mercer.selection.refits import Refits
-from mercer.selection.space import Space, groups_of
 from mercer.smoothing import Criterion, Evidence
 
 __all__ = ["Tuning", "tune"]
@@ -267,12 +267,12 @@ def tune(
         "began": began,
     }
     points, targets = indexable(X, y)
-    posed = pose(estimator, points, targets, sample_weight, some)
+    prepared = prepare_statement(estimator, points, targets, sample_weight, some)
     auto = isinstance(criterion, str) and criterion == "auto"
     evidence = isinstance(criterion, Evidence) or criterion == "evidence"
-    logistic = (auto or evidence) and some.plain and is_logistic(posed)
-    closed = logistic or is_least_squares(posed)
-    itself = not closed and not follows_least_squares(posed)
+    logistic = (auto or evidence) and some.plain and is_logistic(prepared)
+    closed = logistic or is_least_squares(prepared)
+    itself = not closed and not follows_least_squares(prepared)
     if itself and not auto:
         raise ValueError(
             f"{criterion!r} is a criterion of least-squares machines; {type(estimator).__name__} "

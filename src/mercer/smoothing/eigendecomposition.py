@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer._patience import eigh
+from mercer._deadline import eigh
 from mercer.smoothing._off import Array, OffColumns
 from mercer.smoothing.fit import Fit
 

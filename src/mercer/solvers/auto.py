@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._patience import time_left
+from mercer._deadline import time_left
 from mercer.gram.factor import MAX_BYTES, lacking
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers.base import Answer, Solver
@@ -223,7 +223,7 @@ def too_late(n: int) -> bool:
 
     Examples
     --------
-    >>> from mercer._patience import deadline
+    >>> from mercer._deadline import deadline
     >>> with deadline(1.0):
     ...     too_late(1000), too_late(6000)
     (False, True)

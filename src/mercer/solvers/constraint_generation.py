@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._patience import time_left
+from mercer._deadline import time_left
 from mercer.losses.base import Array
 from mercer.problems.constrained import Shaped
 from mercer.regularizers.constraints import Rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mercer._patience import time_left
+from mercer._deadline import time_left
 from mercer.solvers.status import Status
 
 __all__ = ["Monitor", "Progress"]

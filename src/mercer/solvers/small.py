@@ -19,8 +19,8 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._deadline import time_left
 from mercer._lazily import lazily
-from mercer._patience import time_left
 from mercer.gram.base import Gram
 from mercer.gram.row_store import WHOLE
 from mercer.losses.base import Array, DualTerms, Loss, QuadraticDualLoss
@@ -37,7 +37,7 @@ measure_parts, solve_parts, start_parts = lazily(
     "mercer.solvers._small_numba", "measure_parts", "solve_parts", "start_parts"
 )
 
-__all__ = ["Found", "Parts", "minimize_parts", "minimize_small"]
+__all__ = ["RiskBatch", "SolutionBatch", "minimize_batch", "minimize_small"]
 
 # Samples times steps between two looks at the clock, at most: about a second, or a tenth of one
 # where time is limited.
@@ -51,7 +51,7 @@ SHARE = 0.5
 
 
 @dataclass(eq=False)
-class Parts:
+class RiskBatch:
     """Problems over parts of one kernel matrix, laid end to end.
 
     Parameters
@@ -131,12 +131,12 @@ WORST = slice(VIOLATION, VIOLATION + 2)
 LOOSELY, MET = 1.0, 2.0
 
 
-class Found(Sequence[Solution]):
+class SolutionBatch(Sequence[Solution]):
     """Solutions of problems that were solved together; each is made when it is asked for.
 
     Parameters
     ----------
-    parts : Parts
+    parts : RiskBatch
         The problems.
     packed : ndarray of shape (n + 1, 8)
         What the pair steps read of their samples.
@@ -144,7 +144,7 @@ class Found(Sequence[Solution]):
         Why n samples went to decomposition, with ``{n}`` in their place.
     """
 
-    def __init__(self, parts: Parts, packed: Array, reason: str) -> None:
+    def __init__(self, parts: RiskBatch, packed: Array, reason: str) -> None:
         n, (k, q) = len(parts.c), parts.d.shape
         self.parts, self.packed, self.reason = parts, packed, reason
         self.a, self.f, self.b = np.zeros(n), np.empty(n), np.zeros((k, q))
@@ -256,19 +256,19 @@ def _unsigned(index: NDArray[np.intp]) -> NDArray[np.uint64]:
     return index.view(np.uint64)
 
 
-def minimize_parts(parts: Parts, solver: Solver) -> Found | None:
+def minimize_batch(parts: RiskBatch, solver: Solver) -> SolutionBatch | None:
     """Solve problems together, as far as a few pair steps each suffice.
 
     Parameters
     ----------
-    parts : Parts
+    parts : RiskBatch
         The problems.
     solver : Solver
         How each would be minimized.
 
     Returns
     -------
-    Found or None
+    SolutionBatch or None
         Solutions; ``met`` says which of them are certified to be solved within the limits of the
         solver, the others are left to :func:`~mercer.solvers.minimize`. None if none is.
     """
@@ -288,7 +288,7 @@ def minimize_parts(parts: Parts, solver: Solver) -> Found | None:
     if not math.isfinite(np.add.reduce(K, axis=None)):
         return None  # told where it is solved alone
     K = K if K.flags.writeable else K.copy()  # for the compiled loop another type
-    found = Found(parts, pack(parts.terms), limits.reason)
+    found = SolutionBatch(parts, pack(parts.terms), limits.reason)
     tol, todo = np.full(len(parts.sizes), solver.tol), limits.taken.nonzero()[0]
     for _ in range(ROUNDS + 1):
         for some in _chunks(todo, parts.sizes):
@@ -324,7 +324,7 @@ def _better_by_rows(gram: Gram) -> bool:
     return n > EXACT and (n > ALONE or bool(np.ptp(gram.diag()) > 0))
 
 
-def _limits(parts: Parts, solver: Solver) -> _Limits | None:
+def _limits(parts: RiskBatch, solver: Solver) -> _Limits | None:
     """Return how far pair steps may go on each problem; None if the solver takes none of them."""
     sizes, taken, reason = parts.sizes, np.ones(len(parts.sizes), dtype=bool), "asked for"
     if isinstance(solver, Auto):
@@ -348,11 +348,11 @@ def _chunks(todo: NDArray[np.intp], sizes: NDArray[np.intp]) -> list[NDArray[np.
 
 
 def _run(
-    parts: Parts,
+    parts: RiskBatch,
     K: Array,
     tol: Array,
     most: int,
-    found: Found,
+    found: SolutionBatch,
     some: NDArray[np.intp],
 ) -> None:
     """Take pair steps on some of the problems, beginning where they stand, and multiply by K."""
@@ -438,7 +438,7 @@ def minimize_small(risks: Sequence[RegularizedRisk], solver: Solver) -> list[Sol
     if laid is None:
         return none
     parts, order = laid
-    found = minimize_parts(parts, solver)
+    found = minimize_batch(parts, solver)
     if found is None:
         return none
     solutions = [found[k] if found.met[k] else None for k in range(len(risks))]
@@ -458,7 +458,7 @@ def _put_back(solution: Solution, order: NDArray[np.intp]) -> Solution:
     return replace(solution, a=solution.a[back], f=solution.f[back], samples=samples)
 
 
-def _laid(risks: Sequence[RegularizedRisk]) -> tuple[Parts, NDArray[np.intp] | None] | None:
+def _laid(risks: Sequence[RegularizedRisk]) -> tuple[RiskBatch, NDArray[np.intp] | None] | None:
     """Lay problems end to end; None if they do not qualify.
 
     Samples are ordered by group: also returned is which sample of its problem each one is, if it is
@@ -510,18 +510,18 @@ def _laid(risks: Sequence[RegularizedRisk]) -> tuple[Parts, NDArray[np.intp] | N
             index = by_group if index is None else index[by_group]
             c = c[by_group]
             terms = DualTerms(*(x[by_group] for x in _arrays(terms)))
-    laid = Parts(gram, index, ends, cuts, d, loss, terms, np.ascontiguousarray(c))
+    laid = RiskBatch(gram, index, ends, cuts, d, loss, terms, np.ascontiguousarray(c))
     return laid, order
 
 
-def _laid_alone(risk: RegularizedRisk) -> tuple[Parts, None] | None:
+def _laid_alone(risk: RegularizedRisk) -> tuple[RiskBatch, None] | None:
     """Return the only problem, with an intercept, over all points of its matrix."""
     terms, ends = risk.terms, np.array([0, risk.n])
     if not (risk.B == 1.0).all() or not isinstance(terms, DualTerms) or _away_from_zero(terms):
         return None
     d = risk.d.reshape(1, 1)
     c = np.ascontiguousarray(risk.c)
-    return Parts(risk.K, None, ends, ends[None], d, risk.loss, terms, c), None
+    return RiskBatch(risk.K, None, ends, ends[None], d, risk.loss, terms, c), None
 
 
 def _away_from_zero(t: DualTerms) -> bool:

@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
+from mercer._deadline import deadline, time_left
 from mercer._fitting import AllOrNothing, say
-from mercer._patience import deadline, time_left
 from mercer._settings import KW_ONLY, settings
 from mercer.preprocessing import TableEncoder
 from mercer.preprocessing.table_encoder import RARE
@@ -30,12 +30,12 @@ from mercer.tabular.members import (
     enlarge,
     enlarging,
     judge,
-    judge_honestly,
     judge_metric,
+    nested_predictions,
 )
 from mercer.tabular.tasks import FOLDS, Task
 
-__all__ = ["BY_NAME", "Automatic", "Judged", "Plan"]
+__all__ = ["BY_NAME", "Automatic", "LeftOutPredictions", "Plan"]
 
 Array = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ CLEAR = 8.0
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class LeftOutPredictions:
     """What members say of rows that they do not know."""
 
     rows: slice
@@ -80,7 +80,7 @@ class Judged:
     """Time that fitting a machine to the rows takes, where there is a budget."""
 
 
-Shares = Callable[[Judged], Array]
+Shares = Callable[[LeftOutPredictions], Array]
 
 
 @settings
@@ -147,7 +147,9 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
 
     # Fitting --------------------------------------------------------------------------------------
 
-    def _fit_members(self, M: Array, plan: Plan, usual: Sequence[str], shares: Shares) -> Judged:
+    def _fit_members(
+        self, M: Array, plan: Plan, usual: Sequence[str], shares: Shares
+    ) -> LeftOutPredictions:
         """Fit machines one after the other, as far as the budget goes.
 
         Parameters
@@ -208,7 +210,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
                 f"parts to all but {n - held.start}, which decide between them."
             )
         self.members_ = members
-        judged = Judged(
+        judged = LeftOutPredictions(
             rows,
             np.stack([member.left_out for member in members]),
             seconds=cost.of(rows.stop - rows.start),
@@ -220,7 +222,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             return judged
         candidate, task = plan[best.name]
         assert candidate is not None
-        honest = partial(judge_honestly, best.name, candidate, columns, task)
+        honest = partial(nested_predictions, best.name, candidate, columns, task)
         return replace(judged, honest=honest)
 
     def _afforded(self, columns: Columns, plan: Plan) -> tuple[Cost, Columns]:
@@ -301,7 +303,9 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         members = (f"{one.name} {w:.2g}" for one, w in zip(self.members_, shares, strict=True))
         return f"weights of the machines: {', '.join(members)}"
 
-    def _proved(self, gain: Callable[[Array], Array], judged: Judged, weights: Array) -> bool:
+    def _proved(
+        self, gain: Callable[[Array], Array], judged: LeftOutPredictions, weights: Array
+    ) -> bool:
         """Return whether left-out rows are predicted better than by a constant; say it if not.
 
         Where left-out predictions leave a doubt, the best machine predicts by folds with scales of
@@ -395,6 +399,6 @@ def _standard_errors(gain: Array, weights: Array) -> float:
 
 def _best(members: list[Member], rows: slice, shares: Shares, most: int) -> list[Member]:
     """Return the members that count most in left-out predictions."""
-    judged = Judged(rows, np.stack([member.left_out for member in members]))
+    judged = LeftOutPredictions(rows, np.stack([member.left_out for member in members]))
     order = np.argsort(-shares(judged), kind="stable")[:most]
     return [members[k] for k in np.sort(order)]

@@ -12,10 +12,10 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 
-from mercer._patience import deadline
+from mercer._deadline import deadline
 from mercer._settings import settings
 from mercer._threads import small_algebra
-from mercer.tabular.automatic import BY_NAME, Automatic, Judged, Plan
+from mercer.tabular.automatic import BY_NAME, Automatic, LeftOutPredictions, Plan
 from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
 from mercer.tabular.stacking import log_odds, logistic_weights, probabilities
@@ -177,7 +177,7 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         names = list(BY_NAME) if k < MANY else FEWER
         return plan, [*names, METRIC, *(f"squares-{name}" for name in BESIDE)]
 
-    def _weigh(self, judged: Judged, labels: NDArray[np.intp], weights: Array) -> None:
+    def _weigh(self, judged: LeftOutPredictions, labels: NDArray[np.intp], weights: Array) -> None:
         """Weigh the members, or none of them where class frequencies are as good."""
         y, s = labels[judged.rows], weights[judged.rows]
         self._portions = _shares(labels, weights, judged)
@@ -197,7 +197,7 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
 
     def _set_left_out(
         self,
-        judged: Judged,
+        judged: LeftOutPredictions,
         labels: NDArray[np.intp],
         weights: Array,
         order: NDArray[np.intp],
@@ -284,7 +284,7 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         )
 
 
-def _shares(labels: NDArray[np.intp], weights: Array, judged: Judged) -> Array:
+def _shares(labels: NDArray[np.intp], weights: Array, judged: LeftOutPredictions) -> Array:
     """Return how far each member moves log odds, in shares of all."""
     w, _ = logistic_weights(judged.values, labels[judged.rows], weights[judged.rows])
     moved = w * np.sqrt(np.mean(judged.values**2, axis=(1, 2)))

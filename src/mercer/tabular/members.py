@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from mercer._patience import however_late, time_left
+from mercer._deadline import no_deadline, time_left
 from mercer.kernels.base import Kernel
 from mercer.kernels.matern import Matern
 from mercer.local import Local
@@ -28,8 +28,8 @@ __all__ = [
     "enlarge",
     "enlarging",
     "judge",
-    "judge_honestly",
     "judge_metric",
+    "nested_predictions",
 ]
 
 Array = NDArray[np.float64]
@@ -260,7 +260,7 @@ def judge_metric(base: Member, columns: Columns, task: Task) -> Member:
     return member.completed(columns, task) if m == columns.fitted else member
 
 
-def judge_honestly(name: str, candidate: Candidate, columns: Columns, task: Task) -> Array:
+def nested_predictions(name: str, candidate: Candidate, columns: Columns, task: Task) -> Array:
     """Return predictions of the judged rows by folds, each with scales of its own, (m, d).
 
     Scales that were chosen by all rows know something of rows that are left out afterwards: enough
@@ -318,7 +318,7 @@ def enlarging(n: int, cost: Cost) -> float:
 
 
 def _fit(machine: Any, Z: Array, task: Task, rows: Any) -> Any:
-    with however_late():
+    with no_deadline():
         return clone(machine).fit(Z, task.targets(rows), sample_weight=task.weights[rows])
 
 

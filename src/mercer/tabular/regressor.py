@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
 
-from mercer._patience import deadline
+from mercer._deadline import deadline
 from mercer._settings import settings
 from mercer._threads import small_algebra
 from mercer.machines.framing import framed, quantile_names, set_output
-from mercer.tabular.automatic import BY_NAME, Automatic, Judged
+from mercer.tabular.automatic import BY_NAME, Automatic, LeftOutPredictions
 from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
 from mercer.tabular.spread import Spread
@@ -167,14 +167,14 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         self.seconds_ = time.perf_counter() - began
         return self
 
-    def _convex(self, judged: Judged, task: Squares) -> Array:
+    def _convex(self, judged: LeftOutPredictions, task: Squares) -> Array:
         """Return the weights of members for every output, (d, m)."""
         Y, s = task.Y[judged.rows], task.weights[judged.rows]
         return np.stack(
             [convex_weights(judged.values[:, :, k], Y[:, k], s) for k in range(self._outputs)]
         )
 
-    def _weigh(self, judged: Judged, task: Squares) -> None:
+    def _weigh(self, judged: LeftOutPredictions, task: Squares) -> None:
         """Weigh the members, or none of them where the mean is as good."""
         self._weights = self._convex(judged, task)
         Y, s = task.Y[judged.rows], task.weights[judged.rows]
@@ -184,7 +184,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         constant = np.mean(((Y - np.average(Y, axis=0, weights=s)) * away[:, None]) ** 2, axis=1)
 
         def gain(values: Array) -> Array:
-            w = self._convex(Judged(judged.rows, values), task)
+            w = self._convex(LeftOutPredictions(judged.rows, values), task)
             F = np.einsum("km,mnk->nk", w, values)
             return np.asarray(constant - np.mean((Y - F) ** 2, axis=1))
 
@@ -192,7 +192,9 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
             self._weights = np.zeros_like(self._weights)
         self.weights_ = self._weights[0] if self._flat else self._weights
 
-    def _set_left_out(self, judged: Judged, Y: Array, order: NDArray[np.intp], whole: int) -> None:
+    def _set_left_out(
+        self, judged: LeftOutPredictions, Y: Array, order: NDArray[np.intp], whole: int
+    ) -> None:
         """Put left-out predictions in the order of the rows as they came."""
         F = self._together(judged.values)
         known = Y[judged.rows]
@@ -206,7 +208,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         )
         self._left_out_error = float(np.sqrt(np.mean((known - F) ** 2)))
 
-    def _learn_spreads(self, M: Array, judged: Judged, task: Squares) -> list[Spread]:
+    def _learn_spreads(self, M: Array, judged: LeftOutPredictions, task: Squares) -> list[Spread]:
         """Return the scale of errors of every output."""
         best = self.members_[int(np.argmax(self._weights.mean(axis=0)))]
         points, kernel = best.points(M), best.machine.kernel_

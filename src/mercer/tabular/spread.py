@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._patience import time_left
+from mercer._deadline import time_left
 from mercer.estimators.ls_svm import LSSVR
 from mercer.selection.tuning import tune
 

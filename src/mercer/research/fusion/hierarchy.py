@@ -23,7 +23,7 @@ from scipy.optimize import minimize_scalar
 from mercer.losses.base import Array
 from mercer.machines.base import unfitted
 from mercer.machines.one_vs_rest import OneVsRest
-from mercer.machines.posing import declare
+from mercer.machines.subproblems import prepare
 from mercer.research.fusion.complementarity import ComplementarityProgram
 from mercer.selection.paths import SolutionPath, solution_path
 from mercer.selection.validation import Validation
@@ -201,12 +201,12 @@ def fuse_svm(
     >>> found.hyperparameters["C"] == found.interval[0], found.value < 0.1
     (True, True)
     """
-    declared = declare(unfitted(estimator, C=1.0), X, y, sample_weight)
-    machine, risks = declared.machine, declared.risks
+    prepared = prepare(unfitted(estimator, C=1.0), X, y, sample_weight)
+    machine, risks = prepared.machine, prepared.risks
     if machine._function or machine._precomputed:
         raise ValueError("give a kernel of points: validation samples must be compared with others")
     new = machine._check_X(X_val, reset=False)
-    K, columns = np.asarray(machine.kernel_(new, declared.sample.X)), machine.null_space_(new)
+    K, columns = np.asarray(machine.kernel_(new, prepared.sample.X)), machine.null_space_(new)
     targets = [np.asarray(y_val)]
     if hasattr(machine, "classes_"):
         if len(risks) > 1 and not isinstance(machine, OneVsRest):

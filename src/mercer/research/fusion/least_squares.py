@@ -14,7 +14,7 @@ from mercer._settings import KW_ONLY, settings
 from mercer.kernels.base import Kernel
 from mercer.machines.expansion import Array, Function
 from mercer.machines.folds import as_splitter
-from mercer.machines.posing import Rows
+from mercer.machines.subproblems import Rows
 from mercer.regularizers.null_space import Constant
 from mercer.research.fusion.filters import (
     RANK,

@@ -18,7 +18,7 @@ from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION
 from mercer.machines.expansion import Array, Expansion, dense
-from mercer.machines.posing import Rows
+from mercer.machines.subproblems import Rows
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.research.fusion.substrate import System
 from mercer.selection.folds import Folds

@@ -21,7 +21,7 @@ from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.machines.classifier import chosen, signs
 from mercer.machines.expansion import Array, Function
-from mercer.machines.posing import Rows
+from mercer.machines.subproblems import Rows
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.research.fusion.dictionary import Sparse, largest_penalty, sparse_fit, sparse_path
 from mercer.research.fusion.machine import Found

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-__all__ = ["deadline", "eigh", "however_late", "interruptible", "linprog", "time_left"]
+__all__ = ["deadline", "eigh", "interruptible", "linprog", "no_deadline", "time_left"]
 
 T = TypeVar("T")
 
@@ -55,12 +55,12 @@ def deadline(seconds: float | None) -> Iterator[None]:
 
 
 @contextmanager
-def however_late() -> Iterator[None]:
+def no_deadline() -> Iterator[None]:
     """Let whatever is inside end by itself: half a machine is of no use to anybody.
 
     Examples
     --------
-    >>> with deadline(10.0), however_late():
+    >>> with deadline(10.0), no_deadline():
     ...     time_left()
     inf
     """
@@ -112,7 +112,7 @@ def interruptible(
             done.set()
 
     threading.Thread(
-        target=copy_context().run, args=(run,), name="mercer-patience", daemon=True
+        target=copy_context().run, args=(run,), name="mercer-deadline", daemon=True
     ).start()
     try:
         while not done.wait(LOOK):

@@ -1,10 +1,10 @@
-"""A machine poses its problem as a value: its sample, and the problems with the way back.
+"""The problem of a machine as a value: its sample, and subproblems with the way back.
 
 Every fit takes the same four steps, and hands the result of each to the next as a value:
 
-    declare -> minimize -> read -> assemble
+    prepare -> minimize -> read -> assemble
 
-:func:`declare` takes the first one for whoever asks: a fit, a search for hyperparameters, a report.
+:func:`prepare` takes the first one for whoever asks: a fit, a search for hyperparameters, a report.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from numpy.typing import NDArray
 from mercer.gram.base import Gram
 from mercer.losses.base import Array
 from mercer.solvers import Solution
-from mercer.solvers.small import Found, Parts
+from mercer.solvers.small import RiskBatch, SolutionBatch
 
 __all__ = [
-    "Batch",
-    "Declared",
-    "Laid",
-    "Posed",
-    "Read",
+    "Coefficients",
+    "Prepared",
     "Rows",
     "Sample",
-    "Solved",
-    "Together",
-    "declare",
-    "plain",
+    "SampleGram",
+    "SolvedBatch",
+    "SolvedSubproblem",
+    "Subproblem",
+    "SubproblemBatch",
+    "prepare",
+    "read_coefficients",
 ]
 
 
@@ -52,7 +52,7 @@ class Rows:
     """What a machine knows of its targets beside a number each, such as intervals."""
 
 
-class Laid(NamedTuple):
+class SampleGram(NamedTuple):
     """The kernel matrix of a sample as its problem has it."""
 
     K: Gram
@@ -74,7 +74,7 @@ class Sample(Rows):
     basis: Array | None = field(default=None, kw_only=True)
 
     @classmethod
-    def of(cls, rows: Rows, laid: Laid, B: Array) -> Sample:
+    def of(cls, rows: Rows, laid: SampleGram, B: Array) -> Sample:
         """Return rows with their matrix and columns."""
         given = rows.X, rows.y, rows.weights, rows.order, rows.known
         return cls(*given, K=laid.K, B=B, whitening=laid.whitening, basis=laid.basis)
@@ -88,7 +88,7 @@ class Sample(Rows):
         return a if self.whitening is None else np.asarray(self.whitening.T @ a)
 
 
-class Read(NamedTuple):
+class Coefficients(NamedTuple):
     """Coefficients of the machine, read off a solution."""
 
     a: Array
@@ -99,21 +99,21 @@ class Read(NamedTuple):
     """Fitted attributes that come with them, such as the width of a tube."""
 
 
-def plain(solution: Solution) -> Read:
+def read_coefficients(solution: Solution) -> Coefficients:
     """Read a solution whose variables are the machine's own."""
-    return Read(solution.a, solution.b)
+    return Coefficients(solution.a, solution.b)
 
 
-class Posed(NamedTuple):
+class Subproblem(NamedTuple):
     """A problem, its name among the problems of the machine, and the way back from its solution."""
 
     title: str
     risk: Any
     """A :class:`~mercer.problems.RegularizedRisk`, or a program with a solver of its own."""
-    read: Callable[[Solution], Read] = plain
+    read: Callable[[Solution], Coefficients] = read_coefficients
 
 
-class Solved(NamedTuple):
+class SolvedSubproblem(NamedTuple):
     """A solution with the coefficients that were read off it."""
 
     solution: Solution
@@ -122,12 +122,12 @@ class Solved(NamedTuple):
     facts: dict[str, Any] = {}  # noqa: RUF012
 
 
-class Together(Sequence[Posed]):
-    """Problems that are parts of one kernel matrix; each is posed when it is asked for.
+class SubproblemBatch(Sequence[Subproblem]):
+    """Problems that are parts of one kernel matrix; each is built when it is asked for.
 
     Parameters
     ----------
-    parts : Parts
+    parts : RiskBatch
         All of them, laid end to end.
     pose : callable
         Maps the number of a problem to the problem, its name and the way back.
@@ -139,10 +139,10 @@ class Together(Sequence[Posed]):
 
     def __init__(
         self,
-        parts: Parts,
-        pose: Callable[[int], Posed],
+        parts: RiskBatch,
+        pose: Callable[[int], Subproblem],
         columns: NDArray[np.intp],
-        read: Callable[[Found], tuple[Array, Array]],
+        read: Callable[[SolutionBatch], tuple[Array, Array]],
     ) -> None:
         self.parts, self.pose, self.columns, self.read = parts, pose, columns, read
 
@@ -150,56 +150,56 @@ class Together(Sequence[Posed]):
         return len(self.parts.ends) - 1
 
     @overload
-    def __getitem__(self, k: int) -> Posed: ...
+    def __getitem__(self, k: int) -> Subproblem: ...
     @overload
-    def __getitem__(self, k: slice) -> list[Posed]: ...
-    def __getitem__(self, k: int | slice) -> Posed | list[Posed]:
+    def __getitem__(self, k: slice) -> list[Subproblem]: ...
+    def __getitem__(self, k: int | slice) -> Subproblem | list[Subproblem]:
         if isinstance(k, slice):
             return [self.pose(i) for i in range(*k.indices(len(self)))]
         return self.pose(range(len(self))[k])
 
 
-class Batch(Sequence[Solved]):
+class SolvedBatch(Sequence[SolvedSubproblem]):
     """Solutions of problems that were solved together, and the coefficients read off them."""
 
-    def __init__(self, posed: Together, found: Found) -> None:
-        self.posed, self.found = posed, found
-        self.a, self.b = posed.read(found)
+    def __init__(self, subproblems: SubproblemBatch, found: SolutionBatch) -> None:
+        self.subproblems, self.found = subproblems, found
+        self.a, self.b = subproblems.read(found)
 
     def __len__(self) -> int:
         return len(self.found)
 
     @overload
-    def __getitem__(self, k: int) -> Solved: ...
+    def __getitem__(self, k: int) -> SolvedSubproblem: ...
     @overload
-    def __getitem__(self, k: slice) -> list[Solved]: ...
-    def __getitem__(self, k: int | slice) -> Solved | list[Solved]:
+    def __getitem__(self, k: slice) -> list[SolvedSubproblem]: ...
+    def __getitem__(self, k: int | slice) -> SolvedSubproblem | list[SolvedSubproblem]:
         if isinstance(k, slice):
             return [self[i] for i in range(*k.indices(len(self)))]
-        k, ends = range(len(self))[k], self.posed.parts.ends
-        return Solved(self.found[k], self.a[ends[k] : ends[k + 1]], self.b[k])
+        k, ends = range(len(self))[k], self.subproblems.parts.ends
+        return SolvedSubproblem(self.found[k], self.a[ends[k] : ends[k + 1]], self.b[k])
 
 
 @dataclass(frozen=True, eq=False)
-class Declared:
+class Prepared:
     """A machine on a sample with kernel and automatic parameters settled, and its problems."""
 
     machine: Any
     sample: Sample
-    posed: Sequence[Posed]
+    subproblems: Sequence[Subproblem]
 
     @property
     def risks(self) -> list[Any]:
         """The problems alone."""
-        return [posed.risk for posed in self.posed]
+        return [one.risk for one in self.subproblems]
 
-    def reweighted(self, weights: Array) -> Declared:
+    def reweighted(self, weights: Array) -> Prepared:
         """Return the problems with other weights of the samples."""
         sample = replace(self.sample, weights=weights)
-        return replace(self, sample=sample, posed=self.machine._pose(sample))
+        return replace(self, sample=sample, subproblems=self.machine._subproblems(sample))
 
 
-def declare(machine: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Declared:
+def prepare(machine: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Prepared:
     """Take the steps of a fit up to its problems.
 
     Parameters
@@ -210,7 +210,7 @@ def declare(machine: Any, X: Any, y: Any = None, sample_weight: Any = None) -> D
     X, y, sample_weight :
         As in ``fit``.
     """
-    rows = machine._admit(X, y, sample_weight)
-    sample = machine._lay_out(rows)
+    rows = machine._validate(X, y, sample_weight)
+    sample = machine._build_sample(rows)
     machine._choose_parameters(sample)
-    return Declared(machine, sample, machine._pose(sample))
+    return Prepared(machine, sample, machine._subproblems(sample))

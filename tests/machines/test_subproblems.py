@@ -26,7 +26,7 @@ from mercer import (
     SupportVectorTube,
 )
 from mercer.machines.base import unfitted
-from mercer.machines.posing import Rows, Solved, declare
+from mercer.machines.subproblems import Rows, SolvedSubproblem, prepare
 from mercer.regularizers import AutoRegressive
 from mercer.solvers import join, minimize
 
@@ -63,14 +63,14 @@ def named(machine):
 def test_four_steps_make_the_machine_of_the_fit(machine, target):
     machine = clone(machine).set_params(tol=1e-8)
     fitted = clone(machine).fit(X, target, WEIGHTS)
-    declared = declare(unfitted(machine), X, target, WEIGHTS)
-    made = declared.machine
-    solutions = [minimize(one.risk, made._make_solver()) for one in declared.posed]
+    prepared = prepare(unfitted(machine), X, target, WEIGHTS)
+    made = prepared.machine
+    solutions = [minimize(one.risk, made._make_solver()) for one in prepared.subproblems]
     made.solution_ = join(solutions)
-    read = zip(declared.posed, solutions, strict=True)
-    made._assemble(declared.sample, [Solved(s, *one.read(s)) for one, s in read])
-    if declared.sample.order is not None:
-        made.support_ = declared.sample.order[made.support_].astype(np.int32)
+    read = zip(prepared.subproblems, solutions, strict=True)
+    made._assemble(prepared.sample, [SolvedSubproblem(s, *one.read(s)) for one, s in read])
+    if prepared.sample.order is not None:
+        made.support_ = prepared.sample.order[made.support_].astype(np.int32)
     method = "decision_function" if target is CLASSES else "predict"
     expected, found = (getattr(one, method)(X) for one in (fitted, made))
     # By strong convexity |f - f'|_K^2 <= 2 (gap + gap'), which is some 1e-7 here.
@@ -81,7 +81,7 @@ def test_four_steps_make_the_machine_of_the_fit(machine, target):
 @pytest.mark.parametrize("machine", [*REGRESSORS, *CLASSIFIERS], ids=named)
 def test_declaring_a_clone_leaves_the_machine_as_it_was(machine):
     before = copy(vars(machine))
-    declare(unfitted(machine), X, CLASSES if machine in CLASSIFIERS else y)
+    prepare(unfitted(machine), X, CLASSES if machine in CLASSIFIERS else y)
     assert vars(machine) == before
     with pytest.raises(NotFittedError):
         machine.predict(X)
@@ -101,16 +101,16 @@ def test_declaring_a_clone_leaves_the_machine_as_it_was(machine):
     ids=lambda value: named(value) if hasattr(value, "fit") else "",
 )
 def test_an_approximation_has_the_loss_of_the_exact_problem(machine, target):
-    declared = declare(unfitted(machine), X, target)
-    loss = declared.machine._reduced_loss(Rows(None))
-    assert all(risk.loss == loss for risk in declared.risks)
+    prepared = prepare(unfitted(machine), X, target)
+    loss = prepared.machine._reduced_loss(Rows(None))
+    assert all(risk.loss == loss for risk in prepared.risks)
 
 
 def test_other_weights_pose_the_problem_again():
-    declared = declare(unfitted(SVR(C=2.0)), X, y, WEIGHTS)
-    twice = declared.reweighted(2.0 * WEIGHTS)
-    np.testing.assert_array_equal(twice.risks[0].c, 2.0 * declared.risks[0].c)
-    np.testing.assert_array_equal(declared.risks[0].c, 2.0 * WEIGHTS)
+    prepared = prepare(unfitted(SVR(C=2.0)), X, y, WEIGHTS)
+    twice = prepared.reweighted(2.0 * WEIGHTS)
+    np.testing.assert_array_equal(twice.risks[0].c, 2.0 * prepared.risks[0].c)
+    np.testing.assert_array_equal(prepared.risks[0].c, 2.0 * WEIGHTS)
 
 
 def test_a_loss_that_is_of_a_sample_is_not_told_without_it():
@@ -119,12 +119,12 @@ def test_a_loss_that_is_of_a_sample_is_not_told_without_it():
         with pytest.raises(ValueError, match="sample"):
             machine._loss()
     pairs = np.column_stack([y, np.where(y > 0.5, np.inf, y)])
-    (risk,) = declare(unfitted(CensoredRegressor()), X, pairs).risks
+    (risk,) = prepare(unfitted(CensoredRegressor()), X, pairs).risks
     assert np.all(np.isinf(risk.loss.above[y > 0.5]))
 
 
 def test_a_machine_without_targets_is_declared_without_them():
-    (risk,) = declare(unfitted(OneClassSVM(nu=0.3)), X).risks
+    (risk,) = prepare(unfitted(OneClassSVM(nu=0.3)), X).risks
     assert risk.n == 40
 
 

@@ -1,4 +1,4 @@
-"""Questions that tuning asks of the problem which a machine poses on a sample."""
+"""Questions that tuning asks of the problem of a machine on a sample."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mercer.losses.base import Array
 from mercer.losses.classification import Logistic
 from mercer.machines.additive import Additive
 from mercer.machines.base import KernelMachine, unfitted
-from mercer.machines.posing import Declared, declare
 from mercer.machines.shaping import Known
+from mercer.machines.subproblems import Prepared, prepare
 from mercer.problems.reductions import linear_system
 from mercer.problems.risk import RegularizedRisk
 from mercer.selection._statement import Statement
 
-__all__ = ["check_tunable", "follows_least_squares", "is_least_squares", "pose"]
+__all__ = ["check_tunable", "follows_least_squares", "is_least_squares", "prepare_statement"]
 
 AUTOMATIC = ("C", "epsilon", "nu")
 """Parameters that a machine may read off the least-squares machine of its targets."""
@@ -54,9 +54,9 @@ def check_tunable(estimator: Any) -> None:
         )
 
 
-def pose(
+def prepare_statement(
     estimator: KernelMachine, X: Any, y: Any, sample_weight: Any, statement: Statement
-) -> Declared:
+) -> Prepared:
     """Return the problem of a machine on the samples of a statement, with its kernel and C = 1.
 
     Parameters
@@ -73,7 +73,7 @@ def pose(
     if given.get("standardize"):
         machine.set_params(standardize=False)  # the kernel's length scales have it in them
     rows = statement.rows
-    return declare(
+    return prepare(
         machine,
         _safe_indexing(X, rows),
         _safe_indexing(y, rows),
@@ -81,7 +81,7 @@ def pose(
     )
 
 
-def is_least_squares(posed: Declared) -> bool:
+def is_least_squares(prepared: Prepared) -> bool:
     """Return whether a machine minimizes squared errors, so that closed criteria are its own.
 
     Every problem must be a linear system in the weights of the samples as they were given, and
@@ -90,30 +90,31 @@ def is_least_squares(posed: Declared) -> bool:
 
     Parameters
     ----------
-    posed : Declared
+    prepared : Prepared
     """
-    risks = _risks(posed)
+    risks = _risks(prepared)
     return (
         risks is not None
         and all(linear_system(risk) is not None for risk in risks)
-        and all(_as_weighted(risk.c, posed.sample.weights) for risk in risks)
+        and all(_as_weighted(risk.c, prepared.sample.weights) for risk in risks)
     )
 
 
-def is_logistic(posed: Declared) -> bool:
+def is_logistic(prepared: Prepared) -> bool:
     """Return whether a machine minimizes the logistic loss, so that its evidence is known.
 
     Parameters
     ----------
-    posed : Declared
+    prepared : Prepared
     """
-    risks = _risks(posed)
+    risks = _risks(prepared)
     return risks is not None and all(
-        type(risk.loss) is Logistic and _as_weighted(risk.c, posed.sample.weights) for risk in risks
+        type(risk.loss) is Logistic and _as_weighted(risk.c, prepared.sample.weights)
+        for risk in risks
     )
 
 
-def follows_least_squares(posed: Declared) -> bool:
+def follows_least_squares(prepared: Prepared) -> bool:
     """Return whether a machine reads its C off the least-squares machine of the same targets.
 
     It does if the loss that its ``C="auto"`` calibrates against squared errors is the loss that it
@@ -121,21 +122,21 @@ def follows_least_squares(posed: Declared) -> bool:
 
     Parameters
     ----------
-    posed : Declared
+    prepared : Prepared
     """
-    machine = posed.machine
+    machine = prepared.machine
     own = machine.get_params(deep=False)
     allowed = machine._parameter_constraints
     if "C" not in own or not all(_accepts_auto(allowed[name]) for name in AUTOMATIC if name in own):
         return False
-    risks = _risks(posed)
+    risks = _risks(prepared)
     if risks is None:
         return False
     if any(np.any(risk.d) for risk in risks):
         return True
-    calibrated = machine._calibrated_loss(None, posed.sample)
+    calibrated = machine._calibrated_loss(None, prepared.sample)
     return all(
-        type(risk.loss) is type(calibrated) and _as_weighted(risk.c, posed.sample.weights)
+        type(risk.loss) is type(calibrated) and _as_weighted(risk.c, prepared.sample.weights)
         for risk in risks
     )
 
@@ -145,9 +146,9 @@ def _accepts_auto(constraints: Any) -> bool:
     return any("auto" in getattr(constraint, "options", ()) for constraint in constraints)
 
 
-def _risks(posed: Declared) -> list[RegularizedRisk] | None:
+def _risks(prepared: Prepared) -> list[RegularizedRisk] | None:
     """Return the problems if they are regularized risks and nothing more is known."""
-    risks: list[Any] = [risk.plain if isinstance(risk, Known) else risk for risk in posed.risks]
+    risks: list[Any] = [risk.plain if isinstance(risk, Known) else risk for risk in prepared.risks]
     return risks if all(isinstance(risk, RegularizedRisk) for risk in risks) else None
 
 
