@@ -13,7 +13,7 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
+.PHONY: structure test-all nightly test-night fuzz-short wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
 	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-small bench-small-short bench-max-time \
@@ -53,8 +53,25 @@ check: $(READY)  ## lint, format, spelling and types
 TESTS_data := data_sources
 TESTS_distributed := cluster
 ROOM_TESTS = $(if $(ROOM),$(wildcard tests/$(or $(TESTS_$(ROOM)),$(ROOM))) src/mercer/$(ROOM))
-test: $(READY)  ## tests and doctests, warnings as errors; ROOM=losses runs those of one room
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ROOM_TESTS)
+# Tiers are told in tests/tiers.py: quick tests, those of more than a fifth of a second a case, those of the night.
+PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+test: $(READY)  ## quick tests and doctests, warnings as errors, ten minutes; ROOM=losses runs all of one room
+	$(PYTEST) $(if $(ROOM),$(ROOM_TESTS),-m "not slow and not nightly")
+
+test-all: $(READY)  ## all tests but those of the night, half an hour
+	$(PYTEST) -m "not nightly"
+
+# The newest Python has all of it; the others, and older releases of scikit-learn, have the quick tests.
+NIGHTLY ?= test-night reproduce-short fuzz-short hostile-files audit-walk wheel-twice test-lowest \
+	bench-certificate-short bench-compact-short bench-ls-short bench-local-short bench-tune-short bench-large-short \
+	bench-scale-short bench-manifold-short bench-linear-short bench-claims-short bench-hour-short bench-production-short
+nightly: test-all $(NIGHTLY)  ## all tests, fuzz, hostile files, clusters under faults, short benchmarks, old releases; hours
+
+test-night: $(READY)  ## the tests of the night alone: research, fuzzed input, clusters under faults
+	$(PYTEST) -m nightly
+
+fuzz-short: $(READY)  ## two thousand hostile fits beyond those of the tests, some minutes
+	@$(MAKE) --no-print-directory fuzz FUZZ_CASES=2000
 
 FOLDER ?=
 data: $(READY)  ## real data that benchmarks and studies need, to FOLDER or among the user's caches
@@ -62,6 +79,9 @@ data: $(READY)  ## real data that benchmarks and studies need, to FOLDER or amon
 
 rooms: $(READY)  ## lines, modules and constructors of the library, as decision 14 counts them
 	$(BIN)/python docs/rooms.py
+
+structure: $(READY)  ## lines of code, public names, types, hooks, and the functions that three fits pass
+	$(ONE_THREAD) $(BIN)/python docs/structure.py
 
 FUZZ_FIRST ?= 10000
 FUZZ_CASES ?= 100000

@@ -7,6 +7,8 @@ import sys
 import hypothesis
 import pytest
 
+import tiers
+
 # Figures are drawn into memory; set before anything imports matplotlib.
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -19,10 +21,14 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")
 
 
 def pytest_collection_modifyitems(items):
-    """Refuse a test whose name holds a memory address: processes could not agree on it."""
+    """Mark tiers; refuse names with a memory address, on which processes could not agree."""
     unstable = [item.nodeid for item in items if re.search(r" at 0x[0-9a-f]+", item.nodeid)]
     if unstable:
         raise pytest.UsageError("give these parameters an id of their own: " + ", ".join(unstable))
+    listed = tiers.slow()
+    for item in items:
+        if (tier := tiers.tier(item.nodeid, listed)) != "quick":
+            item.add_marker(tier)
 
 
 @pytest.fixture(autouse=True)

@@ -36,7 +36,6 @@ print(json.dumps({
 """
 
 
-@pytest.mark.slow
 def test_fifty_thousand_rows_stay_under_a_gigabyte_above_the_data():
     # A fresh process: the high-water mark of this one belongs to other tests.
     run = subprocess.run([sys.executable, "-c", FIT], check=True, capture_output=True, text=True)

@@ -6,7 +6,7 @@ import certificate
 import pytest
 
 from mercer.problems import RegularizedRisk
-from mercer.solvers.small import GAP, Found
+from mercer.solvers.small import GAP, SolutionBatch
 
 # A classifier and a tube of some 600 rows each.
 NUMBERS = [k for k in range(200) if len(certificate.drawn(k)[2]) < 650][:2]
@@ -20,7 +20,7 @@ def test_bounds_of_the_default_path_hold(number):
 
 
 def test_a_gap_that_is_too_small_is_found(monkeypatch):
-    plain, compiled = RegularizedRisk.certificate, Found.measure
+    plain, compiled = RegularizedRisk.certificate, SolutionBatch.measure
 
     def flattering(*args, **kwargs):
         found = plain(*args, **kwargs)
@@ -32,7 +32,7 @@ def test_a_gap_that_is_too_small_is_found(monkeypatch):
         return loose
 
     monkeypatch.setattr(RegularizedRisk, "certificate", flattering)
-    monkeypatch.setattr(Found, "measure", flattering_small_fits)
+    monkeypatch.setattr(SolutionBatch, "measure", flattering_small_fits)
     assert certificate.judged(NUMBERS[0])["false"]
 
 

@@ -5,7 +5,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
-import pytest
 from threadpoolctl import threadpool_limits
 
 from concurrency.workloads import environment, same, tasks
@@ -40,7 +39,6 @@ assert all(map(same, fitted, map(fit, tasks())))
 """
 
 
-@pytest.mark.slow
 def test_two_processes_of_eight_threads_compile_at_once(tmp_path):
     variables = environment(NUMBA_CACHE_DIR=str(tmp_path), OPENBLAS_NUM_THREADS="1")
     command = [sys.executable, "-c", FIRST]
