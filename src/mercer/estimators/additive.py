@@ -13,9 +13,11 @@ from mercer.losses.regression import Squared
 from mercer.machines.additive import Additive
 from mercer.machines.best_linear import BestLinear
 from mercer.machines.components import Component
+from mercer.machines.exact import ExactFit
 from mercer.machines.expansion import Array
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.outputs import Outputs
+from mercer.machines.ways import choose_fit
 
 __all__ = ["AdditiveClassifier", "AdditiveRegressor", "Component"]
 
@@ -111,7 +113,8 @@ class AdditiveRegressor(Additive, Outputs):
 
     def _fit_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
         super()._fit_extras(X, y, sample_weight)
-        exact = not self._reduces(X) and self.errors is None and self._single_output()
+        exact = isinstance(choose_fit(self, X), ExactFit)
+        exact = exact and self.errors is None and self._single_output()
         self._bayes: Array | None = None
         if exact and isinstance(self._loss(), Squared):
             s = np.ones(self.shape_fit_[0])

@@ -20,10 +20,10 @@ from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Expectile, Pinball
-from mercer.machines.approximated import by_blocks
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array, Function
 from mercer.machines.framing import framed, quantile_names, set_output
+from mercer.machines.low_rank import by_blocks
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Prepared, Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.risk import RegularizedRisk

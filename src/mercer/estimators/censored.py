@@ -24,10 +24,10 @@ from mercer.losses.base import Loss
 from mercer.losses.interval import Interval, within
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.stacked import stack
-from mercer.machines.approximated import by_blocks
 from mercer.machines.expansion import Array, Function
 from mercer.machines.folds import as_splitter
 from mercer.machines.framing import framed, set_output
+from mercer.machines.low_rank import by_blocks
 from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem
 from mercer.machines.survival_targets import Intervals, as_intervals, is_plain

@@ -19,7 +19,6 @@ from mercer.gram.remembered import Remembered
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
-from mercer.machines.approximated import by_blocks
 from mercer.machines.calibration import agreeing, coupled
 from mercer.machines.classifier import Classifier, chosen
 from mercer.machines.code_report import CodeReport
@@ -32,6 +31,7 @@ from mercer.machines.codes import (
 )
 from mercer.machines.expansion import Array, Function
 from mercer.machines.fitted import FittedExpansion
+from mercer.machines.low_rank import by_blocks
 from mercer.machines.ls_report import kept, quick_listing
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.risk import RegularizedRisk

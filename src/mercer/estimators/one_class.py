@@ -14,10 +14,10 @@ from mercer.data.opening import is_source
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
-from mercer.machines.approximated import by_blocks
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array, Function, dense
 from mercer.machines.fitted import FittedExpansion
+from mercer.machines.low_rank import by_blocks
 from mercer.machines.regression import predict_parts
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.nu import one_class

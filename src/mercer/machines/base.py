@@ -23,7 +23,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer.data.base import Source
-from mercer.data.opening import is_source
 from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -31,15 +30,13 @@ from mercer.kernels.points import take
 from mercer.local import Local
 from mercer.losses.base import Loss
 from mercer.machines import risk_terms
-from mercer.machines.approximated import fit_reduced, solve_reduced, validate_blocks
 from mercer.machines.automatic import choose_kernel, guess, stretched
 from mercer.machines.callbacks import SILENT
-from mercer.machines.choosing import fit_chosen
 from mercer.machines.expansion import Array, Expansion, Function, check_weights, dense
 from mercer.machines.fitted import FittedExpansion
-from mercer.machines.leaves import fit_local
+from mercer.machines.low_rank import solve_reduced, validate_blocks
 from mercer.machines.plain_arrays import is_plain_targets
-from mercer.machines.solving import EarlyStop, solve_subproblems
+from mercer.machines.solving import solve_subproblems
 from mercer.machines.subproblems import (
     Coefficients,
     Prepared,
@@ -50,10 +47,9 @@ from mercer.machines.subproblems import (
     SolvedSubproblem,
     Subproblem,
     SubproblemBatch,
-    prepare,
     read_coefficients,
 )
-from mercer.machines.warm_matrices import keep_matrix
+from mercer.machines.ways import choose_fit
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census
@@ -69,8 +65,6 @@ from mercer.solvers import (
     SOLVERS,
     Solution,
     Solver,
-    Status,
-    join,
 )
 from mercer.solvers.small import SolutionBatch
 
@@ -219,18 +213,8 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
 
     # Low-rank approximation -----------------------------------------------------------------------
 
-    def _reduces(self, X: Any) -> bool:
-        """Return whether the machine is approximated, by choice or because rows come in blocks."""
-        return self.approximation is not None or is_source(X)
-
-    def _undecided(self, X: Any) -> bool:
-        """Return whether the approximation is left to a pilot, or is local by its name."""
-        if not isinstance(self.approximation, str) or self.approximation not in ("auto", "local"):
-            return False
-        if self.approximation == "local":
-            return True
-        local = Local in self._parameter_constraints["approximation"]
-        return local and not is_source(X) and self.__sklearn_tags__().target_tags.required
+    _in_blocks: ClassVar[bool] = True
+    """Whether an approximation is fitted by passes over blocks of rows."""
 
     def _how(self) -> Approximation:
         """Return the approximation asked for."""
@@ -453,46 +437,8 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         self
             The fitted machine. If the fit fails or is interrupted it stays what it was before.
         """
-        given = (X, y, sample_weight)
-        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-        task = {"estimator": self, "X": given[0], "y": given[1], "metadata": metadata}
         self._local = None
-        if self._undecided(X):
-            fit_chosen(self, X, y, sample_weight)
-            return self
-        if isinstance(self.approximation, Local):
-            context = self._init_callback_context(max_subtasks=0)
-            context.call_on_fit_task_begin(**task)
-            fit_local(self, X, y, sample_weight)
-            context.call_on_fit_task_end(**task, reconstruction_attributes={})
-            return self
-        if self._reduces(X):
-            context = self._init_callback_context(max_subtasks=1)
-            context.call_on_fit_task_begin(**task)
-            fit_reduced(self, X, y, sample_weight, context, EarlyStop)
-            self._fit_reduced_extras(*given)
-            context.call_on_fit_task_end(**task, reconstruction_attributes={})
-            return self
-        self._functions = None
-        prepared = prepare(self, X, y, sample_weight)
-        context = self._init_callback_context(max_subtasks=self._n_tasks(prepared.subproblems))
-        context.call_on_fit_task_begin(**task)
-        solved = self._solve(prepared, context)
-        solutions: Sequence[Solution] = (
-            solved.found if isinstance(solved, SolvedBatch) else [one.solution for one in solved]
-        )
-        self._last = (self._weight(), solutions)
-        self.solution_ = (
-            solutions.joined() if isinstance(solutions, SolutionBatch) else join(solutions)
-        )
-        self.fit_status_ = int(self.solution_.status is not Status.CONVERGED)
-        self._assemble(prepared.sample, solved)
-        if prepared.sample.order is not None:
-            self.support_ = prepared.sample.order[self.support_].astype(np.int32)
-        self._fit_extras(*given)
-        if self.warm_start:
-            keep_matrix(self, prepared.sample.K, int(self.cache_size * 2**20))
-        context.call_on_fit_task_end(**task, reconstruction_attributes={})
+        choose_fit(self, X).fit(self, X, y, sample_weight)
         return self
 
     def _n_tasks(self, subproblems: Sequence[Subproblem]) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from mercer.data.progress import is_live
 from mercer.solvers.monitor import Progress
 
-__all__ = ["SILENT", "Line", "Listener", "relay", "watched"]
+__all__ = ["SILENT", "Line", "Listener", "fit_task", "relay", "watched"]
 
 Listener = Callable[[Progress], object]
 
@@ -35,6 +35,29 @@ class Silence:
 
 
 SILENT = Silence()
+
+
+@contextmanager
+def fit_task(
+    estimator: Any, max_subtasks: int, X: Any, y: Any, sample_weight: Any
+) -> Iterator[Any]:
+    """Tell scikit-learn's callbacks that a fit begins and, unless it fails, that it ended.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The one being fitted.
+    max_subtasks : int
+        The largest number of problems that are solved.
+    X, y, sample_weight :
+        As given to ``fit``.
+    """
+    metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+    task = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
+    context = estimator._init_callback_context(max_subtasks=max_subtasks)
+    context.call_on_fit_task_begin(**task)
+    yield context
+    context.call_on_fit_task_end(**task, reconstruction_attributes={})
 
 
 class Line:

@@ -23,8 +23,8 @@ from mercer.data.progress import Bar
 from mercer.data.spill import HELD, Groups, GroupWork
 from mercer.kernels.points import count, take
 from mercer.local import Local, Tree
-from mercer.machines.approximated import settle_on
 from mercer.machines.leaf_tasks import Part, Reader, Sorter, rows_of
+from mercer.machines.low_rank import set_parameters_on
 from mercer.machines.subproblems import Rows
 from mercer.reduced.census import take_census
 from mercer.reduced.passes import Passes
@@ -149,7 +149,7 @@ class InBlocks:
             machine._count_classes(classes, self.census.counts)
         else:
             machine._encode(pool.y)
-        settle_on(machine, rows, self.census, classes)
+        set_parameters_on(machine, rows, self.census, classes)
         self.factors = None if classes is None else machine.class_weight_
         self.read = Reader(self.source.n_features, classes)
 

@@ -18,6 +18,7 @@ from mercer.data.progress import Bar
 from mercer.kernels.points import count, take
 from mercer.local import Local, Tree, equality_columns, graft, grow, sensitivity
 from mercer.local.shelf import Shelf
+from mercer.machines.callbacks import fit_task
 from mercer.machines.expansion import BLOCK
 from mercer.machines.leaf_samples import Divisible, InArrays, InBlocks
 from mercer.machines.leaf_settings import leaf_settings
@@ -25,7 +26,7 @@ from mercer.machines.leaf_tasks import Cutting, Leaf, Recipe, fit_branch, templa
 from mercer.machines.solving import EarlyStop
 from mercer.solvers import Solution, Status, join
 
-__all__ = ["Leaves", "fit_local"]
+__all__ = ["Leaves", "LocalFit"]
 
 # Shares of the memory limit: fitted leaves, those that were read from files again, and rows whose
 # leaves are asked together, with what they are worth.
@@ -131,89 +132,96 @@ class Leaves:
         return values[:, 1] if k == 2 else values
 
 
-def fit_local(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Divide the rows, fit the machine of every part, and join what they certify.
+@dataclass(frozen=True)
+class LocalFit:
+    """Fit a machine in each leaf of a tree: divide the rows, fit, and join the certificates."""
 
-    Parameters
-    ----------
-    machine : KernelMachine
-    X, y, sample_weight :
-        As in its ``fit``.
-    """
-    how: Local = machine.approximation
-    _refuse(machine)
-    parameters = machine.get_params(deep=False)
-    for name in [name for name in vars(machine) if name not in parameters and name[:4] != "_skl"]:
-        del machine.__dict__[name]  # of another fit
+    how: Local
 
-    def bar(name: str, total: int | None) -> Bar:
-        return Bar(f"{type(machine).__name__}, {name}", total, show=bool(machine.verbose))
+    def fit(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit the machine to rows in memory, or to those of a source."""
+        with fit_task(machine, 0, X, y, sample_weight):
+            self._fit(machine, X, y, sample_weight)
 
-    sample: Divisible
-    if is_source(X):
-        sample = InBlocks(machine, X, y, sample_weight, bar)
-    else:
-        sample = InArrays(machine, X, y, sample_weight)
-    _refuse_large(machine, how, sample.n)
-    pairs = len(getattr(machine, "classes_", ())) > 2
-    if pairs and parameters.get("decision_function_shape") == "ovo":
-        raise ValueError(
-            "leaves have pairs of classes of their own: local machines need "
-            "decision_function_shape='ovr'."
-        )
-    categories = equality_columns(machine.kernel_, machine.n_features_in_)
-    points = sample.points(how)
-    scales = sensitivity(machine.kernel_, points, categories)
-    wanted = -(-sample.n // int(how.leaf_size))
-    parts = sample.branches(wanted)
-    tree = grow(points, parts, scales, categories, how.overlap)
-    cut = None
-    if parts < wanted:
-        cut = Cutting(int(how.leaf_size), scales, categories, how.overlap)
-    whole = Recipe(template_of(machine), machine._labelled())
-    recipe = replace(whole, read=sample.read, cut=cut)
-    limit = parse(how.memory_limit)
-    leaves = Shelf(FITTED * limit, READ * limit, how.folder)
-    # Rows near a cut are fitted twice, so it is not known before how many there are.
-    rows = None if how.overlap else sample.n
-    try:
-        with (
-            small_algebra(how.leaf_size),
-            sample.divided(tree, how) as groups,
-            bar("fit leaves", rows) as told,
-        ):
-            own: dict[int, dict[str, Any]] = {k: {} for k in range(tree.leaves)}
-            # Where time may end before all leaves are fitted, a machine for the others comes first.
-            coarse = None if time_left() == np.inf else fit_branch(sample.coarse(how), whole, {})
-            if how.adapt:
-                own = leaf_settings(machine, groups, recipe, tree.leaves, scales, categories)
-            caught, certificates, branches = [], _Certificates(), {}
-            for k, branch in groups.map(fit_branch, recipe, own, how.n_jobs, last=True):
-                branches[k] = branch.tree
-                for j, leaf in enumerate(branch.leaves):
-                    leaves.put((k, j), leaf)
-                    told(len(leaf.rows))
-                caught += branch.warnings
-                certificates.add(k, branch.leaves)
-                if time_left() == 0.0:
-                    break
-            lacking = [k for k in range(tree.leaves) if k not in branches]
-            for k in lacking:
-                assert coarse is not None  # only a limit ends the loop
-                branches[k] = None if cut is None else grow(points, 1, scales, categories)
-                leaves.put((k, 0), coarse.leaves[0])
-                certificates.add(k, [])
-    except BaseException:
-        leaves.close()
-        raise
-    if cut is not None:
-        tree = graft(tree, [branches[k] for k in range(tree.leaves)])
-    _say_once(caught, tree.leaves)
-    machine._local = Leaves(tree, leaves, how.blend, limit)
-    _certify(machine, certificates, complete=not lacking)
-    if lacking:
-        assert coarse is not None
-        _declare_coarse(machine, len(lacking) / len(branches), coarse.leaves[0])
+    def _fit(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+        how = self.how
+        _refuse(machine)
+        parameters = machine.get_params(deep=False)
+        for name in [
+            name for name in vars(machine) if name not in parameters and name[:4] != "_skl"
+        ]:
+            del machine.__dict__[name]  # of another fit
+
+        def bar(name: str, total: int | None) -> Bar:
+            return Bar(f"{type(machine).__name__}, {name}", total, show=bool(machine.verbose))
+
+        sample: Divisible
+        if is_source(X):
+            sample = InBlocks(machine, X, y, sample_weight, bar)
+        else:
+            sample = InArrays(machine, X, y, sample_weight)
+        _refuse_large(machine, how, sample.n)
+        pairs = len(getattr(machine, "classes_", ())) > 2
+        if pairs and parameters.get("decision_function_shape") == "ovo":
+            raise ValueError(
+                "leaves have pairs of classes of their own: local machines need "
+                "decision_function_shape='ovr'."
+            )
+        categories = equality_columns(machine.kernel_, machine.n_features_in_)
+        points = sample.points(how)
+        scales = sensitivity(machine.kernel_, points, categories)
+        wanted = -(-sample.n // int(how.leaf_size))
+        parts = sample.branches(wanted)
+        tree = grow(points, parts, scales, categories, how.overlap)
+        cut = None
+        if parts < wanted:
+            cut = Cutting(int(how.leaf_size), scales, categories, how.overlap)
+        whole = Recipe(template_of(machine), machine._labelled())
+        recipe = replace(whole, read=sample.read, cut=cut)
+        limit = parse(how.memory_limit)
+        leaves = Shelf(FITTED * limit, READ * limit, how.folder)
+        # Rows near a cut are fitted twice, so it is not known before how many there are.
+        rows = None if how.overlap else sample.n
+        try:
+            with (
+                small_algebra(how.leaf_size),
+                sample.divided(tree, how) as groups,
+                bar("fit leaves", rows) as told,
+            ):
+                own: dict[int, dict[str, Any]] = {k: {} for k in range(tree.leaves)}
+                # Where time may end before all leaves are fitted, a machine for the rest is first.
+                coarse = (
+                    None if time_left() == np.inf else fit_branch(sample.coarse(how), whole, {})
+                )
+                if how.adapt:
+                    own = leaf_settings(machine, groups, recipe, tree.leaves, scales, categories)
+                caught, certificates, branches = [], _Certificates(), {}
+                for k, branch in groups.map(fit_branch, recipe, own, how.n_jobs, last=True):
+                    branches[k] = branch.tree
+                    for j, leaf in enumerate(branch.leaves):
+                        leaves.put((k, j), leaf)
+                        told(len(leaf.rows))
+                    caught += branch.warnings
+                    certificates.add(k, branch.leaves)
+                    if time_left() == 0.0:
+                        break
+                lacking = [k for k in range(tree.leaves) if k not in branches]
+                for k in lacking:
+                    assert coarse is not None  # only a limit ends the loop
+                    branches[k] = None if cut is None else grow(points, 1, scales, categories)
+                    leaves.put((k, 0), coarse.leaves[0])
+                    certificates.add(k, [])
+        except BaseException:
+            leaves.close()
+            raise
+        if cut is not None:
+            tree = graft(tree, [branches[k] for k in range(tree.leaves)])
+        _say_once(caught, tree.leaves)
+        machine._local = Leaves(tree, leaves, how.blend, limit)
+        _certify(machine, certificates, complete=not lacking)
+        if lacking:
+            assert coarse is not None
+            _declare_coarse(machine, len(lacking) / len(branches), coarse.leaves[0])
 
 
 def _declare_coarse(machine: Any, share: float, coarse: Leaf) -> None:

@@ -26,10 +26,10 @@ from mercer.gram.class_blocks import ClassBlocks
 from mercer.gram.indexed import Indexed
 from mercer.gram.row_store import WHOLE
 from mercer.kernels.bounded_products import Bounded, bounded_products
-from mercer.machines.approximated import by_blocks
 from mercer.machines.classifier import Classifier
 from mercer.machines.expansion import Array, dense
 from mercer.machines.fitted import FittedExpansion
+from mercer.machines.low_rank import by_blocks
 from mercer.machines.sigmoids import Sigmoids, fold_numbers
 from mercer.machines.subproblems import (
     Sample,

@@ -14,9 +14,9 @@ from mercer.kernels.algebra import terms
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
-from mercer.machines.approximated import by_blocks
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array
+from mercer.machines.low_rank import by_blocks
 from mercer.machines.scoring import r2
 from mercer.machines.subproblems import Rows
 from mercer.reduced.targets import Targets, Values

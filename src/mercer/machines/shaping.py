@@ -228,8 +228,8 @@ class ShapedMachine(KernelMachine):
         super().fit(X, y, sample_weight)
         return self
 
-    def _reduces(self, X: Any) -> bool:
-        return False  # an approximation here is a map of all rows, which are in memory
+    # An approximation here is a map of all rows, which are in memory.
+    _in_blocks: ClassVar[bool] = False
 
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         X, c = sample.X, self._weight() * sample.weights

@@ -26,7 +26,7 @@ from mercer.data import Source, as_source, is_source
 from mercer.data.arrays import Arrays
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
-from mercer.machines.approximated import by_blocks
+from mercer.machines.low_rank import by_blocks
 from mercer.manifold.adaptation import Penalty
 from mercer.manifold.alternation import Functional
 from mercer.manifold.basis import Basis, as_null_space, by_chunks, make_basis

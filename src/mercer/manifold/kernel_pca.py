@@ -22,7 +22,6 @@ from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.kernels.points import take
-from mercer.machines.approximated import by_blocks
 from mercer.machines.expansion import (
     Array,
     Expansion,
@@ -31,6 +30,7 @@ from mercer.machines.expansion import (
     check_weights,
 )
 from mercer.machines.folds import as_splitter
+from mercer.machines.low_rank import by_blocks
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Rows
 from mercer.manifold.block_moments import vary

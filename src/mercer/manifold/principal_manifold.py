@@ -28,7 +28,7 @@ from mercer.data.arrays import Arrays
 from mercer.data.progress import Bar
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
-from mercer.machines.approximated import by_blocks
+from mercer.machines.low_rank import by_blocks
 from mercer.manifold.adaptation import Penalty
 from mercer.manifold.alternation import Descent, Functional, descend, descend_blocks
 from mercer.manifold.annealing import anneal

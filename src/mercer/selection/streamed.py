@@ -32,9 +32,9 @@ from mercer.data.progress import Bar
 from mercer.kernels.points import take
 from mercer.losses.base import Loss
 from mercer.losses.regression import Absolute, Squared
-from mercer.machines.approximated import declare_reduced
 from mercer.machines.base import KernelMachine
 from mercer.machines.codes import decode
+from mercer.machines.low_rank import prepare_reduced
 from mercer.machines.solving import EarlyStop
 from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census, take_census
@@ -307,7 +307,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         """Return the problems of all machines."""
         tasks = []
         for machine, (_, own) in zip(machines, rows, strict=True):
-            task, _ = declare_reduced(machine, own, census, EarlyStop)
+            task, _ = prepare_reduced(machine, own, census, EarlyStop)
             if getattr(task, "walls", None) is not None:
                 raise ValueError(
                     f"settings of {type(machine).__name__} cannot share passes, because its tube "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from mercer.data.opening import as_source, is_source
 from mercer.data.progress import Bar
 from mercer.gram.dense import Dense
 from mercer.kernels.points import take
-from mercer.machines.callbacks import watched
+from mercer.machines.callbacks import fit_task, watched
 from mercer.machines.expansion import BLOCK, OVERFLOW, Function
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem
 from mercer.reduced.census import Census, take_census
@@ -31,10 +31,10 @@ from mercer.reduced.solve import Reduced, Task, choose_map, open_passes, problem
 from mercer.solvers import Status
 
 __all__ = [
+    "LowRankFit",
     "by_blocks",
-    "declare_reduced",
-    "fit_reduced",
-    "settle_on",
+    "prepare_reduced",
+    "set_parameters_on",
     "solve_reduced",
     "validate_blocks",
 ]
@@ -77,48 +77,48 @@ def _compare_names(machine: Any, source: Source) -> None:
         )
 
 
-def fit_reduced(
-    machine: Any, X: Any, y: Any, sample_weight: Any, context: Any, warning: type[Warning]
-) -> None:
-    """Fit a low-rank approximation of a machine, by passes over the rows.
+@dataclass(frozen=True)
+class LowRankFit:
+    """Fit a low-rank approximation of a machine, by passes over the rows."""
 
-    Parameters
-    ----------
-    machine : KernelMachine
-    X, y, sample_weight :
-        As in its ``fit``.
-    context : CallbackContext
-    warning : type
-        Of the warning that a fit stopped early.
-    """
-    if machine._function or machine._precomputed or machine._objects:
-        raise ValueError(
-            "an approximation evaluates the kernel at new pairs of points; give a Kernel of "
-            "numbers or its name, not a function, a matrix or objects."
-        )
-    how = machine._how()
-    source, rows = machine._validate_blocks(X, y, sample_weight)
-    m = how.largest if how.number == "auto" else int(how.number)
-    size = max(how.pool_size, ROWS * (m + 8)) + COSTED
-    columns = 1 if rows.y is None or np.ndim(rows.y) == 1 else int(np.shape(rows.y)[1])
+    warning: type[Warning]
+    """Category of the warning that a fit stopped early."""
 
-    def bar(name: str, total: int | None) -> Bar:
-        return Bar(f"{type(machine).__name__}, {name}", total, show=bool(machine.verbose))
+    def fit(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit the machine to rows in memory, or to those of a source."""
+        with fit_task(machine, 1, X, y, sample_weight) as context:
+            self._fit(machine, X, y, sample_weight, context)
+            machine._fit_reduced_extras(X, y, sample_weight)
 
-    passes = open_passes(source, how, m, columns, size, bar)
-    census = take_census(passes, size, how.random_state, machine._labelled() and rows.X is None)
-    if not np.isfinite(census.variance):
-        raise ValueError(OVERFLOW)
-    if census.pool.y is None and not machine.__sklearn_tags__().target_tags.required:
-        census = replace(census, pool=replace(census.pool, y=np.ones(len(census.pool.keys))))
-    task, labels = declare_reduced(machine, rows, census, warning)
-    found = _watched(machine, task, census, passes, how, context)
-    machine.__dict__.pop("data_digests_", None)
-    if source.digests is not None:
-        machine.data_digests_ = dict(source.digests)
-    machine.solution_ = found.solution
-    machine.fit_status_ = int(found.solution.status is not Status.CONVERGED)
-    _store(machine, found, census, labels)
+    def _fit(self, machine: Any, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
+        if machine._function or machine._precomputed or machine._objects:
+            raise ValueError(
+                "an approximation evaluates the kernel at new pairs of points; give a Kernel of "
+                "numbers or its name, not a function, a matrix or objects."
+            )
+        how = machine._how()
+        source, rows = machine._validate_blocks(X, y, sample_weight)
+        m = how.largest if how.number == "auto" else int(how.number)
+        size = max(how.pool_size, ROWS * (m + 8)) + COSTED
+        columns = 1 if rows.y is None or np.ndim(rows.y) == 1 else int(np.shape(rows.y)[1])
+
+        def bar(name: str, total: int | None) -> Bar:
+            return Bar(f"{type(machine).__name__}, {name}", total, show=bool(machine.verbose))
+
+        passes = open_passes(source, how, m, columns, size, bar)
+        census = take_census(passes, size, how.random_state, machine._labelled() and rows.X is None)
+        if not np.isfinite(census.variance):
+            raise ValueError(OVERFLOW)
+        if census.pool.y is None and not machine.__sklearn_tags__().target_tags.required:
+            census = replace(census, pool=replace(census.pool, y=np.ones(len(census.pool.keys))))
+        task, labels = prepare_reduced(machine, rows, census, self.warning)
+        found = _watched(machine, task, census, passes, how, context)
+        machine.__dict__.pop("data_digests_", None)
+        if source.digests is not None:
+            machine.data_digests_ = dict(source.digests)
+        machine.solution_ = found.solution
+        machine.fit_status_ = int(found.solution.status is not Status.CONVERGED)
+        _store(machine, found, census, labels)
 
 
 def validate_blocks(machine: Any, X: Any, y: Any, s: Any) -> tuple[Source, Rows]:
@@ -146,7 +146,7 @@ def validate_blocks(machine: Any, X: Any, y: Any, s: Any) -> tuple[Source, Rows]
     return Arrays(X, y, s), Rows(X, y, s)
 
 
-def declare_reduced(
+def prepare_reduced(
     machine: Any, rows: Rows, census: Census, warning: type[Warning]
 ) -> tuple[Task, Any]:
     """Settle the data-dependent parameters, and return the problems and the labels of the classes.
@@ -172,7 +172,7 @@ def declare_reduced(
         )
     if rows.X is None and not machine._labelled():
         machine._encode(census.pool.y)
-    settle_on(machine, rows, census, labels)
+    set_parameters_on(machine, rows, census, labels)
     targets, factors = machine._reduced_targets(labels)
     task = Task(
         kernel=machine.kernel_,
@@ -189,7 +189,7 @@ def declare_reduced(
     return task, labels
 
 
-def settle_on(machine: Any, rows: Rows, census: Census, labels: Any) -> None:
+def set_parameters_on(machine: Any, rows: Rows, census: Census, labels: Any) -> None:
     """Settle kernel, unpenalized functions and what is left to the sample.
 
     Parameters

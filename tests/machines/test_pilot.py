@@ -8,7 +8,7 @@ from mercer import LSSVC, LSSVR, SVC, QuantileSVR
 from mercer.data import Arrays
 from mercer.kernels import Gaussian, Laplacian
 from mercer.local import Local
-from mercer.machines import choosing
+from mercer.machines import pilot
 from mercer.reduced import Nystrom
 
 RNG = np.random.default_rng(0)
@@ -21,7 +21,7 @@ PLANE = X @ [1.0, 2.0] + 4.0 * RNG.normal(size=len(X))
 def small(monkeypatch):
     """Make a sample of two thousand rows a large one, and exact machines dear."""
     for name, value in {"FEW": 500, "PART": 500, "AT_ONCE": 0.0, "PATIENT": 0.0}.items():
-        monkeypatch.setattr(choosing, name, value)
+        monkeypatch.setattr(pilot, name, value)
 
 
 def test_few_rows_are_exact():
@@ -36,8 +36,8 @@ def test_few_rows_are_exact():
 @pytest.mark.usefixtures("small")
 def test_waves_are_local(monkeypatch):
     # So few landmarks that no function of them has as many waves.
-    monkeypatch.setattr(choosing, "FEWEST", 8)
-    monkeypatch.setattr(choosing, "LANDMARKS", 32)
+    monkeypatch.setattr(pilot, "FEWEST", 8)
+    monkeypatch.setattr(pilot, "LANDMARKS", 32)
     machine = LSSVR(kernel=Gaussian(0.3), C=10.0, approximation="auto").fit(X, WAVES)
     assert isinstance(machine.approximation_, Local)
     assert machine.approximation_reason_.startswith("Local: parts of 500 rows")
@@ -57,12 +57,12 @@ def test_planes_need_few_functions():
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("limit", ["AT_ONCE", "PATIENT"])
 def test_exact_machines_that_are_affordable(monkeypatch, limit):
-    monkeypatch.setattr(choosing, limit, 1e9)
+    monkeypatch.setattr(pilot, limit, 1e9)
     # Parts that are divided into machines of fifty rows are worse than whole ones.
-    monkeypatch.setattr(choosing, "Local", lambda: Local(50, adapt=False))
-    monkeypatch.setattr(choosing, "FEWEST", 8)
-    monkeypatch.setattr(choosing, "LANDMARKS", 16)
-    choice = choosing.choose_approximation(LSSVR(kernel=Gaussian(0.3), C=10.0), X, WAVES)
+    monkeypatch.setattr(pilot, "Local", lambda: Local(50, adapt=False))
+    monkeypatch.setattr(pilot, "FEWEST", 8)
+    monkeypatch.setattr(pilot, "LANDMARKS", 16)
+    choice = pilot.choose_approximation(LSSVR(kernel=Gaussian(0.3), C=10.0), X, WAVES)
     assert choice.how is None
     assert choice.reason.startswith("Exact: " + ("all" if limit == "AT_ONCE" else "parts"))
 
@@ -85,12 +85,12 @@ def test_any_loss_and_weights(machine):
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("bytes_", [0.0, 1e9])
 def test_fits_that_do_not_end_are_too_slow(monkeypatch, bytes_):
-    monkeypatch.setattr(choosing, "BRIEF", 1e-9)
-    monkeypatch.setattr(choosing, "FACTORED", bytes_)
-    monkeypatch.setattr(choosing, "PATIENT", 1e9)
+    monkeypatch.setattr(pilot, "BRIEF", 1e-9)
+    monkeypatch.setattr(pilot, "FACTORED", bytes_)
+    monkeypatch.setattr(pilot, "PATIENT", 1e9)
     machine = LSSVR(kernel=Gaussian(0.3), C=1e7) if bytes_ == 0.0 else SVC(kernel=Gaussian(0.3))
     y = WAVES if bytes_ == 0.0 else np.where(WAVES > 0, 1, -1)
-    choice = choosing.choose_approximation(machine, X, y)
+    choice = pilot.choose_approximation(machine, X, y)
     assert choice.how is not None
     assert "too slow" in choice.reason
 
@@ -98,7 +98,7 @@ def test_fits_that_do_not_end_are_too_slow(monkeypatch, bytes_):
 @pytest.mark.usefixtures("small")
 def test_alike_neighbours():
     y = np.where(np.arange(len(X)) == 7, "rare", "usual")
-    choice = choosing.choose_approximation(SVC(), X, y)
+    choice = pilot.choose_approximation(SVC(), X, y)
     assert isinstance(choice.how, Nystrom)
     assert "alike" in choice.reason
 

@@ -18,7 +18,7 @@ from mercer.kernels.points import count, take
 from mercer.local import Local, equality_columns, grow, sensitivity
 from mercer.reduced.nystrom import Nystrom
 
-__all__ = ["Choice", "choose_approximation", "fit_chosen"]
+__all__ = ["Choice", "PilotFit", "choose_approximation"]
 
 # Up to so many rows an exact machine takes seconds, and a pilot as long.
 FEW = 8000
@@ -49,24 +49,20 @@ class Choice:
     reason: str
 
 
-def fit_chosen(machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit a machine by the approximation that a pilot chooses.
+@dataclass(frozen=True)
+class PilotFit:
+    """Fit a machine by the approximation that a pilot chooses."""
 
-    Parameters
-    ----------
-    machine : KernelMachine
-        With ``approximation="auto"``.
-    X, y, sample_weight :
-        As in its ``fit``.
-    """
-    choice = choose_approximation(machine, X, y, sample_weight)
-    other = copy.copy(machine).set_params(approximation=choice.how)
-    say(machine, choice.reason)
-    with within(other):  # the machine says how it ended
-        other.fit(X, y, sample_weight=sample_weight)
-    parameters = machine.get_params(deep=False)
-    machine.__dict__.update({k: v for k, v in vars(other).items() if k not in parameters})
-    machine.approximation_, machine.approximation_reason_ = choice.how, choice.reason
+    def fit(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+        """Choose by fits to a part of the rows, then fit to all of them."""
+        choice = choose_approximation(machine, X, y, sample_weight)
+        other = copy.copy(machine).set_params(approximation=choice.how)
+        say(machine, choice.reason)
+        with within(other):  # the machine says how it ended
+            other.fit(X, y, sample_weight=sample_weight)
+        parameters = machine.get_params(deep=False)
+        machine.__dict__.update({k: v for k, v in vars(other).items() if k not in parameters})
+        machine.approximation_, machine.approximation_reason_ = choice.how, choice.reason
 
 
 def choose_approximation(machine: Any, X: Any, y: Any, sample_weight: Any = None) -> Choice:
