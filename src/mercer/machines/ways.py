@@ -12,17 +12,17 @@ from mercer.machines.low_rank import LowRankFit
 from mercer.machines.pilot import PilotFit
 from mercer.machines.solving import EarlyStop
 
-__all__ = ["Fit", "choose_fit"]
+__all__ = ["FitMethod", "choose_fit"]
 
 
-class Fit(Protocol):
+class FitMethod(Protocol):
     """A way to fit a machine: a value, with settings of its own."""
 
     def fit(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit the machine."""
 
 
-def choose_fit(machine: Any, X: Any) -> Fit:
+def choose_fit(machine: Any, X: Any) -> FitMethod:
     """Return how a machine is fitted to rows.
 
     Parameters
