@@ -38,8 +38,10 @@ BOTTOM, FRONT = 0, LEVEL["research"] - 0.5
 
 # Where a third-party package may appear: the rooms allowed to import it.
 FROM_MACHINES_UP = {room for room, level in LEVEL.items() if level >= LEVEL["machines"]}
+# The one module that imports private names of scikit-learn, for the rooms that may import any.
+DOOR = "_sklearn"
 HOMES = {
-    "sklearn": FROM_MACHINES_UP,
+    "sklearn": FROM_MACHINES_UP | {DOOR},
     "torch": {"reduced"},
     "pyarrow": {"data"},
     "h5py": {"data"},
@@ -161,6 +163,8 @@ def violations(package: Path) -> list[str]:
                 found.append(f"{where}: {target} is imported inside {inside[-1]}()")
             if not lazy:
                 graph[name].add(target)
+            if room_of(target) == DOOR and room_of(name) not in FROM_MACHINES_UP:
+                found.append(f"{where}: {target} brings scikit-learn to {name}")
             if not loader:
                 found += _upward(name, target, where)
     return found + [f"cycle: {' -> '.join(cycle)}" for cycle in _cycles(graph)]
@@ -176,6 +180,21 @@ def borrowed(package: Path) -> set[tuple[str, str]]:
                 continue
             if any(part.startswith("_") for part in inside):
                 found.add((name.partition(".")[2], target.partition(".")[2]))
+    return found
+
+
+def private(package: Path) -> list[str]:
+    """List imports of private modules and names of scikit-learn outside of the one module for them.
+
+    Names of its callbacks, which not every version has, count as private.
+    """
+    known, found = modules(package), []
+    for name, path in known.items():
+        for target, line, _ in imports(name, path, known, names=True):
+            top, *inside = target.split(".")
+            hidden = any(part.startswith("_") for part in inside) or inside[:1] == ["callback"]
+            if top == "sklearn" and hidden and room_of(name) != DOOR:
+                found.append(f"{name}:{line}: {target}")
     return found
 
 
@@ -223,6 +242,28 @@ def test_nobody_names_research():
     assert not [p.name for p in outside if "mercer.research" in p.read_text(encoding="utf-8")]
 
 
+def test_one_module_imports_private_names_of_scikit_learn():
+    assert private(PACKAGE) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "seen"),
+    [
+        ("from sklearn.utils._param_validation import Interval", True),
+        ("from sklearn.base import BaseEstimator, _fit_context", True),
+        ("import sklearn.svm._classes", True),
+        ("from sklearn.svm import _classes", True),
+        ("def f():\n    from sklearn.utils import _safe_indexing", True),
+        ("import_module('sklearn.utils._sparse')", True),
+        ("from sklearn.callback import ProgressBar", True),
+        ("from sklearn.base import BaseEstimator\nimport sklearn", False),
+    ],
+)
+def test_private_names_of_scikit_learn_are_seen(tmp_path, source, seen):
+    package = make_tree(tmp_path, {"machines/base": source, "_sklearn": source})
+    assert [found.split(":")[0] for found in private(package)] == ["mercer.machines.base"] * seen
+
+
 def test_rooms_import_public_modules_of_other_rooms():
     assert borrowed(PACKAGE) == BORROWED.keys()
     assert len(BORROWED) <= 12
@@ -266,12 +307,13 @@ def test_a_sound_tree_has_no_violations(tmp_path):
         tmp_path,
         {
             "_linalg": "import numpy as np\nimport scipy.linalg",
+            "_sklearn": "from sklearn.base import _fit_context",
             "_params": "from mercer._linalg import solve",
             "losses/base": "from mercer._params import Params",
             "losses/regression": "from .base import Loss\nfrom .._params import Params",
             "solvers/_smo_numba": "import numba",
             "solvers/smo": "from mercer.losses import base\nfrom ._smo_numba import loop",
-            "estimators/svr": "from sklearn.base import BaseEstimator\nimport mercer.solvers.smo",
+            "estimators/svr": "from mercer._sklearn import fit_context\nimport mercer.solvers.smo",
             "plotting/path": "def draw():\n    import matplotlib.pyplot",
             "research/linear/ridge": "from mercer.estimators.svr import SVR\nimport sklearn",
             "research/fusion/path": "import mercer.research.linear.ridge\nimport mercer.cli",
@@ -327,6 +369,8 @@ def test_a_sound_tree_has_no_violations(tmp_path):
             {"solvers/base": "from sklearn.exceptions import ConvergenceWarning"},
             "sklearn does not",
         ),
+        ({"solvers/smo": "from mercer._sklearn import Range", "_sklearn": ""}, "brings scikit-le"),
+        ({"_params": "from mercer._sklearn import Range", "_sklearn": ""}, "brings scikit-learn"),
         ({"estimators/svr": "import matplotlib.pyplot"}, "matplotlib does not belong"),
         ({"gram/far": "import dask.array"}, "dask does not belong"),
         ({"plotting/path": "from distributed import Client"}, "distributed does not belong"),

@@ -24,15 +24,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, fit_context
 from mercer.capacity.compressed import refit_to_support
 from mercer.capacity.pac_bayes import randomized_machine_bound
 from mercer.capacity.quotable import INDEPENDENT, error_bound, majority_error
@@ -231,7 +231,7 @@ class CertifiedSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignor
         tags.classifier_tags.multi_class = False
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
         """Fit machines of all settings and shares, and keep the one with the least bound."""
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)

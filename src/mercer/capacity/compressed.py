@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 
+from mercer._sklearn import safe_indexing
 from mercer.capacity.quotable import INDEPENDENT, confidence, logarithm, losses_of, majority_error
 from mercer.capacity.record import Assumption, Bound, Constant
 from mercer.capacity.tails import binomial_upper, kl_upper, log_choose
@@ -140,11 +140,11 @@ def refit_to_support(
     kept = np.setdiff1d(np.asarray(last.support_, dtype=np.intp), given)
     used = np.union1d(kept, given)
     others = np.setdiff1d(np.arange(m), used)
-    refit = clone(machine).fit(_safe_indexing(X, used), y[used])
+    refit = clone(machine).fit(safe_indexing(X, used), y[used])
     classifies = is_classifier(machine)
     losses, agreement = np.zeros(0), 1.0
     if len(others):
-        rows = _safe_indexing(X, others)
+        rows = safe_indexing(X, others)
         losses = losses_of(refit, rows, y[others], largest)
         ours, theirs = np.asarray(refit.predict(rows)), np.asarray(machine.predict(rows))
         same = ours == theirs if classifies else np.abs(ours - theirs) <= CLOSE * np.ptp(y)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.utils import _safe_indexing
 
+from mercer._sklearn import safe_indexing
 from mercer.capacity.audit import Audit
 from mercer.capacity.certified import CertifiedSVC
 from mercer.capacity.compressed import compression_bound
@@ -188,7 +188,7 @@ class _Ladder:
         rows = np.flatnonzero(kept)
         bound = held_out_bound(
             self.chosen,
-            _safe_indexing(s.X_test, rows),
+            safe_indexing(s.X_test, rows),
             s.y_test[rows],
             delta=self.delta,
             largest=self.largest,
@@ -225,7 +225,7 @@ class _Ladder:
         yield self._rung("compression", lambda: self._compressed(machine), REDONE | paid)
         try:
             weights = weights_of(machine.fitted)
-            Z = np.asarray(_safe_indexing(machine.X, self.rows), dtype=float)
+            Z = np.asarray(safe_indexing(machine.X, self.rows), dtype=float)
         except (AttributeError, ValueError, TypeError):
             yield Rung(
                 "PAC-Bayes, margins, coverings",
@@ -278,7 +278,7 @@ class _Ladder:
             )
         model, X = self.chosen, self.sample.X
         if len(self.rows) < len(self.sample.y):
-            X = _safe_indexing(X, self.rows)
+            X = safe_indexing(X, self.rows)
             model = clone(model).fit(X, self.y)
         bound = compression_bound(
             model,

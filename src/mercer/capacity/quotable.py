@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
 
+from mercer._sklearn import safe_indexing
 from mercer.capacity.record import Assumption, Bound, Constant
 from mercer.capacity.tails import binomial_upper, kl_upper, one_each
 
@@ -318,8 +318,8 @@ def cross_validated_estimate(
     splitter = check_cv(cv, y, classifier=is_classifier(machine))
     losses = np.full(len(y), np.nan)
     for train, left in splitter.split(X, y):
-        fitted = clone(machine).fit(_safe_indexing(X, train), y[train])
-        losses[left] = losses_of(fitted, _safe_indexing(X, left), y[left], largest)
+        fitted = clone(machine).fit(safe_indexing(X, train), y[train])
+        losses[left] = losses_of(fitted, safe_indexing(X, left), y[left], largest)
     folds = splitter.get_n_splits(X, y)
     return Bound(
         float(np.nanmean(losses)),

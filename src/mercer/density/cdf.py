@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, fixed, settings
+from mercer._sklearn import Interval, StrOptions
 from mercer.kernels.base import Kernel
 from mercer.kernels.gaussian import Gaussian
 from mercer.losses.base import Loss

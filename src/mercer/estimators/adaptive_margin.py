@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 
 from mercer._fitting import say
 from mercer._settings import KW_ONLY, fixed, settings
+from mercer._sklearn import Interval
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer import gram as grams
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions
 from mercer.data.base import Block
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel

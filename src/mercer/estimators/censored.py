@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import indexable
-from sklearn.utils._param_validation import Interval as Range
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval as Range
+from mercer._sklearn import StrOptions, num_samples, safe_split
 from mercer.data.base import Source
 from mercer.gram.combined import extend
 from mercer.kernels.base import Kernel
@@ -242,8 +241,8 @@ class CensoredRegressor(Regression):
         (X, y), f = indexable(X, y), np.empty(n)
         for train, test in as_splitter(self.cv, np.zeros(n)).split(np.zeros(n)):
             machine: Self = clone(self).set_params(cv=None)
-            X_train, y_train = _safe_split(machine, X, y, train)
-            X_test, _ = _safe_split(machine, X, y, test, train)
+            X_train, y_train = safe_split(machine, X, y, train)
+            X_test, _ = safe_split(machine, X, y, test, train)
             s = None if sample_weight is None else np.asarray(sample_weight)[train]
             f[test] = machine.fit(X_train, y_train, s)._decision(X_test)
         return f
@@ -375,7 +374,7 @@ class CensoredRegressor(Regression):
         if is_plain(y) and not self.log:
             return float(super().score(X, y, sample_weight))
         known = self._scaled(y)
-        s = self._check_weights(sample_weight, _num_samples(X))
+        s = self._check_weights(sample_weight, num_samples(X))
         own = float(np.sum(s * known.distance(self._decision(X)) ** 2))
         least = float(np.sum(s * known.distance(np.full(len(s), _centre(known, s))) ** 2))
         if least == 0.0:

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
+from mercer._sklearn import safe_indexing
 from mercer.estimators.ls_svm import LSSVR
 from mercer.machines.expansion import Array
 from mercer.machines.ls_diagnostics import at
@@ -181,8 +181,8 @@ def refit(
     machines, index, group, low, high = [], [], [], [], []
     for k, (fit, left) in enumerate(folds):
         extra = {} if weight is None else {"sample_weight": weight[fit]}
-        machine = clone(estimator).fit(_safe_indexing(X, fit), y[fit], **extra)
-        ends = bases(machine, _safe_indexing(X, left), band)
+        machine = clone(estimator).fit(safe_indexing(X, fit), y[fit], **extra)
+        ends = bases(machine, safe_indexing(X, left), band)
         machines.append(machine)
         report(k, len(folds), machine)
         index.append(np.asarray(left))
@@ -238,7 +238,7 @@ def conformal_ends(
     step = max(64, int(CHUNK_BYTES / (8 * len(group))))
     for first in range(0, m, step):
         part = slice(first, first + step)
-        low, high = held(_safe_indexing(X, np.arange(m)[part]))
+        low, high = held(safe_indexing(X, np.arange(m)[part]))
         size = spread[part]
         if few or minmax:
             out[part, 0] = np.min(low, axis=1) - quantiles[0] * size

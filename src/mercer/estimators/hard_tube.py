@@ -8,9 +8,9 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from mercer._settings import KW_ONLY, fixed, settings
+from mercer._sklearn import Interval
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive

@@ -8,19 +8,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, _fit_context, clone
-from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, fixed, settings
+from mercer._sklearn import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    check_sample_weight,
+    fit_context,
+    safe_indexing,
+)
 from mercer.estimators.band import QuantileBand
 from mercer.estimators.conformal import (
     Aside,
@@ -188,7 +190,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
 
     # Fitting --------------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machine, and machines that did not see some samples.
 
@@ -214,7 +216,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         y, n = column_or_1d(y, warn=True).astype(np.float64), len(y)
         weight = None
         if sample_weight is not None:
-            weight = np.maximum(_check_sample_weight(sample_weight, X), 0.0)
+            weight = np.maximum(check_sample_weight(sample_weight, X), 0.0)
         live = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
         if len(live) < 2:
             raise ValueError(f"intervals need samples to leave out, got n_samples={len(live)}.")
@@ -265,7 +267,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
 
     def _fitted(self, machine: Any, X: Any, y: Array, weight: Array | None, rows: Any) -> Any:
         extra = {} if weight is None else {"sample_weight": weight[rows]}
-        return machine.fit(_safe_indexing(X, rows), y[rows], **extra)
+        return machine.fit(safe_indexing(X, rows), y[rows], **extra)
 
     def _aside(
         self, machine: Any, X: Any, y: Array, weight: Array | None, rows: NDArray[np.intp]
@@ -274,7 +276,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         m = min(max(1, round(self.calibration * len(rows))), ASIDE, len(rows) - 1)
         self._fit_rows, aside = np.sort(rows[:-m]), rows[-m:]
         self.estimator_ = self._fitted(machine, X, y, weight, self._fit_rows)
-        ends = bases(self.estimator_, _safe_indexing(X, aside), self._band)
+        ends = bases(self.estimator_, safe_indexing(X, aside), self._band)
         return Aside(self.estimator_, self._band, aside, *ends)
 
     def _left_out(
@@ -286,7 +288,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         self.estimator_ = self._fitted(machine, X, y, weight, self._fit_rows)
         if self.method_ == "cv+":
             splitter = as_splitter(self.cv, y[live], self.random_state, shuffle=self.shuffle)
-            splits = splitter.split(_safe_indexing(X, live), y[live])
+            splits = splitter.split(safe_indexing(X, live), y[live])
             folds = [(live[fit], live[left]) for fit, left in splits]
         else:
             folds = [(np.delete(live, i), live[i : i + 1]) for i in range(len(live))]
@@ -325,7 +327,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
             self.spread_proof_ = proof
             if self.scale == "local" or proof > PROVEN:
                 self.scale_, self._spread = "local", spread
-                size = np.exp(spread.predict(self._plain(_safe_indexing(X, held.index))))
+                size = np.exp(spread.predict(self._plain(safe_indexing(X, held.index))))
                 # The spread of a sample must not know its own error either.
                 at = np.flatnonzero(np.isin(held.index, known[0]))
                 place = {int(i): j for j, i in enumerate(known[0])}
@@ -348,7 +350,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         # Logarithms of errors that happen to be tiny say nothing about their size.
         floor = max(float(np.quantile(np.abs(r), 0.05)), np.finfo(np.float64).tiny)
         z = np.log(np.maximum(np.abs(r), floor))
-        points, n = self._plain(_safe_indexing(X, index)), len(z)
+        points, n = self._plain(safe_indexing(X, index)), len(z)
         spread = LSSVR(gamma="tuned", C="auto", standardize=True)
         # In folds that choose width and weight as well: a spread that leaves one sample out with
         # parameters chosen on all of them knows too much, and intervals come out too narrow.
@@ -376,7 +378,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
             some = np.sort(rng.choice(rows, 2 * SPREAD, replace=False))
         if getattr(machine, "approximation", None) is not None:
             # Few functions and many samples: what was fitted is nearly what was not.
-            return some, y[some] - machine.predict(_safe_indexing(X, some))
+            return some, y[some] - machine.predict(safe_indexing(X, some))
         folds = [(some[a], some[b]) for a, b in as_splitter(FOLDS, some).split(some)]
         out = refit(machine, X, y, folds, None, False, self._report)
         return out.index, y[out.index] - out.low

@@ -6,11 +6,11 @@ from numbers import Real
 from typing import Any, ClassVar, Self, overload
 
 import numpy as np
-from sklearn.base import RegressorMixin, _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer.data.progress import Bar
 from mercer.kernels.algebra import Scaled
 from mercer.kernels.base import Kernel
@@ -108,7 +108,7 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
     # One dense factorization: nothing to set about how it is done.
     degree, gamma, coef0, gram, cache_size, tol = 3, "scale", 0.0, "dense", 200.0, 1e-6
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
         """Factorize the covariance of a sample.
 

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy import stats
 from scipy.linalg import solve_triangular
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.utils._param_validation import Interval
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, fit_context
 from mercer.machines.blocks import refuse_blocks
 from mercer.machines.expansion import Array
 from mercer.regularizers.errors import ErrorModel, Independent
@@ -106,7 +106,7 @@ class GeneralizedLeastSquares(RegressorMixin, AllOrNothing, BaseEstimator):  # t
         tags.input_tags.sparse = True
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the trend.
 

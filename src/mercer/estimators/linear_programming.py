@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval
 from mercer.gram.dictionary import Arranged, Dictionary
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss

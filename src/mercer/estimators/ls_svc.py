@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import StrOptions
 from mercer.gram.indexed import Indexed
 from mercer.gram.remembered import Remembered
 from mercer.kernels.base import Kernel

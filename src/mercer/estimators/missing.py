@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
 from mercer.estimators.missing_risks import STRATEGIES, GapStrategy, Reading, named
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -88,7 +88,7 @@ class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     def _loss(self) -> Loss:
         """Return the loss."""
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machine to a sample.
 
@@ -103,7 +103,7 @@ class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         """
         refuse_blocks(self, X)
         X, y = self._check(X, y)
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        s = check_sample_weight(sample_weight, X, dtype=np.float64)
         if not np.any(s > 0):
             raise ValueError("Invalid input - all samples have zero or negative weights.")
         live = s > 0

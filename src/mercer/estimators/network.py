@@ -8,10 +8,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._deadline import eigh
 from mercer._settings import KW_ONLY, fixed, settings
+from mercer._sklearn import Interval, StrOptions
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss

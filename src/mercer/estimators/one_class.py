@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
-from sklearn.utils.validation import _num_samples
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import num_samples
 from mercer.data.opening import is_source
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -86,7 +86,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         return Hinge(margin=0.0)  # whose offset is a variable
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        return super()._validate(X, np.ones(_num_samples(X)) if y is None else y, sample_weight)
+        return super()._validate(X, np.ones(num_samples(X)) if y is None else y, sample_weight)
 
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         return [Subproblem("", one_class(sample.K, sample.weights, self.nu, sample.B, self._one))]
@@ -129,7 +129,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         """
         mapped = self.approximation is not None and isinstance(X, np.memmap)
         streamed = mapped or is_source(X)
-        super().fit(X, None if streamed else np.ones(_num_samples(X)), sample_weight)
+        super().fit(X, None if streamed else np.ones(num_samples(X)), sample_weight)
         return self
 
     @by_blocks
@@ -155,7 +155,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
 
     def _largest(self, X: Any) -> Array:
         """Return bounds on the terms of decision values, or the level where these are unknown."""
-        level = np.full(_num_samples(X), np.max(np.abs(self.null_space_coef_), initial=0.0))
+        level = np.full(num_samples(X), np.max(np.abs(self.null_space_coef_), initial=0.0))
         if self._precomputed or self._X_fit is not None or self._functions is not None:
             return level
         kernel, Z = self.kernel_, self.support_vectors_

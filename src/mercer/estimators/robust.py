@@ -9,9 +9,9 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._settings import KW_ONLY, fixed, settings
+from mercer._sklearn import Interval, StrOptions
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Source
 from mercer.kernels.base import Kernel

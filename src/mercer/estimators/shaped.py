@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import StrOptions
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import StrOptions
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve

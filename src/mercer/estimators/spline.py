@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._deadline import eigh
+from mercer._sklearn import Interval, StrOptions
 from mercer.gram.factor import orthonormal
 from mercer.kernels.base import Kernel
 from mercer.kernels.polyharmonic import ThinPlate

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
-from sklearn.utils._param_validation import StrOptions
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import StrOptions
 from mercer.estimators.additive import AdditiveClassifier, AdditiveRegressor
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin
 from sklearn.linear_model import lars_path
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._fitting import ending, say
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer.estimators.general import KernelRegressor
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -120,7 +120,7 @@ class TermSelector(RegressorMixin, Expansion):  # type: ignore[misc]
     # One dense factorization: nothing to set about how it is done.
     gram, cache_size, tol = "dense", 200.0, 1e-6
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
         """Select terms and fit them with the smooth part.
 

@@ -7,10 +7,10 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Pinball

@@ -9,10 +9,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, fixed, settings
+from mercer._sklearn import Interval
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.interval import within

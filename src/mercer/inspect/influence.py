@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
+from mercer._sklearn import num_samples, safe_indexing
 from mercer.kernels.points import Array
 
 __all__ = ["jackknife", "sensitivity_curve"]
@@ -49,12 +48,12 @@ def jackknife(estimator: Any, X: Any, y: Any, Z: Any = None, method: str = "pred
     >>> jackknife(LinearRegression(), X, [0.0, 1.0, 5.0]).round(6)
     array([-3. ,  2.5,  2. ])
     """
-    n = _num_samples(X)
+    n = num_samples(X)
     found = []
     for i in range(n):
         others = np.delete(np.arange(n), i)
-        refit = clone(estimator).fit(_safe_indexing(X, others), _safe_indexing(y, others))
-        at = _safe_indexing(X, [i]) if Z is None else Z
+        refit = clone(estimator).fit(safe_indexing(X, others), safe_indexing(y, others))
+        at = safe_indexing(X, [i]) if Z is None else Z
         found.append(np.asarray(getattr(refit, method)(at)))
     return np.concatenate(found) if Z is None else np.stack(found, axis=1)
 
@@ -97,7 +96,7 @@ def sensitivity_curve(
     [ 2.  21.2]
     [2. 2.]
     """
-    Z = _safe_indexing(X, [i]) if Z is None else Z
+    Z = safe_indexing(X, [i]) if Z is None else Z
     curve = []
     for value in np.asarray(values, dtype=np.float64):
         targets = np.array(y, dtype=np.float64)

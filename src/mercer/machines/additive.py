@@ -10,10 +10,10 @@ from operator import add
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, fixed, settings
+from mercer._sklearn import Interval, StrOptions
 from mercer.data.opening import is_source
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES

@@ -16,12 +16,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import _fit_context, clone
-from sklearn.callback import CallbackSupportMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import CallbackSupportMixin, Interval, StrOptions, fit_context
 from mercer.data.base import Source
 from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
@@ -417,7 +416,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
             return super()._init_callback_context(**described)
         return SILENT
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the machine to a sample.
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import StrOptions
 from mercer.data.opening import is_source
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array

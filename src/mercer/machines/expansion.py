@@ -14,19 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import InvalidParameterError
-from sklearn.utils._sparse import _align_api_if_sparse
-from sklearn.utils.validation import (
-    _num_samples,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from mercer import gram as grams
 from mercer._fitting import ending, guard_fits, guard_frames
 from mercer._params import same
 from mercer._settings import KW_ONLY, fixed, settings
+from mercer._sklearn import InvalidParameterError, align_api_if_sparse, num_samples
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear
@@ -110,7 +104,7 @@ def condition(B: Array) -> float:
 
 def as_objects(X: Any) -> NDArray[np.object_]:
     """Return arbitrary objects as an array of shape (n,)."""
-    objects = np.empty(_num_samples(X), dtype=object)
+    objects = np.empty(num_samples(X), dtype=object)
     objects[:] = list(X)
     return objects
 
@@ -297,7 +291,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         """Resolve the kernel on the training data and lay its matrix out."""
         X = rows.X
         self._sparse = sp.issparse(X) and not self._function
-        self.shape_fit_ = X.shape if hasattr(X, "shape") else (_num_samples(X),)
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (num_samples(X),)
         if self._precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix."
@@ -364,10 +358,10 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
     def _kernel_matrix(self, X: Any, Z: Any) -> Array:
         """Call a plain kernel function on whole samples, as scikit-learn does."""
         K = np.asarray(dense(self._kernel_fit(X, Z)), dtype=np.float64)
-        if K.shape != (_num_samples(X), _num_samples(Z)):
+        if K.shape != (num_samples(X), num_samples(Z)):
             raise ValueError(
-                f"the kernel function returned an array of shape {K.shape} for {_num_samples(X)} "
-                f"and {_num_samples(Z)} samples; it must return one value per pair"
+                f"the kernel function returned an array of shape {K.shape} for {num_samples(X)} "
+                f"and {num_samples(Z)} samples; it must return one value per pair"
             )
         return K
 
@@ -376,12 +370,12 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         self.support_, self._tol_fit = index.astype(np.int32), float(self.tol)
         self._single = False
         coef = np.ascontiguousarray(coef.T)
-        self.dual_coef_ = _align_api_if_sparse(sp.csr_array(coef)) if self._sparse else coef
+        self.dual_coef_ = align_api_if_sparse(sp.csr_array(coef)) if self._sparse else coef
         self._dual_coef_ = self.dual_coef_
         if self._function or self._precomputed:
             self.support_vectors_ = np.empty((0, 0))
         else:
-            self.support_vectors_ = _align_api_if_sparse(self.kernel_.points(X, index))
+            self.support_vectors_ = align_api_if_sparse(self.kernel_.points(X, index))
 
     def _store_nonzero(self, X: Any, coef: Array, free: Array) -> None:
         """Keep the samples with a coefficient (n, m), and free coefficients, (q,) or (m, q)."""
@@ -425,7 +419,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         if self._functions is not None:
             return self._by_map(X, coef)[None]
         if not coef.shape[0]:
-            return np.zeros((len(ends), _num_samples(X), coef.shape[1]))
+            return np.zeros((len(ends), num_samples(X), coef.shape[1]))
         if kernel is None:
             kernel = Precomputed() if self._X_fit is not None else self.kernel_
         if self._X_fit is not None:

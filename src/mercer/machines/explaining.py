@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
-from sklearn.utils._param_validation import StrOptions
 
+from mercer._sklearn import StrOptions
 from mercer._words import did_you_mean
 
 __all__ = ["ScaleWarning", "explained", "explaining_data", "warn_of_scales"]

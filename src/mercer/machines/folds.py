@@ -6,7 +6,8 @@ from numbers import Integral
 from typing import Any
 
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
-from sklearn.utils.validation import _num_samples
+
+from mercer._sklearn import num_samples
 
 __all__ = ["as_splitter"]
 
@@ -59,7 +60,7 @@ def as_splitter(
     splitter = check_cv(cv, y, classifier=classifier)
     if cv is None or isinstance(cv, Integral):
         if y is not None:
-            splitter.n_splits = min(splitter.n_splits, max(2, _num_samples(y)))
+            splitter.n_splits = min(splitter.n_splits, max(2, num_samples(y)))
         splitter.shuffle = shuffle
         splitter.random_state = random_state if shuffle else None
     return splitter

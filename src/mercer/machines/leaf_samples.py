@@ -15,9 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 
 from mercer._jobs import each
+from mercer._sklearn import safe_indexing
 from mercer.data.memory import parse
 from mercer.data.progress import Bar
 from mercer.data.spill import HELD, Groups, GroupWork
@@ -118,7 +118,7 @@ class InArrays:
 
     def _part(self, some: NDArray[np.intp]) -> Part:
         index = self.order[some]
-        return Part(rows_of(self.rows, some), _safe_indexing(self.y, index), index)
+        return Part(rows_of(self.rows, some), safe_indexing(self.y, index), index)
 
 
 class InBlocks:

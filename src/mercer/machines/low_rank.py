@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import _num_samples, validate_data
+from sklearn.utils.validation import validate_data
 
 from mercer._optional import plugin
+from mercer._sklearn import num_samples
 from mercer.data.arrays import Arrays
 from mercer.data.base import Source
 from mercer.data.memory import parse
@@ -142,7 +143,7 @@ def validate_blocks(machine: Any, X: Any, y: Any, s: Any) -> tuple[Source, Rows]
         **({"multi_output": True} if machine._several else {}),
     )
     y, _ = machine._encode(y)
-    s = None if s is None else machine._check_weights(s, _num_samples(X))
+    s = None if s is None else machine._check_weights(s, num_samples(X))
     return Arrays(X, y, s), Rows(X, y, s)
 
 

@@ -14,13 +14,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils._param_validation import Hidden, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import _ovr_decision_function
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from mercer._lazily import lazily
 from mercer._settings import KW_ONLY, fixed, settings
+from mercer._sklearn import Hidden, StrOptions, num_samples, ovr_decision_function
 from mercer.gram.base import Gram
 from mercer.gram.class_blocks import ClassBlocks
 from mercer.gram.indexed import Indexed
@@ -264,7 +263,7 @@ class PairwiseClassifier(Classifier):
             f[out] = matrix[out] @ A[fold] + b[fold * pairs : (fold + 1) * pairs, 0]
         if k == 2:
             return Sigmoids.of(-f[:, 0], y)
-        return Sigmoids.of(_ovr_decision_function(f < 0, -f, k), y)
+        return Sigmoids.of(ovr_decision_function(f < 0, -f, k), y)
 
     def _book(self) -> Array:
         if len(self.classes_) == 2:
@@ -311,7 +310,7 @@ class PairwiseClassifier(Classifier):
         if self.probability and self._calibrated is None:
             # Every fold holds every class; a class of one sample leaves only the sample itself.
             folds = min(5, int(np.min(np.unique(y, return_counts=True)[1])))
-            everything = np.arange(_num_samples(X))
+            everything = np.arange(num_samples(X))
             weights = None if sample_weight is None else np.maximum(sample_weight, 0.0)
             self._calibrated = CalibratedClassifierCV(
                 clone(self).set_params(probability="deprecated"),
@@ -462,7 +461,7 @@ class PairwiseClassifier(Classifier):
         if len(self.classes_) == 2:
             return -f[:, 0]
         if self.decision_function_shape == "ovr":
-            return np.asarray(_ovr_decision_function(f < 0, -f, len(self.classes_)))
+            return np.asarray(ovr_decision_function(f < 0, -f, len(self.classes_)))
         return f
 
     @by_blocks
@@ -512,7 +511,7 @@ class PairwiseClassifier(Classifier):
         f = self._pairs(X)
         if len(self.classes_) == 2:
             return self._calibrated(-f[:, 0])
-        return self._calibrated(_ovr_decision_function(f < 0, -f, len(self.classes_)))
+        return self._calibrated(ovr_decision_function(f < 0, -f, len(self.classes_)))
 
     def _linear_coef(self) -> Any:
         if len(self.classes_) == 2 or self._voting:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from mercer._settings import settings
+from mercer._sklearn import StrOptions
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, resolve
 from mercer.machines.classifier import Classifier, signs

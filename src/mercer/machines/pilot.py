@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from mercer._fitting import say, within
+from mercer._sklearn import safe_indexing
 from mercer.kernels.points import count, take
 from mercer.local import Local, equality_columns, grow, sensitivity
 from mercer.reduced.nystrom import Nystrom
@@ -151,10 +151,10 @@ class _Trial:
             began = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                X, y = (_safe_indexing(given, inside) for given in (self.X, self.y))
+                X, y = (safe_indexing(given, inside) for given in (self.X, self.y))
                 machine.fit(X, y, **fit)
             seconds += time.perf_counter() - began if machine.fit_status_ == 0 else np.inf
-            right = machine.score(_safe_indexing(self.X, outside), _safe_indexing(self.y, outside))
+            right = machine.score(safe_indexing(self.X, outside), safe_indexing(self.y, outside))
             errors.append(1.0 - float(right))
         return float(np.mean(errors)), seconds / len(self.parts)
 

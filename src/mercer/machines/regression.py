@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import StrOptions
 
 from mercer._settings import settings
+from mercer._sklearn import StrOptions
 from mercer.data.opening import is_source
 from mercer.kernels.algebra import terms
 from mercer.kernels.base import Kernel

@@ -12,12 +12,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._deadline import time_left
 from mercer._fitting import say
 from mercer._settings import KW_ONLY, fixed, settings
+from mercer._sklearn import Interval, StrOptions
 from mercer.data.sampling import Sample as Pool
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel

@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _num_samples
 
 from mercer._settings import KW_ONLY, fixed, settings
+from mercer._sklearn import Interval, num_samples
 from mercer.gram.dictionary import Dictionary, KernelColumns, Table
 from mercer.kernels.points import take
 from mercer.losses.base import Loss
@@ -78,7 +77,7 @@ class SparseMachine(KernelMachine):
         """Resolve the kernel and return the dictionary of its functions at the centres."""
         X = rows.X
         self._sparse = sp.issparse(X) and not self._function
-        self.shape_fit_ = X.shape if hasattr(X, "shape") else (_num_samples(X),)
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (num_samples(X),)
         centres = self._choose_centres(X)
         if self._function:
             self.__dict__.pop("kernel_", None)

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
 from mercer.losses.base import Loss
 from mercer.machines.additive import CONSTRAINTS
 from mercer.machines.components import functions_of, named_kernel, read_components
@@ -150,7 +150,7 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
 
     # Fitting --------------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Find the components and fit them.
 
@@ -167,7 +167,7 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         """
         numeric = not self._classifies
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=numeric, ensure_min_samples=2)
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         y, Y, s = self._encode(y, s)
         self._fit(X, Y, s, y, None if groups is None else np.asarray(groups))
         return self

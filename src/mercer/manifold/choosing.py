@@ -7,19 +7,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    _fit_context,
-    clone,
-)
-from sklearn.utils._param_validation import HasMethods
-from sklearn.utils._param_validation import Interval as Range
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import HasMethods, check_sample_weight, fit_context
+from mercer._sklearn import Interval as Range
 from mercer.data.arrays import Arrays
 from mercer.kernels.points import Array
 from mercer.machines.blocks import refuse_blocks
@@ -120,7 +114,7 @@ class PrincipalManifoldCV(
         "max_time": [Range(Real, 0, None, closed="left"), None],
     }
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose the settings by held-out distortion, and fit the manifold to all rows.
 
@@ -137,7 +131,7 @@ class PrincipalManifoldCV(
                 self, X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2
             )
         )
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         base = PrincipalManifold() if self.estimator is None else self.estimator
         lams = np.sort(np.asarray(self.lams, dtype=np.float64))[::-1]
         if not (lams.ndim == 1 and len(lams) and np.all(lams > 0)):

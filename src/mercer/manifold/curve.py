@@ -7,19 +7,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    _fit_context,
-)
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval as Range
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval as Range
+from mercer._sklearn import StrOptions, check_sample_weight, fit_context
 from mercer.data.opening import is_source
 from mercer.kernels.points import Array
 from mercer.manifold.distortions import Distortion
@@ -221,7 +216,7 @@ class PrincipalCurve(
 
     # Fitting --------------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the curve.
 
@@ -241,7 +236,7 @@ class PrincipalCurve(
                 "(mercer.data.draw), or fit PrincipalManifold(penalty='length') to rows in blocks."
             )
         X = self._check(X, reset=True)
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         path: list[Step] = []
         if self.length is None:
             step = self._follow(X, s, 3e-3 if self.lam is None else float(self.lam), path)

@@ -12,16 +12,15 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     DensityMixin,
     TransformerMixin,
-    _fit_context,
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval as Range
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval as Range
+from mercer._sklearn import StrOptions, check_sample_weight, fit_context
 from mercer.data import Source, as_source, is_source
 from mercer.data.arrays import Arrays
 from mercer.kernels.base import Kernel
@@ -192,7 +191,7 @@ class GenerativeTopographicMap(
 
     # Fitting --------------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the map and the noise.
 
@@ -218,7 +217,7 @@ class GenerativeTopographicMap(
             self.__dict__.pop("embedding_", None)
         else:
             X = self._check(X, reset=True)
-            s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             if not s.any() or not np.isfinite(s.sum()):
                 raise ValueError("sample_weight must have a finite, positive sum.")
             source = Arrays(X, s=s)

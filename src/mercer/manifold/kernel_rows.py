@@ -10,11 +10,11 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, check_sample_weight
 from mercer.data.opening import is_source
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES, resolve
@@ -128,7 +128,7 @@ class KernelFeatures(
 
     def _weights(self, sample_weight: Any, X: Any) -> Array:
         """Return the weights of the rows, whose sum is one, (m,)."""
-        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not w.any() or not np.isfinite(w.sum()):
             raise ValueError("sample_weight must have a finite, positive sum.")
         return np.asarray(w / w.sum(), dtype=np.float64)

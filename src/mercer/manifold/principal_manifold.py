@@ -8,21 +8,16 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    _fit_context,
-)
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval as Range
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._deadline import time_left
 from mercer._fitting import AllOrNothing, say
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval as Range
+from mercer._sklearn import StrOptions, check_sample_weight, fit_context
 from mercer.data import Source, as_source, is_source
 from mercer.data.arrays import Arrays
 from mercer.data.progress import Bar
@@ -239,7 +234,7 @@ class PrincipalManifold(
 
     # Fitting --------------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the manifold.
 
@@ -256,7 +251,7 @@ class PrincipalManifold(
             return self._fit_blocks(as_source(X), functional)
         X = self._check(X, reset=True)
         functional.distortion.check(X.shape[1])
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         rows = functional.distortion.whiten(X)
         directions = directions_of(Arrays(X, s=s), functional)
         best: Descent | None = None

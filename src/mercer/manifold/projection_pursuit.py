@@ -10,11 +10,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer.kernels.base import Kernel
 from mercer.manifold.ascent import ascend, ascend_l1, standardized
 from mercer.manifold.contrasts import CONTRASTS, Contrast
@@ -187,7 +186,7 @@ class KernelProjectionPursuit(KernelFeatures):
             raise ValueError("constraint='l1' deflates by orthogonal directions only.")
         return contrast, white
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find directions of large contrast.
 

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, check_sample_weight
 from mercer.data.opening import is_source
 from mercer.kernels.points import Array
 from mercer.manifold.distortions import Distortion, MetricDistortion, as_distortion
@@ -97,7 +97,7 @@ class Quantizer(AllOrNothing, BaseEstimator):  # type: ignore[misc]
 
     def _weights(self, sample_weight: Any, X: Any) -> Array:
         """Return the weights of rows, whose sum is one."""
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not s.any() or not np.isfinite(s.sum()):
             raise ValueError("sample_weight must have a finite, positive sum.")
         return np.asarray(s / s.sum(), dtype=np.float64)

@@ -10,11 +10,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import BLOCK_BYTES, count, row_slices, take
 from mercer.manifold.contrasts import CONTRASTS, Contrast, power
@@ -265,7 +264,7 @@ class SparseKernelFeatures(KernelFeatures):
             return Contrast(given, given, convex=True)
         return CONTRASTS["variance"] if given == 2 else power(float(given))
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose the samples whose directions have the largest contrast.
 

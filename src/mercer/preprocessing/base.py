@@ -8,11 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import fixed, settings
+from mercer._sklearn import fit_context
 from mercer.data import Block, Source, Table, as_source, is_source
 from mercer.data.arrays import Arrays
 from mercer.data.progress import Bar
@@ -89,7 +90,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
 
     # What all of them do --------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from rows.
 

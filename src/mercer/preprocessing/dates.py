@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import settings
+from mercer._sklearn import check_feature_names_in, fit_context
 from mercer.data import DataError
 from mercer.preprocessing.readings import Reading, Tally, readings
 
@@ -85,7 +86,7 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"periods": ["array-like"]}
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn which periods the columns have.
 
@@ -138,7 +139,7 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
         check_is_fitted(self)
         names: list[str] = []
         for x, periods in zip(
-            _check_feature_names_in(self, input_features), self.periods_, strict=True
+            check_feature_names_in(self, input_features), self.periods_, strict=True
         ):
             names += circle_names(x, periods)
         return np.array(names, dtype=object)
@@ -163,7 +164,7 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
                     self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset
                 ).T
             )
-        return dict(zip(map(str, _check_feature_names_in(self, None)), columns, strict=True))
+        return dict(zip(map(str, check_feature_names_in(self, None)), columns, strict=True))
 
     def _days(self, columns: dict[str, NDArray[Any]]) -> list[NDArray[np.float64]]:
         """Return days since 1970."""

@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, check_feature_names_in, fit_context
 from mercer.data import DataError, Source, Table, categories
 from mercer.data.categories import column_of, ordered
 from mercer.data.table import common_type, factorized
@@ -150,7 +149,7 @@ class Encoder(Streamed):
             return None
         if isinstance(self.columns, str):
             return list(range(p))
-        return numbered(self.columns, list(_check_feature_names_in(self, self._names)))
+        return numbered(self.columns, list(check_feature_names_in(self, self._names)))
 
     def _split(self, counts: dict[Any, int]) -> tuple[list[Any], list[Any]]:
         """Return the categories of a column, and those that one stands for."""
@@ -196,7 +195,7 @@ class Encoder(Streamed):
                 others.append(shrunk(left, reduce(merged, by_fold[rest]), self.smooth))
             self._of_other_folds.append(np.stack(others))
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Learn from rows and transform them, by the other folds if the target is used.
 
@@ -272,7 +271,7 @@ class Encoder(Streamed):
         return len(self.categories_[c]) + bool(self.infrequent_[c])
 
     def _name(self, j: int) -> str:
-        return str(_check_feature_names_in(self, self._names)[j])
+        return str(check_feature_names_in(self, self._names)[j])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of what comes out: ``colour_red`` for the category red of colour.
@@ -283,7 +282,7 @@ class Encoder(Streamed):
             Names of the columns that go in.
         """
         check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
+        names = check_feature_names_in(self, input_features)
         result: list[str] = []
         place = {j: c for c, j in enumerate(self.columns_)}
         for j, name in enumerate(names):

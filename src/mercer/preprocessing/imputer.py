@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, check_feature_names_in
 from mercer.data import Block, Moments, Source, Sums, Table, categories, quantiles
 from mercer.data.categories import ordered
 from mercer.preprocessing.base import Streamed
@@ -78,7 +78,7 @@ class Imputer(Streamed):
             self.statistics_ = np.where(words, np.nan, float(self.fill))
             return
         if (empty := (found.n == 0) & ~words).any():
-            names = _check_feature_names_in(self, self._names)[empty]
+            names = check_feature_names_in(self, self._names)[empty]
             raise ValueError(
                 f"there is no value of {', '.join(map(str, names))} to learn from; leave such "
                 "features out, or fill in a number, as in Imputer(0.0)"
@@ -138,7 +138,7 @@ class Imputer(Streamed):
             Names of those that go in.
         """
         check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
+        names = check_feature_names_in(self, input_features)
         marked = names[self.missing_ > 0] if self.indicator else names[:0]
         return np.array([*names, *(f"{name}_missing" for name in marked)], dtype=object)
 

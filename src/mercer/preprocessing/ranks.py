@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, check_feature_names_in
 from mercer.data import Source
 from mercer.data.ranks import MidRanks, mid_ranks
 from mercer.preprocessing.base import Streamed
@@ -131,7 +131,7 @@ class RankNormalizer(Streamed):
             Names of the features that go in.
         """
         check_is_fitted(self)
-        names: NDArray[Any] = _check_feature_names_in(self, input_features)
+        names: NDArray[Any] = check_feature_names_in(self, input_features)
         return names
 
 

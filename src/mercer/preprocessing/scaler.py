@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import settings
+from mercer._sklearn import StrOptions, check_feature_names_in
 from mercer.data import Source, moments, quantiles
 from mercer.preprocessing.base import Streamed
 
@@ -129,7 +129,7 @@ class Scaler(Streamed):
             Names of those that go in.
         """
         check_is_fitted(self)
-        names: NDArray[Any] = _check_feature_names_in(self, input_features)
+        names: NDArray[Any] = check_feature_names_in(self, input_features)
         return names
 
 

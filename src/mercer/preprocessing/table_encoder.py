@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, check_feature_names_in
 from mercer.data import DataError, Source, Table, quantiles
 from mercer.data.categories import ordered
 from mercer.data.table import factorized
@@ -165,7 +165,7 @@ class TableEncoder(Streamed):
             )
         if has_words(X) or (kind == "M" and np.ndim(X) == 2):
             validate_data(self, X, skip_check_array=True, reset=reset)
-            return tabled(X, list(_check_feature_names_in(self, None)), declared=declared)
+            return tabled(X, list(check_feature_names_in(self, None)), declared=declared)
         # Infinite numbers are refused below, with the name of their column.
         return validate_data(
             self, X, dtype=[np.float64, np.float32], ensure_all_finite=False, reset=reset
@@ -211,7 +211,7 @@ class TableEncoder(Streamed):
         return Expand(getattr(self, "readings_", {}), getattr(self, "periods_", {}))
 
     def _learn(self, source: Source) -> None:
-        given = [str(name) for name in _check_feature_names_in(self, self._names)]
+        given = [str(name) for name in check_feature_names_in(self, self._names)]
         asked = self.categorical_features
         chosen = set() if asked is None or isinstance(asked, str) else set(numbered(asked, given))
         source = self._read_words(source, given, chosen)
@@ -283,7 +283,7 @@ class TableEncoder(Streamed):
     # Transforming ---------------------------------------------------------------------------------
 
     def _applied(self, X: Any) -> NDArray[np.float64]:
-        names = [str(name) for name in _check_feature_names_in(self, self._names)]
+        names = [str(name) for name in check_feature_names_in(self, self._names)]
         columns, made = self._expand.columns(X, names), self._expand.names(names)
         placed = getattr(self, "_placed", self.kept_)
         result = np.empty((X.shape[0], len(placed)))
@@ -323,8 +323,8 @@ class TableEncoder(Streamed):
             Names of the columns that go in.
         """
         check_is_fitted(self)
-        given = [str(name) for name in _check_feature_names_in(self, input_features)]
-        if (old := [str(name) for name in _check_feature_names_in(self, self._names)]) != given:
+        given = [str(name) for name in check_feature_names_in(self, input_features)]
+        if (old := [str(name) for name in check_feature_names_in(self, self._names)]) != given:
             renamed = dict(zip(old, given, strict=True))
             expand = Expand(
                 {renamed[name]: form for name, form in self._expand.readings.items()},

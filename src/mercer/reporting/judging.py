@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sklearn import metrics
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
 
+from mercer._sklearn import safe_indexing
 from mercer.machines.ls_report import UnavailableError
 from mercer.reporting.subject import Subject
 
@@ -170,9 +170,9 @@ def validate(subject: Subject, cv: Any, max_time: float | None, max_rows: int) -
     for train, test in splits.split(X, y):
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
-            model = clone(subject.model).fit(_safe_indexing(X, train), y[train])
+            model = clone(subject.model).fit(safe_indexing(X, train), y[train])
             parts.append(
-                (test, answers_of(model, _safe_indexing(X, test), y[test], classes), len(train))
+                (test, answers_of(model, safe_indexing(X, test), y[test], classes), len(train))
             )
         # What will change in a later version is for those who write programs.
         told = [one for one in heard if not issubclass(one.category, LATER)]

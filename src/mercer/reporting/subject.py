@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._sklearn import num_samples, safe_indexing
 
 __all__ = ["Subject", "subject_of"]
 
@@ -78,7 +79,7 @@ class Subject:
 
     def rows(self, index: Any) -> Any:
         """Return some rows, as they are given to the model."""
-        return _safe_indexing(self.X, index)
+        return safe_indexing(self.X, index)
 
     def inside(self, index: Any) -> Any:
         """Return some rows as the machine sees them."""
@@ -125,8 +126,8 @@ def subject_of(model: Any, X: Any, y: Any, target: str | None, seed: int) -> Sub
             f"report() describes one target at a time; y has shape {values.shape}. Fit and report "
             "the outputs one by one."
         )
-    if _num_samples(X) != len(values):
-        raise ValueError(f"X has {_num_samples(X)} rows and y has {len(values)}.")
+    if num_samples(X) != len(values):
+        raise ValueError(f"X has {num_samples(X)} rows and y has {len(values)}.")
     machine, layers, transformers = _unwrapped(model)
     words = X.columns if hasattr(X, "columns") else [f"x{j}" for j in range(X.shape[1])]
     return Subject(

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from mercer._sklearn import num_samples
 from mercer.losses.base import Array
 from mercer.machines.base import unfitted
 from mercer.machines.subproblems import Prepared, prepare
@@ -88,7 +89,7 @@ def leave_one_out(
     (True, True)
     """
     check_is_fitted(machine)
-    y = np.ones(_num_samples(X)) if y is None else np.asarray(y)
+    y = np.ones(num_samples(X)) if y is None else np.asarray(y)
     prepared = prepare(unfitted(machine), X, y, sample_weight)
     if len(prepared.subproblems) > 1:
         return _refit_estimator(machine, X, y, sample_weight, tol)
@@ -173,7 +174,7 @@ def influence(
     20
     """
     check_is_fitted(machine)
-    y = np.ones(_num_samples(X)) if y is None else np.asarray(y)
+    y = np.ones(num_samples(X)) if y is None else np.asarray(y)
     prepared = prepare(unfitted(machine), X, y, sample_weight)
     if len(prepared.subproblems) > 1:
         raise ValueError(
@@ -278,7 +279,7 @@ def _refit_estimator(
     machine: Any, X: Any, y: NDArray[Any], sample_weight: Any, tol: float | None
 ) -> LeftOut:
     """Refit a machine of several problems without each of its support vectors."""
-    n = _num_samples(X)
+    n = num_samples(X)
     again = clone(machine).set_params(warm_start=True)
     if tol is not None:
         again.set_params(tol=tol)

@@ -20,13 +20,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import HasMethods, Interval, fit_context
 from mercer.losses.base import Array
 from mercer.machines.base import unfitted
 from mercer.machines.subproblems import Prepared, SolvedSubproblem, prepare
@@ -186,7 +186,7 @@ class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type:
         "max_risk": [Interval(Real, 0.0, None, closed="left"), None],
     }
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machine at the weight that meets the bound.
 

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils import indexable
 
+from mercer._sklearn import safe_indexing
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import take
 from mercer.local import Local, equality_columns, grow, sensitivity
@@ -98,7 +99,7 @@ def tune_in_parts(
                 break
             index = whole.rows[part]
             weights = None if sample_weight is None else np.asarray(sample_weight)[index]
-            sample = _safe_indexing(X, index), _safe_indexing(y, index), weights
+            sample = safe_indexing(X, index), safe_indexing(y, index), weights
             found.append(search(machine, *sample, left))
             trials += found[-1].trials_
             if found[-1].status_ == "stopped":

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
+from mercer._sklearn import safe_indexing
 from mercer.kernels.base import Kernel
 from mercer.kernels.precomputed import Precomputed
 from mercer.machines.base import KernelMachine
@@ -101,7 +101,7 @@ class Path:
         if getattr(estimator, "standardize", False):
             settings["standardize"] = False  # the kernel's length scales have it in them
         # Free functions may ask for features by name.
-        self.points = _safe_indexing(X, some.rows) if hasattr(X, "columns") else some.X
+        self.points = safe_indexing(X, some.rows) if hasattr(X, "columns") else some.X
         self.K: Array | None = None
         if some.plain:
             # Without other free functions than a constant the matrix is all that machines need.
@@ -134,8 +134,8 @@ class Path:
         total = 0.0
         for machine, (inside, outside) in zip(self.machines, self.splits, strict=True):
             if self.K is None:
-                first = _safe_indexing(self.points, inside)
-                second = _safe_indexing(self.points, outside)
+                first = safe_indexing(self.points, inside)
+                second = safe_indexing(self.points, outside)
             else:
                 first = self.K[np.ix_(inside, inside)]
                 second = self.K[np.ix_(outside, inside)]

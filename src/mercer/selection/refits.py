@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
+from mercer._sklearn import safe_indexing
 from mercer.kernels.base import Kernel
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import Statement
@@ -89,21 +89,21 @@ class Refits(Search):
 
     def _held_out(self, statement: Statement, params: dict[str, Any]) -> float:
         rows = statement.rows[statement.weights > 0]
-        y = _safe_indexing(self.y, rows)
+        y = safe_indexing(self.y, rows)
         if len(rows) not in self.folds:
             labels = np.asarray(y) if statement.classification else np.zeros(len(rows))
             split = splitter(labels, FOLDS, statement.classification)
             self.folds[len(rows)] = list(split.split(labels, labels))
-        X, total, size = _safe_indexing(self.X, rows), 0.0, 0.0
+        X, total, size = safe_indexing(self.X, rows), 0.0, 0.0
         weights = np.ones(len(rows)) if self.weights is None else np.asarray(self.weights)[rows]
         for inside, outside in self.folds[len(rows)]:
             machine = clone(self.machine).set_params(**params)
             with warnings.catch_warnings():
                 # Far from the optimum fits may stop early; the last fit warns for itself.
                 warnings.simplefilter("ignore")
-                machine.fit(_safe_indexing(X, inside), _safe_indexing(y, inside), weights[inside])
+                machine.fit(safe_indexing(X, inside), safe_indexing(y, inside), weights[inside])
             total += held_out_loss(
-                machine, _safe_indexing(X, outside), _safe_indexing(y, outside), weights[outside]
+                machine, safe_indexing(X, outside), safe_indexing(y, outside), weights[outside]
             )
             size += float(weights[outside].sum())
         return total / size

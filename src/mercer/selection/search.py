@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import _safe_indexing
 
+from mercer._sklearn import safe_indexing
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
 from mercer.selection.held_out_losses import held_out_loss, splitter
@@ -185,7 +185,7 @@ def halve(
         scores = []
         for one in left:
             value = _score(
-                clone(estimator).set_params(**one), _safe_indexing(X, part), y[part], folds
+                clone(estimator).set_params(**one), safe_indexing(X, part), y[part], folds
             )
             scores.append(value)
             elapsed = time.perf_counter() - began
@@ -215,6 +215,6 @@ def _score(machine: Any, X: Any, y: NDArray[Any], folds: int) -> float:
     """Return the mean loss of folds that were left out."""
     total = 0.0
     for inside, outside in splitter(y, folds, is_classifier(machine)).split(y, y):
-        machine.fit(_safe_indexing(X, inside), y[inside])
-        total += held_out_loss(machine, _safe_indexing(X, outside), y[outside])
+        machine.fit(safe_indexing(X, inside), y[inside])
+        total += held_out_loss(machine, safe_indexing(X, outside), y[outside])
     return total / len(y)

@@ -7,13 +7,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer.estimators.ls_svc import LSSVC
 from mercer.estimators.ls_svm import LSSVR
 from mercer.estimators.svc import SVC
@@ -95,7 +95,7 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "machine_")
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose the hyperparameters from the sample, and fit the machine to it.
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import LeaveOneOut
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._sklearn import safe_indexing
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.base import KernelMachine
@@ -204,6 +204,6 @@ def _refitted(
     for fold in range(int(labels.max()) + 1):
         T, V = np.flatnonzero(labels != fold), np.flatnonzero(labels == fold)
         weights = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)[T]}
-        other = clone(machine).fit(_safe_indexing(X, T), y[T], **weights)
-        values[V] = _values(other, _safe_indexing(X, V))
+        other = clone(machine).fit(safe_indexing(X, T), y[T], **weights)
+        values[V] = _values(other, safe_indexing(X, V))
     return values

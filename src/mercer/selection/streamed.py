@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.base import _fit_context as fit_context
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._fitting import AllOrNothing
 from mercer._params import same
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._threads import usable_cores
 from mercer.data.arrays import Arrays
 from mercer.data.memory import parse

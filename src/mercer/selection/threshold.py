@@ -18,15 +18,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import train_test_split
-from sklearn.utils import _safe_indexing, indexable
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import HasMethods, Interval, fit_context, safe_indexing
 
 __all__ = ["PurityCurve", "ThresholdSelector", "purity_curve"]
 
@@ -194,7 +194,7 @@ class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # typ
         "validation": [Interval(Real, 0.0, 1.0, closed="neither")],
     }
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the classifier to a part of the sample, and choose the threshold on the rest."""
         check_classification_targets(y)
@@ -209,11 +209,11 @@ class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # typ
         train, held = train_test_split(
             index, test_size=self.validation, stratify=y, random_state=self.random_state
         )
-        self.estimator_ = clone(self.estimator).fit(_safe_indexing(X, train), y[train])
+        self.estimator_ = clone(self.estimator).fit(safe_indexing(X, train), y[train])
         self.target_ = wanted
         self.curve_ = purity_curve(
             y[held],
-            self.score_samples(_safe_indexing(X, held)),
+            self.score_samples(safe_indexing(X, held)),
             wanted,
             priors=self.priors,
             acceptance=self.acceptance,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils import _safe_indexing
 
+from mercer._sklearn import safe_indexing
 from mercer.losses.base import Array
 from mercer.losses.classification import Logistic
 from mercer.machines.additive import Additive
@@ -75,8 +75,8 @@ def prepare_statement(
     rows = statement.rows
     return prepare(
         machine,
-        _safe_indexing(X, rows),
-        _safe_indexing(y, rows),
+        safe_indexing(X, rows),
+        safe_indexing(y, rows),
         None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[rows],
     )
 

@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _num_samples
 
+from mercer._sklearn import num_samples
 from mercer.losses.base import Array
 
 __all__ = ["Held", "hoeffding", "holdout", "leave_n_out"]
@@ -155,7 +155,7 @@ def holdout(
     True
     """
     rng = check_random_state(random_state)
-    n = _num_samples(X)
+    n = num_samples(X)
     y = np.asarray(y)
     candidates = list(ParameterGrid(grid)) if not _is_list_of_candidates(grid) else list(grid)
     classes = is_classifier(estimator)
@@ -235,7 +235,7 @@ def leave_n_out(
     >>> found.machine.C
     10.0
     """
-    total = _num_samples(X)
+    total = num_samples(X)
     size = max(1, -(-total // 10)) if n is None else n
     if not 1 <= size < total:
         raise ValueError(f"n must be at least 1 and less than the {total} samples, got {n}")

@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from mercer._deadline import deadline, time_left
 from mercer._fitting import AllOrNothing, say
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, check_sample_weight, num_samples
 from mercer.preprocessing import TableEncoder
 from mercer.preprocessing.table_encoder import RARE
 from mercer.tabular.candidates import CANDIDATES, Candidate
@@ -121,14 +121,14 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             if RARE in note:
                 warnings.warn(note, UserWarning, stacklevel=6)
         M = self._encoded(X)
-        if len(M) != _num_samples(y):
-            raise ValueError(f"X has {len(M)} rows and y has {_num_samples(y)}.")
+        if len(M) != num_samples(y):
+            raise ValueError(f"X has {len(M)} rows and y has {num_samples(y)}.")
         if len(M) < LEAST_ROWS:
             raise ValueError(
                 f"{type(self).__name__} judges machines by rows that are left out and needs at "
                 f"least {LEAST_ROWS} rows, got n_samples={len(M)}."
             )
-        weights = _check_sample_weight(sample_weight, M, dtype=np.float64, ensure_non_negative=True)
+        weights = check_sample_weight(sample_weight, M, dtype=np.float64, ensure_non_negative=True)
         if not np.any(weights > 0):
             raise ValueError("all sample weights are zero: at least two rows must count.")
         return M, weights / np.mean(weights[weights > 0])

@@ -8,12 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._deadline import deadline
 from mercer._settings import settings
+from mercer._sklearn import fit_context, num_samples
 from mercer._threads import small_algebra
 from mercer.tabular.automatic import BY_NAME, Automatic, LeftOutPredictions, Plan
 from mercer.tabular.explanation import Explanation
@@ -122,7 +123,7 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
     (2, 2)
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit machines to a table, weigh and calibrate them.
 
@@ -141,7 +142,7 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         """
         began = time.perf_counter()
         self.notes_: list[str] = []
-        with deadline(self.budget), small_algebra(min(_num_samples(X), self.max_rows)):
+        with deadline(self.budget), small_algebra(min(num_samples(X), self.max_rows)):
             M, weights = self._read(X, y, sample_weight)
             y = column_or_1d(y, warn=True)
             check_classification_targets(y)

@@ -7,11 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin, _fit_context
-from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from mercer._deadline import deadline
 from mercer._settings import settings
+from mercer._sklearn import check_y, fit_context, num_samples
 from mercer._threads import small_algebra
 from mercer.machines.framing import framed, quantile_names, set_output
 from mercer.tabular.automatic import BY_NAME, Automatic, LeftOutPredictions
@@ -124,7 +125,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
     (3, 2)
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit machines to a table and weigh them.
 
@@ -143,9 +144,9 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         """
         began = time.perf_counter()
         self.notes_: list[str] = []
-        with deadline(self.budget), small_algebra(min(_num_samples(X), self.max_rows)):
+        with deadline(self.budget), small_algebra(min(num_samples(X), self.max_rows)):
             M, weights = self._read(X, y, sample_weight)
-            y = _check_y(y, multi_output=True, y_numeric=True, estimator=self)
+            y = check_y(y, multi_output=True, y_numeric=True, estimator=self)
             Y = np.asarray(y, dtype=np.float64).reshape(len(M), -1)
             self._flat, self._outputs = np.ndim(y) == 1, Y.shape[1]
             whole, order = len(M), self._ordered(M, Y, weights)

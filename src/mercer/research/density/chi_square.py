@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
 
+from mercer._sklearn import Interval, fit_context
 from mercer.programs.program import Program
 from mercer.research.density.classical import Array, Distribution
 
@@ -62,7 +61,7 @@ class ChiSquareDensity(Distribution):
     def __init__(self, knots: Any = 10) -> None:
         self.knots = knots
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Count a sample and fit the density to the counts.
 

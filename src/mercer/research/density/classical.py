@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
-from sklearn.base import BaseEstimator, DensityMixin, _fit_context
+from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import fixed, settings
+from mercer._sklearn import Interval, StrOptions, fit_context
 
 __all__ = ["EmpiricalCDF", "GaussianDensity", "HistogramDensity", "ParzenWindow"]
 
@@ -224,7 +224,7 @@ class ParzenWindow(Distribution):
     def __init__(self, bandwidth: Any = "normal") -> None:
         self.bandwidth = bandwidth
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Put windows around a sample.
 

@@ -6,10 +6,9 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, fit_context
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
@@ -121,7 +120,7 @@ class AdditiveRegularization(Folded):
         "penalty": [Interval(Real, 0.0, None, closed="left")],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Fit constants and machine.
 

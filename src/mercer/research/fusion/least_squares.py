@@ -7,10 +7,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, RealNotInt, StrOptions, fit_context
 from mercer.kernels.base import Kernel
 from mercer.machines.expansion import Array, Function
 from mercer.machines.folds import as_splitter
@@ -146,7 +145,7 @@ class FusedLSSVR(Found):
         "refit": ["boolean"],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
     ) -> Self:

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, check_sample_weight
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.explicit import Explicit
 from mercer.kernels.named import FREE, NAMES
@@ -71,7 +71,7 @@ class Found(RegressorMixin, Expansion):  # type: ignore[misc]
 
     def _weights(self, sample_weight: Any, n: int) -> tuple[Array, NDArray[np.intp]]:
         """Return the weights of the samples, and the samples whose weight is positive."""
-        weights = _check_sample_weight(
+        weights = check_sample_weight(
             sample_weight, np.empty((n, 0)), dtype=np.float64, ensure_non_negative=True
         )
         return np.asarray(weights), np.flatnonzero(weights)

@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import compute_class_weight
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._fitting import AllOrNothing, ending
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
@@ -133,7 +133,7 @@ class SparseSubstrate(Found):
         "refit": [StrOptions({"ols", "tikhonov"}), None],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose the penalty and fit the machine.
 
@@ -360,7 +360,7 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
         names = SparseSubstrate._get_param_names()
         return SparseSubstrate(**{name: getattr(self, name) for name in names})
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose the penalty and fit the machine.
 
@@ -384,7 +384,7 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
             raise ValueError(
                 f"The sample has one class only, {classes[0]!r}; a classifier needs two."
             )
-        s = _check_sample_weight(
+        s = check_sample_weight(
             sample_weight, np.empty((len(y), 0)), dtype=np.float64, ensure_non_negative=True
         )
         s = s * compute_class_weight(self.class_weight, classes=classes, y=y)[codes]

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context, clone
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import clone
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer.kernels.base import Kernel
 from mercer.machines.expansion import Array, Function
 from mercer.research.fusion.machine import Folded
@@ -127,7 +127,7 @@ class StableLSSVR(Folded):
         "training": [Interval(Real, 0.0, None, closed="left")],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Fit the machine.
 

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import StrOptions, check_sample_weight
 from mercer.machines.classifier import chosen
 from mercer.research.linear._model import Array, Optimum
 
@@ -78,7 +78,7 @@ class Hyperplanes(LinearClassifier):
         """Return inputs, class numbers, weights, and the classes that are divided from the rest."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self.classes_, index = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import check_sample_weight
 from mercer.solvers.status import ROUNDING, relative_gap
 
 __all__ = ["Array", "Centred", "LinearModel", "Optimum", "centre"]
@@ -165,7 +166,7 @@ class LinearModel(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[
             raise ValueError("the squares of X underflow; scale the inputs (StandardScaler).")
         if sample_weight is None:
             return X, y, np.ones(len(X))
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         live = s > 0
         if not live.any():
             raise ValueError("sample_weight is zero for every sample; give some a positive weight.")

@@ -12,10 +12,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, fit_context
 from mercer.research.linear._model import Array, LinearModel, Optimum
 
 __all__ = ["AlternativesRelaxation", "LeastSquaresAmongstAlternatives", "relax_alternatives"]
@@ -168,7 +167,7 @@ class LeastSquaresAmongstAlternatives(LinearModel):
         "max_nodes": [Interval(Integral, 0, None, closed="left")],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose the inputs and fit them.
 

@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context, clone
+from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import HasMethods, Interval, check_sample_weight, fit_context
 from mercer.research.linear._hyperplanes import TwoClasses
 from mercer.research.linear._model import Array
 
@@ -120,7 +120,7 @@ class MarginBoost(TwoClasses):
         "random_state": ["random_state"],
     }
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add weak learners, each for the mistakes of its predecessors.
 
@@ -136,7 +136,7 @@ class MarginBoost(TwoClasses):
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         labels = self._signs(y)
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         D = s / s.sum()
         rng = check_random_state(self.random_state)
         learners: list[Any] = []

@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, fit_context
 from mercer.research.linear._model import Array, LinearModel, Optimum
 
 __all__ = ["Bridge"]
@@ -91,7 +90,7 @@ class Bridge(LinearModel):
         "psi": [Interval(Real, 0.0, None, closed="neither")],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the hyperplane.
 

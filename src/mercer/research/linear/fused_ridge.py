@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import brentq
-from sklearn.base import _fit_context
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import fit_context
 from mercer.research.linear._model import Array, Centred
 from mercer.research.linear._validation import Split, Validated
 
@@ -305,7 +305,7 @@ class FusedRidge(Validated):
         "certify": ["boolean"],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
         """Find the penalty and the coefficients that belong to it.
 

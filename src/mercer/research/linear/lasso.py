@@ -8,11 +8,10 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.linear_model import lars_path
-from sklearn.utils._param_validation import Interval
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, fit_context
 from mercer.research.linear._model import Array, LinearModel, Optimum
 from mercer.research.linear._validation import Split, Validated
 
@@ -188,7 +187,7 @@ class LassoConstrained(LinearModel):
         "lam": [Interval(Real, 0.0, None, closed="left"), None],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Follow the path and stop at the bound.
 
@@ -271,7 +270,7 @@ class ValidatedLasso(Validated):
     _: KW_ONLY
     cv: Any = 5
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
         """Follow the paths and take the best point.
 

@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, fit_context
 from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.programs import Block, Program
 from mercer.research.linear._hyperplanes import Hyperplanes
@@ -125,7 +124,7 @@ class LpMarginSVC(Hyperplanes):
         "C": [Interval(Real, 0.0, None, closed="right")],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve one program for two classes, else one for each class.
 

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
 from mercer.kernels import Gaussian, Kernel
 from mercer.research.linear._model import Array, require_squares
 
@@ -87,7 +87,7 @@ class NadarayaWatson(RegressorMixin, AllOrNothing, BaseEstimator):  # type: igno
         "far": [StrOptions({"nearest", "nan"})],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Keep the sample and find the width.
 
@@ -102,7 +102,7 @@ class NadarayaWatson(RegressorMixin, AllOrNothing, BaseEstimator):  # type: igno
         """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         require_squares(X)
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         live = s > 0
         self.X_fit_, self.sample_weight_ = X[live], s[live]
         self.y_fit_ = np.asarray(y, dtype=np.float64)[live]

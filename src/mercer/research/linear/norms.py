@@ -6,11 +6,10 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._linear_program import linear_program
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer.research.linear._model import Array, LinearModel, Optimum
 from mercer.research.linear.least_squares import LeastSquaresFit, least_squares
 
@@ -97,7 +96,7 @@ class NormRegression(LinearModel):
         "threshold": [Interval(Real, 0.0, None, closed="neither")],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the hyperplane.
 

@@ -6,11 +6,10 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
 
 from mercer._linear_program import linear_program
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, fit_context
 from mercer.research.linear._hyperplanes import Hyperplanes
 from mercer.research.linear._model import Array, Optimum
 
@@ -81,7 +80,7 @@ class OneNormSVC(Hyperplanes):
         "C": [Interval(Real, 0.0, None, closed="neither")],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve one linear program for two classes, else one for each class.
 

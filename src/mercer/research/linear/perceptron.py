@@ -9,14 +9,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import resolve
 from mercer.research.linear._hyperplanes import TwoClasses
@@ -146,7 +145,7 @@ class KernelPerceptron(TwoClasses):
         "random_state": ["random_state"],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
         """Show the sample until a pass has no mistake, or often enough.
 

@@ -6,11 +6,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer.research.linear._model import Array, Centred
 from mercer.research.linear._validation import Validated
 from mercer.research.linear.plausible import METHODS, PlausibleSet, plausible_sets
@@ -111,7 +110,7 @@ class PlausibleLeastSquares(Validated):
         "n_draws": [Interval(Integral, 1, None, closed="left")],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
         """Find the level if it is not given, and the model that belongs to it.
 

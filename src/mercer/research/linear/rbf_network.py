@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lstsq
 from scipy.optimize import minimize
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, fit_context
 
 __all__ = ["RBFNetwork"]
 
@@ -93,7 +93,7 @@ class RBFNetwork(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         "random_state": ["random_state"],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the network to a sample.
 

@@ -11,11 +11,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from sklearn.base import _fit_context
 from sklearn.model_selection import train_test_split
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._settings import KW_ONLY, settings
+from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer.research.linear._constrained import ConstrainedFit, constrained_least_squares
 from mercer.research.linear._model import Array
 from mercer.research.linear._validation import Split, Validated
@@ -149,7 +148,7 @@ class ValidatedSelection(Validated):
         "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
         """Find the bounds and the coefficients under them.
 
