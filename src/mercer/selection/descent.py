@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from mercer.selection._statement import Statement
 from mercer.selection.limits import FAR
-from mercer.selection.objective import SHORT, Search, Stop
+from mercer.selection.objective import SHORT, Search
+from mercer.selection.pace import Stop
 from mercer.selection.space import Space
 
 __all__ = ["drawn", "optimum"]

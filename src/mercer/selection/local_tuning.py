@@ -10,7 +10,6 @@ the medians. A second round divides the sample again, in the metric that was fou
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,6 +24,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.points import take
 from mercer.local import Local, equality_columns, grow, sensitivity
 from mercer.selection._statement import Statement, state
+from mercer.selection.pace import Pace
 from mercer.selection.polishing import polish
 from mercer.selection.space import Space
 from mercer.selection.tunable import is_least_squares, prepare_statement
@@ -78,7 +78,7 @@ def tune_in_parts(
     X, y, sample_weight, fixed, max_rows, max_time, refit, random_state :
         As in :func:`mercer.selection.tune`.
     """
-    began = time.perf_counter()
+    pace = Pace(max_time)
     asked = estimator.approximation
     how = asked if isinstance(asked, Local) else Local()
     whole = state(estimator, X, y, sample_weight)
@@ -94,9 +94,9 @@ def tune_in_parts(
     for _ in range(ROUNDS):
         found, parts = [], _parts(whole, machine.kernel, rows, np.random.default_rng(random_state))
         for part in parts:
-            left = None if max_time is None else began + max_time - time.perf_counter()
-            if found and left is not None and left < 0:
+            if found and pace.late:
                 break
+            left = None if max_time is None else max_time - pace.elapsed
             index = whole.rows[part]
             weights = None if sample_weight is None else np.asarray(sample_weight)[index]
             sample = safe_indexing(X, index), safe_indexing(y, index), weights
@@ -108,12 +108,12 @@ def tune_in_parts(
         machine.set_params(**parameters)
         if found[-1].status_ == "stopped":
             break
-    until = np.inf if max_time is None else began + max_time
+    until = np.inf if max_time is None else pace.began + max_time
     large = min(WHOLE, int(how.leaf_size))
     if rows < large and found[-1].status_ != "stopped":
         moved: set[int] | None = None
         for _ in range(ROUNDS):
-            if time.perf_counter() > until:
+            if pace.late:
                 break
             parts = _parts(whole, machine.kernel, large, np.random.default_rng(random_state))
             last = [whole.of(part) for part in parts[:LAST]]
@@ -124,13 +124,14 @@ def tune_in_parts(
             if squared and "C" not in fixed:
                 parameters["C"] = weight
             machine.set_params(**parameters)
-    seconds = time.perf_counter() - began
+    seconds = pace.elapsed
     best = clone(estimator).set_params(**parameters)
     if "standardize" in best.get_params(deep=False):
         best.set_params(standardize=False)
         parameters["standardize"] = False
     if refit:
-        best.fit(X, y, **given)
+        with pace.last_fit():
+            best.fit(X, y, **given)
     return replace(
         found[-1],
         best_estimator_=best,

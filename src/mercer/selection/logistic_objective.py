@@ -38,6 +38,7 @@ class LogisticObjective(Objective):
         stage: str,
         relative: bool = False,
     ) -> Array:
+        self.pace.start(statement.n)
         kernel, _ = self.space.at(theta)
         K = np.asarray(kernel(statement.X), dtype=np.float64)
         signal = _signal(K)

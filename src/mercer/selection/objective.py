@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from scipy.optimize import Bounds, minimize
 from mercer.kernels.base import Kernel
 from mercer.selection._statement import Statement
 from mercer.selection.limits import Limits
+from mercer.selection.pace import Pace, Stop
 from mercer.selection.space import Space
 from mercer.smoothing import (
     AIC,
@@ -34,7 +34,6 @@ __all__ = [
     "Best",
     "Objective",
     "Search",
-    "Stop",
     "Trial",
     "criterion_of",
     "listed",
@@ -61,10 +60,6 @@ ENOUGH, ROUGHLY = 3e-5, 3e-4
 AGAIN, SHORT = 1e-2, 0.2
 # Criteria feel a change of the width about as much as of the weight to this power.
 STEEP = 4.0
-
-
-class Stop(Exception):  # noqa: N818
-    """Raised when a budget is spent or a callback ends the search."""
 
 
 @dataclass(frozen=True)
@@ -145,8 +140,8 @@ class Search(ABC):
         The hyperparameters that are tuned.
     prior : float
         Weight of unequal length scales, in units of one over the number of samples.
-    deadline : float
-        Clock time at which to stop.
+    pace : Pace
+        When to stop.
     listener : callable, optional
         Sees every trial; a true answer stops.
     """
@@ -154,13 +149,12 @@ class Search(ABC):
     statement: Statement
     space: Space
     prior: float = 1.0
-    deadline: float = np.inf
+    pace: Pace = field(default_factory=Pace)
     listener: Callable[[Trial], object] | None = None
     trials: list[Trial] = field(default_factory=list)
     thetas: list[Array] = field(default_factory=list)
     weights_: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
-    began: float = field(default_factory=time.perf_counter)
     error: Exception | None = None
     """The last failure of a fit."""
 
@@ -270,6 +264,7 @@ class Search(ABC):
         name : str or None, default="C"
             The parameter that the weight is; None if the machine has no such parameter.
         """
+        self.pace.end(rows)
         kernel, _ = self.space.at(theta)
         self.thetas.append(theta.copy())
         self.weights_.append(weight)
@@ -283,10 +278,10 @@ class Search(ABC):
         """Keep a trial of a kernel and other parameters, and stop if there should be no more."""
         params = kernel.get_params()
         shown = others | {f"kernel__{name}": params[name] for name in self.space.names}
-        trial = Trial(stage, shown, value, rows, time.perf_counter() - self.began)
+        trial = Trial(stage, shown, value, rows, self.pace.elapsed)
         self.trials.append(trial)
         heard = self.listener is not None and bool(self.listener(trial))
-        if heard or time.perf_counter() > self.deadline:
+        if heard or self.pace.late:
             raise Stop
 
     def compared(self, value: float) -> float:
@@ -310,7 +305,7 @@ class Objective(Search):
 
     Parameters
     ----------
-    statement, space, prior, deadline, listener :
+    statement, space, prior, pace, listener :
         As in :class:`Search`.
     criterion : Criterion
     """
@@ -347,6 +342,7 @@ class Objective(Search):
         relative : bool, default=False
             Whether weights are signal-to-noise ratios.
         """
+        self.pace.start(statement.n)
         kernel, _ = self.space.at(theta)
         spectral = Spectral(kernel(statement.X), statement.B, statement.weights)
         signal = spectral.signal or 1.0
@@ -369,6 +365,7 @@ class Objective(Search):
         """
         key = (statement.n, theta.tobytes())
         if key not in self.seen:
+            self.pace.start(statement.n)
             self.seen[key] = self._value_and_gradient(statement, theta, stage)
         return self.seen[key]
 

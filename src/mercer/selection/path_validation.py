@@ -14,7 +14,8 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.precomputed import Precomputed
 from mercer.machines.base import KernelMachine
 from mercer.selection.held_out_losses import held_out_loss, splitter
-from mercer.selection.objective import Search, Stop
+from mercer.selection.objective import Search
+from mercer.selection.pace import Stop
 
 __all__ = ["choose_weight"]
 
@@ -114,7 +115,9 @@ class Path:
         """Try values from the smallest on, until they get worse."""
         best, worse = np.inf, 0
         for value in sorted(values):
+            self.objective.pace.start(len(self.y))
             loss = self._loss(value)
+            self.objective.pace.end(len(self.y))
             self.tried[value] = loss
             self.objective.note(
                 f"held out, {self.name}", self.kernel, {self.name: value}, loss, len(self.y)

@@ -47,7 +47,7 @@ class Refits(Search):
 
     Parameters
     ----------
-    statement, space, prior, deadline, listener :
+    statement, space, prior, pace, listener :
         As in :class:`~mercer.selection.objective.Search`.
     machine : KernelMachine
         The machine, with the parameters that stay as they are.
@@ -78,6 +78,7 @@ class Refits(Search):
         return {"kernel": kernel} | ({} if self.name is None else {self.name: weight})
 
     def score(self, statement: Statement, theta: Array, stage: str) -> float:
+        self.pace.start(statement.n)
         kernel, weight = self.space.at(theta)
         try:
             value = self._held_out(statement, self.params(kernel, weight))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
 from mercer.selection.held_out_losses import held_out_loss, splitter
 from mercer.selection.objective import Objective, Trial, criterion_of
+from mercer.selection.pace import Pace, Stop
 from mercer.selection.space import Space
 from mercer.selection.tuning import Tuning
 from mercer.smoothing import Criterion
@@ -144,7 +144,8 @@ def halve(
     folds : int, default=5
         Folds of the cross-validation.
     max_time : float, optional
-        Seconds after which the best of the last round is taken.
+        Seconds for the search and the fit after it: the best of the last round is taken where
+        another setting and this fit would end later.
     refit : bool, default=True
         Fit the chosen machine to all rows.
     random_state : int, Generator or None, default=0
@@ -176,26 +177,28 @@ def halve(
     left = [dict(one) for one in combined]
     if not left:
         raise ValueError("candidates must hold at least one setting.")
-    began, y = time.perf_counter(), np.asarray(y)
+    y = np.asarray(y)
+    pace = Pace(max_time, len(y))
     order = np.random.default_rng(random_state).permutation(len(y))
     trials: list[Trial] = []
-    rows, status, scores = min(int(min_rows), len(y)), "converged", [np.nan]
+    rows, status, best_value = min(int(min_rows), len(y)), "converged", np.nan
     while True:
         part = np.sort(order[:rows])
-        scores = []
-        for one in left:
-            value = _score(
-                clone(estimator).set_params(**one), safe_indexing(X, part), y[part], folds
-            )
-            scores.append(value)
-            elapsed = time.perf_counter() - began
-            trials.append(Trial("halving", one, value, len(part), elapsed))
-            heard = callback is not None and bool(callback(trials[-1]))
-            if heard or (max_time is not None and elapsed > max_time):
-                status = "stopped"
-                break
-        best = np.argsort(scores, kind="stable")
-        left = [left[k] for k in best]
+        scores: list[float] = []
+        try:
+            for one in left:
+                pace.start(rows)
+                machine = clone(estimator).set_params(**one)
+                scores.append(_score(machine, safe_indexing(X, part), y[part], folds))
+                pace.end(rows)
+                trials.append(Trial("halving", one, scores[-1], len(part), pace.elapsed))
+                if pace.late or (callback is not None and bool(callback(trials[-1]))):
+                    raise Stop
+        except Stop:
+            status = "stopped"
+        if scores:
+            left = [left[k] for k in np.argsort(scores, kind="stable")]
+            best_value = float(np.min(scores))
         if status == "stopped" or rows == len(y):
             break
         left = left[: max(1, int(np.ceil(keep * len(left))))]
@@ -204,11 +207,11 @@ def halve(
         if len(left) == 1:
             break
     machine = clone(estimator).set_params(**left[0])
-    seconds = time.perf_counter() - began
+    seconds = pace.elapsed
     if refit:
-        machine.fit(X, y)
-    value = float(np.min(scores))
-    return Tuning(machine, left[0], value, "held out", trials, status, seconds)
+        with pace.last_fit():
+            machine.fit(X, y)
+    return Tuning(machine, left[0], best_value, "held out", trials, status, seconds)
 
 
 def _score(machine: Any, X: Any, y: NDArray[Any], folds: int) -> float:

@@ -90,7 +90,7 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         tags.target_tags = inner.target_tags
         return tags
 
-    _whole_clock = False  # the machine that was found is fitted after the search
+    _whole_clock = False  # `tune` keeps time for the fit after its search
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "machine_")

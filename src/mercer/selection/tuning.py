@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ from mercer.selection.descent import drawn, optimum
 from mercer.selection.local_tuning import is_local, tune_in_parts
 from mercer.selection.logistic_objective import LogisticObjective
 from mercer.selection.objective import Objective, Search, Trial, criterion_of, listed
+from mercer.selection.pace import Pace
 from mercer.selection.path_validation import choose_weight
 from mercer.selection.refits import Refits
 from mercer.selection.space import Space, groups_of
@@ -178,7 +178,8 @@ def tune(
         Largest number of evaluations of a descent, twice as many with `ard`; on all rows it takes
         ten or so. An evaluation is a factorization, or a fit for each of five folds.
     max_time : float, optional
-        Seconds after which the best so far is taken.
+        Seconds for the search and the fit after it: the best so far is taken where another
+        evaluation and this fit would end later. A fit that cannot be ended in time says so.
     max_rows : int, default=2000
         Largest sample that hyperparameters are chosen from; a larger one is drawn from at random.
     starts : int, default=2
@@ -218,7 +219,7 @@ def tune(
     >>> bool(width[1] > 2 * width[0])  # the second feature does not matter
     True
     """
-    began = time.perf_counter()
+    pace = Pace(max_time)
     check_tunable(estimator)
     if is_local(estimator):
 
@@ -260,12 +261,8 @@ def tune(
     whole = state(estimator, X, y, sample_weight)
     rng = np.random.default_rng(random_state)
     some, p = drawn(whole, max_rows, rng), _features(whole.X)
-    limits: dict[str, Any] = {
-        "prior": prior,
-        "deadline": np.inf if max_time is None else began + max_time,
-        "listener": callback,
-        "began": began,
-    }
+    pace.rows = whole.n
+    limits: dict[str, Any] = {"prior": prior, "pace": pace, "listener": callback}
     points, targets = indexable(X, y)
     prepared = prepare_statement(estimator, points, targets, sample_weight, some)
     auto = isinstance(criterion, str) and criterion == "auto"
@@ -310,26 +307,30 @@ def tune(
         }
         if not some.classification:
             machine._squared_weight = best.C
-        machine.set_params(**params, **automatic).fit(X, y, **given)
+        with pace.last_fit():
+            machine.set_params(**params, **automatic).fit(X, y, **given)
         machine.__dict__.pop("_squared_weight", None)
         params |= {name: float(getattr(machine, f"{name}_")) for name in automatic}
         machine.set_params(**params)
         fitted = True
     elif logistic and refine:
-        machine.set_params(**params).fit(X, y, **given)
+        with pace.last_fit():
+            machine.set_params(**params).fit(X, y, **given)
         fitted = True
     if fitted and refine and status != "stopped" and not {"C", "nu"} <= set(fixed):
         with small_algebra(whole.n):
-            found, value, status = choose_weight(
+            found, held_out, status = choose_weight(
                 machine, X, y, sample_weight, best.kernel, stages[0]
             )
+        value = held_out if found else value
         fitted = found.items() <= params.items()
         params |= found
         machine = machine if fitted else clone(machine).set_params(**params)
-    seconds = time.perf_counter() - began
+    seconds = pace.elapsed
     machine.set_params(**params)
     if refit and not fitted:
-        machine.fit(X, y, **given)
+        with pace.last_fit():
+            machine.fit(X, y, **given)
     return Tuning(
         machine if refit else clone(machine),
         params,
