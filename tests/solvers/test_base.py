@@ -1,6 +1,7 @@
 """The one door: pairing, honesty, the support threshold, joined certificates."""
 
 import dataclasses
+import time
 
 import numpy as np
 import pytest
@@ -143,6 +144,20 @@ def test_monitor_counts_iterations_and_time():
     late = Monitor(max_time=1e-9)
     assert late.report(1, 1.0)
     assert late.status is Status.MAX_TIME
+
+
+def test_an_iteration_that_would_end_too_late_is_not_begun(monkeypatch):
+    ticks = iter([0.0, 1.0, 4.0, 7.0])
+    monkeypatch.setattr(time, "perf_counter", lambda: next(ticks))
+    monitor = Monitor(max_time=9.0)
+    # The first may compile, and says nothing of the others.
+    assert not monitor.report(0, 1.0, undivided=True)
+    assert not monitor.report(1, 1.0, undivided=True)
+    assert monitor.report(2, 1.0, undivided=True)
+    assert monitor.status is Status.MAX_TIME
+    ticks = iter([0.0, 4.0, 8.0, 9.0])
+    divided = Monitor(max_time=9.0)
+    assert [divided.report(k, 1.0) for k in range(3)] == [False, False, True]
 
 
 def test_per_sample_tubes_and_weights():

@@ -271,7 +271,7 @@ class Search:
         self.diagonal = program.H.diag()
         try:
             for point in follow(self.system):
-                stop = monitor.report(self.steps, *self.look(point))
+                stop = monitor.report(self.steps, *self.look(point), undivided=True)
                 if stop or self.done or self.idle > PATIENCE:
                     return self.answer(stopped=stop)
                 self.steps += 1

@@ -94,16 +94,32 @@ class Monitor:
         return self.late or not self.left(done, 1)
 
     def report(
-        self, iteration: int, objective: float, gap: float = np.nan, violation: float = np.nan
+        self,
+        iteration: int,
+        objective: float,
+        gap: float = np.nan,
+        violation: float = np.nan,
+        *,
+        undivided: bool = False,
     ) -> bool:
-        """Record one line and answer whether the solver has to stop now."""
+        """Record one line and answer whether the solver has to stop now.
+
+        Parameters
+        ----------
+        iteration, objective, gap, violation :
+            As in :class:`Progress`.
+        undivided : bool, default=False
+            Whether iterations are as long as each other, and too long to overrun a limit by one: it
+            is not begun where, by the last one, it would end too late.
+        """
         progress = Progress(iteration, objective, gap, violation, self.elapsed)
+        last = progress.elapsed - self.history[-1].elapsed if self.history else 0.0
         self.history.append(progress)
         if self.listener is not None and self.listener(progress):
             self.status = Status.STOPPED
         elif 0 <= self.max_iter <= iteration:
             self.status = Status.MAX_ITER
-        elif progress.elapsed >= self.max_time:
+        elif progress.elapsed + (last if undivided else 0.0) >= self.max_time:
             self.status = Status.MAX_TIME
         return self.status is not None
 
