@@ -1,9 +1,12 @@
 """Knowledge as steep samples: against a conic formulation, and what multipliers mean."""
 
+import time
+
 import cvxpy as cp
 import numpy as np
 import pytest
 
+from mercer._patience import deadline
 from mercer.gram import Dense, Extended, LowRank, extend
 from mercer.kernels import Gaussian
 from mercer.losses import (
@@ -32,7 +35,13 @@ from mercer.regularizers import (
     Slope,
     compile_rows,
 )
-from mercer.solvers import Conflict, InteriorPoint, satisfy
+from mercer.solvers import (
+    Conflict,
+    InteriorPoint,
+    _central_path,
+    constraint_generation,
+    satisfy,
+)
 
 n, C, KERNEL = 30, 5.0, Gaussian(0.5)
 TOL = 1e-7
@@ -235,3 +244,36 @@ def test_extended_gram_is_the_matrix_of_its_blocks():
     np.testing.assert_allclose(extend(gram.K, gram.V, gram.H).dense(), whole)
     with pytest.raises(ValueError, match="functionals need V"):
         Extended(gram.K, gram.V.T, gram.H)
+
+
+def test_a_limit_lets_fewer_rows_take_part_at_first_and_the_same_solution(sample, monkeypatch):
+    known = [Increasing(0), Bounded(-0.5, 0.8)]
+    whole, expected = solved(sample, Squared(), known)
+    heard = []
+    # Time stands still, and a machine so slow that 7 rows are half of the limit.
+    monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
+    monkeypatch.setattr(constraint_generation, "SPEED", 2.0 * (10 / 3 * 7.5**3 + n * 7.5**2))
+    with deadline(1.0):
+        _, found = solved(
+            sample, Squared(), known, batch=5, report=lambda *line: heard.append(line)
+        )
+    assert len(whole.chosen) > 7
+    assert heard[0][:2] == (1, 7)
+    assert found.rounds > 1
+    assert found.violation <= 1e-6
+    assert found.solution.objective == pytest.approx(expected.solution.objective, rel=1e-6)
+
+
+def test_a_sample_that_has_the_shape_needs_no_factorization(sample, monkeypatch):
+    X, y = sample
+    steps, follow = [], _central_path.follow
+    monkeypatch.setattr(_central_path, "follow", lambda system: steps.append(1) or follow(system))
+    _, found = solved(sample, Squared(), [Bounded(-9.0, 9.0)])
+    assert not steps
+    assert not np.any(found.multipliers)
+    one = np.ones((n, 1))
+    M = np.block([[KERNEL(X) + np.eye(n) / C, one], [one.T, np.zeros((1, 1))]])
+    expected = np.linalg.solve(M, np.append(y, 0.0))[:n]
+    np.testing.assert_allclose(found.solution.a[:n], expected, atol=1e-9)
+    solved(sample, Squared(), [Increasing(0)])
+    assert steps

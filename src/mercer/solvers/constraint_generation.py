@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -28,6 +29,9 @@ STEEPER, TIMES = 30.0, 4
 # The share of the tolerance that solutions are looked for with, so that what is left over does not
 # count as a violation.
 SHARE = 0.1
+# Multiplications a second of a factorization, and steps of an interior point without which there is
+# nothing that deserves the name of a solution.
+SPEED, STEPS = 4e10, 10
 
 
 class Conflict(ValueError):  # noqa: N818
@@ -129,9 +133,11 @@ def satisfy(
     began = time.perf_counter()
     rng = np.random.default_rng(0)
     weight = max(weight, 0.0 if start is None else start.weight)
+    most = max(batch, _affordable(len(problem.said.y), time_left()))
     fresh = np.setdiff1d(np.flatnonzero(problem.rows.first), problem.chosen)
     if len(fresh):
-        problem.add(fresh)
+        # The others take part where they turn out to be violated.
+        problem.add(fresh if len(fresh) <= most else rng.permutation(fresh)[:most])
     last: Solution | None = None
     rounds, look, unseen = 0, 0, 0.0
     while rounds < max_rounds:
@@ -174,6 +180,21 @@ def satisfy(
         rounds,
         weight,
     )
+
+
+def _affordable(n: int, seconds: float) -> int:
+    """Return how many rows may take part at first, beside n losses, in half of the seconds.
+
+    Examples
+    --------
+    >>> _affordable(400, 1.0), _affordable(400, 100.0)
+    (1777, 8394)
+    """
+    if seconds == np.inf:
+        return sys.maxsize
+    # The sample is eliminated by n r^2 multiplications, a step is a factorization of r^3 / 3.
+    work = [STEPS / 3.0, float(n), 0.0, -0.5 * seconds * SPEED]
+    return int(np.max(np.roots(work).real))
 
 
 def _steep_enough(
@@ -220,7 +241,9 @@ def _once(
     """Return the coefficients for penalties of a weight, and the solution if it is complete."""
     if problem.eliminable and len(problem.chosen):
         small = problem.eliminated(weight)
-        eta = minimize(small, InteriorPoint(tol=SHARE * tol), warning=warning).a
+        # Often the sample alone has the shape: then no multiplier is needed, and no factorization.
+        none = _as_start(np.zeros(small.n), np.zeros(0))
+        eta = minimize(small, InteriorPoint(tol=SHARE * tol), none, warning=warning).a
         return *problem.whole(eta), eta, None
     risk = problem.risk(weight)
     begin = None if last is None else _padded(last, risk.n)
