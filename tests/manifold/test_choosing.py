@@ -1,5 +1,7 @@
 """Choice of principal manifolds on held-out rows, and starts that avoid poor minima."""
 
+import time
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -8,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from manifold.test_principal_manifold import wave
 from mercer.data.arrays import Arrays
-from mercer.manifold import Interval, PrincipalManifold, PrincipalManifoldCV
+from mercer.manifold import Interval, PrincipalManifold, PrincipalManifoldCV, choosing
 from mercer.manifold.choosing import follow
 
 pytestmark = pytest.mark.filterwarnings("ignore:the manifold explains")
@@ -32,8 +34,8 @@ def test_the_choice_is_the_best_of_refits_on_the_same_folds():
         for k in range(3):
             costs = []
             for train, test in folds:
-                Z = follow(made, X[train], np.ones(40), np.array(lams[: k + 1]))[-1]
-                images = made._functional().basis(np.linspace(-1, 1, 4001)[:, None]) @ Z.W
+                *_, end = follow(made, X[train], np.ones(40), np.array(lams[: k + 1]))
+                images = made._functional().basis(np.linspace(-1, 1, 4001)[:, None]) @ end.W
                 costs.append(
                     ((X[test][:, None] - images[None]) ** 2).sum(axis=2).min(axis=1).mean()
                 )
@@ -64,6 +66,31 @@ def test_many_features_and_few_rows_are_not_fitted_loosely():
     assert -found.score(X[30:]) < 1.05 * min(errors)
     assert -found.score(X[30:]) < errors[-1]
     assert int(np.argmin(errors)) < len(lams) - 1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_folds_share_a_limit_and_leave_time_for_the_last_fit(monkeypatch):
+    now, descend = [0.0], choosing.descend
+
+    def slow(*args, **kwargs):
+        now[0] += 1.0
+        return descend(*args, **kwargs)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(choosing, "descend", slow)
+    X, lams = wave(60), [1.0, 0.1, 0.01, 0.001]
+    found = PrincipalManifoldCV(QUICK, lams=lams, cv=2, max_time=8.0).fit(X)
+    # Two folds with a quarter each, the path on all rows with half of the rest.
+    assert now[0] <= 6.0
+    distortion = found.cv_results_["mean_test_distortion"]
+    assert_array_equal(np.isfinite(distortion), [True, True, False, False])
+    unlimited = PrincipalManifoldCV(QUICK, lams=lams[:2], cv=2).fit(X)
+    assert distortion[0] == unlimited.cv_results_["mean_test_distortion"][0]
+    assert found.best_params_ == unlimited.best_params_
+    now[0] = 0.0
+    found = PrincipalManifoldCV(QUICK, lams=lams, cv=2, max_time=1e-9).fit(X)
+    assert now[0] == 3.0
+    assert found.best_params_["lam"] == 1.0
 
 
 def test_rows_in_blocks_are_refused():

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
+from mercer._patience import deadline
 from mercer.kernels import Gaussian
 from mercer.manifold import Grid, PrincipalManifold, Sphere
 from mercer.manifold.basis import make_basis
 from mercer.manifold.distortions import SquaredDistortion
-from mercer.manifold.projection import Projector
+from mercer.manifold.projection import Projector, _Search
 from mercer.regularizers import Constant, Empty, Polynomial
 
 
@@ -58,3 +59,22 @@ def test_the_grid_wins_only_where_it_is_nearer():
     images = basis(project.starts) @ project.W
     grid = ((X[:, None] - images[None]) ** 2).sum(axis=2).min(axis=1)
     assert np.all(project(X, np.full((40, 2), -1.0), steps=1).cost <= grid * (1 + 1e-12))
+
+
+def test_other_minima_are_not_looked_for_after_the_deadline(monkeypatch):
+    rng = np.random.default_rng(0)
+    basis = make_basis(Grid(5, 5), Gaussian(0.5), "kernel", Constant())
+    project = Projector(basis, rng.normal(size=(basis.r + basis.q, 3)), SquaredDistortion())
+    X, looks, minima = rng.normal(size=(40, 3)), [], _Search._minima
+    monkeypatch.setattr(_Search, "_minima", lambda *args: looks.append(1) or minima(*args))
+    nearest = project(X)
+    assert looks
+    looks.clear()
+    with deadline(0.0):
+        late = project(X)
+    assert not looks
+    # Still the nearest image of the grid, or a nearer one.
+    images = basis(project.starts) @ project.W
+    grid = ((X[:, None] - images[None]) ** 2).sum(axis=2).min(axis=1)
+    assert np.all(late.cost <= grid * (1 + 1e-12))
+    assert np.all(nearest.cost <= late.cost * (1 + 1e-12))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing, ending, say
+from mercer._patience import deadline, time_left
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, check_sample_weight, fit_context
 from mercer._sklearn import Interval as Range
@@ -26,6 +27,9 @@ __all__ = ["PrincipalManifoldCV"]
 
 LAMS = tuple(float(10.0**-k) for k in range(7))
 """Weights that are tried by default, from a stiff manifold to a loose one."""
+
+# The share of a limit that the last fit has, of all rows, where a fold has one.
+LAST = 2.0
 
 
 @settings
@@ -64,7 +68,8 @@ class PrincipalManifoldCV(
     random_state : int, RandomState instance or None, default=0
         Draws the folds of an integer `cv`.
     max_time : float, optional
-        Seconds after which the search ends with an error, because no choice was made.
+        Seconds for folds and the last fit. Weights that a fold had no time for are not chosen:
+        their distortion is infinite.
     verbose : bool or int, default=False
         Write a line for every latent set and width, and how the fit ended, to the standard error.
 
@@ -138,10 +143,18 @@ class PrincipalManifoldCV(
             raise ValueError("lams must be positive numbers, at least one of them.")
         folds = self._folds(X)
         rows: list[tuple[Latent | int, float, Array]] = []
-        for latent in [base.latent] if self.latents is None else self.latents:
-            for width in [base.width] if self.widths is None else self.widths:
+        latents = [base.latent] if self.latents is None else self.latents
+        widths = [base.width] if self.widths is None else self.widths
+        # What is left is shared by the folds to come and the last fit, which has all rows.
+        shares = len(latents) * len(widths) * len(folds) + LAST
+        for latent in latents:
+            for width in widths:
                 made = clone(base).set_params(latent=latent, width=float(width))
-                costs = [self._fold(made, X, s, lams, *fold) for fold in folds]
+                costs = []
+                for fold in folds:
+                    with deadline(time_left() / shares):
+                        costs.append(self._fold(made, X, s, lams, *fold))
+                    shares -= 1.0
                 rows.append((latent, float(width), np.array(costs)))
                 least = float(np.min(np.mean(costs, axis=0)))
                 say(self, f"latent {latent}, width {width:g}: held-out distortion {least:.6g}")
@@ -158,8 +171,9 @@ class PrincipalManifoldCV(
         self.best_params_ = {"latent": latent, "width": width, "lam": float(lams[k])}
         self.best_score_ = -float(means[best, k])
         made = clone(base).set_params(**self.best_params_)
-        ends = follow(made, X, s, lams[: k + 1])
-        self.best_estimator_ = made.set_params(init=ends[-1].Z).fit(X, sample_weight=s)
+        with deadline(0.5 * time_left()):
+            *_, end = follow(made, X, s, lams[: k + 1])
+        self.best_estimator_ = made.set_params(init=end.Z).fit(X, sample_weight=s)
         return self
 
     def _ending(self) -> str:
@@ -175,12 +189,10 @@ class PrincipalManifoldCV(
         functional = made._functional()
         new = functional.distortion.whiten(X[test])
         weights = s[test] if s[test].sum() > 0 else np.ones(len(new))
-        return np.array(
-            [
-                np.average(functional.projector(end.W)(new).cost, weights=weights)
-                for end in follow(made, X[train], s[train], lams)
-            ]
-        )
+        costs = np.full(len(lams), np.inf)  # of weights that there is no time for
+        for k, end in enumerate(follow(made, X[train], s[train], lams)):
+            costs[k] = np.average(functional.projector(end.W)(new).cost, weights=weights)
+        return costs
 
     # What the chosen manifold does ----------------------------------------------------------------
 
@@ -223,8 +235,10 @@ class PrincipalManifoldCV(
         return tags
 
 
-def follow(made: PrincipalManifold, X: Array, s: Array, lams: Array) -> list[Descent]:
-    """Return manifolds for a falling sequence of weights, each starting from the one before.
+def follow(made: PrincipalManifold, X: Array, s: Array, lams: Array) -> Iterator[Descent]:
+    """Yield manifolds for a falling sequence of weights, each starting from the one before.
+
+    Time may be over before the sequence is, but not before the first.
 
     Parameters
     ----------
@@ -239,11 +253,11 @@ def follow(made: PrincipalManifold, X: Array, s: Array, lams: Array) -> list[Des
     rows = functional.distortion.whiten(X)
     directions = directions_of(Arrays(X, s=s), functional)
     W, Z = next(iter(made._starts(stiff, directions, rows, s)))
-    ends: list[Descent] = []
-    for lam in lams:
+    for k, lam in enumerate(lams):
+        if k and time_left() == 0.0:
+            break
         end = descend(
             functional.weighted(lam), rows, s, W, Z=Z, max_iter=made.max_iter, tol=made.tol
         )
         W, Z = end.W, end.Z
-        ends.append(end)
-    return ends
+        yield end

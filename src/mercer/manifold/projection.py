@@ -193,7 +193,7 @@ class _Search:
                 nearer = np.flatnonzero((costs[range(len(rows)), best] < own)[:n])
             if len(nearer):
                 self._put(rows, nearer, *self._look(self.on.starts[best], rows))
-            if last is None and steps >= STEPS:
+            if last is None and steps >= STEPS and time_left() > 0.0:
                 other[rows[:n]] = self._minima(costs, rows)[:n]
         self._descend(everything, steps)
         for column in other.T:
