@@ -1,8 +1,12 @@
 """Starts on some of the rows, and products in single precision that are noise."""
 
+import time
+from typing import Any
+
 import numpy as np
 import pytest
 
+from mercer._patience import deadline
 from mercer.data import as_source, draw
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
@@ -108,3 +112,32 @@ def test_noise_of_single_precision_is_noticed(loss: Loss, monkeypatch: pytest.Mo
     assert precisions[0]
     assert not precisions[-1]
     assert len(precisions) <= newton.MAX_STEPS
+
+
+@pytest.mark.parametrize("loss", [Squared(), Logistic(), EpsilonInsensitive(0.1)], ids=repr)
+def test_at_most_two_passes_end_after_the_deadline(
+    loss: Loss, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that only passes over the rows move, a second each."""
+    now, call = [0.0], Passes.__call__
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        now[0] += 1.0
+        return call(*args, **kwargs)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(Passes, "__call__", slow)
+    monkeypatch.setattr(Oracle, "of_pool", lambda self: None)
+    lowest = []
+    for limit in (1.5, 3.5, 6.5, 9.5, 1000.0):
+        oracle, _ = oracle_of(loss, 1.5)
+        now[0] = 0.0
+        with deadline(limit):
+            found = minimum(oracle, 1e-9)
+        assert now[0] <= limit + 2.0  # a product that was begun, and the value where it leads
+        assert found.status is (Status.MAX_TIME if limit < 1000.0 else Status.CONVERGED)
+        assert found.value is not None
+        again = oracle.evaluate(found.W, found.b, found.mu)
+        np.testing.assert_allclose(found.value.primal, again.primal, rtol=1e-9)
+        lowest.append(float(np.sum(found.value.primal)))
+    assert lowest[-1] < lowest[0]

@@ -273,7 +273,8 @@ class _Descent:
         # The curvature of the squared loss is the same everywhere.
         # That of others changes little where few steps of conjugate gradients were enough.
         kept = quadratic or (self.steps <= FEW and not np.any(self.exact))
-        known = bool(self.factors) and kept
+        # Nor does the last point need one: after the deadline there is no next step.
+        known = bool(self.factors) and (kept or not time_left())
         value = self.oracle.evaluate(found.W, found.b, found.mu, name, not known)
         if value.H is not None:
             self._curve(value.H, value.size)
@@ -366,6 +367,10 @@ class _Descent:
     ) -> bool:
         """Take the best of several shorter steps where the whole one led up."""
         found = self.found
+        if not time_left():
+            found.W, found.b = old
+            found.value, found.known = value, (*old, found.mu)
+            return True
         W = np.hstack([old[0] + t * delta[: self.r] for t in FRACTIONS])
         b = np.hstack([old[1] + t * delta[self.r :] for t in FRACTIONS])
         tried = self.oracle.evaluate(W, b, found.mu, "search", curved=False)
@@ -400,7 +405,7 @@ class _Descent:
             going = np.arange(len(columns))
             least, since = rho.copy(), np.zeros(len(columns), dtype=int)
             for self.steps in range(1, MAX_STEPS + 1):
-                p = direction[:, going]
+                before, p = time_left(), direction[:, going]
                 Hw, Hb = oracle.product(
                     found.W,
                     found.b,
@@ -432,7 +437,8 @@ class _Descent:
                     left = 0.5 * np.sum(residual[: self.r, going] ** 2, axis=0)
                     more = (left > enough[going]) & (new > FLOOR**2 * goal[going])
                 going = going[sane & more]
-                if not len(going):
+                # Where another product would end too late, what there is leads down, too.
+                if not len(going) or 2.0 * time_left() < before:
                     break
         finally:
             self.factors = all_factors
