@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from mercer._patience import deadline
+from mercer._deadline import deadline
 from mercer.kernels import Gaussian
 from mercer.manifold import Grid, PrincipalManifold, Sphere
 from mercer.manifold.basis import make_basis

@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mercer._patience import deadline
+from mercer._deadline import deadline
 from mercer.gram import Dense, Extended, LowRank, extend
 from mercer.kernels import Gaussian
 from mercer.losses import (

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mercer._patience import deadline
+from mercer._deadline import deadline
 from mercer.data import as_source, draw
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared

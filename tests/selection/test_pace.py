@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer import LSSVR, SVC, RobustLSSVR, tune
-from mercer._patience import time_left
+from mercer._deadline import time_left
 from mercer.selection import halve, objective, refits, search
 from mercer.selection.pace import KEPT, LEAST, Pace, Stop
 

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._deadline import deadline, time_left
 from mercer._fitting import AllOrNothing, ending, say
-from mercer._patience import deadline, time_left
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, check_sample_weight, fit_context
 from mercer._sklearn import Interval as Range

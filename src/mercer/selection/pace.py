@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mercer._patience import deadline
+from mercer._deadline import deadline
 
 __all__ = ["Pace", "Stop"]
 
