@@ -17,3 +17,4 @@ def test_the_density_of_few_points_is_counted(n):
     np.testing.assert_array_equal(neighbours.counts(X), near.sum(axis=1))
     assert neighbours.density(X) == pytest.approx(near.mean())
     assert neighbours.density(X[:0]) == 0.0
+    assert Neighbours(kernel, Z[:0]).density(X) == 0.0

@@ -64,6 +64,9 @@ def test_it_is_read_like_a_distribution():
     assert mine.std() == pytest.approx(0.5, rel=1e-11)
     assert mine.information() == pytest.approx(4.0, rel=1e-11)
     assert mine.support() == (-np.inf, np.inf)
+    for ends in ([-np.inf, np.inf], [-1e300, 1e300]):
+        np.testing.assert_array_equal(mine.cdf(ends), [0.0, 1.0])
+        np.testing.assert_array_equal(mine.sf(ends), [1.0, 0.0])
     draws = density_from_loss(Absolute()).rvs(4000, random_state=0)
     # At the level 1e-3 a right law is refused once in a thousand seeds; this is one of them or not.
     assert stats.kstest(draws, stats.laplace().cdf).pvalue > 1e-3

@@ -16,6 +16,8 @@ __all__ = ["Mapper", "Reach", "measure"]
 
 SLOW = 0.7
 """Seconds after which a test is stopped; it is asked only about lines that no other test runs."""
+SLOW_OF = {"io": 10.0}
+"""The same for rooms whose tests take long: those of files fit each machine, then write it."""
 
 
 class Reach:
@@ -57,8 +59,8 @@ def _digest(paths: Sequence[Path]) -> str:
 class Mapper:
     """A plugin that keeps, for each test and each fixture that tests share, the lines they run."""
 
-    def __init__(self, watched: coverage.Coverage) -> None:
-        self.watched = watched
+    def __init__(self, watched: coverage.Coverage, slow: float) -> None:
+        self.watched, self.slow = watched, slow
         self.now = "between"
         self.seconds: dict[str, float] = {}
 
@@ -69,7 +71,7 @@ class Mapper:
         began = time.process_time()
         self.seconds[item.nodeid] = 0.0
         signal.signal(signal.SIGPROF, _stop)
-        signal.setitimer(signal.ITIMER_PROF, SLOW)
+        signal.setitimer(signal.ITIMER_PROF, self.slow)
         try:
             return (yield)
         finally:
@@ -108,7 +110,7 @@ def measure(
 ) -> dict[str, dict[str, tuple[float, dict[str, list[int]]]]]:
     """Run tests with their lines counted; those that fail are left out."""
     watched = coverage.Coverage(data_file=None, include=[f"{folder}/*"], config_file=False)
-    mapper = Mapper(watched)
+    mapper = Mapper(watched, SLOW_OF.get(folder.name, SLOW))
     manager = items[0].config.pluginmanager
     manager.register(mapper)
     watched.start()

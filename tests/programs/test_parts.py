@@ -1,10 +1,12 @@
 """Certificates of answers that are spoilt, and parts of programs in other units."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from mercer.gram import Table
 from mercer.losses import Absolute
@@ -80,6 +82,33 @@ def test_the_threshold_of_an_absolute_loss_does_not_depend_on_the_unit_of_target
     exact = np.abs(G.T @ u).max()  # the signs of the others add up to zero, so that it is zero
     assert prices.min() <= exact
     assert 1.0 / threshold(risk) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("scale", [1.0, 3e7])
+def test_the_threshold_sees_kinks_that_are_met_but_for_rounding(scale, seed):
+    rng = np.random.default_rng(seed)
+    B, y = rng.normal(size=(9, 2)), rng.normal(size=9)
+    # A plane of least absolute errors goes through two samples, here all pairs of them.
+    pairs = [list(pair) for pair in combinations(range(9), 2)]
+    planes = [(pair, np.linalg.solve(B[pair], y[pair])) for pair in pairs]
+    through, b = min(planes, key=lambda plane: float(np.abs(y - B @ plane[1]).sum()))
+    # Each of the two comes twice: their multipliers can be shared out, and are not unique.
+    B, y = np.vstack([B, B[through]]), np.append(y, y[through])
+    G, kinks = rng.normal(size=(11, 5)), [*through, 9, 10]
+    u = np.sign(y - B @ b)
+    u[kinks] = 0.0
+    prices, one = G[kinks].T, np.ones((5, 1))
+    lowest = linprog(
+        [0.0, 0.0, 0.0, 0.0, 1.0],
+        A_ub=np.block([[prices, -one], [-prices, -one]]),
+        b_ub=np.concatenate([-G.T @ u, G.T @ u]),
+        A_eq=np.hstack([B[kinks].T, np.zeros((2, 1))]),
+        b_eq=-B.T @ u,
+        bounds=[(-1.0, 1.0)] * 4 + [(0.0, None)],
+    ).fun
+    risk = SparseRisk(Absolute(), Table(G), scale * y, np.ones(11), B)
+    assert 1.0 / threshold(risk) == pytest.approx(lowest, rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -38,6 +38,15 @@ def test_centres_that_nearly_repeat_are_left_out():
     assert NystromMap(Gaussian(1.0), Z).r == 3
 
 
+@pytest.mark.parametrize(("apart", "kept"), [(1e-5, 2), (1e-7, 1)])
+def test_a_centre_is_kept_for_a_trillionth_of_the_diagonal(apart, kept):
+    """Rounding of two centres leaves much less than 1e-12, so that the limit is what decides."""
+    adds = -np.expm1(-(apart**2))  # 1 - k(0, d)^2, the second pivot of two centres
+    assert (adds > 1e-12) == (kept == 2)
+    assert adds > 10 * np.finfo(np.float64).eps
+    assert NystromMap(Gaussian(1.0), np.array([[0.0], [apart]])).r == kept
+
+
 @pytest.mark.parametrize("kernel", [Gaussian(), ThinPlate()], ids=repr)
 def test_memory_counts_every_matrix_that_is_held(kernel):
     phi = NystromMap(kernel, np.random.default_rng(0).normal(size=(12, 2)))

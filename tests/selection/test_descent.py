@@ -188,3 +188,27 @@ def test_the_first_step_has_the_length_that_is_asked_for():
         search.descend(statement, theta, 3, "", step)
         moved = (search.thetas[1] - search.thetas[0]) / [1.0, 1.0, 4.0]
         assert_allclose(np.linalg.norm(moved), step, rtol=1e-6)
+
+
+def test_a_descent_on_all_rows_goes_on_until_a_round_gains_little(monkeypatch):
+    """On a part of the rows it is one round, since another descent follows."""
+    statement = state(LSSVR(kernel=Gaussian(1.0)), X, y)
+    space = Space.of(statement.kernel, 2, None, True)
+    gains, plain = [], Objective._round
+
+    def spy(self, statement, theta, budget, stage, step):
+        end, value, used = plain(self, statement, theta, budget, stage, step)
+        gains.append(self.score(statement, theta, stage) - value)
+        return end, value, used
+
+    monkeypatch.setattr(Objective, "_round", spy)
+    for of in (statement, statement.of(np.arange(60))):
+        gains.clear()
+        search = Objective(statement, space, criterion=Evidence())
+        _, _, ended = search.descend(of, space.start(30.0), 400, "")
+        assert ended == "converged"
+        if of is statement:
+            assert gains[-1] < 0.01 <= min(gains[:-1])
+        else:
+            assert len(gains) == 1
+            assert gains[0] > 0.01

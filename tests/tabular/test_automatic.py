@@ -215,6 +215,18 @@ def test_intervals_cover():
         machine.predict_quantiles(X, [0.0])
 
 
+@pytest.mark.parametrize("counts", [[45, 27, 18], [60, 30]])
+def test_classes_that_nothing_predicts_have_their_frequencies(counts):
+    rng = np.random.default_rng(0)
+    labels = rng.permutation(np.repeat(np.arange(len(counts)), counts))
+    with pytest.warns(UserWarning, match="predictions are the constant"):
+        machine = AutoClassifier(members=["gaussian"]).fit(rng.normal(size=(90, 2)), labels)
+    # Half a row more of each class, so that none is impossible.
+    share = (np.array(counts) + 0.5) / (90 + 0.5 * len(counts))
+    P = machine.predict_proba(rng.normal(size=(7, 2)))
+    np.testing.assert_allclose(P, np.tile(share, (7, 1)), rtol=1e-12)
+
+
 # Size and time ------------------------------------------------------------------------------------
 
 
@@ -232,6 +244,18 @@ def test_more_rows_than_exact_machines_take(monkeypatch):
     exact = AutoRegressor(members=FEW).fit(X[:200], y[:200])
     error, less = (np.mean((m.predict(new) - truth) ** 2) for m in (machine, exact))
     assert error < 1.02 * less
+
+
+@pytest.mark.parametrize("members", [FEW, FEW[::-1]])
+def test_of_machines_judged_by_some_rows_the_best_is_fitted_to_all(members, monkeypatch):
+    monkeypatch.setattr("mercer.tabular.automatic.JUDGED", 100)
+    monkeypatch.setattr("mercer.tabular.automatic.KEPT", 1)
+    X, y = smooth(200)
+    alone = {name: AutoRegressor(members=[name]).fit(X, y).left_out_score_ for name in members}
+    assert alone["gaussian"] > alone["laplacian-ranks"] + 0.01
+    machine = AutoRegressor(members=members).fit(X, y)
+    assert [member.name for member in machine.members_] == ["gaussian"]
+    assert len(machine.members_[0].machine.support_) == 200
 
 
 @pytest.mark.parametrize("affordable", [1e4, 1e9])
