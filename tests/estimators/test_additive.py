@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
 
 from mercer import (
     LSSVR,
@@ -16,6 +17,8 @@ from mercer import (
 )
 from mercer.kernels import ANOVA, Additive, Categorical, Gaussian, Linear, Spline
 from mercer.losses.named import REGRESSION
+from mercer.machines.component_tuning import tune_terms
+from mercer.machines.components import Term
 from mercer.smoothing import backfit, marginal_integration
 
 
@@ -23,6 +26,44 @@ def draw(n=60, p=3, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (n, p))
     return X, np.sin(3 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=n)
+
+
+def test_linear_components_are_those_of_features_with_variance_one():
+    X, y = draw()
+    X[:, 1], X[:, 2] = 40.0 * X[:, 1], 3.0
+    machine = AdditiveRegressor(kernel="linear", C=0.1).fit(X, y)
+    for j, scale in enumerate(
+        [np.std(X[:, 0]), np.std(X[:, 1]), 1.0]
+    ):  # constants stay as they are
+        column = X[:, j] / scale
+        kernel = machine.terms_[j].kernel(X)
+        np.testing.assert_allclose(kernel, np.outer(column, column), rtol=1e-12)
+    twin = LSSVR(Linear(), C=0.1).fit(X[:, :2] / X[:, :2].std(axis=0), y)
+    expected = twin.predict(X[:, :2] / X[:, :2].std(axis=0))
+    np.testing.assert_allclose(machine.predict(X), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_weights_maximize_the_restricted_likelihood(copies):
+    X, y = draw(p=2)
+    one, n = np.ones((60, 1)), 60
+    kernels = [Gaussian(0.7).on([j]) for j in range(copies)]
+    terms = [Term(str(j), (j,), kernel, 1.0, False) for j, kernel in enumerate(kernels)]
+    found = tune_terms(terms, X, y[:, None], one, np.ones(n), widths=False)
+    assert [repr(term.kernel) for term in found] == [repr(kernel) for kernel in kernels]
+
+    def likelihood(eta):
+        """Minus twice the logarithm, with the variance of the noise at its best."""
+        V = np.eye(n) + sum(np.exp(e) * k(X) for e, k in zip(eta, kernels, strict=True))
+        inner = np.linalg.inv(V)
+        A = one.T @ inner @ one
+        P = inner - inner @ one @ one.T @ inner / A
+        return np.linalg.slogdet(V)[1] + np.log(A[0, 0]) + (n - 1) * np.log(y @ P @ y)
+
+    eta = np.log([term.weight for term in found])
+    best = minimize(likelihood, eta, method="Nelder-Mead", options={"fatol": 1e-10}).fun
+    # A search that ends where the evidence a sample changes by less than 1e-8.
+    assert likelihood(eta) - best <= 2 * n * 1e-8
 
 
 def test_it_is_the_machine_of_the_summed_kernel():

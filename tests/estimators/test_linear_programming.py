@@ -128,6 +128,10 @@ def test_prototypes_and_centres_are_the_same_machine(curve):
     assert np.array_equal(given.support_vectors_, Z[given.support_])
     some = SparseRegressor(kernel=Gaussian(0.5), centres=20, C=3.0).fit(X, y)
     assert set(some.support_vectors_[:, 0]) <= set(X[:, 0])
+    # So few functions are all needed where the loss weighs nearly everything.
+    for few in (1, 3):
+        rich = SparseRegressor(kernel=Gaussian(0.5), centres=few, C=1e3).fit(X, y)
+        assert len(rich.support_) == few
     with pytest.raises(ValueError, match="features"):
         SparseRegressor(centres=np.ones((3, 2))).fit(X, y)
     with pytest.raises(ValueError, match="columns of a precomputed"):

@@ -122,8 +122,17 @@ def test_separations_are_counted_pair_by_pair():
 def test_random_books_are_better_than_the_first_draw():
     best = code_book("dense-random", 10, random_state=0)
     rng = np.random.RandomState(0)
-    first = rng.choice([-1.0, 1.0], size=(10, best.shape[1]), p=[0.5, 0.5])
-    assert row_separation(best) > row_separation(first)
+    first = rng.choice([-1.0, 1.0], size=(10, 34), p=[0.5, 0.5])  # 10 log2(10) columns
+    assert best.shape[1] <= 34
+    assert row_separation(best) > row_separation(first) > row_separation(2.0 * np.eye(10) - 1.0)
+
+
+def test_the_size_of_a_column_is_the_weight_of_its_classes():
+    X, y = blobs(3, 30)
+    s = np.random.default_rng(1).uniform(0.5, 2.0, 30)
+    report = LSSVC(Gaussian(2.0), codes="one-vs-one").fit(X, y, sample_weight=s)._code_report()
+    pairs = [s[(y == i) | (y == j)].sum() for i, j in ((0, 1), (0, 2), (1, 2))]
+    np.testing.assert_allclose(report.sizes, pairs)
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,18 @@ def test_names_of_features_and_regions(sample):
         ShapeConstrainedRegressor([Increasing("does")]).fit(frame, y)
 
 
+def test_verify_returns_the_largest_violation():
+    """Three steps a line miss the falls of this function between them."""
+    X = np.linspace(0, 3, 60)[:, None]
+    fitted = machine([Increasing(0)], kernel=Gaussian(0.2), C=100.0, grid=3, lines=2)
+    fitted.fit(X, X[:, 0] + np.sin(5 * X[:, 0]))
+    steepest = -np.gradient(fitted.predict(GRID), GRID[:, 0]).min()
+    assert steepest > 1.0
+    # A slope counts per range; steps of 0.03 miss its extremum, where it is a wave of 5 per unit,
+    # by (5 * 0.015)^2 / 2 of it at most.
+    np.testing.assert_allclose(fitted.verify(grid=100, lines=2), [3.0 * steepest], rtol=3e-3)
+
+
 def test_sums_over_features_are_proved_everywhere():
     rng = np.random.default_rng(3)
     X = rng.uniform(0, 1, (50, 2))

@@ -22,6 +22,7 @@ from mercer.manifold import (
     PrincipalManifold,
     Sphere,
     Torus,
+    alternation,
 )
 from mercer.manifold.adaptation import normal_sums
 from mercer.manifold.distortions import as_distortion
@@ -517,6 +518,25 @@ def test_projections_end_with_the_time(monkeypatch):
         return len(steps)
 
     assert counted(0.0) == 1 < counted(np.inf)
+
+
+def test_blocks_take_a_step_back_that_was_too_long(monkeypatch):
+    """And ask for no denser grid of projections, which is for rows whose basin was lost."""
+    asked, plain = [], alternation.project_block
+
+    def spy(block, shared, state):
+        asked.append(state[1])
+        return plain(block, shared, state)
+
+    for name in ("FARTHER", "FARTHEST"):  # always nearly twice the step to the minimum
+        monkeypatch.setattr(alternation, name, 1.95)
+    monkeypatch.setattr(alternation, "project_block", spy)
+    X = wave(60)
+    fitted = PrincipalManifold(Interval(6), lam=0.01, continuation=False, tol=1e-3)
+    fitted.fit(Arrays(X))
+    assert set(asked) == {1.0}
+    assert len(asked) > fitted.n_iter_  # passes that were made once more
+    assert np.all(np.diff(fitted.history_["objective"]) <= 1e-12)
 
 
 def test_blocks_of_rows_make_the_same_manifold():
