@@ -380,6 +380,14 @@ def test_machines_of_libsvm_with_other_lengths(name):
     refused(written(machine), "lengths that do not fit")
 
 
+@pytest.mark.parametrize("name", ["_probA", "_probB"])
+def test_sigmoids_of_libsvm_with_other_lengths(name):
+    """Three classes have three pairs, and a sigmoid for each or for none."""
+    machine = svm.SVC().fit(X, THREE)
+    setattr(machine, name, np.zeros(2))
+    refused(written(machine), "lengths that do not fit")
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear"])
 @pytest.mark.parametrize("width", [1, 5])
 def test_support_vectors_with_other_features(kernel, width):

@@ -1,5 +1,7 @@
 """LIBSVM's model files: read as LIBSVM reads them, written so that it reads them."""
 
+import re
+
 import numpy as np
 import pytest
 import sklearn.svm
@@ -123,6 +125,15 @@ def test_what_is_no_machine_of_libsvm(tmp_path):
     refused(three, "share their points")
 
 
+def test_an_approximated_machine_of_two_classes(tmp_path):
+    """It has one pair, which has all points to itself."""
+    model = mercer.SVC(gamma=0.3, approximation=mercer.Nystrom(10)).fit(X, TWO)
+    write_libsvm(model, tmp_path / "model")
+    found = read_libsvm(tmp_path / "model")
+    np.testing.assert_allclose(values(found, NEW), values(model, NEW), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(found.predict(NEW), model.predict(NEW))
+
+
 def test_damaged_files(tmp_path):
     path = tmp_path / "model"
     write_libsvm(mercer.SVC().fit(X, FOUR), path)
@@ -145,6 +156,8 @@ def test_damaged_files(tmp_path):
     refused(text.replace(" 1:", " 0:", 1), "count from 1")
     refused(text.replace(" 1:", " 1:nan ", 1), "damaged|not finite")
     refused(text.replace(" 1:", " one:", 1), "damaged")
+    refused(re.sub(r" 1:\S+", " 1:nan", text, count=1), "not finite")
+    refused(re.sub(r"SV\n\S+", "SV\nnan", text, count=1), "not finite")
     path.write_text(text)
     with pytest.raises(ModelFileError, match="more than n_features=2"):
         read_libsvm(path, n_features=2)

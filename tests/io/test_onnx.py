@@ -34,7 +34,14 @@ from mercer.io.plans import METHODS
 from mercer.kernels import Gaussian, Linear
 from mercer.local import Local
 from mercer.preprocessing import DateEncoder, RankNormalizer, Scaler
-from mercer.regularizers import Breaks, Columns, Constant, Functions, Polynomial
+from mercer.regularizers import (
+    AutoRegressive,
+    Breaks,
+    Columns,
+    Constant,
+    Functions,
+    Polynomial,
+)
 from unchanged import fits
 
 SHIFT = 100.0
@@ -102,6 +109,7 @@ MACHINES = {
     "nystrom": (mercer.SVR(approximation=mercer.Nystrom(15)), Y),
     "random features": (mercer.SVR(gamma=0.3, approximation=mercer.RandomFeatures(30)), Y),
     "terms": (mercer.TermSelector(), Y),
+    "trend": (mercer.GeneralizedLeastSquares(AutoRegressive(0.4)), Y),
     "tuned": (mercer.LSSVRCV(budget=2), Y),
     "svc": (mercer.SVC(), TWO),
     "svc of three": (mercer.SVC(), THREE),
@@ -198,7 +206,7 @@ def run(folder):
 @pytest.mark.filterwarnings("ignore:The unpenalized functions:UserWarning")
 @pytest.mark.filterwarnings("ignore:Sigmoid:UserWarning")
 def test_parity_without_the_library(tmp_path):
-    models, extra = {}, {"ai.onnx.ml"}
+    models, declared, extra = {}, {}, {"ai.onnx.ml"}
     for name, model, points in cases():
         for precision in ("float64", "float32"):
             graph = to_onnx(model, precision=precision)
@@ -210,8 +218,13 @@ def test_parity_without_the_library(tmp_path):
             (tmp_path / f"{stem}.onnx").write_bytes(graph.SerializeToString())
             (tmp_path / f"{stem}.pkl").write_bytes(pickle.dumps({"X": points.astype(precision)}))
             models[stem] = name, model, points, precision
+            declared[stem] = {
+                one.name: [place.dim_value for place in one.type.tensor_type.shape.dim[1:]]
+                for one in graph.graph.output
+            }
     found, wrong, outputs = run(tmp_path), [], set()
     for stem, (name, model, points, precision) in models.items():
+        assert {output: [*got.shape[1:]] for output, got in found[stem].items()} == declared[stem]
         for output, got in found[stem].items():
             outputs.add(output)
             if output == "label":
@@ -227,6 +240,7 @@ def test_parity_without_the_library(tmp_path):
                 wrong.append(f"{stem} {output}: {error:.1e} of a standard deviation")
     assert not wrong, "\n".join(wrong)
     assert outputs == {*METHODS, "label"}
+    assert "probabilities" in found["codes float64"]  # by Platt's sigmoid, of two classes only
 
 
 def test_a_graph_without_centring_would_be_noticed():
@@ -259,6 +273,21 @@ def test_scores_of_two_classes_are_in_the_order_of_the_labels():
     scores = np.asarray(asked(model, "scores", X))
     assert np.array_equal(model.classes_[np.argmax(scores, axis=1)], model.predict(X))
     assert [one.name for one in graph.graph.output] == ["label", "scores"]
+
+
+def test_leaves_of_one_class(tmp_path):
+    bands = np.digitize(X[:, 0], [-0.4, 0.4])
+    found = {}
+    for name, cls in (("votes", mercer.SVC), ("logistic", mercer.KernelLogisticRegression)):
+        model = found[name] = cls(approximation=Local(leaf_size=8)).fit(X, bands)
+        assert min(len(leaf.classes) for leaf in model.leaves_) == 1
+        (tmp_path / f"{name}.onnx").write_bytes(to_onnx(model).SerializeToString())
+        (tmp_path / f"{name}.pkl").write_bytes(pickle.dumps({"X": X}))
+    for name, got in run(tmp_path).items():
+        np.testing.assert_array_equal(got["label"], found[name].predict(X))
+        for output in got.keys() - {"label"}:
+            true = asked(found[name], output, X)
+            np.testing.assert_allclose(got[output], true, rtol=0, atol=1e-12 * np.std(true))
 
 
 def test_inputs_of_several_types(tmp_path):

@@ -16,8 +16,8 @@ __all__ = ["Mapper", "Reach", "measure"]
 
 SLOW = 0.7
 """Seconds after which a test is stopped; it is asked only about lines that no other test runs."""
-SLOW_OF = {"io": 10.0}
-"""The same for rooms whose tests take long: those of files fit each machine, then write it."""
+SLOW_OF = {"io": 10.0, "tabular": 5.0}
+"""The same where tests take long: files hold every machine, and tables take several for one."""
 
 
 class Reach:

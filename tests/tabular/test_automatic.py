@@ -248,14 +248,14 @@ def test_more_rows_than_exact_machines_take(monkeypatch):
 
 @pytest.mark.parametrize("members", [FEW, FEW[::-1]])
 def test_of_machines_judged_by_some_rows_the_best_is_fitted_to_all(members, monkeypatch):
-    monkeypatch.setattr("mercer.tabular.automatic.JUDGED", 100)
+    monkeypatch.setattr("mercer.tabular.automatic.JUDGED", 40)
     monkeypatch.setattr("mercer.tabular.automatic.KEPT", 1)
-    X, y = smooth(200)
+    X, y = smooth(60)
     alone = {name: AutoRegressor(members=[name]).fit(X, y).left_out_score_ for name in members}
     assert alone["gaussian"] > alone["laplacian-ranks"] + 0.01
     machine = AutoRegressor(members=members).fit(X, y)
     assert [member.name for member in machine.members_] == ["gaussian"]
-    assert len(machine.members_[0].machine.support_) == 200
+    assert len(machine.members_[0].machine.support_) == 60
 
 
 @pytest.mark.parametrize("affordable", [1e4, 1e9])
