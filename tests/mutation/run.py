@@ -43,7 +43,7 @@ PARAMETERS = 3
 """A test of many parameters is measured at so many of the first, and of the last."""
 TESTS = {
     "machines": ["machines", "estimators", "compression/test_machines.py"],
-    "solvers": ["solvers", "problems/test_constrained.py"],
+    "solvers": ["solvers", "problems/test_constrained.py", "estimators/test_tube.py"],
 }
 """Folders of tests of rooms that have more than the one of their name."""
 

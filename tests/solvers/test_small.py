@@ -101,6 +101,31 @@ def test_large_weights_get_small_gaps_too(C):
         assert alone.dual <= solution.objective + 1e-9
 
 
+def test_gaps_that_rounding_can_make_are_not_called_small():
+    """A gap below the hundredth of an objective of order one, by weights of 1e16, is chance."""
+    taken = {}
+    for C in (1e10, 1e12, 1e16):
+        risks = pairs(Hinge(), C)
+        found = minimize_small(risks, SMO())
+        taken[C] = sum(solution is not None for solution in found)
+        for risk, solution in zip(risks, found, strict=True):
+            if solution is not None:
+                gap = risk.certificate(solution.a, solution.b).gap
+                assert gap <= 1e-2 * abs(solution.objective)
+    assert taken[1e10] > 50 > taken[1e12] > taken[1e16] == 0
+
+
+@pytest.mark.parametrize("B", [np.eye(2), np.eye(2)[::-1]], ids=["in order", "in reverse"])
+def test_coefficients_of_groups_of_one_are_their_sums(B):
+    """B'a = d leaves no choice, and intercepts meet both targets, an epsilon off."""
+    K, y, d = np.array([[1.0, 0.3], [0.3, 2.0]]), np.array([1.0, -2.0]), np.array([-0.2, 0.7])
+    risk = RegularizedRisk(EpsilonInsensitive(0.1), Dense(K), y, np.array([1.0, 3.0]), B, d)
+    [solution] = minimize_small([risk], SMO())
+    np.testing.assert_allclose(B.T @ solution.a, d, rtol=1e-15)
+    np.testing.assert_allclose(K @ solution.a + B @ solution.b, solution.f, rtol=1e-15)
+    np.testing.assert_allclose(solution.f, y - 0.1 * np.sign(solution.a), rtol=1e-12)
+
+
 @pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), EpsilonInsensitive(0.3)])
 def test_certificates_are_those_of_the_problem(loss):
     risks = pairs(loss, seed=1)

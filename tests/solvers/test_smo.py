@@ -1,6 +1,7 @@
 """Decomposition: against its plain twin, in working sets, from warm starts, within its budget."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -299,6 +300,17 @@ def test_listener_sees_the_gap_fall_and_can_stop():
     assert duals == sorted(duals)
     assert seen[-1].gap < seen[0].gap
     assert seen == list(solution.history)
+
+
+def test_who_listens_is_told_at_doubling_distances():
+    risk, *_ = sample(60, Hinge(), seed=9, C=100.0, kernel=Linear())
+    seen = []
+    solution = minimize(risk, SMO(tol=1e-6), listener=lambda progress: seen.append(progress))
+    steps = [progress.iteration for progress in seen]
+    assert steps[0] == 0
+    assert steps[1] <= 100
+    assert all(after <= 2 * before for before, after in itertools.pairwise(steps[1:]))
+    assert steps[-1] == solution.n_iter > 1000
 
 
 def test_the_run_is_counted():
