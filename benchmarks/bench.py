@@ -18,11 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import grid
 import path
 import report
-from claims import disagreements, failing
 from libraries import LIBRARIES, installed
 from measure import Conditions, measure
 from store import Store, environment, share_threads, startup
 
+from claims import disagreements, failing
 from data import MISSING
 from problems import EXACT, GROWTH, HARD, PATH, SHORT, Problem
 

@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
-from claims import Result, clock_of, exponent
 from matplotlib.figure import Figure
 from tables import curve
+
+from claims import Result, clock_of, exponent
 
 STYLES: dict[str, dict[str, Any]] = {
     "mercer": {"color": "C0", "marker": "o", "linewidth": 2.0},

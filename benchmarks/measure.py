@@ -4,10 +4,10 @@ import tempfile
 from dataclasses import dataclass
 from typing import Any
 
-from claims import own_faults
 from contender import Contender, NoAnswerError, write
 from judge import Verdict, disagreement, judge
 
+from claims import own_faults
 from problems import Problem
 
 # The accelerated one-class machine is scikit-learn's own again.

@@ -6,6 +6,8 @@ from typing import Any
 
 import figure
 import tables
+from store import HERE, recorded
+
 from claims import (
     Result,
     clock_of,
@@ -16,7 +18,6 @@ from claims import (
     ratios,
     title,
 )
-from store import HERE, recorded
 
 PAGE = HERE.parent / "docs" / "explanation" / "benchmark.md"
 FIGURE = "benchmark_growth.svg"

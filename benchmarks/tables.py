@@ -4,7 +4,6 @@ from statistics import median
 from typing import Any
 
 from claims import Ratio, Result, clock_of, exponent, geometric_mean, middle, ratio, ratios, title
-
 from problems import COMMON
 
 Environment = dict[str, Any]

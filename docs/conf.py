@@ -64,6 +64,7 @@ SECTIONS = (
     "large",
     "kernels",
     "studies",
+    "research",
 )
 
 sphinx_gallery_conf = {
@@ -87,7 +88,7 @@ ROOMS = (
     "estimators",
     "manifold",
     "tabular",
-    "capacity",
+    "claims",
     "selection",
     "compression",
     "smoothing",
@@ -114,7 +115,7 @@ ROOMS = (
 )
 
 # Rooms of `mercer.research`, at the end.
-RESEARCH = ("linear", "density", "fusion", "plotting")
+RESEARCH = ("linear", "density", "covering", "fusion", "plotting")
 
 
 # Names that programs import from the top, by what they are for.

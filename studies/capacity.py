@@ -21,9 +21,9 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.spatial.distance import pdist
 
-from mercer.capacity import KernelBall, MeasuredFrame, PrincipalCovering
 from mercer.datasets import load_abalone, load_concrete
 from mercer.kernels import Gaussian, InverseMultiquadric, Matern, Polynomial
+from mercer.research.covering import KernelBall, MeasuredFrame, PrincipalCovering
 from mercer.smoothing import Spectral
 from studies.data import MISSING, load
 from studies.study import Table

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
-from mercer.capacity import Covering
+from mercer.research.covering import Covering
 
 
 def water_filling(spectrum, log_n):

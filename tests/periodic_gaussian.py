@@ -6,7 +6,7 @@ dimension, without anything of the library.
 
 import numpy as np
 
-from mercer.capacity import Covering
+from mercer.research.covering import Covering
 
 
 def spectrum(width, period=6.0):

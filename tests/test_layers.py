@@ -20,14 +20,14 @@ ROWS = (
     ("machines", "preprocessing", "datasets"),
     ("estimators",),
     ("selection", "inspect", "compression", "density"),
-    ("manifold", "tabular", "capacity"),
+    ("manifold", "tabular", "claims"),
     ("distributed", "plotting", "io"),
     ("reporting",),
     ("cli",),
     ("research",),
 )
 # The rooms inside `research`, in the same way.
-RESEARCH = (("linear", "density"), ("fusion",), ("plotting",))
+RESEARCH = (("linear", "density", "covering"), ("fusion",), ("plotting",))
 LEVEL = {room: level for level, row in enumerate(ROWS, start=1) for room in row} | {
     f"research.{room}": level
     for level, row in enumerate(RESEARCH, start=len(ROWS) + 1)

@@ -15,7 +15,7 @@ ROOMS = (
         "research.fusion",
         "manifold",
         "tabular",
-        "capacity",
+        "claims",
         "research.linear",
         "research.density",
         "density",

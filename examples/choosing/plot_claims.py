@@ -6,9 +6,8 @@ Sixteen votes tell the party of a member of congress. On rows that were held out
 now and then; how often will it on new ones? The report computes every bound that the machine
 admits. A green bar may be quoted; a grey one says no more than always naming the larger party.
 
-On the right is how rich the class of machines is: how many of its functions can be told apart on
-these rows, each stretch of the curve coloured by the argument that counts them, and the
-eigenvalues of the kernel matrix. These compare kernels, and are no errors.
+On the right are the eigenvalues of the kernel matrix: how rich the class of machines is. They
+compare kernels, and are no errors.
 """
 
 import matplotlib.pyplot as plt

@@ -5,7 +5,7 @@ A cutoff whose risk is promised: loans that are not paid back
 A lender grants a loan where a score is below a cutoff. A high cutoff refuses few applicants, and
 grants loans that are not paid back; at most half of the bad ones may get through. The share among
 the rows at hand says where that is, but new applicants may be worse.
-:func:`mercer.capacity.risk_controlled_threshold` walks from the safest cutoff on, and stops before
+:func:`mercer.claims.risk_controlled_threshold` walks from the safest cutoff on, and stops before
 the first whose upper confidence bound exceeds the target: with probability 95 % the share among new
 applicants is below it, and nothing is paid for the number of cutoffs that were tried.
 """
@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 from mercer import SVC
-from mercer.capacity import error_bound, risk_controlled_threshold
+from mercer.claims import error_bound, risk_controlled_threshold
 from mercer.datasets import load_german_credit
 from mercer.preprocessing import TableEncoder
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from claims import Ratio, disagreements, exponent, failing, geometric_mean, ratio
 
 

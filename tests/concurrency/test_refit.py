@@ -20,7 +20,7 @@ from hostile.generator import good
 from hostile.judge import fit
 from hostile.machines import MACHINES, make
 from mercer import LSSVR, SVC, SVR, Nystrom
-from mercer.capacity import CertifiedSVC
+from mercer.claims import CertifiedSVC
 from mercer.local import Local
 from mercer.manifold import Interval, PrincipalManifold
 from unchanged.signatures import estimators

@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mercer.capacity import periodized_spectrum
 from mercer.kernels import (
     Gaussian,
     InverseMultiquadric,
@@ -17,6 +16,7 @@ from mercer.kernels import (
     Torus,
     Wendland,
 )
+from mercer.research.covering import periodized_spectrum
 
 EPS = np.finfo(float).eps
 RNG = np.random.default_rng(0)

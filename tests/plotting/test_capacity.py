@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import SVC
-from mercer.capacity import capacity_report
+from mercer.claims import capacity_report
 from mercer.plotting import CapacityDisplay
 
 X, Y = make_moons(240, noise=0.2, random_state=0)
@@ -39,17 +39,9 @@ def test_bars_are_the_bounds(report):
     assert f"{report.claim.bound.value:.3g}" in display.axes_[0].get_title(loc="left")
 
 
-def test_stretches_of_the_curve_make_the_whole(report):
-    size = report.size
-    display = CapacityDisplay(report=report).plot()
-    stretches = [display.lines_[name] for name in dict.fromkeys(size.active)]
-    for line in stretches:
-        np.testing.assert_allclose(line.get_xdata(), np.log(1 / size.radii))
-    together = np.nanmax([line.get_ydata() for line in stretches], axis=0)
-    np.testing.assert_array_equal(together, size.log_covering)
-    assert len({line.get_color() for line in stretches}) == len(stretches)
-    values = display.lines_["eigenvalues"].get_ydata()
-    np.testing.assert_array_equal(values, size.eigenvalues[: len(values)])
+def test_eigenvalues_are_those_of_the_report(report):
+    values = CapacityDisplay(report=report).plot().lines_["eigenvalues"].get_ydata()
+    np.testing.assert_array_equal(values, report.size.eigenvalues[: len(values)])
 
 
 def test_a_refused_bound_has_no_bar_and_no_number():
@@ -65,10 +57,10 @@ def test_a_refused_bound_has_no_bar_and_no_number():
 
 
 def test_given_axes_are_drawn_on(report):
-    figure, axes = plt.subplots(1, 3)
+    figure, axes = plt.subplots(1, 2)
     display = CapacityDisplay(report=report).plot(axes)
     assert display.figure_ is figure
-    with pytest.raises(ValueError, match="a sequence of 3 Axes"):
+    with pytest.raises(ValueError, match="a sequence of 2 Axes"):
         CapacityDisplay(report=report).plot(axes[0])
 
 

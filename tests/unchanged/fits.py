@@ -333,7 +333,7 @@ regression("research.linear.LassoConstrained", tau=0.8)
 regression("research.linear.NormRegression")
 for _loss in ("huber", "squared", "maximum"):
     extra("research.linear.NormRegression", _loss, Y, loss=_loss)
-classification("capacity.CertifiedSVC", several=False, Cs=(1.0, 10.0), widths=(1.0,), cv=2)
+classification("claims.CertifiedSVC", several=False, Cs=(1.0, 10.0), widths=(1.0,), cv=2)
 classification("research.linear.KernelPerceptron", several=False)
 classification("research.linear.LpMarginSVC", p=1.5)
 classification("research.linear.OneNormSVC")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.capacity import CertifiedSVC
+from mercer.claims import CertifiedSVC
 from mercer.estimators import (
     ConformalRegressor,
     Forecaster,

@@ -79,7 +79,6 @@ class Torus(Kernel):
     See Also
     --------
     Periodized : The same of one feature.
-    mercer.capacity.periodized_spectrum : The eigenvalues, sorted and with their multiplicities.
 
     References
     ----------

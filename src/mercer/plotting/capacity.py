@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.capacity.ladder import Rung
-from mercer.capacity.report import CapacityReport, capacity_report
+from mercer.claims.ladder import Rung
+from mercer.claims.report import CapacityReport, capacity_report
 from mercer.plotting.base import Axes, Figure, axes_of, figure_of, plt
 
 __all__ = ["CapacityDisplay"]
@@ -19,42 +19,29 @@ COLOURS |= {"estimate": "#1565c0", "refused": "#b71c1c"}
 # Words are readable where lines cross them.
 PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85}
 
-# Words of the arguments behind covering numbers, for those who never read them.
-PLAIN = {
-    "greedy terms": "any kernel: few terms suffice",
-    "cube": "number of rows",
-    "truncation, measured": "few large eigenvalues",
-    "best scaling, measured": "decay of the eigenvalues",
-    "best scaling, measured then greedy terms": "decay, then few terms",
-    "principal directions of the sample": "few large eigenvalues",
-}
-
 
 class CapacityDisplay:
     r"""What may be claimed of a machine: bounds on its error, and how rich its class is.
 
     On the left every bound on the error of new rows. A green bar may be quoted with what it
     assumes, an orange one rests on something unknown, a grey one says no more than what is known
-    without any machine (the dashed line), a refused one has no bar. In the middle how many
-    functions of the class can be told apart on the sample, ln N against
-    :math:`\ln 1/\varepsilon`, each stretch coloured by the argument that gives the bound. On the
-    right the eigenvalues of the kernel matrix.
+    without any machine (the dashed line), a refused one has no bar. On the right the eigenvalues of
+    the kernel matrix.
 
     Parameters
     ----------
     report : CapacityReport
-        From :func:`mercer.capacity.capacity_report`.
+        From :func:`mercer.claims.capacity_report`.
 
     Attributes
     ----------
     axes_ : list of matplotlib Axes
-        Ladder, covering numbers and eigenvalues; the ladder alone for machines without a kernel.
+        Ladder and eigenvalues; the ladder alone for machines without a kernel.
     figure_ : matplotlib Figure
     bars_ : dict of str to matplotlib Rectangle
         By the names of the bounds.
     lines_ : dict of str to matplotlib Line2D
-        By what they show: "known", "held out", "eigenvalues", "lower", and the stretches of ln N by
-        the argument that is active.
+        By what they show: "known", "held out", "eigenvalues".
 
     Examples
     --------
@@ -78,26 +65,25 @@ class CapacityDisplay:
 
         Parameters
         ----------
-        ax : sequence of three matplotlib Axes, optional
+        ax : sequence of two matplotlib Axes, optional
             One for machines without a kernel; new ones if not given.
 
         Returns
         -------
         CapacityDisplay
         """
-        count = 1 if self.report.size is None else 3
+        count = 1 if self.report.size is None else 2
         if ax is None:
-            wide: dict[str, Any] = {"figsize": (13.5, 4.2), "width_ratios": (1.5, 1, 1)}
-            wide = wide if count == 3 else {}
+            wide: dict[str, Any] = {"figsize": (9.6, 4.2), "width_ratios": (1.5, 1)}
+            wide = wide if count == 2 else {}
             _, ax = plt.subplots(1, count, squeeze=False, layout="constrained", **wide)
         self.axes_: list[Axes] = axes_of(ax, count)
         self.figure_: Figure = figure_of(self.axes_[0])
         self.lines_: dict[str, Any] = {}
         self.bars_: dict[str, Any] = {}
         self._ladder(self.axes_[0])
-        if count == 3:
-            self._covering(self.axes_[1])
-            self._eigenvalues(self.axes_[2])
+        if count == 2:
+            self._eigenvalues(self.axes_[1])
         return self
 
     def _ladder(self, ax: Axes) -> None:
@@ -168,49 +154,6 @@ class CapacityDisplay:
             bbox=PAPER,
         )
 
-    def _covering(self, ax: Axes) -> None:
-        size = self.report.size
-        assert size is not None
-        x, y = np.log(1 / size.radii), size.log_covering
-        names = list(dict.fromkeys(size.active))
-        for k, name in enumerate(names):
-            on = np.array([active == name for active in size.active])
-            # A stretch reaches to the next point, so that the curve has no holes.
-            on[1:] |= on[:-1]
-            shown = np.where(on, y, np.nan)
-            label = PLAIN.get(name, name)
-            (self.lines_[name],) = ax.plot(x, shown, lw=2.2, color=f"C{k}", label=label)
-        if np.any(size.log_lower > 0):
-            (self.lines_["lower"],) = ax.plot(
-                x, size.log_lower, "--", color="0.5", lw=1, label="at least so many"
-            )
-        words = "margin" if self.report.unit == "error rate" else "training error"
-        ax.axvline(np.log(1 / size.precision), color="0.2", lw=1, ls=":")
-        ax.annotate(
-            f"the {words}",
-            (np.log(1 / size.precision), 0.97),
-            xycoords=("data", "axes fraction"),
-            xytext=(-4, 0),
-            textcoords="offset points",
-            ha="right",
-            va="top",
-            fontsize=8,
-            color="0.2",
-        )
-        ax.set_yscale("symlog", linthresh=10)
-        ax.set_ylim(bottom=0)
-        ax.set(xlabel=r"$\ln 1/\varepsilon$ (finer to the right)", ylabel=r"$\ln N(\varepsilon)$")
-        ax.set_title("to compare kernels: functions told apart", loc="left", fontsize=10)
-        ax.legend(
-            fontsize=8,
-            title="at most, by",
-            title_fontsize=8,
-            loc="lower right",
-            framealpha=0.85,
-            edgecolor="none",
-        )
-        ax.spines[["top", "right"]].set_visible(False)
-
     def _eigenvalues(self, ax: Axes) -> None:
         size = self.report.size
         assert size is not None
@@ -251,10 +194,10 @@ class CapacityDisplay:
         Parameters
         ----------
         model, X, y, X_test, y_test :
-            As in :func:`mercer.capacity.capacity_report`.
+            As in :func:`mercer.claims.capacity_report`.
         ax : sequence of matplotlib Axes, optional
         **how
-            For :func:`mercer.capacity.capacity_report`.
+            For :func:`mercer.claims.capacity_report`.
 
         Returns
         -------

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import metrics
 
-from mercer.capacity import capacity_report
+from mercer.claims import capacity_report
 from mercer.plotting import panels
 from mercer.reporting.judging import COVERAGE, Answers, Validated, answers_of, measures
 from mercer.reporting.page import Section, number

@@ -2,5 +2,6 @@
 
 Machines and programs of the literature that are tested and documented like the rest, and that
 nothing else in this library imports: hyperparameters as part of the problem (`fusion`), linear
-models (`linear`), classical distributions (`density`), and their figures (`plotting`).
+models (`linear`), classical distributions (`density`), covering numbers (`covering`), and their
+figures (`plotting`).
 """

@@ -3,7 +3,8 @@
 Figures of these machines; they need matplotlib.
 """
 
+from mercer.research.plotting.covering import CoveringDisplay
 from mercer.research.plotting.path import PathDisplay
 from mercer.research.plotting.stability_curve import StabilityDisplay
 
-__all__ = ["PathDisplay", "StabilityDisplay"]
+__all__ = ["CoveringDisplay", "PathDisplay", "StabilityDisplay"]
