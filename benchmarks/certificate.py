@@ -27,7 +27,8 @@ from certificate_page import publish
 from store import environment, share_threads
 
 import mercer
-from mercer import SVC, SVR, HuberSVR, QuantileSVR
+from mercer import SVC, SVR, QuantileSVR
+from mercer.estimators import HuberSVR
 from mercer.kernels import Gaussian, Kernel, Laplacian, Matern, Polynomial, RationalQuadratic
 from mercer.solvers import smo
 from problems import EXACT, MISSING, SHORT, Problem

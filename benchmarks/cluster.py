@@ -23,7 +23,8 @@ import distributed
 import numpy as np
 
 from mercer import LSSVR, SVC
-from mercer.data import Arrays, Block, Source, Sums
+from mercer.data import Arrays, Source
+from mercer.data.base import Block, Sums
 from mercer.distributed import as_source
 from mercer.kernels import Gaussian
 from mercer.reduced.nystrom import Nystrom

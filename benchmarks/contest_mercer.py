@@ -24,7 +24,7 @@ def recommended(data: Split) -> tuple[Predict, dict[str, Any]]:
 def least_squares(data: Split) -> tuple[Predict, dict[str, Any]]:
     """Fit the least-squares machine that tunes itself, with a single length scale."""
     change = columns(data).transform
-    machine = mercer.LSSVRCV() if data.regression else mercer.LSSVCCV()
+    machine = mercer.selection.LSSVRCV() if data.regression else mercer.selection.LSSVCCV()
     machine.fit(change(data.X), data.y)
     return answers(machine, data, change), {"C": machine.C_, "kernel": str(machine.kernel_)}
 

@@ -22,21 +22,23 @@ from typing import Any
 import numpy as np
 
 from mercer import (
-    AdaptiveMarginSVC,
     AdditiveClassifier,
     AdditiveRegressor,
     CensoredRegressor,
     ConformalRegressor,
+    MissingInputRegressor,
+    Nystrom,
+    QuantileBand,
+    ShapeConstrainedRegressor,
+)
+from mercer.estimators import (
+    AdaptiveMarginSVC,
     HardMarginSVC,
     HeteroscedasticNuSVR,
     HeteroscedasticSVR,
     MissingInputClassifier,
-    MissingInputRegressor,
     NuSparseClassifier,
     NuSparseRegressor,
-    Nystrom,
-    QuantileBand,
-    ShapeConstrainedRegressor,
     SparseAdditiveClassifier,
     SparseAdditiveRegressor,
     SparseClassifier,

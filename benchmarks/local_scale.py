@@ -28,7 +28,8 @@ from clock import memory
 import mercer.data
 from mercer import LSSVR
 from mercer.kernels import Gaussian, Kernel, Laplacian
-from mercer.local import Local, grow
+from mercer.local import Local
+from mercer.local.tree import grow
 
 RESULTS = Path(__file__).with_name("local_scale.jsonl")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")

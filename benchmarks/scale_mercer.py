@@ -5,7 +5,8 @@ from typing import Any
 
 from scale_data import Task
 
-from mercer import LSSVC, LSSVR, SVC, SVR, HuberSVR, KernelLogisticRegression, QuantileSVR
+from mercer import LSSVC, LSSVR, SVC, SVR, KernelLogisticRegression, QuantileSVR
+from mercer.estimators import HuberSVR
 from mercer.reduced import Nystrom
 
 Found = tuple[Any, dict[str, Any]]

@@ -32,7 +32,7 @@ from small_problems import PROBLEMS, SHORT, Small
 from store import environment
 
 import mercer
-from mercer.gram import share_matrices
+from mercer.gram.shared import share_matrices
 
 RESULTS = Path(__file__).resolve().parent / "small.jsonl"
 # Both are fitted in turns for so many seconds of processor time, so many times at least and most.

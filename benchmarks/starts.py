@@ -26,7 +26,7 @@ from mercer.selection import tune
 from mercer.selection._statement import state
 from mercer.selection.objective import Objective
 from mercer.selection.space import Space
-from mercer.smoothing import Evidence
+from mercer.smoothing.criteria import Evidence
 
 SETS = (
     "abalone",

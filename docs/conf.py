@@ -13,6 +13,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 project = "Mercer"
 author = "The Mercer developers"
 copyright = "The Mercer developers"
+level = importlib.import_module("mercer._levels").level
 release = version = importlib.import_module("mercer._version").__version__
 
 extensions = [
@@ -121,36 +122,21 @@ RESEARCH = ("linear", "density", "covering", "fusion", "plotting")
 # Names that programs import from the top, by what they are for.
 TASKS = {
     "Tables as they are": ("AutoRegressor", "AutoClassifier"),
-    "Support vector machines": (
-        *("SVR", "SVC", "NuSVR", "NuSVC", "OneClassSVM", "SVRCV", "SVCCV", "MultiOutputSVR"),
-        *("HardMarginSVC", "HardTubeSVR", "AdaptiveMarginSVC", "LeaveOneOutSVC"),
-    ),
-    "Least squares and robust losses": (
-        *("LSSVR", "LSSVC", "LSSVRCV", "LSSVCCV", "RobustLSSVR", "HuberSVR"),
-    ),
+    "Support vector machines": ("SVR", "SVC", "NuSVR", "NuSVC", "OneClassSVM"),
+    "Least squares": ("LSSVR", "LSSVC"),
     "Any loss, any kernel": ("KernelRegressor", "KernelClassifier", "KernelLogisticRegression"),
-    "Intervals, quantiles, noise of any size": (
-        *("ConformalRegressor", "QuantileBand", "QuantileSVR", "HeteroscedasticSVR"),
-        *("HeteroscedasticNuSVR", "SupportVectorTube"),
+    "Intervals and quantiles": ("ConformalRegressor", "QuantileBand", "QuantileSVR"),
+    "What you know: shapes, terms": (
+        *("ShapeConstrainedRegressor", "ShapeConstrainedClassifier"),
+        *("AdditiveRegressor", "AdditiveClassifier"),
     ),
-    "What you know: shapes, terms, structure": (
-        *("ShapeConstrainedRegressor", "ShapeConstrainedClassifier", "AdditiveRegressor"),
-        *("AdditiveClassifier", "Component", "SparseAdditiveRegressor", "SparseAdditiveClassifier"),
-        *("PartiallyLinearRegressor", "TermSelector", "RegularizationNetwork"),
-    ),
-    "Censored targets, missing inputs": (
-        *("CensoredRegressor", "MissingInputRegressor", "MissingInputClassifier"),
-    ),
-    "Curves, space and series": (
-        *("SmoothingSpline", "ThinPlateSpline", "UniversalKriging", "Forecaster"),
-        *("RegimeSwitchingRegressor", "GeneralizedLeastSquares", "estimate_errors"),
-    ),
-    "Few functions of a dictionary": (
-        *("SparseRegressor", "SparseClassifier", "NuSparseRegressor", "NuSparseClassifier"),
-    ),
-    "Large samples, hyperparameters": ("Nystrom", "RandomFeatures", "tune"),
+    "Censored targets, missing inputs": ("CensoredRegressor", "MissingInputRegressor"),
+    "Curves, space and series": ("SmoothingSpline", "UniversalKriging", "Forecaster"),
+    "Large samples, hyperparameters": ("Nystrom", "RandomFeatures", "Local", "tune"),
     "A page about a model": ("report",),
 }
+
+autosummary_context = {"level": level}
 
 
 def public(module):

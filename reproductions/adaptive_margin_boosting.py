@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 
-from mercer import LeaveOneOutSVC
+from mercer.estimators import LeaveOneOutSVC
 from mercer.kernels import Gaussian
 from mercer.research.linear import MarginBoost, RBFNetwork, boosting_bound
-from mercer.selection import median_of_five
+from mercer.selection.protocols import median_of_five
 from reproductions.outcome import (
     Claim,
     Result,

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from mercer import AdaptiveMarginSVC, LeaveOneOutSVC
+from mercer.estimators import AdaptiveMarginSVC, LeaveOneOutSVC
 from mercer.kernels import Gaussian
 from mercer.machines.solving import EarlyStop
 from reproductions.outcome import Claim, Result, at_least, at_most, near, recorded

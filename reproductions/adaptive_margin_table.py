@@ -3,9 +3,10 @@
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from mercer import SVC, LeaveOneOutSVC
+from mercer import SVC
+from mercer.estimators import LeaveOneOutSVC
 from mercer.kernels import Gaussian
-from mercer.selection import median_of_five
+from mercer.selection.protocols import median_of_five
 from reproductions.outcome import Result, at_most, near
 from reproductions.tables import bunch
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from mercer import SVC, AdaptiveMarginSVC, LeaveOneOutSVC, NuSVC
-from mercer.estimators import adaptive_margin_path
+from mercer import SVC, NuSVC
+from mercer.estimators import AdaptiveMarginSVC, LeaveOneOutSVC
+from mercer.estimators.adaptive_margin import adaptive_margin_path
 from mercer.kernels import Gaussian
 from reproductions.outcome import Result, at_least, at_most, near
 

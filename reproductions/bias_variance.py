@@ -6,7 +6,8 @@ from scipy.integrate import quad
 from mercer import LSSVR
 from mercer.kernels import Gaussian
 from mercer.regularizers import Empty
-from mercer.smoothing import Spectral, bias_variance, plug_in
+from mercer.smoothing import Spectral, bias_variance
+from mercer.smoothing.bias_variance import plug_in
 from reproductions.outcome import Result, at_least, at_most, near, recorded
 
 N, NOISE = 100, 0.1

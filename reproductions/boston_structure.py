@@ -3,7 +3,8 @@
 import numpy as np
 from sklearn.model_selection import PredefinedSplit
 
-from mercer import LSSVR, AdditiveRegressor, SparseAdditiveRegressor
+from mercer import LSSVR, AdditiveRegressor
+from mercer.estimators import SparseAdditiveRegressor
 from reproductions.outcome import Result, at_most, near
 from reproductions.tables import frame
 

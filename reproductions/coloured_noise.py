@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from mercer import KernelRegressor, estimate_errors
+from mercer import KernelRegressor
+from mercer.estimators import estimate_errors
 from mercer.kernels import Gaussian
 from mercer.regularizers import Empty, MovingAverage
 from reproductions.outcome import Result, at_most, near

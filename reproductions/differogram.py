@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from mercer.smoothing import DifferogramCloud, noise_variance
+from mercer.smoothing import noise_variance
+from mercer.smoothing.differogram import DifferogramCloud
 from reproductions.outcome import Claim, Result, at_least, near, recorded
 from reproductions.tables import frame
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from mercer import KernelRegressor, TermSelector
+from mercer import KernelRegressor
+from mercer.estimators import TermSelector
 from mercer.kernels import Gaussian
 from mercer.regularizers import Breaks, Constant
 from reproductions.outcome import Result, at_most, near

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from mercer import SVR, HuberSVR
+from mercer import SVR
+from mercer.estimators import HuberSVR
 from mercer.kernels import Gaussian
 from mercer.research.linear import RBFNetwork
-from mercer.series import lag_matrix
+from mercer.series.autoregression import lag_matrix
 from reproductions.outcome import Result, at_least, near, within_factor
 
 KERNEL = Gaussian(np.sqrt(0.75))

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from mercer import GeneralizedLeastSquares, UniversalKriging
+from mercer import UniversalKriging
+from mercer.estimators import GeneralizedLeastSquares
 from mercer.kernels import Matern, ThinPlate
 from mercer.regularizers import Constant, Functions, Polynomial
 from reproductions.outcome import Result, at_most, near

@@ -4,7 +4,7 @@ import numpy as np
 
 from mercer.gram import Dense
 from mercer.kernels import Gaussian
-from mercer.problems import nu_regression, nu_regression_back
+from mercer.problems.nu import nu_regression, nu_regression_back
 from mercer.solvers import SMO, minimize
 from reproductions.outcome import Result, at_least, at_most, near
 

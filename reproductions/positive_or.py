@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 from scipy.optimize import nnls
 
-from mercer.programs import PositiveOr
+from mercer.programs.positive_or import PositiveOr
 from reproductions.outcome import Result, at_least, at_most, near, recorded
 
 PAIRS = [(0, 2), (1, 3)]

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from mercer import LSSVR, SVR, RobustLSSVR
+from mercer import LSSVR, SVR
+from mercer.estimators import RobustLSSVR
 from mercer.inspect import contamination_curve, efficiency, outlier_curve
 from mercer.kernels import Gaussian
 from reproductions.outcome import Result, at_least, at_most, near, recorded_if_wide

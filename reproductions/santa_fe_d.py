@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from mercer import LSSVR, SVR, HuberSVR, RegimeSwitchingRegressor
+from mercer import LSSVR, SVR
+from mercer.estimators import HuberSVR, RegimeSwitchingRegressor
 from mercer.kernels import Gaussian
 from mercer.research.linear import RBFNetwork
-from mercer.series import lag_matrix
+from mercer.series.autoregression import lag_matrix
 from reproductions.outcome import Result, at_most, within_factor
 from reproductions.tables import frame
 

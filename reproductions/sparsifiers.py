@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from mercer.compression import makovoz, sup_terms
 from mercer.compression._functions import as_functions
-from mercer.compression.stratified import draw_terms, stratify
+from mercer.compression.stratified import draw_terms, makovoz, stratify
+from mercer.compression.supremum import sup_terms
 from mercer.kernels import Laplacian
 from reproductions.outcome import Result, at_most, near, recorded_if_wide
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from mercer import AdditiveRegressor, SparseAdditiveRegressor
+from mercer import AdditiveRegressor
+from mercer.estimators import SparseAdditiveRegressor
 from mercer.kernels import Gaussian
 from mercer.losses import Squared
 from mercer.machines.components import functions_of, named_kernel, read_components
-from mercer.programs import VariationProblem
+from mercer.programs.variation import VariationProblem
 from reproductions.outcome import Claim, Result, at_least, at_most, near, recorded_if_wide
 
 P, C, RELEVANT = 25, 10.0, (0, 1, 2, 3)

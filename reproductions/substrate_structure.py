@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 
-from mercer import AdditiveRegressor, SparseAdditiveRegressor
-from mercer.estimators import StructureWarning
+from mercer import AdditiveRegressor
+from mercer.estimators import SparseAdditiveRegressor, StructureWarning
 from mercer.kernels import Gaussian
 from reproductions.outcome import Result, at_least, at_most, recorded
 from reproductions.structure_detection import P, truth

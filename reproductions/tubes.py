@@ -3,10 +3,11 @@
 import numpy as np
 from sklearn.linear_model import lars_path_gram
 
-from mercer import SupportVectorTube
+from mercer.estimators import SupportVectorTube
 from mercer.kernels import Gaussian
 from mercer.regularizers import Empty
-from mercer.smoothing import dkw_band, tolerance_probability
+from mercer.smoothing import dkw_band
+from mercer.smoothing.coverage import tolerance_probability
 from reproductions.outcome import Result, at_least, at_most, near
 
 EPS, DELTA, LEVEL = 0.1, 0.1, 0.9

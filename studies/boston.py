@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 
-from mercer import LSSVR, AdditiveRegressor, SparseAdditiveRegressor
+from mercer import LSSVR, AdditiveRegressor
+from mercer.estimators import SparseAdditiveRegressor
 from studies.data import load
 from studies.study import Table
 

@@ -23,8 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from mercer import MissingInputClassifier
-from mercer.estimators import BreakdownWarning, MeanEmbedding
+from mercer.estimators import BreakdownWarning, MeanEmbedding, MissingInputClassifier
 from studies.data import load
 from studies.study import Table
 

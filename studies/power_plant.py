@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.preprocessing import StandardScaler
 
 from mercer import ConformalRegressor
-from mercer.smoothing import coverage_of
+from mercer.smoothing.coverage import coverage_of
 from studies.data import load
 from studies.study import Table
 

@@ -24,7 +24,7 @@ from mercer.inspect import (
     integrated_brier_score,
     survival_calibration,
 )
-from mercer.smoothing import kaplan_meier
+from mercer.smoothing.survival import kaplan_meier
 from studies.data import load
 from studies.study import Table
 

@@ -28,7 +28,8 @@ from mercer.losses import (
     within,
 )
 from mercer.problems import RegularizedRisk
-from mercer.regularizers import Constant, NullSpace, complete
+from mercer.regularizers import Constant, NullSpace
+from mercer.regularizers.null_space import complete
 from mercer.solvers import (
     SMO,
     ConjugateGradient,
@@ -36,10 +37,10 @@ from mercer.solvers import (
     Direct,
     InteriorPoint,
     Newton,
-    Reweighting,
     Solver,
-    ThinInteriorPoint,
 )
+from mercer.solvers.reweighting import Reweighting
+from mercer.solvers.thin import ThinInteriorPoint
 
 __all__ = [
     "CLASSIFICATION",

@@ -10,7 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from mercer.gram import Dense, Gram, Held, Indexed, LowRank, Precomputed, Sparse, Tiled
+from mercer.gram import Dense, Gram, Tiled
+from mercer.gram.held import Held
+from mercer.gram.indexed import Indexed
+from mercer.gram.low_rank import LowRank
+from mercer.gram.precomputed import Precomputed
+from mercer.gram.sparse import Sparse
 from mercer.kernels import (
     Gaussian,
     Kernel,
@@ -21,16 +26,9 @@ from mercer.kernels import (
     RationalQuadratic,
     Sigmoid,
 )
-from mercer.regularizers import (
-    Breaks,
-    Columns,
-    Constant,
-    Empty,
-    Functions,
-    Monomials,
-    NullSpace,
-)
+from mercer.regularizers import Breaks, Columns, Constant, Empty, Functions, NullSpace
 from mercer.regularizers import Polynomial as Polynomials
+from mercer.regularizers.null_space import Monomials
 
 FEATURES = 3
 SCALES = [0.7, 1.5, 2.0]

@@ -6,7 +6,7 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from mercer.data import Sums
+from mercer.data.base import Sums
 
 
 def products(block, shared, state):

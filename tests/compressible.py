@@ -16,9 +16,8 @@ from mercer import (
     NuSVC,
     OneClassSVM,
     QuantileSVR,
-    RobustLSSVR,
-    ThinPlateSpline,
 )
+from mercer.estimators import RobustLSSVR, ThinPlateSpline
 from mercer.kernels import Matern, Polyharmonic, Polynomial
 from mercer.regularizers import Polynomial as Trend
 

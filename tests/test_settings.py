@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from mercer import LSSVR, HuberSVR, KernelRegressor
+from mercer import LSSVR, KernelRegressor
 from mercer._settings import KW_ONLY, fixed, settings
+from mercer.estimators import HuberSVR
 from unchanged.signatures import estimators
 
 

@@ -14,50 +14,48 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from exported import unlisted
 from mercer import (
     LSSVC,
-    LSSVCCV,
     LSSVR,
-    LSSVRCV,
     SVC,
-    SVCCV,
     SVR,
-    SVRCV,
-    AdaptiveMarginSVC,
     AdditiveClassifier,
     AdditiveRegressor,
     CensoredRegressor,
     ConformalRegressor,
+    KernelClassifier,
+    KernelLogisticRegression,
+    KernelRegressor,
+    MissingInputRegressor,
+    NuSVC,
+    NuSVR,
+    Nystrom,
+    OneClassSVM,
+    QuantileBand,
+    QuantileSVR,
+    RandomFeatures,
+    ShapeConstrainedClassifier,
+    ShapeConstrainedRegressor,
+)
+from mercer.density import KernelCDF
+from mercer.estimators import (
+    AdaptiveMarginSVC,
     HardMarginSVC,
     HardTubeSVR,
     HeteroscedasticNuSVR,
     HeteroscedasticSVR,
     HuberSVR,
-    KernelClassifier,
-    KernelLogisticRegression,
-    KernelRegressor,
     LeaveOneOutSVC,
     MissingInputClassifier,
-    MissingInputRegressor,
     NuSparseClassifier,
     NuSparseRegressor,
-    NuSVC,
-    NuSVR,
-    Nystrom,
-    OneClassSVM,
     PartiallyLinearRegressor,
-    QuantileBand,
-    QuantileSVR,
-    RandomFeatures,
     RegimeSwitchingRegressor,
     RobustLSSVR,
-    ShapeConstrainedClassifier,
-    ShapeConstrainedRegressor,
     SparseAdditiveClassifier,
     SparseAdditiveRegressor,
     SparseClassifier,
     SparseRegressor,
     SupportVectorTube,
 )
-from mercer.density import KernelCDF
 from mercer.losses.named import CLASSIFICATION, REGRESSION
 from mercer.preprocessing import (
     DateEncoder,
@@ -83,7 +81,15 @@ from mercer.research.linear import (
     ValidatedLasso,
     ValidatedSelection,
 )
-from mercer.selection import FixedComplexity, StreamedSearch, ThresholdSelector
+from mercer.selection import (
+    LSSVCCV,
+    LSSVRCV,
+    SVCCV,
+    SVRCV,
+    FixedComplexity,
+    StreamedSearch,
+    ThresholdSelector,
+)
 
 # Whoever is not in this file is here: checked beside its own tests, or not at all, with the reason.
 TESTS = Path(__file__).parent

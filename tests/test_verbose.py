@@ -9,28 +9,26 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.linear_model import Ridge
 
 from mercer import (
-    LSSVCCV,
     LSSVR,
-    LSSVRCV,
     SVC,
-    SVCCV,
     SVR,
-    SVRCV,
-    AdaptiveMarginSVC,
     AutoClassifier,
     AutoRegressor,
     ConformalRegressor,
     Forecaster,
-    HardMarginSVC,
     Nystrom,
-    RegimeSwitchingRegressor,
     ShapeConstrainedRegressor,
-    SparseAdditiveClassifier,
-    SparseAdditiveRegressor,
     UniversalKriging,
 )
 from mercer._fitting import ending
 from mercer.density import KernelCDF
+from mercer.estimators import (
+    AdaptiveMarginSVC,
+    HardMarginSVC,
+    RegimeSwitchingRegressor,
+    SparseAdditiveClassifier,
+    SparseAdditiveRegressor,
+)
 from mercer.manifold import (
     KPlanes,
     PrincipalCurve,
@@ -41,7 +39,15 @@ from mercer.manifold import (
 from mercer.regularizers import Increasing
 from mercer.research.fusion import SparseSubstrate, SparseSubstrateClassifier
 from mercer.research.linear import MarginBoost, PlausibleLeastSquares, RBFNetwork
-from mercer.selection import FixedComplexity, StreamedSearch, ThresholdSelector
+from mercer.selection import (
+    LSSVCCV,
+    LSSVRCV,
+    SVCCV,
+    SVRCV,
+    FixedComplexity,
+    StreamedSearch,
+    ThresholdSelector,
+)
 from unchanged.signatures import estimators
 
 # Fits too short for a line, with the reason.

@@ -16,7 +16,8 @@ crosses.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import SVC, AdaptiveMarginSVC
+from mercer import SVC
+from mercer.estimators import AdaptiveMarginSVC
 from mercer.kernels import Gaussian
 from mercer.plotting import AdaptiveMarginDisplay
 

@@ -16,9 +16,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
 
-from mercer import LSSVRCV, SVC, SVR, QuantileBand
+from mercer import SVC, SVR, QuantileBand
 from mercer.datasets import load_abalone, load_concrete, load_elevation
 from mercer.plotting import EffectDisplay, FitDisplay
+from mercer.selection import LSSVRCV
 
 figure, axes = plt.subplots(2, 2, figsize=(10, 8))
 rng = np.random.default_rng(0)

@@ -16,7 +16,8 @@ absolute loss with the same memory, because some observations are blunders.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import KernelRegressor, SmoothingSpline, estimate_errors
+from mercer import KernelRegressor, SmoothingSpline
+from mercer.estimators import estimate_errors
 from mercer.kernels import ThinPlate
 from mercer.regularizers import AutoRegressive
 

@@ -14,7 +14,7 @@ fit say how wide it must be.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import SupportVectorTube
+from mercer.estimators import SupportVectorTube
 from mercer.kernels import Gaussian
 from mercer.plotting import IntervalDisplay
 

@@ -3,17 +3,18 @@ Heteroscedastic regression: a tube as wide as the noise
 =======================================================
 
 Young abalone are all alike; old ones of one weight differ by many years. One width for all weights
-is too wide first and too narrow then. :class:`~mercer.HeteroscedasticNuSVR` gives the tube a width
-that is a combination of known functions, here of four hats in weight, and lets the data choose how
-much of each, so that a share :math:`\nu` of the samples lies outside, not only overall but under
-every hat.
+is too wide first and too narrow then. :class:`~mercer.estimators.HeteroscedasticNuSVR` gives the
+tube a width that is a combination of known functions, here of four hats in weight, and lets the
+data choose how much of each, so that a share :math:`\nu` of the samples lies outside, not only
+overall but under every hat.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import HeteroscedasticNuSVR, NuSVR
+from mercer import NuSVR
 from mercer.datasets import load_abalone
+from mercer.estimators import HeteroscedasticNuSVR
 from mercer.kernels import Matern
 from mercer.regularizers import Functions
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import MissingInputClassifier
+from mercer.estimators import MissingInputClassifier
 
 sys.path.append(str(Path.cwd().parents[1]))
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer.data import as_source, draw
 from mercer.kernels import Gaussian
-from mercer.reduced import choose
+from mercer.reduced.centres import choose
 
 rng = np.random.default_rng(0)
 angle = rng.uniform(0, 2 * np.pi, 200)

@@ -20,7 +20,7 @@ from time import perf_counter
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import HuberSVR
+from mercer.estimators import HuberSVR
 from mercer.kernels import Gaussian
 from mercer.solvers import SMO, InteriorPoint, Newton
 

@@ -17,7 +17,8 @@ Leuven 2005.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import KernelRegressor, TermSelector
+from mercer import KernelRegressor
+from mercer.estimators import TermSelector
 from mercer.kernels import Gaussian
 from mercer.regularizers import Breaks, Constant
 

@@ -16,7 +16,8 @@ pull at all.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import LSSVR, RobustLSSVR
+from mercer import LSSVR
+from mercer.estimators import RobustLSSVR
 from mercer.kernels import Gaussian
 
 rng = np.random.default_rng(2)

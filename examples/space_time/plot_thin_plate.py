@@ -19,7 +19,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 
-from mercer import SVR, ThinPlateSpline
+from mercer import SVR
+from mercer.estimators import ThinPlateSpline
 from mercer.kernels import Gaussian, ThinPlate
 
 rng = np.random.default_rng(0)

@@ -15,7 +15,8 @@ come from a kernel either. Here they are of two widths at once, which the machin
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import SVR, SparseRegressor
+from mercer import SVR
+from mercer.estimators import SparseRegressor
 from mercer.kernels import Gaussian
 
 rng = np.random.default_rng(2)

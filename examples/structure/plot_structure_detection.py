@@ -11,7 +11,8 @@ component against the weight of the penalty.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import AdditiveRegressor, SparseAdditiveRegressor
+from mercer import AdditiveRegressor
+from mercer.estimators import SparseAdditiveRegressor
 from mercer.kernels import Gaussian
 from mercer.plotting import EvolutionDisplay
 

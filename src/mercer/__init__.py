@@ -6,7 +6,6 @@ Names are imported when they are first used, so that ``import mercer`` itself co
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
-from warnings import warn
 
 from mercer._version import __version__
 from mercer._words import did_you_mean
@@ -17,112 +16,60 @@ if TYPE_CHECKING:
         LSSVR,
         SVC,
         SVR,
-        AdaptiveMarginSVC,
         AdditiveClassifier,
         AdditiveRegressor,
         CensoredRegressor,
-        Component,
         ConformalRegressor,
         Forecaster,
-        GeneralizedLeastSquares,
-        HardMarginSVC,
-        HardTubeSVR,
-        HeteroscedasticNuSVR,
-        HeteroscedasticSVR,
-        HuberSVR,
         KernelClassifier,
         KernelLogisticRegression,
         KernelRegressor,
-        LeaveOneOutSVC,
-        MissingInputClassifier,
         MissingInputRegressor,
-        MultiOutputSVR,
-        NuSparseClassifier,
-        NuSparseRegressor,
         NuSVC,
         NuSVR,
         OneClassSVM,
-        PartiallyLinearRegressor,
         QuantileBand,
         QuantileSVR,
-        RegimeSwitchingRegressor,
-        RegularizationNetwork,
-        RobustLSSVR,
         ShapeConstrainedClassifier,
         ShapeConstrainedRegressor,
         SmoothingSpline,
-        SparseAdditiveClassifier,
-        SparseAdditiveRegressor,
-        SparseClassifier,
-        SparseRegressor,
-        SupportVectorTube,
-        TermSelector,
-        ThinPlateSpline,
         UniversalKriging,
-        estimate_errors,
     )
+    from mercer.local import Local
     from mercer.reduced import Nystrom, RandomFeatures
     from mercer.reporting import report
-    from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, tune
+    from mercer.selection import tune
     from mercer.tabular import AutoClassifier, AutoRegressor
 
 __all__ = [
     "LSSVC",
-    "LSSVCCV",
     "LSSVR",
-    "LSSVRCV",
     "SVC",
-    "SVCCV",
     "SVR",
-    "SVRCV",
-    "AdaptiveMarginSVC",
     "AdditiveClassifier",
     "AdditiveRegressor",
     "AutoClassifier",
     "AutoRegressor",
     "CensoredRegressor",
-    "Component",
     "ConformalRegressor",
     "Forecaster",
-    "GeneralizedLeastSquares",
-    "HardMarginSVC",
-    "HardTubeSVR",
-    "HeteroscedasticNuSVR",
-    "HeteroscedasticSVR",
-    "HuberSVR",
     "KernelClassifier",
     "KernelLogisticRegression",
     "KernelRegressor",
-    "LeaveOneOutSVC",
-    "MissingInputClassifier",
+    "Local",
     "MissingInputRegressor",
-    "MultiOutputSVR",
     "NuSVC",
     "NuSVR",
-    "NuSparseClassifier",
-    "NuSparseRegressor",
     "Nystrom",
     "OneClassSVM",
-    "PartiallyLinearRegressor",
     "QuantileBand",
     "QuantileSVR",
     "RandomFeatures",
-    "RegimeSwitchingRegressor",
-    "RegularizationNetwork",
-    "RobustLSSVR",
     "ShapeConstrainedClassifier",
     "ShapeConstrainedRegressor",
     "SmoothingSpline",
-    "SparseAdditiveClassifier",
-    "SparseAdditiveRegressor",
-    "SparseClassifier",
-    "SparseRegressor",
-    "SupportVectorTube",
-    "TermSelector",
-    "ThinPlateSpline",
     "UniversalKriging",
     "__version__",
-    "estimate_errors",
     "report",
     "tune",
 ]
@@ -130,33 +77,11 @@ __all__ = [
 
 # Where a name of the list above is found, unless it is in `estimators`.
 _HOMES = {
-    **dict.fromkeys(["Nystrom", "RandomFeatures"], "reduced"),
-    **dict.fromkeys(["LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV", "tune"], "selection"),
     **dict.fromkeys(["AutoClassifier", "AutoRegressor"], "tabular"),
+    **dict.fromkeys(["Nystrom", "RandomFeatures"], "reduced"),
+    "Local": "local",
     "report": "reporting",
-}
-
-
-# What a listing of the package shows; all other names of the list above are imported the same way.
-_FIRST = (
-    *("AutoRegressor", "AutoClassifier", "SVR", "SVC", "OneClassSVM", "LSSVR", "LSSVC"),
-    *("KernelRegressor", "KernelClassifier", "KernelLogisticRegression", "AdditiveRegressor"),
-    *("QuantileBand", "ConformalRegressor", "ShapeConstrainedRegressor", "CensoredRegressor"),
-    *("UniversalKriging", "Forecaster", "tune", "report"),
-)
-
-# Names before the first release, by the names that tell the task.
-_RENAMED = {
-    "CompetingMachines": "RegimeSwitchingRegressor",
-    "IntervalRegressor": "ConformalRegressor",
-    "LocalTubeSVR": "HeteroscedasticSVR",
-    "MixedRegressor": "PartiallyLinearRegressor",
-    "NuTubeSVR": "HeteroscedasticNuSVR",
-    "ShapedClassifier": "ShapeConstrainedClassifier",
-    "ShapedRegressor": "ShapeConstrainedRegressor",
-    "VariationClassifier": "SparseAdditiveClassifier",
-    "VariationRegressor": "SparseAdditiveRegressor",
-    "VectorSVR": "MultiOutputSVR",
+    "tune": "selection",
 }
 
 
@@ -172,10 +97,6 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"mercer.{_HOMES.get(name, 'estimators')}"), name)
     if name in _rooms():
         return import_module(f"mercer.{name}")
-    if name in _RENAMED:
-        new = _RENAMED[name]
-        warn(f"mercer.{name} is now called {new}.", FutureWarning, stacklevel=2)
-        return __getattr__(new)
     raise AttributeError(f"module 'mercer' has no attribute {name!r}.{_instead(name)}")
 
 
@@ -184,7 +105,7 @@ _KNOWN_ELSEWHERE = {
     "LinearSVC": "SVC(kernel='linear')",
     "LinearSVR": "SVR(kernel='linear')",
     "KernelRidge": "LSSVR, kernel ridge regression with an intercept",
-    "GaussianProcessRegressor": "LSSVRCV, whose kernel maximizes the evidence",
+    "GaussianProcessRegressor": "mercer.selection.LSSVRCV, whose kernel maximizes the evidence",
     "Nystroem": "Nystrom, as in SVC(approximation=Nystrom(2000))",
     "RBFSampler": "RandomFeatures, as in SVC(approximation=RandomFeatures(2000))",
     "QuantileRegressor": "QuantileSVR, or QuantileBand for several quantiles",
@@ -194,7 +115,7 @@ _KNOWN_ELSEWHERE = {
     "GAM": "AdditiveRegressor, or AdditiveClassifier",
     "LinearGAM": "AdditiveRegressor",
     "KernelDensity": "mercer.density.KernelCDF, or scikit-learn's KernelDensity",
-    "HuberRegressor": "HuberSVR",
+    "HuberRegressor": "mercer.estimators.HuberSVR",
     "LogisticRegression": "KernelLogisticRegression",
     "KernelPCA": "mercer.manifold.KernelPCA",
     "GridSearchCV": "tune, or scikit-learn's GridSearchCV",
@@ -207,8 +128,11 @@ def _instead(name: str) -> str:
     """Return what to use for a name that people know from elsewhere, or may have mistyped."""
     if name in _KNOWN_ELSEWHERE:
         return f" Use {_KNOWN_ELSEWHERE[name]}."
+    for room in ("estimators", "selection"):
+        if name in import_module(f"mercer.{room}").__all__:
+            return f" It is in mercer.{room}: from mercer.{room} import {name}."
     return did_you_mean(name, [*__all__, *_rooms()])
 
 
 def __dir__() -> list[str]:
-    return sorted([*_FIRST, *_rooms()])
+    return sorted([*__all__, *_rooms()])

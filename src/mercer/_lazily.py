@@ -1,4 +1,4 @@
-"""Functions whose modules are imported when they are first called.
+"""Functions and names whose modules are imported when they are first used.
 
 Importing Numba and ``scipy.signal`` takes as long as importing all of this library, and whoever
 only builds, loads or shows a machine does not need them.
@@ -6,12 +6,14 @@ only builds, loads or shows a machine does not need them.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
-__all__ = ["lazily"]
+__all__ = ["exports_of_stub", "lazily"]
 
 
 # Numba's modules import each other: threads that import them at once would meet halves of them.
@@ -63,3 +65,33 @@ def lazily(module: str, *names: str) -> Any:
     """
     found = tuple(Later(module, name) for name in names)
     return found[0] if len(found) == 1 else found
+
+
+def exports_of_stub(
+    package: str, file: str
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package from its stub.
+
+    The file ``__init__.pyi`` beside a package's ``__init__.py`` says ``from module import name as
+    name`` for each name that is exported: type checkers read it as it is, and here it says which
+    module to import when a name is first used.
+
+    Parameters
+    ----------
+    package, file : str
+        ``__name__`` and ``__file__`` of the package.
+    """
+    tree = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    homes = {
+        alias.name: str(node.module)
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+    def look_up(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(homes[name]), name)
+
+    return sorted(homes), look_up, lambda: sorted(homes)

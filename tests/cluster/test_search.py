@@ -9,7 +9,12 @@ from mercer.data import Arrays
 from mercer.distributed import as_source
 from mercer.kernels import Gaussian
 from mercer.losses import Squared
-from mercer.reduced import NormalEquations, Nystrom, NystromMap, Passes, Problem, Values
+from mercer.reduced import Nystrom
+from mercer.reduced.normal import NormalEquations
+from mercer.reduced.nystrom import NystromMap
+from mercer.reduced.passes import Passes
+from mercer.reduced.problem import Problem
+from mercer.reduced.targets import Values
 from mercer.regularizers.null_space import Constant
 from mercer.selection import StreamedSearch
 

@@ -11,21 +11,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from compressible import MACHINES, fitted, iris, points, surface, values
-from mercer import (
-    LSSVC,
-    LSSVR,
-    LSSVRCV,
-    SVC,
-    SVR,
-    AdaptiveMarginSVC,
-    SmoothingSpline,
-    UniversalKriging,
-)
+from mercer import LSSVC, LSSVR, SVC, SVR, SmoothingSpline, UniversalKriging
 from mercer.compression import compress
 from mercer.data import Arrays
-from mercer.estimators import CollapsedMachine, IndefiniteKernel
+from mercer.estimators import AdaptiveMarginSVC, CollapsedMachine, IndefiniteKernel
 from mercer.kernels import Gaussian, Matern, StringSpectrum
 from mercer.regularizers import Columns, Constant
+from mercer.selection import LSSVRCV
 
 METHODS = ["greedy", "projection", "preimage", "stratified", "sup"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize
 
-from mercer.compression import (
+from mercer.compression.foreign import (
     coefficient_norm_growth,
     foreign_basis,
     lipschitz_constant,

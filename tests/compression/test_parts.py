@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from mercer.compression import sup_terms
 from mercer.compression._functions import Functions, Terms
 from mercer.compression.preimage import Slopes, _gains, _next
 from mercer.compression.stratified import Strata, _kmeans, draw_terms
+from mercer.compression.supremum import sup_terms
 from mercer.kernels import Gaussian, Laplacian, Matern
 
 

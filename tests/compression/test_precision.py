@@ -8,10 +8,11 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import LSSVR, SVC, SVR, SVRCV
+from mercer import LSSVR, SVC, SVR
 from mercer.compression import with_precision
 from mercer.kernels import Gaussian
 from mercer.research.linear import NadarayaWatson
+from mercer.selection import SVRCV
 
 rng = np.random.default_rng(0)
 X, NEW = rng.normal(size=(200, 3)), rng.normal(size=(700, 3))

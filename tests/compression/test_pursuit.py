@@ -5,7 +5,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from mercer.compression import matching_pursuit, project
+from mercer.compression import project
+from mercer.compression.pursuit import matching_pursuit
 from mercer.kernels import Gaussian, Laplacian, Linear, StringSpectrum, ThinPlate
 
 EPS = np.finfo(float).eps

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer.compression import makovoz, stratified_terms
 from mercer.compression._functions import as_functions
-from mercer.compression.stratified import draw_terms, stratify
+from mercer.compression.stratified import draw_terms, makovoz, stratified_terms, stratify
 from mercer.kernels import Gaussian, Laplacian, Matern, StringSpectrum
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.compression import sup_terms
+from mercer.compression.supremum import sup_terms
 from mercer.kernels import Gaussian, Laplacian, Polynomial
 
 

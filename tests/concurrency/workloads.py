@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from mercer import SVC, SVR, HuberSVR, KernelLogisticRegression, NuSVR, OneClassSVM
+from mercer import SVC, SVR, KernelLogisticRegression, NuSVR, OneClassSVM
+from mercer.estimators import HuberSVR
 
 Task = tuple[Any, NDArray[np.float64], NDArray[np.float64]]
 

@@ -16,7 +16,8 @@ import pytest
 import zarr
 
 import mercer.data
-from mercer.data import DataError, Table, as_source
+from mercer.data import DataError, as_source
+from mercer.data.table import Table
 
 N = 230
 RNG = np.random.default_rng(1)

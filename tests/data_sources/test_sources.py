@@ -13,20 +13,15 @@ import scipy.sparse as sp
 import zarr
 
 import mercer.data
-from mercer.data import (
-    Block,
-    Chain,
-    DataError,
-    Places,
-    Table,
-    as_source,
-    draw,
-    fingerprints,
-    is_source,
-)
+from mercer.data import DataError, as_source, draw
+from mercer.data.base import Block
+from mercer.data.checks import Places
 from mercer.data.choice import Choice
 from mercer.data.frames import FRAMES
-from mercer.data.streams import rechunked
+from mercer.data.opening import is_source
+from mercer.data.sampling import fingerprints
+from mercer.data.streams import Chain, rechunked
+from mercer.data.table import Table
 
 N, P = 103, 3
 RNG = np.random.default_rng(0)

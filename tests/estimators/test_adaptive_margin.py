@@ -6,8 +6,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from mercer import SVC, AdaptiveMarginSVC, LeaveOneOutSVC
-from mercer.estimators import CollapsedMachine, adaptive_margin_path
+from mercer import SVC
+from mercer.estimators import AdaptiveMarginSVC, CollapsedMachine, LeaveOneOutSVC
+from mercer.estimators.adaptive_margin import adaptive_margin_path
 from mercer.kernels import Gaussian, Linear
 from mercer.regularizers import Constant
 

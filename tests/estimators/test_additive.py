@@ -9,17 +9,17 @@ from mercer import (
     LSSVR,
     AdditiveClassifier,
     AdditiveRegressor,
-    Component,
     KernelClassifier,
     KernelRegressor,
     Nystrom,
     RandomFeatures,
 )
+from mercer.estimators import Component
 from mercer.kernels import ANOVA, Additive, Categorical, Gaussian, Linear, Spline
 from mercer.losses.named import REGRESSION
 from mercer.machines.component_tuning import tune_terms
 from mercer.machines.components import Term
-from mercer.smoothing import backfit, marginal_integration
+from mercer.smoothing.backfitting import backfit, marginal_integration
 
 
 def draw(n=60, p=3, seed=0):

@@ -22,7 +22,6 @@ from mercer import (
     LSSVR,
     SVC,
     SVR,
-    HuberSVR,
     KernelClassifier,
     KernelLogisticRegression,
     KernelRegressor,
@@ -31,6 +30,7 @@ from mercer import (
     RandomFeatures,
 )
 from mercer.data import as_source
+from mercer.estimators import HuberSVR
 from mercer.reduced.solve import open_passes
 from mercer.solvers import Status
 

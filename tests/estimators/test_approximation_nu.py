@@ -8,20 +8,22 @@ import pytest
 from sklearn.utils import estimator_checks
 
 from mercer import (
-    GeneralizedLeastSquares,
     NuSVC,
     NuSVR,
     Nystrom,
     OneClassSVM,
     RandomFeatures,
-    RegularizationNetwork,
-    RobustLSSVR,
     SmoothingSpline,
-    TermSelector,
-    ThinPlateSpline,
     UniversalKriging,
 )
 from mercer.data import as_source
+from mercer.estimators import (
+    GeneralizedLeastSquares,
+    RegularizationNetwork,
+    RobustLSSVR,
+    TermSelector,
+    ThinPlateSpline,
+)
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.regularizers import AutoRegressive
 from mercer.regularizers.null_space import Empty

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from mercer import LSSVC, LSSVR
-from mercer.reduced import Nystrom, NystromMap
+from mercer.reduced import Nystrom
+from mercer.reduced.nystrom import NystromMap
 
 
 @pytest.mark.parametrize("machine", [LSSVR(C="auto"), LSSVC(C="auto")])

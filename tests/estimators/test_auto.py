@@ -12,7 +12,6 @@ from mercer import (
     LSSVR,
     SVC,
     SVR,
-    HuberSVR,
     KernelClassifier,
     KernelLogisticRegression,
     KernelRegressor,
@@ -20,12 +19,13 @@ from mercer import (
     NuSVR,
     OneClassSVM,
     QuantileSVR,
-    RobustLSSVR,
 )
+from mercer.estimators import HuberSVR, RobustLSSVR
 from mercer.kernels import Gaussian, Linear, Polynomial, Stretched
 from mercer.machines.automatic import choose_nu
 from mercer.regularizers import AutoRegressive
-from mercer.smoothing import guess_C, optimal_epsilon, optimal_nu
+from mercer.smoothing import optimal_epsilon, optimal_nu
+from mercer.smoothing.widths import guess_C
 
 RNG = np.random.default_rng(0)
 SCALES = 10.0 ** np.arange(-2, 3)

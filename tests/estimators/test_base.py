@@ -13,7 +13,6 @@ from estimators.twins import TOL, agree, sample, slack
 from mercer import (
     SVC,
     SVR,
-    HuberSVR,
     KernelClassifier,
     KernelLogisticRegression,
     KernelRegressor,
@@ -23,6 +22,7 @@ from mercer import (
     QuantileSVR,
     solvers,
 )
+from mercer.estimators import HuberSVR
 from mercer.gram import Dense, Tiled
 from mercer.kernels import Gaussian
 from mercer.losses import Huber

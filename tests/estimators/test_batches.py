@@ -34,19 +34,52 @@ THREE = np.digitize(SIGNAL, [-0.4, 0.4])
 ENDS = np.column_stack([SIGNAL, np.where(np.arange(60) % 4, SIGNAL, np.inf)])
 
 REGRESSION = [
-    *(mercer.LSSVR(), mercer.SVR(), mercer.NuSVR(), mercer.HuberSVR(), mercer.QuantileSVR()),
-    *(mercer.KernelRegressor(), mercer.RobustLSSVR(c=1.0), mercer.RegularizationNetwork()),
-    *(mercer.LSSVRCV(budget=2), mercer.SVRCV(budget=2), mercer.AdditiveRegressor()),
-    *(mercer.GeneralizedLeastSquares(), mercer.UniversalKriging(), mercer.HardTubeSVR(1.0)),
-    *(mercer.ConformalRegressor(), mercer.HeteroscedasticSVR(), mercer.HeteroscedasticNuSVR()),
-    *(mercer.MissingInputRegressor(), mercer.PartiallyLinearRegressor(), mercer.SparseRegressor()),
-    *(mercer.NuSparseRegressor(), mercer.QuantileBand(), mercer.SupportVectorTube()),
+    *(
+        mercer.LSSVR(),
+        mercer.SVR(),
+        mercer.NuSVR(),
+        mercer.estimators.HuberSVR(),
+        mercer.QuantileSVR(),
+    ),
+    *(
+        mercer.KernelRegressor(),
+        mercer.estimators.RobustLSSVR(c=1.0),
+        mercer.estimators.RegularizationNetwork(),
+    ),
+    *(
+        mercer.selection.LSSVRCV(budget=2),
+        mercer.selection.SVRCV(budget=2),
+        mercer.AdditiveRegressor(),
+    ),
+    *(
+        mercer.estimators.GeneralizedLeastSquares(),
+        mercer.UniversalKriging(),
+        mercer.estimators.HardTubeSVR(1.0),
+    ),
+    *(
+        mercer.ConformalRegressor(),
+        mercer.estimators.HeteroscedasticSVR(),
+        mercer.estimators.HeteroscedasticNuSVR(),
+    ),
+    *(
+        mercer.MissingInputRegressor(),
+        mercer.estimators.PartiallyLinearRegressor(),
+        mercer.estimators.SparseRegressor(),
+    ),
+    *(
+        mercer.estimators.NuSparseRegressor(),
+        mercer.QuantileBand(),
+        mercer.estimators.SupportVectorTube(),
+    ),
     *(
         mercer.ShapeConstrainedRegressor([Increasing(0)]),
-        mercer.ThinPlateSpline(),
-        mercer.TermSelector(),
+        mercer.estimators.ThinPlateSpline(),
+        mercer.estimators.TermSelector(),
     ),
-    *(mercer.SparseAdditiveRegressor(mu=1.0), mercer.RegimeSwitchingRegressor()),
+    *(
+        mercer.estimators.SparseAdditiveRegressor(mu=1.0),
+        mercer.estimators.RegimeSwitchingRegressor(),
+    ),
     *(linear.Bridge(), linear.FusedRidge(cv=3), linear.LassoConstrained(1.0)),
     *(linear.LeastSquaresAmongstAlternatives(), linear.NadarayaWatson(), linear.NormRegression()),
     *(linear.PlausibleLeastSquares(0.05), linear.RBFNetwork(), linear.ValidatedLasso(cv=3)),
@@ -62,9 +95,17 @@ REGRESSION = [
 ]
 BINARY = [
     mercer.KernelLogisticRegression(),
-    *(mercer.LeaveOneOutSVC(), mercer.AdaptiveMarginSVC(), mercer.MissingInputClassifier()),
-    *(mercer.NuSparseClassifier(), mercer.SparseClassifier(), mercer.ShapeConstrainedClassifier()),
-    mercer.SparseAdditiveClassifier(mu=1.0, C=1.0),
+    *(
+        mercer.estimators.LeaveOneOutSVC(),
+        mercer.estimators.AdaptiveMarginSVC(),
+        mercer.estimators.MissingInputClassifier(),
+    ),
+    *(
+        mercer.estimators.NuSparseClassifier(),
+        mercer.estimators.SparseClassifier(),
+        mercer.ShapeConstrainedClassifier(),
+    ),
+    mercer.estimators.SparseAdditiveClassifier(mu=1.0, C=1.0),
     *(linear.KernelPerceptron(), linear.LpMarginSVC(1.0), linear.OneNormSVC()),
     linear.MarginBoost(n_estimators=5),
     fusion.SparseSubstrateClassifier(),
@@ -74,7 +115,11 @@ BINARY = [
 THREE_CLASSES = [
     *(mercer.SVC(), mercer.NuSVC(nu=0.3), mercer.LSSVC(), mercer.KernelClassifier()),
     *(mercer.SVC(decision_function_shape="ovo"), mercer.SVC(break_ties=True)),
-    *(mercer.LSSVCCV(budget=2), mercer.SVCCV(budget=2), mercer.AdditiveClassifier()),
+    *(
+        mercer.selection.LSSVCCV(budget=2),
+        mercer.selection.SVCCV(budget=2),
+        mercer.AdditiveClassifier(),
+    ),
     mercer.SVC(approximation=mercer.Nystrom(20)),
     mercer.AutoClassifier(members=["squares-gaussian"]),
 ]
@@ -99,8 +144,8 @@ CASES = [
     (density.GaussianDensity(), X, None, MANY[:100]),
     (mercer.SmoothingSpline(), X[:, :1], SIGNAL, MANY[:, :1]),
     (mercer.CensoredRegressor(), X, ENDS, MANY),
-    (mercer.HardMarginSVC(), X, X[:, 0] > 0.0, MANY),
-    (mercer.MultiOutputSVR(), X, np.column_stack([SIGNAL, X[:, 2]]), MANY),
+    (mercer.estimators.HardMarginSVC(), X, X[:, 0] > 0.0, MANY),
+    (mercer.estimators.MultiOutputSVR(), X, np.column_stack([SIGNAL, X[:, 2]]), MANY),
 ]
 # Machines without settings of their own here.
 for new in unlisted({type(case[0]).__name__ for case in CASES}).values():

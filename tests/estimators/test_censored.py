@@ -14,7 +14,7 @@ from mercer.estimators.censored import neighbours
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Huber, within
 from mercer.regularizers import Polynomial
-from mercer.smoothing import kaplan_meier, turnbull
+from mercer.smoothing.survival import kaplan_meier, turnbull
 
 TOL = 1e-9
 EXACT = {"gamma": 0.5, "C": 5.0, "tol": TOL}

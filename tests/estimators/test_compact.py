@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer import SVC, SVR, KernelClassifier, KernelRegressor, NuSVC, OneClassSVM
-from mercer.gram import Sparse
+from mercer.gram.sparse import Sparse
 from mercer.kernels import BSpline
 from mercer.losses import Huber, Squared
 from mercer.machines.subproblems import Rows

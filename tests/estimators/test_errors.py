@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from mercer import GeneralizedLeastSquares, KernelRegressor, SmoothingSpline, estimate_errors
+from mercer import KernelRegressor, SmoothingSpline
+from mercer.estimators import GeneralizedLeastSquares, estimate_errors
 from mercer.kernels import Gaussian
 from mercer.machines.best_linear import BestLinear
 from mercer.regularizers import ARMA, AutoRegressive, Covariance, Independent, MovingAverage

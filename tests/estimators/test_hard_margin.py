@@ -4,8 +4,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mercer import SVC, HardMarginSVC
-from mercer.estimators import separability
+from mercer import SVC
+from mercer.estimators import HardMarginSVC
+from mercer.estimators.hard_margin import separability
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.problems import NotSeparable
 

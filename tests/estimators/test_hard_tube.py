@@ -4,10 +4,10 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mercer import SVR, HardTubeSVR
-from mercer.estimators import InfeasibleTube
+from mercer import SVR
+from mercer.estimators import HardTubeSVR, InfeasibleTube
 from mercer.kernels import Gaussian, Linear
-from mercer.programs import smallest_tube
+from mercer.programs.chebyshev import smallest_tube
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import GeneralizedLeastSquares, KernelRegressor
+from mercer import KernelRegressor
+from mercer.estimators import GeneralizedLeastSquares
 from mercer.kernels import Gaussian
 from mercer.regularizers import (
     ARMA,

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from mercer import (
-    SVC,
-    SVR,
+from mercer import SVC, SVR
+from mercer.estimators import (
     NuSparseClassifier,
     NuSparseRegressor,
     SparseClassifier,

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mercer import LSSVR, UniversalKriging
-from mercer.gram import LowRank
+from mercer.gram.low_rank import LowRank
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.machines import ls_report
 from mercer.regularizers import AutoRegressive, Empty, Polynomial

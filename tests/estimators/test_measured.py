@@ -8,16 +8,14 @@ from mercer import (
     SVC,
     SVR,
     AdditiveRegressor,
-    HardMarginSVC,
     KernelClassifier,
     KernelLogisticRegression,
     KernelRegressor,
     NuSVC,
     NuSVR,
     OneClassSVM,
-    RegularizationNetwork,
-    SparseRegressor,
 )
+from mercer.estimators import HardMarginSVC, RegularizationNetwork, SparseRegressor
 from mercer.inspect import empirical_risk
 from mercer.kernels import Gaussian
 from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Logistic, Squared

@@ -8,8 +8,14 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from mercer import KernelClassifier, KernelRegressor, MissingInputClassifier, MissingInputRegressor
-from mercer.estimators import BreakdownWarning, ExpectedRisk, MeanEmbedding, WorstCase
+from mercer import KernelClassifier, KernelRegressor, MissingInputRegressor
+from mercer.estimators import (
+    BreakdownWarning,
+    ExpectedRisk,
+    MeanEmbedding,
+    MissingInputClassifier,
+    WorstCase,
+)
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import Huber, LogCosh, Pinball
 from mercer.machines.completion import LAWS, Marginals, Normal

@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer import KernelRegressor, PartiallyLinearRegressor
+from mercer import KernelRegressor
+from mercer.estimators import PartiallyLinearRegressor
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Huber, Squared
 from mercer.regularizers import Polynomial

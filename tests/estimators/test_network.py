@@ -10,12 +10,13 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import SVR, KernelRegressor, RegularizationNetwork, SmoothingSpline
-from mercer.compression import coefficient_norm_growth
-from mercer.estimators import GrowingPenalty
+from mercer import SVR, KernelRegressor, SmoothingSpline
+from mercer.compression.foreign import coefficient_norm_growth
+from mercer.estimators import GrowingPenalty, RegularizationNetwork
 from mercer.kernels import Gaussian, Kernel, Matern, Sigmoid, ThinPlate
 from mercer.losses import EpsilonInsensitive, LogCosh, Squared
-from mercer.regularizers import AutoRegressive, BasisNotInRKHS, Empty, penalized
+from mercer.regularizers import AutoRegressive, BasisNotInRKHS, Empty
+from mercer.regularizers.basis import penalized
 from mercer.solvers.gradient_descent import GradientDescent
 
 RNG = np.random.default_rng(6)

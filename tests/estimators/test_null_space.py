@@ -11,7 +11,6 @@ from mercer import (
     LSSVR,
     SVC,
     SVR,
-    HuberSVR,
     KernelClassifier,
     KernelLogisticRegression,
     KernelRegressor,
@@ -20,7 +19,7 @@ from mercer import (
     OneClassSVM,
     QuantileSVR,
 )
-from mercer.estimators import CollinearColumns
+from mercer.estimators import CollinearColumns, HuberSVR
 from mercer.kernels import Gaussian, Linear, Multiquadric, Polyharmonic, StringSpectrum, ThinPlate
 from mercer.losses import Squared
 from mercer.regularizers import Breaks, Columns, Constant, Empty, Functions, Polynomial

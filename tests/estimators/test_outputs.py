@@ -13,8 +13,9 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import GridSearchCV
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.gram import Dense, Sparse
+from mercer.gram import Dense
 from mercer.gram.remembered import Remembered
+from mercer.gram.sparse import Sparse
 from mercer.kernels import BSpline, Gaussian, Laplacian
 from mercer.losses import Absolute, EpsilonInsensitive, Huber, Pinball
 from mercer.losses.named import REGRESSION

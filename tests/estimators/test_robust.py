@@ -5,13 +5,14 @@ import copy
 import numpy as np
 import pytest
 
-from mercer import LSSVR, HuberSVR, KernelRegressor, RobustLSSVR
+from mercer import LSSVR, KernelRegressor
+from mercer.estimators import HuberSVR, RobustLSSVR
 from mercer.kernels import Gaussian
 from mercer.losses import LogCosh
 from mercer.machines.solving import EarlyStop
 from mercer.regularizers import Empty, Polynomial
-from mercer.smoothing import BisquareWeights, HuberWeights, robust_scale
-from mercer.smoothing.weights import WEIGHTS, WeightFunction
+from mercer.smoothing.scale import robust_scale
+from mercer.smoothing.weights import WEIGHTS, BisquareWeights, HuberWeights, WeightFunction
 
 METHODS = sorted(WEIGHTS)
 CONVEX = ("huber", "logistic")

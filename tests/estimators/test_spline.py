@@ -8,7 +8,8 @@ from scipy.interpolate import RBFInterpolator, make_smoothing_spline
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from mercer import KernelRegressor, SmoothingSpline, ThinPlateSpline
+from mercer import KernelRegressor, SmoothingSpline
+from mercer.estimators import ThinPlateSpline
 from mercer.kernels import Spline, ThinPlate
 from mercer.regularizers import AutoRegressive, Independent
 

@@ -7,8 +7,13 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import ShuffleSplit
 
-from mercer import AdditiveRegressor, Component, SparseAdditiveClassifier, SparseAdditiveRegressor
-from mercer.estimators import StructureWarning
+from mercer import AdditiveRegressor
+from mercer.estimators import (
+    Component,
+    SparseAdditiveClassifier,
+    SparseAdditiveRegressor,
+    StructureWarning,
+)
 from mercer.kernels import Gaussian, Laplacian, Linear
 from mercer.losses import EpsilonInsensitive, Huber
 

@@ -7,7 +7,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 
 from estimators.twins import TOL, agree, name_of, sample, slack
-from mercer import SVR, HuberSVR, KernelRegressor, NuSVR, QuantileSVR
+from mercer import SVR, KernelRegressor, NuSVR, QuantileSVR
+from mercer.estimators import HuberSVR
 from mercer.losses import EpsilonInsensitive
 
 X, _, Y, T = sample()

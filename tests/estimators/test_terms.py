@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer import TermSelector
+from mercer.estimators import TermSelector
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.regularizers import Breaks, Columns, Constant, Empty, Functions, Polynomial
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import lars_path_gram
 
-from mercer import NuSVR, Nystrom, SupportVectorTube
+from mercer import NuSVR, Nystrom
+from mercer.estimators import SupportVectorTube
 from mercer.gram import Dense
 from mercer.kernels import Gaussian
 from mercer.problems.support_vector_tube import tube, tube_back

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from mercer import SVR, HeteroscedasticNuSVR, HeteroscedasticSVR, KernelRegressor, NuSVR
+from mercer import SVR, KernelRegressor, NuSVR
+from mercer.estimators import HeteroscedasticNuSVR, HeteroscedasticSVR
 from mercer.kernels import Gaussian
 from mercer.losses import SquaredEpsilonInsensitive
 from mercer.regularizers import Columns, Constant, Functions, Polynomial

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import SVR, MultiOutputSVR
+from mercer import SVR
+from mercer.estimators import MultiOutputSVR
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.regularizers import Empty, Polynomial
 

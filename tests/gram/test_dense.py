@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from mercer.gram import Dense, LowRank, Precomputed
+from mercer.gram import Dense
+from mercer.gram.low_rank import LowRank
+from mercer.gram.precomputed import Precomputed
 from mercer.kernels import Gaussian
 
 

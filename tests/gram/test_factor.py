@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from mercer.gram import Dense, Held, Indexed, LowRank, Precomputed, Tiled, factor
+from mercer.gram import Dense, Tiled, factor
 from mercer.gram.factor import Indefinite, bordered, lacking, orthonormal, shifted
+from mercer.gram.held import Held
+from mercer.gram.indexed import Indexed
+from mercer.gram.low_rank import LowRank
+from mercer.gram.precomputed import Precomputed
 from mercer.kernels import Gaussian
 
 EPS = np.finfo(float).eps

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from mercer.gram import Dense, Held, Indexed, Tiled, make
+from mercer.gram import Dense, Tiled
+from mercer.gram.held import Held
+from mercer.gram.indexed import Indexed
+from mercer.gram.make import make
 from mercer.kernels import Gaussian, Linear, Polynomial
 
 

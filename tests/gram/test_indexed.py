@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gram_spy import Spy
-from mercer.gram import Dense, Indexed
+from mercer.gram import Dense
+from mercer.gram.indexed import Indexed
 
 rng = np.random.default_rng(0)
 K = rng.normal(size=(8, 8))

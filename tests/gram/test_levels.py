@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer.gram import Dense, Levels
+from mercer.gram import Dense
+from mercer.gram.levels import Levels
 
 
 def written_out(seed=0):

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer.gram import Dense, LowRank, Tiled, pivoted
+from mercer.gram import Dense, Tiled, pivoted
+from mercer.gram.low_rank import LowRank
 from mercer.gram.pivoted import pivoted_cholesky
 from mercer.kernels import Gaussian
 

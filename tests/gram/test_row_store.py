@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from mercer.gram import Dense, Indexed, RowStore, Tiled, row_store
+from mercer.gram import Dense, Tiled, row_store
+from mercer.gram.indexed import Indexed
+from mercer.gram.row_store import RowStore
 from mercer.kernels import Gaussian
 
 N = 60

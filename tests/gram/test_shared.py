@@ -11,8 +11,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
-from mercer.gram import Dense, Tiled, make, share_matrices
-from mercer.gram.shared import RECENT, VARIABLE, SharedMatrices, _granted, key, shared
+from mercer.gram import Dense, Tiled
+from mercer.gram.make import make
+from mercer.gram.shared import (
+    RECENT,
+    VARIABLE,
+    SharedMatrices,
+    _granted,
+    key,
+    share_matrices,
+    shared,
+)
 from mercer.kernels import Gaussian, Laplacian, Linear, Polynomial
 
 

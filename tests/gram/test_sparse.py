@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mercer.gram import Dense, Indexed, Remembered, RowStore, Sparse, Tiled, make, row_store
+from mercer.gram import Dense, Tiled, row_store
 from mercer.gram.banded import narrowed
 from mercer.gram.base import positions
 from mercer.gram.factor import Indefinite
+from mercer.gram.indexed import Indexed
+from mercer.gram.make import make
+from mercer.gram.remembered import Remembered
+from mercer.gram.row_store import RowStore
+from mercer.gram.sparse import Sparse
 from mercer.kernels import BSpline, Gaussian, Linear, RadialBSpline, Wendland
 from mercer.kernels.neighbours import Neighbours
 from mercer.kernels.products import products

@@ -7,8 +7,9 @@ import pytest
 from scipy import sparse
 
 from mercer import _threads
-from mercer.gram import Tiled, make, tiled
+from mercer.gram import Tiled, tiled
 from mercer.gram.dense import Dense
+from mercer.gram.make import make
 from mercer.gram.precomputed import Precomputed
 from mercer.kernels import Callable, Gaussian, Laplacian, Linear, Matern
 from mercer.kernels import Precomputed as PrecomputedKernel
@@ -115,7 +116,7 @@ def test_tiny_budgets_still_work():
 
 
 def test_a_precomputed_kernel_has_no_tiles():
-    with pytest.raises(ValueError, match=r"use mercer.gram.Precomputed"):
+    with pytest.raises(ValueError, match=r"use mercer.gram.precomputed.Precomputed"):
         Tiled(PrecomputedKernel(), np.eye(3))
 
 

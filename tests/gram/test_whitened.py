@@ -5,7 +5,10 @@ import pytest
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
-from mercer.gram import Dense, Held, LowRank, Sparse, Tiled
+from mercer.gram import Dense, Tiled
+from mercer.gram.held import Held
+from mercer.gram.low_rank import LowRank
+from mercer.gram.sparse import Sparse
 from mercer.gram.whitened import Whitened, whiten
 from mercer.kernels import BSpline, Gaussian
 

@@ -7,32 +7,32 @@ import pytest
 import scipy.sparse as sp
 
 from mercer import (
-    LSSVCCV,
     LSSVR,
-    LSSVRCV,
     SVC,
     SVR,
     AdditiveClassifier,
     AdditiveRegressor,
-    GeneralizedLeastSquares,
-    HardTubeSVR,
-    HuberSVR,
-    LeaveOneOutSVC,
     Nystrom,
     OneClassSVM,
     QuantileSVR,
-    RobustLSSVR,
     ShapeConstrainedRegressor,
-    SparseAdditiveRegressor,
-    SupportVectorTube,
-    ThinPlateSpline,
     UniversalKriging,
     tune,
 )
 from mercer._fitting import AllOrNothing
 from mercer.density import KernelCDF
+from mercer.estimators import (
+    GeneralizedLeastSquares,
+    HardTubeSVR,
+    HuberSVR,
+    LeaveOneOutSVC,
+    RobustLSSVR,
+    SparseAdditiveRegressor,
+    SupportVectorTube,
+    ThinPlateSpline,
+)
 from mercer.preprocessing import Imputer
-from mercer.selection import FixedComplexity
+from mercer.selection import LSSVCCV, LSSVRCV, FixedComplexity
 from mercer.solvers import ConvergenceWarning, Status
 
 RNG = np.random.default_rng(0)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer import LSSVR, NuSVR, SupportVectorTube
+from mercer import LSSVR, NuSVR
+from mercer.estimators import SupportVectorTube
 from mercer.inspect import coverage_report, tube_risk_bound
 from mercer.regularizers import Empty
 

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from mercer import LSSVC, LSSVR, HuberSVR
+from mercer import LSSVC, LSSVR
+from mercer.estimators import HuberSVR
 from mercer.inspect import jackknife, sensitivity_curve
 from mercer.kernels import Gaussian
 

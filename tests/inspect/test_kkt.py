@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from mercer import LSSVR, SVC, SVR, HuberSVR, NuSVC, SparseRegressor
+from mercer import LSSVR, SVC, SVR, NuSVC
+from mercer.estimators import HuberSVR, SparseRegressor
 from mercer.inspect import kkt, shadow_prices
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from mercer import SVC, SVR, AdaptiveMarginSVC, HardMarginSVC, SparseClassifier
+from mercer import SVC, SVR
+from mercer.estimators import AdaptiveMarginSVC, HardMarginSVC, SparseClassifier
 from mercer.inspect import (
     TwoGaussians,
     empirical_risk,

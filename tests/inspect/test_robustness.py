@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from mercer import LSSVR, SVR, RobustLSSVR
+from mercer import LSSVR, SVR
+from mercer.estimators import RobustLSSVR
 from mercer.inspect import contamination_curve, efficiency, outlier_curve
 from mercer.kernels import Gaussian
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from mercer.kernels import PowerSeries, power_series_check, power_series_coefficients
+from mercer.kernels import PowerSeries, power_series_check
+from mercer.kernels.admissibility import power_series_coefficients
 
 N = np.arange(21)
 

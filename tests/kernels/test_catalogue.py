@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mercer import kernels
-from mercer.kernels import Kernel, catalogue, resolve
+from mercer.kernels import Kernel, catalogue
 from mercer.kernels.catalogue import rows
+from mercer.kernels.named import resolve
 
 ALGEBRA = {"ActiveDims", "Power", "Product", "Scaled", "Stretched", "Sum"}
 CLASSES = {

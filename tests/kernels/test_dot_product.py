@@ -5,7 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import pairwise
 
-from mercer.kernels import Linear, Polynomial, Sigmoid, monomials
+from mercer.kernels import Linear, Polynomial, Sigmoid
+from mercer.kernels.dot_product import monomials
 
 rng = np.random.default_rng(0)
 X, Z = rng.normal(size=(25, 3)), rng.normal(size=(15, 3))

@@ -20,8 +20,8 @@ from mercer.kernels import (
     Precomputed,
     Symmetrized,
     Transformed,
-    log_polar,
 )
+from mercer.kernels.invariant import log_polar
 
 EPS = np.finfo(float).eps
 RNG = np.random.default_rng(0)

@@ -8,8 +8,9 @@ from sklearn.base import clone
 from sklearn.preprocessing import OneHotEncoder
 
 from mercer import LSSVR, SVR
-from mercer.kernels import Gaussian, Laplacian, Matern, stretch
+from mercer.kernels import Gaussian, Laplacian, Matern
 from mercer.kernels.laplace_tiles import LaplaceTiles
+from mercer.kernels.stretched import stretch
 from mercer.reduced.frequencies import UnknownSpectrumError, frequencies
 from mercer.reduced.nystrom import Nystrom
 

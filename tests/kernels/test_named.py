@@ -29,9 +29,8 @@ from mercer.kernels import (
     ThinPlate,
     Wendland,
     named,
-    resolve,
-    resolve_gamma,
 )
+from mercer.kernels.named import resolve, resolve_gamma
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 4)) * 3.0

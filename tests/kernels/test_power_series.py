@@ -4,19 +4,10 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from mercer.kernels import (
-    Gaussian,
-    Linear,
-    Polynomial,
-    PowerSeries,
-    Precomputed,
-    Sigmoid,
-    monomials,
-    operator_penalty,
-)
+from mercer.kernels import Gaussian, Linear, Polynomial, PowerSeries, Precomputed, Sigmoid
 from mercer.kernels.base import Support, put
-from mercer.kernels.dot_product import multinomial
-from mercer.kernels.power_series import SERIES
+from mercer.kernels.dot_product import monomials, multinomial
+from mercer.kernels.power_series import SERIES, operator_penalty
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(7, 3)), RNG.normal(size=(5, 3))

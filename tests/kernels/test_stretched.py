@@ -12,8 +12,8 @@ from mercer.kernels import (
     Stretched,
     Wendland,
     fourier_transform,
-    stretch,
 )
+from mercer.kernels.stretched import stretch
 
 X = np.random.default_rng(0).normal(size=(9, 3))
 SCALE = np.array([0.5, 2.0, 3.0])

@@ -3,16 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer.kernels import (
-    Gaussian,
-    Linear,
-    Matern,
-    Polynomial,
-    RationalQuadratic,
-    derivatives,
-    roughness,
-)
-from mercer.kernels.taylor import differentiable, features_of, separate
+from mercer.kernels import Gaussian, Linear, Matern, Polynomial, RationalQuadratic, derivatives
+from mercer.kernels.taylor import differentiable, features_of, roughness, separate
 
 KERNELS = [
     Gaussian([1.0, 2.0, 0.5]),

@@ -12,10 +12,10 @@ from mercer.kernels import (
     Matern,
     Polyharmonic,
     RationalQuadratic,
-    fourier_transform,
 )
 from mercer.kernels._transform import (
     _alternating,
+    fourier_transform,
     oscillation,
     polynomial_transform,
     radial_transform,

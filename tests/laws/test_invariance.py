@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from cases import LOSSES, REGRESSION, pairs, random_risk
-from mercer.gram import Dense, Indexed
+from mercer.gram import Dense
+from mercer.gram.indexed import Indexed
 from mercer.problems import RegularizedRisk
 from mercer.solvers import minimize
 

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from mercer.kernels import Gaussian, Laplacian, Linear
-from mercer.local import Local, Tree, grow, sensitivity
+from mercer.local import Local
+from mercer.local.tree import Tree, grow, sensitivity
 
 
 def uniform(n=2000, p=3, seed=0):

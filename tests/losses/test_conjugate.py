@@ -5,7 +5,8 @@ import pytest
 
 from brute import supremum
 from cases import LOSSES, targets
-from mercer.losses import Conjugate, DualTerms, MarginLoss, ResidualLoss, Squared
+from mercer.losses import Conjugate, MarginLoss, ResidualLoss, Squared
+from mercer.losses.base import DualTerms
 
 N = 60
 # Coefficients, slopes and targets times numbers of order one: a few dozen roundings.

@@ -16,7 +16,8 @@ from mercer.losses import (
     Several,
     Squared,
 )
-from mercer.problems import RegularizedRisk, fold, unfold
+from mercer.problems import RegularizedRisk
+from mercer.problems.copied_samples import fold, unfold
 from mercer.solvers import SMO, Auto, InteriorPoint, minimize
 
 TWO_TUBES = Several([EpsilonInsensitive(0.2), EpsilonInsensitive(0.8)], [1.0, 3.0])

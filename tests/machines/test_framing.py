@@ -8,14 +8,14 @@ from sklearn.base import clone
 
 from mercer import (
     LSSVR,
-    LSSVRCV,
     AutoRegressor,
     CensoredRegressor,
     ConformalRegressor,
-    HeteroscedasticSVR,
     MissingInputRegressor,
     QuantileBand,
 )
+from mercer.estimators import HeteroscedasticSVR
+from mercer.selection import LSSVRCV
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(60, 2)), columns=["a", "b"], index=np.arange(100, 160))

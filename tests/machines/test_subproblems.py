@@ -13,22 +13,25 @@ from mercer import (
     SVC,
     SVR,
     CensoredRegressor,
-    HeteroscedasticNuSVR,
-    HeteroscedasticSVR,
-    HuberSVR,
     KernelClassifier,
     KernelRegressor,
     NuSVC,
     NuSVR,
     OneClassSVM,
-    PartiallyLinearRegressor,
     QuantileSVR,
+)
+from mercer.estimators import (
+    HeteroscedasticNuSVR,
+    HeteroscedasticSVR,
+    HuberSVR,
+    PartiallyLinearRegressor,
     SupportVectorTube,
 )
 from mercer.machines.base import unfitted
 from mercer.machines.subproblems import Rows, SolvedSubproblem, prepare
 from mercer.regularizers import AutoRegressive
-from mercer.solvers import join, minimize
+from mercer.solvers import minimize
+from mercer.solvers.solution import join
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))

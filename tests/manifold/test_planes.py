@@ -13,8 +13,8 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer.manifold import HuberDistortion, KPlanes, MetricDistortion, PrincipalPlane
-from mercer.manifold.distortions import AbsoluteDistortion, SquaredDistortion
+from mercer.manifold import HuberDistortion, KPlanes, PrincipalPlane
+from mercer.manifold.distortions import AbsoluteDistortion, MetricDistortion, SquaredDistortion
 from mercer.manifold.low_rank import principal_plane, spherical_plane, tilt_plane
 from mercer.manifold.planes import _drawn, descend_planes
 

@@ -13,19 +13,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.data.arrays import Arrays
 from mercer.kernels import Gaussian, Matern, PeriodicGaussian
-from mercer.manifold import (
-    Circle,
-    Grid,
-    HuberDistortion,
-    Interval,
-    MetricDistortion,
-    PrincipalManifold,
-    Sphere,
-    Torus,
-    alternation,
-)
+from mercer.manifold import Circle, Grid, HuberDistortion, Interval, PrincipalManifold, alternation
 from mercer.manifold.adaptation import normal_sums
-from mercer.manifold.distortions import as_distortion
+from mercer.manifold.distortions import MetricDistortion, as_distortion
+from mercer.manifold.latent import Sphere, Torus
 from mercer.manifold.projection import _Search
 from mercer.manifold.start import start_from
 

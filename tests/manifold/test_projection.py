@@ -6,9 +6,10 @@ from sklearn.datasets import load_iris
 
 from mercer._deadline import deadline
 from mercer.kernels import Gaussian
-from mercer.manifold import Grid, PrincipalManifold, Sphere
+from mercer.manifold import Grid, PrincipalManifold
 from mercer.manifold.basis import make_basis
 from mercer.manifold.distortions import SquaredDistortion
+from mercer.manifold.latent import Sphere
 from mercer.manifold.projection import Projector, _Search
 from mercer.regularizers import Constant, Empty, Polynomial
 

@@ -34,7 +34,8 @@ from fitted import Expansion, expansions
 from mercer.gram import Dense
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge
-from mercer.problems import RegularizedRisk, nu_classification, nu_regression, one_class
+from mercer.problems import RegularizedRisk
+from mercer.problems.nu import nu_classification, nu_regression, one_class
 from mercer.problems.risk import Certificate
 from mercer.solvers.base import snap_to_box
 

@@ -8,8 +8,9 @@ from mercer.gram import Dense
 from mercer.kernels import Gaussian, Multiquadric, Polyharmonic, ThinPlate
 from mercer.losses import Logistic, Polynomial
 from mercer.problems import RegularizedRisk
-from mercer.regularizers import Breaks, Columns, Constant, Functions, complete
+from mercer.regularizers import Breaks, Columns, Constant, Functions
 from mercer.regularizers import Polynomial as Polynomials
+from mercer.regularizers.null_space import complete
 from mercer.solvers import minimize
 from oracles.conic import solve
 

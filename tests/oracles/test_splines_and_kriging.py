@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 
 from data import MISSING, load
-from mercer import (
-    GeneralizedLeastSquares,
-    SmoothingSpline,
-    ThinPlateSpline,
-    UniversalKriging,
-    estimate_errors,
-)
+from mercer import SmoothingSpline, UniversalKriging
+from mercer.estimators import GeneralizedLeastSquares, ThinPlateSpline, estimate_errors
 from mercer.kernels import Matern, RadialBSpline
 from mercer.regularizers import ARMA, AutoRegressive, Constant, Functions
 

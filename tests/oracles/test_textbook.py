@@ -7,15 +7,8 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 
-from mercer import (
-    LSSVR,
-    SVR,
-    HuberSVR,
-    KernelClassifier,
-    KernelRegressor,
-    Nystrom,
-    QuantileSVR,
-)
+from mercer import LSSVR, SVR, KernelClassifier, KernelRegressor, Nystrom, QuantileSVR
+from mercer.estimators import HuberSVR
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Squared
 from mercer.regularizers import Constant, Empty, Functions, Polynomial

@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer import AdditiveClassifier, AdditiveRegressor, SparseAdditiveRegressor
+from mercer import AdditiveClassifier, AdditiveRegressor
+from mercer.estimators import SparseAdditiveRegressor
 from mercer.kernels import Gaussian
 from mercer.plotting import ComponentDisplay, EvolutionDisplay
 

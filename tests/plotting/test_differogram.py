@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer.plotting import DifferogramDisplay
-from mercer.smoothing import DifferogramCloud
+from mercer.smoothing.differogram import DifferogramCloud
 
 X = np.linspace(0, 3, 40)
 Y = X + 0.3 * np.random.default_rng(0).standard_normal(40)

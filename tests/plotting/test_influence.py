@@ -7,7 +7,8 @@ import pytest
 from mercer import SVC, SVR
 from mercer.kernels import Gaussian
 from mercer.plotting import InfluenceDisplay, StatisticsDisplay
-from mercer.selection import influence, selection_statistics
+from mercer.selection import influence
+from mercer.selection.protocols import selection_statistics
 
 X = np.linspace(0.0, 6.0, 25)[:, None]
 

@@ -8,7 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from mercer import LSSVR, SupportVectorTube
+from mercer import LSSVR
+from mercer.estimators import SupportVectorTube
 from mercer.plotting import IntervalDisplay
 
 

@@ -13,10 +13,9 @@ from mercer.manifold import (
     KernelPCA,
     PrincipalManifold,
     PrincipalManifoldCV,
-    Sphere,
-    Torus,
 )
 from mercer.manifold.component_count import broken_stick
+from mercer.manifold.latent import Sphere, Torus
 from mercer.plotting import (
     ConvergenceDisplay,
     EigenvalueDisplay,

@@ -4,7 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from mercer import SVC, LeaveOneOutSVC
+from mercer import SVC
+from mercer.estimators import LeaveOneOutSVC
 from mercer.inspect import TwoGaussians, margin_report
 from mercer.plotting import AdaptiveMarginDisplay, MarginDisplay
 

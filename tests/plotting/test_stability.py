@@ -7,7 +7,8 @@ import pytest
 from mercer import LSSVR
 from mercer.kernels import Gaussian
 from mercer.plotting import LCurveDisplay, StabilityProfileDisplay
-from mercer.selection import Stability, l_curve, stability
+from mercer.selection import l_curve
+from mercer.selection.stability_report import Stability, stability
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import pytest
 from mercer import CensoredRegressor
 from mercer.inspect import survival_calibration
 from mercer.plotting import SurvivalCalibrationDisplay, SurvivalDisplay
-from mercer.smoothing import kaplan_meier
+from mercer.smoothing.survival import kaplan_meier
 
 
 @pytest.fixture(autouse=True)

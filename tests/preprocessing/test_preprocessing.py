@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 
 import mercer.data
 from mercer import KernelRegressor
-from mercer.data import DataError, Source, Table, as_source
+from mercer.data import DataError, Source, as_source
+from mercer.data.table import Table
 from mercer.preprocessing import Encoder, Imputer, Scaler
 from mercer.reduced import Nystrom
 
@@ -231,7 +232,7 @@ def test_folds_leave_out_what_they_say():
     frame, y = WORDS[["colour", "x"]], Y.to_numpy()
     encoder = Encoder("target", cv=3)
     apart = encoder.fit_transform(frame, y)[:, 0]
-    fold = mercer.data.fingerprints(next(as_source(frame).blocks(N)).X, seed=1) % 3
+    fold = mercer.data.sampling.fingerprints(next(as_source(frame).blocks(N)).X, seed=1) % 3
     for k in range(3):
         rest = fold != k
         plain = Encoder("target").fit(frame[rest], y[rest])

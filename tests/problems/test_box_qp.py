@@ -4,7 +4,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mercer.gram import Dense, LowRank
+from mercer.gram import Dense
+from mercer.gram.low_rank import LowRank
 from mercer.problems.box_qp import BoxQP, Copies
 
 EPS = np.finfo(float).eps

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from mercer._deadline import deadline
-from mercer.gram import Dense, Extended, LowRank, extend
+from mercer.gram import Dense
+from mercer.gram.combined import Extended, extend
+from mercer.gram.low_rank import LowRank
 from mercer.kernels import Gaussian
 from mercer.losses import (
     Absolute,
@@ -20,28 +22,22 @@ from mercer.losses import (
     Squared,
     SquaredHinge,
 )
-from mercer.problems import Between, SampleLosses, Shaped, chebychev
+from mercer.problems.constrained import Between, SampleLosses, Shaped, chebychev
 from mercer.regularizers import (
     At,
     Bounded,
     Concave,
     Constant,
     Convex,
-    Domain,
     Increasing,
     Lipschitz,
     Mean,
     Polynomial,
     Slope,
-    compile_rows,
 )
-from mercer.solvers import (
-    Conflict,
-    InteriorPoint,
-    _central_path,
-    constraint_generation,
-    satisfy,
-)
+from mercer.regularizers.constraints import Domain, compile_rows
+from mercer.solvers import Conflict, InteriorPoint, _central_path, constraint_generation
+from mercer.solvers.constraint_generation import satisfy
 
 n, C, KERNEL = 30, 5.0, Gaussian(0.5)
 TOL = 1e-7

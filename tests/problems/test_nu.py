@@ -7,8 +7,8 @@ from scipy.optimize import linprog
 from mercer.gram import Dense
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge
-from mercer.problems import (
-    RegularizedRisk,
+from mercer.problems import RegularizedRisk
+from mercer.problems.nu import (
     nu_classification,
     nu_classification_back,
     nu_regression,

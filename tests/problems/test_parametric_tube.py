@@ -6,8 +6,13 @@ import pytest
 
 from mercer.gram import Dense
 from mercer.kernels import Gaussian
-from mercer.problems import nu_regression, nu_regression_back, parametric_tube, parametric_tube_back
-from mercer.problems.parametric_tube import ParametricTube, centred
+from mercer.problems.nu import nu_regression, nu_regression_back
+from mercer.problems.parametric_tube import (
+    ParametricTube,
+    centred,
+    parametric_tube,
+    parametric_tube_back,
+)
 from mercer.solvers import SMO, InteriorPoint, minimize
 
 N, TOL = 40, 1e-8

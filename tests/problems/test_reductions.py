@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from cases import LOSSES, random_risk
-from mercer.gram import Dense, Indexed, LowRank, Tiled
+from mercer.gram import Dense, Tiled
+from mercer.gram.indexed import Indexed
+from mercer.gram.low_rank import LowRank
 from mercer.kernels import Gaussian
 from mercer.losses import (
     Absolute,
@@ -20,8 +22,9 @@ from mercer.losses import (
     Squared,
     SquaredHinge,
 )
-from mercer.problems import RegularizedRisk, nu_regression, one_class
+from mercer.problems import RegularizedRisk
 from mercer.problems.box_qp import BoxQP
+from mercer.problems.nu import nu_regression, one_class
 from mercer.problems.reductions import (
     BoxDual,
     box_program,

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from mercer.programs import Program, chance
+from mercer.programs.chance import chance
+from mercer.programs.program import Program
 
 
 def solved(probability, S, B=(1.0, 2.0), bound=3.0):

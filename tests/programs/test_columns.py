@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mercer.gram import Arranged, KernelColumns, Table
+from mercer.gram.dictionary import Arranged, KernelColumns, Table
 from mercer.kernels import Gaussian
 from mercer.losses import (
     Absolute,
@@ -16,9 +16,10 @@ from mercer.losses import (
     Squared,
     SquaredHinge,
 )
-from mercer.problems import SparseRisk
-from mercer.programs import _linear_master, generate_columns, threshold
+from mercer.problems.sparse_risk import SparseRisk
+from mercer.programs import _linear_master
 from mercer.programs import columns as engine
+from mercer.programs.columns import generate_columns, threshold
 from mercer.solvers import InteriorPoint, Status, minimize
 
 TOL = 1e-7

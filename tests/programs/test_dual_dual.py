@@ -6,8 +6,9 @@ import pytest
 from mercer.gram import Dense
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive
-from mercer.problems import RegularizedRisk, nu_regression, nu_regression_back
-from mercer.programs import Program
+from mercer.problems import RegularizedRisk
+from mercer.problems.nu import nu_regression, nu_regression_back
+from mercer.programs.program import Program
 from mercer.solvers import InteriorPoint, minimize
 
 RNG = np.random.default_rng(0)

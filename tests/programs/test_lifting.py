@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, nnls
 
-from mercer.programs import PositiveOr, QuadraticConstraint, lift
-from mercer.programs.lifting import triangle
+from mercer.programs.lifting import QuadraticConstraint, lift, triangle
+from mercer.programs.positive_or import PositiveOr
 
 
 def test_triangles_keep_inner_products():

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mercer.gram import Table
+from mercer.gram.dictionary import Table
 from mercer.losses import Absolute
-from mercer.problems import SparseRisk
-from mercer.programs import Program, VectorTube, backends, smallest_tube
+from mercer.problems.sparse_risk import SparseRisk
+from mercer.programs import backends
+from mercer.programs.chebyshev import smallest_tube
 from mercer.programs.columns import LEAST, _choose_columns, threshold
 from mercer.programs.margin import MarginProgram
+from mercer.programs.program import Program
+from mercer.programs.vector_tube import VectorTube
 from mercer.solvers import Status
 
 

@@ -4,8 +4,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mercer.programs import Infeasible, Program, Unbounded
+from mercer.programs import Infeasible, Unbounded
 from mercer.programs.cones import Exponential, Power, SecondOrder, Semidefinite
+from mercer.programs.program import Program
 from mercer.solvers import Status
 
 

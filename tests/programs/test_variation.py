@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso
 
-from mercer.gram import Precomputed
+from mercer.gram.precomputed import Precomputed
 from mercer.kernels import Gaussian, Laplacian
 from mercer.losses import (
     Absolute,
@@ -19,7 +19,10 @@ from mercer.losses import (
     SquaredHinge,
 )
 from mercer.problems import RegularizedRisk
-from mercer.programs import Infeasible, Part, Program, VariationProblem, add_losses
+from mercer.programs import Infeasible
+from mercer.programs.program import Program
+from mercer.programs.program_losses import add_losses
+from mercer.programs.variation import Part, VariationProblem
 from mercer.solvers import minimize
 from mercer.solvers.interior_point import InteriorPoint
 

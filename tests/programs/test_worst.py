@@ -5,8 +5,9 @@ import pytest
 
 from mercer import losses
 from mercer.kernels import Gaussian
-from mercer.programs import Part, VariationProblem, worst_case
-from mercer.reduced import NystromMap
+from mercer.programs.variation import Part, VariationProblem
+from mercer.programs.worst import worst_case
+from mercer.reduced.nystrom import NystromMap
 
 MARGINS = [losses.Hinge(), losses.SquaredHinge(), losses.HuberHinge(0.5)]
 RESIDUALS = [

@@ -9,22 +9,18 @@ from sklearn.linear_model import Ridge
 from mercer.data import as_source, draw
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.losses import Absolute, Hinge, Squared
-from mercer.reduced import (
-    Codes,
-    Newton,
-    NormalEquations,
-    NystromMap,
-    Oracle,
-    Passes,
-    Problem,
-    Values,
-    choose_C,
-    random_features,
-)
+from mercer.reduced import Newton
+from mercer.reduced.normal import NormalEquations, choose_C
 from mercer.reduced.normal_sums import Whole, fold_of
-from mercer.reduced.problem import held_out
+from mercer.reduced.nystrom import NystromMap
+from mercer.reduced.oracle import Oracle
+from mercer.reduced.passes import Passes
+from mercer.reduced.problem import Problem, held_out
+from mercer.reduced.random_features import random_features
+from mercer.reduced.targets import Codes, Values
 from mercer.regularizers.null_space import Constant, Empty, Polynomial
-from mercer.smoothing import AIC, BIC, GCV, Evidence, LeaveOneOut, MallowsCp, Spectral
+from mercer.smoothing import Spectral
+from mercer.smoothing.criteria import AIC, BIC, GCV, Evidence, LeaveOneOut, MallowsCp
 
 N, CS = 120, np.geomspace(1e-2, 1e3, 7)
 

@@ -9,11 +9,13 @@ from scipy import sparse
 from mercer.data.base import Block
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.losses import Squared
-from mercer.reduced import NystromMap, Problem, Values
 from mercer.reduced.cost import Cost
 from mercer.reduced.normal_sums import gather
+from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.passes import Spread
 from mercer.reduced.penalized import PenalizedMap
+from mercer.reduced.problem import Problem
+from mercer.reduced.targets import Values
 from mercer.reduced.total import SURE, _estimated
 from mercer.regularizers.null_space import Constant
 

@@ -13,7 +13,8 @@ from mercer.data import as_source
 from mercer.data.base import Block, Sums
 from mercer.data.sampling import sampled
 from mercer.kernels import Gaussian, Matern
-from mercer.reduced import CheckpointError, NystromMap
+from mercer.reduced import CheckpointError
+from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.passes import Labels, Passes, digest
 
 X = np.random.default_rng(0).normal(size=(10, 2))

@@ -10,10 +10,14 @@ from mercer.data import as_source, draw
 from mercer.data.base import Block, Sums
 from mercer.kernels import Gaussian
 from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Huber, Pinball, Squared
-from mercer.reduced import Codes, Nystrom, NystromMap, Passes, Problem, Values
+from mercer.reduced import Nystrom
 from mercer.reduced.grid import examine_settings
+from mercer.reduced.nystrom import NystromMap
+from mercer.reduced.passes import Passes
+from mercer.reduced.problem import Problem
 from mercer.reduced.settings import Errors, LeftOut, Mistakes, Split, Tiled, joined
 from mercer.reduced.solve import Task, minimize_reduced
+from mercer.reduced.targets import Codes, Values
 from mercer.reduced.together import together
 from mercer.regularizers.null_space import Constant
 

@@ -33,7 +33,8 @@ from mercer.reduced.passes import Passes
 from mercer.reduced.random_features import RandomFeatures
 from mercer.reduced.solve import Reduced, Task, solve
 from mercer.reduced.targets import Values
-from mercer.regularizers import Constant, Empty, NullSpace, Polynomial, complete
+from mercer.regularizers import Constant, Empty, NullSpace, Polynomial
+from mercer.regularizers.null_space import complete
 from mercer.solvers import ConvergenceWarning, InteriorPoint, Status, minimize
 from oracles import conic
 

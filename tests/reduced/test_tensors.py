@@ -42,11 +42,16 @@ from mercer.kernels import (
 )
 from mercer.kernels.distances import DIGITS
 from mercer.losses import Squared
-from mercer.reduced import Newton, NystromMap, Oracle, Passes, Problem, Values
+from mercer.reduced import Newton
 from mercer.reduced.device_kernels import known
 from mercer.reduced.devices import Device, resolve
+from mercer.reduced.nystrom import NystromMap
+from mercer.reduced.oracle import Oracle
+from mercer.reduced.passes import Passes
 from mercer.reduced.placed import Placed, place
+from mercer.reduced.problem import Problem
 from mercer.reduced.random_features import random_features
+from mercer.reduced.targets import Values
 from mercer.regularizers import Constant
 
 KNOWN = [

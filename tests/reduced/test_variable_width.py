@@ -8,14 +8,14 @@ from mercer.data import as_source, draw
 from mercer.kernels import Gaussian
 from mercer.losses import Hinge, Pinball
 from mercer.problems.nu import nu_classification_back, nu_regression_back
-from mercer.reduced import NystromMap, Passes, Values
 from mercer.reduced.census import take_census
 from mercer.reduced.newton import Newton
-from mercer.reduced.nystrom import Nystrom
+from mercer.reduced.nystrom import Nystrom, NystromMap
 from mercer.reduced.oracle import Oracle
+from mercer.reduced.passes import Passes
 from mercer.reduced.problem import Problem
 from mercer.reduced.solve import Task, solve
-from mercer.reduced.targets import Codes, Ones
+from mercer.reduced.targets import Codes, Ones, Values
 from mercer.reduced.variable_width import VariableMargin, VariableOffset, VariableTube
 from mercer.regularizers.null_space import Constant, Empty, Functions, Polynomial
 

@@ -16,11 +16,11 @@ from mercer.regularizers import (
     AutoRegressive,
     Covariance,
     Independent,
-    LinearProcess,
     MovingAverage,
     Precision,
     _arma,
 )
+from mercer.regularizers.errors import LinearProcess
 
 N = 40
 RNG = np.random.default_rng(1)

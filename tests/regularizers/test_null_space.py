@@ -10,18 +10,8 @@ from scipy import sparse
 from sklearn.preprocessing import PolynomialFeatures
 
 from cases_kernels import FEATURES, NULL_SPACES, sine
-from mercer.regularizers import (
-    Breaks,
-    Columns,
-    Constant,
-    Empty,
-    Functions,
-    Monomials,
-    Polynomial,
-    Sum,
-    complete,
-    null_space,
-)
+from mercer.regularizers import Breaks, Columns, Constant, Empty, Functions, Polynomial, null_space
+from mercer.regularizers.null_space import Monomials, Sum, complete
 
 X = np.random.default_rng(0).normal(size=(9, FEATURES))
 

@@ -12,7 +12,6 @@ from mercer.regularizers import (
     Convex,
     Decreasing,
     Difference,
-    Domain,
     Increasing,
     Integral,
     Lipschitz,
@@ -21,10 +20,9 @@ from mercer.regularizers import (
     Periodic,
     Positive,
     Slope,
-    as_constraints,
-    compile_rows,
-    coordinate_order,
 )
+from mercer.regularizers.constraints import Domain, compile_rows
+from mercer.regularizers.knowledge import as_constraints, coordinate_order
 
 LINE = Domain(np.array([[0.0], [2.0]]), grid=50)
 BOX = Domain(np.random.default_rng(0).uniform(0, 1, (40, 3)), grid=10, lines=16)

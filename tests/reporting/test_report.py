@@ -26,18 +26,17 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import mercer
 from mercer import (
     LSSVR,
-    LSSVRCV,
     SVC,
     SVR,
     AutoRegressor,
     KernelLogisticRegression,
-    MultiOutputSVR,
     OneClassSVM,
     QuantileBand,
 )
+from mercer.estimators import MultiOutputSVR
 from mercer.kernels import Gaussian, Matern
 from mercer.reporting.script import script_of
-from mercer.selection import influence, tune
+from mercer.selection import LSSVRCV, influence, tune
 
 HOSTILE = [
     "<script>alert(1)</script>",

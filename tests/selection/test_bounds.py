@@ -7,16 +7,16 @@ from scipy.optimize import minimize
 from mercer import SVC, SVR, KernelClassifier
 from mercer.kernels import Gaussian, Linear
 from mercer.regularizers import Empty
-from mercer.selection import (
+from mercer.selection import leave_one_out
+from mercer.selection.bounds import (
     jaakkola_haussler,
-    leave_one_out,
     radius_margin,
+    smallest_ball,
     span_bound,
     span_rule,
     support_vector_bound,
     xi_alpha,
 )
-from mercer.selection.bounds import smallest_ball
 
 
 def problem(seed, n=25):

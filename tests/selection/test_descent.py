@@ -13,7 +13,9 @@ from mercer.selection._statement import Statement, state
 from mercer.selection.limits import LARGEST, NARROW, WIDE, Limits
 from mercer.selection.objective import Objective
 from mercer.selection.space import Space
-from mercer.smoothing import Evidence, Factored, Spectral
+from mercer.smoothing import Spectral
+from mercer.smoothing.criteria import Evidence
+from mercer.smoothing.factored import Factored
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(120, 2))

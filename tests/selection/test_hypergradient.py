@@ -5,7 +5,8 @@ import pytest
 
 from mercer import SVC, SVR, KernelClassifier, KernelRegressor
 from mercer.kernels import Gaussian
-from mercer.selection import Validation, hypergradient
+from mercer.selection.hypergradient import hypergradient
+from mercer.selection.validation import Validation
 
 
 def split(n=40, m=30, seed=0):

@@ -4,7 +4,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mercer import SVC, SVR, KernelRegressor, NuSVR, SparseRegressor
+from mercer import SVC, SVR, KernelRegressor, NuSVR
+from mercer.estimators import SparseRegressor
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Squared
 from mercer.selection import FixedComplexity, pareto_path

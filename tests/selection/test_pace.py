@@ -5,8 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from mercer import LSSVR, SVC, RobustLSSVR, tune
+from mercer import LSSVR, SVC, tune
 from mercer._deadline import time_left
+from mercer.estimators import RobustLSSVR
 from mercer.selection import halve, objective, refits, search
 from mercer.selection.pace import KEPT, LEAST, Pace, Stop
 

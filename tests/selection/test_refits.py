@@ -9,16 +9,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.base import is_classifier
 
-from mercer import (
-    LSSVR,
-    SVR,
-    CensoredRegressor,
-    HardMarginSVC,
-    KernelRegressor,
-    PartiallyLinearRegressor,
-    RobustLSSVR,
-    ShapeConstrainedRegressor,
-)
+from mercer import LSSVR, SVR, CensoredRegressor, KernelRegressor, ShapeConstrainedRegressor
+from mercer.estimators import HardMarginSVC, PartiallyLinearRegressor, RobustLSSVR
 from mercer.kernels import Gaussian
 from mercer.machines.base import KernelMachine
 from mercer.selection import tune

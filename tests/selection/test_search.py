@@ -8,7 +8,8 @@ from sklearn.linear_model import Ridge
 
 from mercer import LSSVR, SVC, SVR
 from mercer.selection import criterion_surface, halve, tune
-from mercer.smoothing import GCV, Spectral
+from mercer.smoothing import Spectral
+from mercer.smoothing.criteria import GCV
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(150, 2))

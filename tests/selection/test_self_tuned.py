@@ -10,8 +10,9 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import LSSVCCV, LSSVR, LSSVRCV, SVCCV, SVRCV, tune
+from mercer import LSSVR, tune
 from mercer.kernels import Matern
+from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(80, 2)) * [1.0, 1000.0]

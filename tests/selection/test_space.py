@@ -8,7 +8,7 @@ from mercer.kernels import Gaussian, Linear, Matern, RationalQuadratic
 from mercer.selection._statement import Statement
 from mercer.selection.objective import Objective
 from mercer.selection.space import Space
-from mercer.smoothing import GCV, CrossValidation, Evidence, LeaveOneOut
+from mercer.smoothing.criteria import GCV, CrossValidation, Evidence, LeaveOneOut
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))

@@ -7,8 +7,9 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid, PredefinedSplit
 from sklearn.pipeline import make_pipeline
 
-from mercer import LSSVC, LSSVR, SVC, SVR, HuberSVR, KernelLogisticRegression, NuSVR, QuantileSVR
+from mercer import LSSVC, LSSVR, SVC, SVR, KernelLogisticRegression, NuSVR, QuantileSVR
 from mercer.data import as_source
+from mercer.estimators import HuberSVR
 from mercer.losses import Absolute, Huber, Logistic, Pinball, Squared
 from mercer.preprocessing import Scaler
 from mercer.reduced import Nystrom

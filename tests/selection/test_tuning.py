@@ -11,7 +11,8 @@ from mercer.losses import Absolute, Huber
 from mercer.regularizers import AutoRegressive, Polynomial
 from mercer.selection import tune
 from mercer.selection.held_out_losses import held_out_loss
-from mercer.smoothing import CrossValidation, Evidence, LeaveOneOut, Spectral
+from mercer.smoothing import Spectral
+from mercer.smoothing.criteria import CrossValidation, Evidence, LeaveOneOut
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(120, 2))

@@ -7,14 +7,9 @@ from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 
 from mercer import SVC, SVR
 from mercer.kernels import Gaussian
-from mercer.selection import (
-    holdout,
-    leave_n_out,
-    leave_one_out,
-    median_of_five,
-    selection_statistics,
-)
-from mercer.selection.validation_set import hoeffding
+from mercer.selection import leave_one_out
+from mercer.selection.protocols import median_of_five, selection_statistics
+from mercer.selection.validation_set import hoeffding, holdout, leave_n_out
 
 
 def sample(n, seed=0):

@@ -4,17 +4,15 @@ import numpy as np
 import pytest
 from scipy import linalg, signal
 
-from mercer.series import (
+from mercer.series import BlockedSplit
+from mercer.series.autoregression import (
     AutoRegression,
-    BlockedSplit,
     SpatialAutoRegression,
     exponential_memory,
-    ho_kung,
     lag_matrix,
-    markov_parameters,
-    wiener_hopf,
-    wiener_taps,
 )
+from mercer.series.state_space import ho_kung, markov_parameters
+from mercer.series.wiener import wiener_hopf, wiener_taps
 
 rng = np.random.default_rng(0)
 

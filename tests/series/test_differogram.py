@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.kernels import Gaussian, Matern, RadialBSpline
-from mercer.series import covariance_from_differogram
-from mercer.series.differogram import _fit
+from mercer.series.differogram import _fit, covariance_from_differogram
 
 SHAPES = {
     "gaussian": Gaussian(1.5),

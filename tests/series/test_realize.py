@@ -6,8 +6,10 @@ from scipy import linalg
 
 from mercer import LSSVR, tune
 from mercer.kernels import Fourier, Gaussian, Matern
-from mercer.series import Toeplitz, autocovariance, realize, realize_circulant, suggest
-from mercer.series.realize import _root
+from mercer.series import realize
+from mercer.series.autocovariance import autocovariance
+from mercer.series.realize import _root, realize_circulant, suggest
+from mercer.series.toeplitz import Toeplitz
 
 
 @pytest.mark.parametrize(

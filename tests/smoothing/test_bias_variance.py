@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from mercer.kernels import Gaussian
-from mercer.smoothing import Spectral, bias_variance, plug_in
+from mercer.smoothing import Spectral, bias_variance
+from mercer.smoothing.bias_variance import plug_in
 
 
 def sinc(n=60, B=None, weights=None):

@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.smoothing import (
-    coverage_of,
-    coverage_test,
-    dkw_band,
-    iterated_logarithm,
-    tolerance_level,
-    tolerance_probability,
-    tolerance_sample_size,
-)
+from mercer.smoothing import coverage_test, dkw_band, tolerance_level, tolerance_sample_size
+from mercer.smoothing.coverage import coverage_of, iterated_logarithm, tolerance_probability
 
 ROUNDS = 20_000
 

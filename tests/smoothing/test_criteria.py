@@ -6,17 +6,17 @@ from numpy.testing import assert_allclose
 
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.losses import Huber, Logistic, Squared
-from mercer.smoothing import (
+from mercer.smoothing import Spectral
+from mercer.smoothing.criteria import (
     AIC,
     BIC,
     GCV,
     CrossValidation,
     Evidence,
-    Factored,
     LeaveOneOut,
     MallowsCp,
-    Spectral,
 )
+from mercer.smoothing.factored import Factored
 
 RNG = np.random.default_rng(1)
 N = 22

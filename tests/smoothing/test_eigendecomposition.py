@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.kernels import Gaussian, ThinPlate
-from mercer.smoothing import Factored, Spectral
+from mercer.smoothing import Spectral
+from mercer.smoothing.factored import Factored
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(25, 2))

@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from mercer import KernelLogisticRegression, tune
 from mercer.kernels import Gaussian, Laplacian
-from mercer.smoothing import LogisticEvidence
+from mercer.smoothing.logistic_evidence import LogisticEvidence
 
 
 @pytest.fixture

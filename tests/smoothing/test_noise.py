@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from mercer.smoothing import DifferogramCloud, noise_variance, smoother_noise
+from mercer.smoothing import noise_variance
+from mercer.smoothing.differogram import DifferogramCloud
+from mercer.smoothing.noise import smoother_noise
 from mercer.smoothing.pairs import feature_scales, nearest_pairs
 
 METHODS = ["differogram", "rice", "gasser", "mueller", "neighbours", "model"]

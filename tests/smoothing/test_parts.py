@@ -6,7 +6,8 @@ from scipy import stats
 from scipy.spatial import cKDTree
 
 from mercer.kernels import Gaussian
-from mercer.smoothing import Morozov, Spectral, plug_in
+from mercer.smoothing import Morozov, Spectral
+from mercer.smoothing.bias_variance import plug_in
 from mercer.smoothing.guesses import plug_in_bandwidth
 from mercer.smoothing.noise import _first_differences, _left_out, _mueller, in_units
 from mercer.smoothing.tube_width import _Logged

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from mercer.smoothing import robust_scale
-from mercer.smoothing.scale import ScaleWarning
+from mercer.smoothing.scale import ScaleWarning, robust_scale
 
 METHODS = ("mad", "sn", "qn")
 

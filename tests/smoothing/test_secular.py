@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from mercer.kernels import Gaussian
-from mercer.smoothing import Spectral, average, ivanov, mean_square, morozov, squared_norm
-from mercer.smoothing.secular import feasible
+from mercer.smoothing import Spectral
+from mercer.smoothing.secular import average, feasible, ivanov, mean_square, morozov, squared_norm
 
 
 def problem(seed=0, n=40, weights=False, d=None):

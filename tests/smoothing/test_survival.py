@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from mercer.smoothing import SurvivalCurve, kaplan_meier, turnbull
+from mercer.smoothing.survival import SurvivalCurve, kaplan_meier, turnbull
 
 
 def test_product_limit_by_hand():

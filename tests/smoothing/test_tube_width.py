@@ -5,18 +5,9 @@ import pytest
 from scipy import stats
 
 from mercer.losses import Huber, Squared, density_from_loss
-from mercer.smoothing import (
-    cherkassky_C,
-    fit_noise,
-    guess_epsilon,
-    optimal_epsilon,
-    optimal_nu,
-    plug_in_bandwidth,
-    ridge_C,
-    signal_to_noise,
-    tube_efficiency,
-    tube_variance,
-)
+from mercer.smoothing import fit_noise, guess_epsilon, optimal_epsilon, optimal_nu, tube_efficiency
+from mercer.smoothing.guesses import cherkassky_C, plug_in_bandwidth, ridge_C, signal_to_noise
+from mercer.smoothing.tube_width import tube_variance
 
 # Table 2.3 of Smola's thesis, with what the scan lost computed again: power, epsilon, nu.
 TABLE = [

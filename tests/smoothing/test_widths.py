@@ -6,8 +6,7 @@ import pytest
 from mercer.kernels import Gaussian
 from mercer.kernels.named import median_distance, resolve
 from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Squared
-from mercer.smoothing import Guess, guess_C, guess_width, search_width
-from mercer.smoothing.widths import AS_GOOD, margin_error
+from mercer.smoothing.widths import AS_GOOD, Guess, guess_C, guess_width, margin_error, search_width
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (40, 2))

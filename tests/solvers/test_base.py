@@ -12,9 +12,10 @@ from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Squared
 from mercer.problems import RegularizedRisk
 from mercer.regularizers import Polynomial
-from mercer.solvers import SMO, ConvergenceWarning, Direct, Solver, Status, join, minimize
+from mercer.solvers import SMO, ConvergenceWarning, Direct, Solver, Status, minimize
 from mercer.solvers.base import SUPPORT, Answer, snap_to_box
 from mercer.solvers.monitor import Monitor
+from mercer.solvers.solution import join
 
 
 @dataclasses.dataclass(eq=False)

@@ -7,7 +7,10 @@ from scipy.sparse.linalg import spsolve
 
 from cases import LOSSES, random_risk
 from gram_spy import Spy
-from mercer.gram import Dense, Indexed, LowRank, Sparse, Tiled
+from mercer.gram import Dense, Tiled
+from mercer.gram.indexed import Indexed
+from mercer.gram.low_rank import LowRank
+from mercer.gram.sparse import Sparse
 from mercer.kernels import BSpline, Gaussian, Laplacian
 from mercer.losses import Expectile, Huber, Logistic, Squared, SquaredHinge
 from mercer.problems import RegularizedRisk
@@ -20,10 +23,9 @@ from mercer.solvers import (
     Direct,
     Newton,
     Status,
-    alike,
     minimize,
-    minimize_together,
 )
+from mercer.solvers.base import alike, minimize_together
 
 EPS = np.finfo(float).eps
 N = 60

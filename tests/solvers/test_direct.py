@@ -6,7 +6,9 @@ from scipy.interpolate import RBFInterpolator
 from sklearn.kernel_ridge import KernelRidge
 
 from cases import LOSSES, random_risk
-from mercer.gram import Dense, Indexed, LowRank, Tiled
+from mercer.gram import Dense, Tiled
+from mercer.gram.indexed import Indexed
+from mercer.gram.low_rank import LowRank
 from mercer.kernels import Gaussian
 from mercer.losses import Expectile, Squared
 from mercer.problems import RegularizedRisk

@@ -10,7 +10,9 @@ import sklearn.svm
 from numpy.testing import assert_allclose
 
 from mercer import SVC, SVR
-from mercer.gram import Dense, LowRank, Tiled, make
+from mercer.gram import Dense, Tiled
+from mercer.gram.low_rank import LowRank
+from mercer.gram.make import make
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import (
     Absolute,
@@ -28,10 +30,10 @@ from mercer.solvers import (
     CoordinateDescent,
     InteriorPoint,
     Status,
-    ThinInteriorPoint,
     minimize,
 )
 from mercer.solvers.auto import by_factor
+from mercer.solvers.thin import ThinInteriorPoint
 
 BOTH = pytest.mark.parametrize(
     "solver",

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from cases import LOSSES, random_risk
-from mercer.gram import Dense, Indexed, LowRank, Tiled
+from mercer.gram import Dense, Tiled
 from mercer.gram.factor import orthonormal
+from mercer.gram.indexed import Indexed
+from mercer.gram.low_rank import LowRank
 from mercer.kernels import Gaussian
 from mercer.losses import (
     Absolute,
@@ -20,12 +22,8 @@ from mercer.losses import (
     Squared,
     SquaredHinge,
 )
-from mercer.problems import (
-    RegularizedRisk,
-    nu_classification,
-    nu_regression,
-    one_class,
-)
+from mercer.problems import RegularizedRisk
+from mercer.problems.nu import nu_classification, nu_regression, one_class
 from mercer.problems.reductions import box_program
 from mercer.regularizers import Constant, Empty
 from mercer.regularizers import Polynomial as Trend

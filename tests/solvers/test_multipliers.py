@@ -5,11 +5,13 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from cases import CLASSIFICATION, REGRESSION, random_risk, targets
-from mercer.gram import Dense, Indexed, Tiled
+from mercer.gram import Dense, Tiled
+from mercer.gram.indexed import Indexed
 from mercer.gram.projected import Projected
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Pinball, QuadraticDualLoss
-from mercer.problems import RegularizedRisk, nu_regression
+from mercer.problems import RegularizedRisk
+from mercer.problems.nu import nu_regression
 from mercer.regularizers import Constant, Functions, Polynomial
 from mercer.solvers import SMO, InteriorPoint, Status, minimize
 from mercer.solvers._multipliers import Multipliers, kept

@@ -6,7 +6,8 @@ from scipy.optimize import minimize as scipy_minimize
 from sklearn.linear_model import LogisticRegression
 
 from cases import LOSSES, random_risk
-from mercer.gram import Dense, LowRank, Tiled
+from mercer.gram import Dense, Tiled
+from mercer.gram.low_rank import LowRank
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import (
     Absolute,

@@ -4,13 +4,15 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mercer.gram import Dense, LowRank
+from mercer.gram import Dense
+from mercer.gram.low_rank import LowRank
 from mercer.kernels import Gaussian
 from mercer.losses import Hinge, Huber, SquaredHinge
 from mercer.problems import RegularizedRisk
-from mercer.solvers import CoordinateDescent, Reweighting, minimize
+from mercer.solvers import CoordinateDescent, minimize
 from mercer.solvers._central_path import Search
 from mercer.solvers._preconditioner import _largest
+from mercer.solvers.reweighting import Reweighting
 from mercer.solvers.small import _laid
 
 

@@ -4,19 +4,14 @@ import numpy as np
 import pytest
 
 from cases import random_risk
-from mercer.gram import Dense, LowRank
+from mercer.gram import Dense
+from mercer.gram.low_rank import LowRank
 from mercer.kernels import ThinPlate
 from mercer.losses import Absolute, Huber, LogCosh, Squared
 from mercer.problems import RegularizedRisk
-from mercer.solvers import (
-    ConvergenceWarning,
-    InteriorPoint,
-    Newton,
-    Reweighting,
-    Status,
-    minimize,
-)
+from mercer.solvers import ConvergenceWarning, InteriorPoint, Newton, Status, minimize
 from mercer.solvers import reweighting as module
+from mercer.solvers.reweighting import Reweighting
 
 LOSSES = [Huber(0.1345), Huber(np.linspace(0.05, 0.5, 80)), LogCosh(0.12), Squared()]
 

@@ -20,8 +20,9 @@ from mercer.machines.one_vs_one import _laid_pairs
 from mercer.machines.subproblems import prepare
 from mercer.problems import RegularizedRisk
 from mercer.problems.nu import nu_classification, nu_regression, one_class
-from mercer.solvers import SMO, Auto, InteriorPoint, Status, join, minimize
+from mercer.solvers import SMO, Auto, InteriorPoint, Status, minimize
 from mercer.solvers.small import SolutionBatch, minimize_small
+from mercer.solvers.solution import join
 
 CLASSES, ROWS = 12, 3
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import data
-from mercer.gram import Dense, Indexed, Tiled
+from mercer.gram import Dense, Tiled
+from mercer.gram.indexed import Indexed
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import (
     Absolute,
@@ -23,10 +24,11 @@ from mercer.losses import (
     SquaredHinge,
 )
 from mercer.problems import RegularizedRisk
-from mercer.solvers import SMO, ConvergenceWarning, InteriorPoint, Status, join, minimize
+from mercer.solvers import SMO, ConvergenceWarning, InteriorPoint, Status, minimize
 from mercer.solvers._pairs import pack, slopes, survey
 from mercer.solvers._pairs import pair_steps as compiled_steps
 from mercer.solvers.monitor import Monitor
+from mercer.solvers.solution import join
 from solvers.plain_smo import derivatives, dual, pair_steps
 
 LOSSES = [

@@ -18,14 +18,15 @@ from mercer import (
     OneClassSVM,
     QuantileSVR,
     ShapeConstrainedRegressor,
-    SparseAdditiveRegressor,
-    SparseRegressor,
 )
+from mercer.estimators import SparseAdditiveRegressor, SparseRegressor
 from mercer.gram import Dense
 from mercer.kernels import Gaussian
 from mercer.losses import Absolute, Logistic, Squared
 from mercer.problems import RegularizedRisk
-from mercer.solvers import SMO, ConvergenceWarning, Monitor, Newton, Status, join, minimize
+from mercer.solvers import SMO, ConvergenceWarning, Newton, Status, minimize
+from mercer.solvers.monitor import Monitor
+from mercer.solvers.solution import join
 from mercer.solvers.status import LOOSE, check, relative_gap
 
 rng = np.random.default_rng(0)

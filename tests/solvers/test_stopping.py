@@ -16,8 +16,8 @@ from mercer.solvers import (
     InteriorPoint,
     Status,
     minimize,
-    minimize_together,
 )
+from mercer.solvers.base import minimize_together
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.solvers.ConvergenceWarning")
 

@@ -112,8 +112,11 @@ def _as_list(answer: Any) -> Any:
 
 
 def find(name: str) -> Any:
-    """Return the object behind a public name such as ``selection.tune``."""
-    return reduce(getattr, name.split("."), mercer)
+    """Return the object behind a public name such as ``selection.tune``, or that of a machine."""
+    home = mercer
+    if "." not in name and name not in mercer.__all__:
+        home = mercer.estimators if name in mercer.estimators.__all__ else mercer.selection
+    return reduce(getattr, name.split("."), home)
 
 
 CASES: dict[str, dict[str, Case]] = {}

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,10 @@ SETTING = Words("NAME=VALUE", quantities.setting)
 def complete_machine(ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
     """Return the machines whose names begin as typed."""
     ends = ("SVR", "SVC", "Regressor", "Classifier", "Regression", "CV")
-    # The package lists its names without importing them, which would take seconds.
-    names = [name for name in sys.modules["mercer"].__all__ if name.endswith(ends)]
+    # These rooms list their names without importing them, which would take seconds.
+    rooms = (sys.modules["mercer"], import_module("mercer.estimators"))
+    listed = {name for room in rooms for name in room.__all__ if name.endswith(ends)}
+    names = sorted(listed | {"LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV"})
     return [CompletionItem(n) for n in names if n.lower().startswith(incomplete.lower())]
 
 

@@ -57,7 +57,7 @@ class Check:
 
     Examples
     --------
-    >>> from mercer.data import Block
+    >>> from mercer.data.base import Block
     >>> Check(("age",))(Block(np.array([[1.0], [np.nan]])))
     Traceback (most recent call last):
     mercer.data.table.DataError: row 1: 'age' is missing (NaN); fill it in with ...

@@ -23,8 +23,7 @@ from uuid import uuid4
 import dask
 from distributed import CancelledError, Client, Future, KilledWorker, get_worker
 
-from mercer.data import Block
-from mercer.data.base import Work
+from mercer.data.base import Block, Work
 from mercer.data.spill import HELD, Groups, Sort
 from mercer.distributed.bundles import Bundles, bounds_of
 from mercer.distributed.partitions import Held, Parcel, Partitions

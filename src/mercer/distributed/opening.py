@@ -14,7 +14,8 @@ import numpy as np
 from dask.delayed import Delayed
 from distributed import Client, Future, get_client
 
-from mercer.data import Mapped, Source
+from mercer.data import Source
+from mercer.data.base import Mapped
 from mercer.distributed.cluster import Cluster
 from mercer.distributed.partitions import Partitions
 

@@ -14,7 +14,8 @@ from dask.delayed import Delayed
 from dask.sizeof import sizeof
 from distributed.protocol.pickle import dumps, loads
 
-from mercer.data import Arrays, Block, Source, as_source
+from mercer.data import Arrays, Source, as_source
+from mercer.data.base import Block
 from mercer.data.checks import Places
 from mercer.data.table import stack
 

@@ -12,11 +12,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, column_or_1d
 
-from mercer import gram as grams
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
 from mercer.data.base import Block
 from mercer.gram.base import Gram
+from mercer.gram.make import make as make_gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Expectile, Pinball
@@ -203,7 +203,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         if Z is None:
             return sample.X, sample.K, sample.B
         points = np.concatenate([sample.X, Z])
-        return points, grams.make(self.kernel_, points), self.null_space_(points)
+        return points, make_gram(self.kernel_, points), self.null_space_(points)
 
     def _joint_solver(self) -> Solver:
         """Return the solver of the joint problem, as large as the functions are together."""

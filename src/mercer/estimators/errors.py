@@ -53,7 +53,7 @@ def estimate_errors(machine: Machine, X: Any, y: Any) -> Machine:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import GeneralizedLeastSquares, estimate_errors
+    >>> from mercer.estimators import GeneralizedLeastSquares, estimate_errors
     >>> from mercer.regularizers import AutoRegressive
     >>> t = np.arange(200.0)[:, None]
     >>> noise = np.random.default_rng(0).normal(size=200)

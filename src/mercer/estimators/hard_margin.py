@@ -23,7 +23,8 @@ from mercer.machines.subproblems import Rows, Subproblem
 from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.problems.nu import nu_classification
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers import InteriorPoint, Solution, Solver, Status, Terms, minimize
+from mercer.solvers import InteriorPoint, Solution, Solver, Status, minimize
+from mercer.solvers.solution import Terms
 
 __all__ = ["HardMarginSVC", "separability"]
 
@@ -96,7 +97,7 @@ class HardMarginSVC(PairwiseClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import HardMarginSVC
+    >>> from mercer.estimators import HardMarginSVC
     >>> X = np.array([[-2.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [2.0, -1.0]])
     >>> machine = HardMarginSVC().fit(X, [0, 0, 1, 1])
     >>> machine.coef_.round(6), machine.margins_.round(6)
@@ -250,7 +251,7 @@ def separability(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators import separability
+    >>> from mercer.estimators.hard_margin import separability
     >>> X = np.array([[-2.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [2.0, -1.0]])
     >>> found = separability(X, [0, 0, 1, 1])
     >>> found.separable, round(found.margin, 6)

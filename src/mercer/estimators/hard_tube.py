@@ -38,7 +38,7 @@ class InfeasibleTube(ValueError):  # noqa: N818
     smallest : float
         The smallest that there is.
     certificate : ndarray of shape (n,)
-        Multipliers that prove it, as in :class:`~mercer.programs.SmallestTube`.
+        Multipliers that prove it, as in :class:`~mercer.programs.chebyshev.SmallestTube`.
     """
 
     def __init__(self, epsilon: float, smallest: float, certificate: Array) -> None:
@@ -87,7 +87,7 @@ class HardTubeSVR(Regression):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import HardTubeSVR
+    >>> from mercer.estimators import HardTubeSVR
     >>> X = np.linspace(0, 6, 40)[:, None]
     >>> machine = HardTubeSVR(epsilon=0.05, tol=1e-6).fit(X, np.round(np.sin(X[:, 0]), 1))
     >>> error = np.abs(machine.predict(X) - np.round(np.sin(X[:, 0]), 1))

@@ -78,7 +78,7 @@ class GeneralizedLeastSquares(RegressorMixin, AllOrNothing, BaseEstimator):  # t
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import GeneralizedLeastSquares
+    >>> from mercer.estimators import GeneralizedLeastSquares
     >>> from mercer.regularizers import AutoRegressive
     >>> t = np.arange(100.0)[:, None]
     >>> rng = np.random.default_rng(0)

@@ -54,8 +54,8 @@ class SparseRegressor(SparseMachine, Regression):
     (even-order B-splines, tanh), not symmetric, or a matrix of proximities to m prototypes. No
     function is used up to :math:`C =` ``C_min_``, and scaling k by t is scaling C by t.
 
-    Functions are found by column generation (:func:`mercer.programs.generate_columns`), so that
-    neither the matrix of all of them nor a program of that size is ever made.
+    Functions are found by column generation (:func:`mercer.programs.columns.generate_columns`), so
+    that neither the matrix of all of them nor a program of that size is ever made.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class SparseRegressor(SparseMachine, Regression):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import SparseRegressor
+    >>> from mercer.estimators import SparseRegressor
     >>> X = np.linspace(0, 6, 60)[:, None]
     >>> machine = SparseRegressor(C=10.0, gamma=1.0).fit(X, np.sin(X[:, 0]))
     >>> len(machine.support_) < 10, machine.solution_.converged
@@ -201,7 +201,7 @@ class NuSparseRegressor(SparseMachine, Regression):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import NuSparseRegressor
+    >>> from mercer.estimators import NuSparseRegressor
     >>> X = np.linspace(0, 6, 60)[:, None]
     >>> y = np.sin(X[:, 0]) + 0.1 * np.cos(37 * X[:, 0])
     >>> machine = NuSparseRegressor(nu=0.2, C=10.0).fit(X, y)
@@ -323,7 +323,7 @@ class SparseClassifier(SparseMachine, OneVsRest):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from mercer import SparseClassifier
+    >>> from mercer.estimators import SparseClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> machine = SparseClassifier(C=1.0).fit(X, y)
     >>> machine.score(X, y) > 0.95, len(machine.support_) < 40
@@ -378,7 +378,7 @@ class NuSparseClassifier(SparseMachine, OneVsRest):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from mercer import NuSparseClassifier
+    >>> from mercer.estimators import NuSparseClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> machine = NuSparseClassifier(nu=0.1).fit(X[:100], y[:100])
     >>> bool(machine.margin_ > 0), machine.score(X[:100], y[:100])

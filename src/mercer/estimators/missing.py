@@ -33,7 +33,8 @@ from mercer.machines.framing import framed, set_output
 from mercer.machines.missing_cells import WHOLE, Components, groups
 from mercer.machines.one_vs_rest import has_probabilities, probabilities
 from mercer.machines.solving import EarlyStop
-from mercer.solvers import Solution, join
+from mercer.solvers import Solution
+from mercer.solvers.solution import join
 
 __all__ = ["BreakdownWarning", "MissingInputClassifier", "MissingInputRegressor"]
 
@@ -368,7 +369,7 @@ class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[mi
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import MissingInputClassifier
+    >>> from mercer.estimators import MissingInputClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-2, 2, (200, 3))
     >>> y = X[:, 0] ** 2 + X[:, 1] > 1

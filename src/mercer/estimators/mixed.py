@@ -70,7 +70,7 @@ class PartiallyLinearRegressor(Regression):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import PartiallyLinearRegressor
+    >>> from mercer.estimators import PartiallyLinearRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-2, 2, (80, 3))
     >>> y = 2.0 * X[:, 1] + np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=80)

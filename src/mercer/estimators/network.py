@@ -91,7 +91,7 @@ class RegularizationNetwork(Outputs):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import RegularizationNetwork
+    >>> from mercer.estimators import RegularizationNetwork
     >>> from mercer.kernels import Gaussian, ThinPlate
     >>> X = np.linspace(0.0, 1.0, 40)[:, None]
     >>> bent = RegularizationNetwork(Gaussian(0.1), ThinPlate(2), C=1e4)  # integral of f''^2

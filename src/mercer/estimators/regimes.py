@@ -71,7 +71,8 @@ class RegimeSwitchingRegressor(AllOrNothing, BaseEstimator):  # type: ignore[mis
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import RegimeSwitchingRegressor, LSSVR
+    >>> from mercer import LSSVR
+    >>> from mercer.estimators import RegimeSwitchingRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (200, 1))
     >>> y = np.where(np.arange(200) < 100, X[:, 0], -X[:, 0])

@@ -30,8 +30,8 @@ from mercer.reduced.redescending import Redescending
 from mercer.reduced.solve import Reduced, Task, choose_map, problem_of, solve
 from mercer.smoothing.scale import SCALES, robust_scale
 from mercer.smoothing.weights import WEIGHTS, HuberWeights, WeightFunction
-from mercer.solvers import SOLVERS, Reweighting, Solver, minimize
-from mercer.solvers.reweighting import Reweighted, reweigh
+from mercer.solvers import SOLVERS, Solver, minimize
+from mercer.solvers.reweighting import Reweighted, Reweighting, reweigh
 
 __all__ = ["RobustLSSVR"]
 
@@ -59,7 +59,7 @@ class RobustLSSVR(Outputs):
         Reproducing kernel of the penalty.
     method : str or WeightFunction, default="huber"
         The weights: "huber" and "logistic", which are convex, "hampel", "bisquare", "myriad" or
-        "cauchy". A :class:`~mercer.smoothing.WeightFunction` has its own size c.
+        "cauchy". A :class:`~mercer.smoothing.weights.WeightFunction` has its own size c.
     C : float or "auto", default=1.0
         Weight of the summed loss against the penalty.
     c : float, optional
@@ -67,7 +67,7 @@ class RobustLSSVR(Outputs):
         cent of the efficiency under normal errors (1.345 for ``"huber"``) times a robust scale of
         the residuals of the least-squares machine, for each output.
     scale : {"mad", "sn", "qn"}, default="mad"
-        The robust scale, :func:`~mercer.smoothing.robust_scale`.
+        The robust scale, :func:`~mercer.smoothing.scale.robust_scale`.
     exact : bool, default=False
         Minimize a convex loss by another solver than reweighting, the quadratic program; the answer
         is the same.
@@ -110,7 +110,7 @@ class RobustLSSVR(Outputs):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import RobustLSSVR
+    >>> from mercer.estimators import RobustLSSVR
     >>> rng = np.random.default_rng(0)
     >>> X = np.linspace(0, 6, 60)[:, None]
     >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=60)

@@ -218,7 +218,7 @@ class ThinPlateSpline(DerivativePenalty):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import ThinPlateSpline
+    >>> from mercer.estimators import ThinPlateSpline
     >>> X = np.random.default_rng(0).uniform(size=(50, 2))
     >>> plane = ThinPlateSpline(lam=1e9).fit(X, 1 + 2 * X[:, 0] - 3 * X[:, 1])
     >>> plane.null_space_coef_.round(6)

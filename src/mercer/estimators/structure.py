@@ -69,7 +69,7 @@ class SparseAdditiveRegressor(RegressorMixin, VariationMachine):  # type: ignore
     n_mus, smallest : int and float, default=15 and 1e-2
         Length of the path, and its end relative to where nothing is left.
     cv : int, splitter or iterable, default=5
-        Folds as in :func:`~mercer.selection.as_splitter`, or any splitter; a single split
+        Folds as in :func:`~mercer.selection.folds.as_splitter`, or any splitter; a single split
         validates.
     rank : int, default=40
         Largest number of functions of a component, chosen by a pivoted factorization.
@@ -109,7 +109,7 @@ class SparseAdditiveRegressor(RegressorMixin, VariationMachine):  # type: ignore
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import SparseAdditiveRegressor
+    >>> from mercer.estimators import SparseAdditiveRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(80, 6))
     >>> y = 5 * np.sin(3 * X[:, 0]) + 3 * X[:, 3] + 0.3 * rng.normal(size=80)
@@ -195,7 +195,7 @@ class SparseAdditiveClassifier(ClassifierMixin, VariationMachine):  # type: igno
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import SparseAdditiveClassifier
+    >>> from mercer.estimators import SparseAdditiveClassifier
     >>> X = np.random.default_rng(0).uniform(-1, 1, (120, 5))
     >>> y = np.where(np.abs(X[:, 1]) > 0.5, "outer", "inner")
     >>> machine = SparseAdditiveClassifier(n_mus=6, C=10.0).fit(X, y)

@@ -326,7 +326,7 @@ class HuberSVR(Regression):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import HuberSVR
+    >>> from mercer.estimators import HuberSVR
     >>> X = np.linspace(0, 6, 30)[:, None]
     >>> y = np.sin(X[:, 0])
     >>> y[7] += 100.0

@@ -88,7 +88,7 @@ class TermSelector(RegressorMixin, Expansion):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import TermSelector
+    >>> from mercer.estimators import TermSelector
     >>> from mercer.kernels import Gaussian
     >>> x = np.linspace(-5, 5, 60)
     >>> y = np.sinc(x / np.pi) + (x > 1.11)

@@ -91,7 +91,7 @@ class SupportVectorTube(Regression):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import SupportVectorTube
+    >>> from mercer.estimators import SupportVectorTube
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 6, (80, 1))
     >>> y = np.sin(X[:, 0]) + rng.uniform(-0.3, 0.3, 80)
@@ -287,7 +287,7 @@ class SupportVectorTube(Regression):
         Examples
         --------
         >>> import numpy as np
-        >>> from mercer import SupportVectorTube
+        >>> from mercer.estimators import SupportVectorTube
         >>> X = np.linspace(0, 6, 40)[:, None]
         >>> path = SupportVectorTube().path(X, np.sin(X[:, 0]) + 0.2 * np.cos(9 * X[:, 0]))
         >>> bool(np.all(np.diff(path.halfwidths) < 0) and np.all(np.diff(path.prices) > -1e-9))

@@ -22,7 +22,11 @@ from mercer.machines.expansion import Array, Function
 from mercer.machines.framing import framed, set_output
 from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem
-from mercer.problems.parametric_tube import centred, parametric_tube, parametric_tube_back
+from mercer.problems.parametric_tube import (
+    centred,
+    parametric_tube,
+    parametric_tube_back,
+)
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.smoothing.widths import Guess
 from mercer.solvers import Solution
@@ -73,7 +77,7 @@ class HeteroscedasticSVR(Regression):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import HeteroscedasticSVR
+    >>> from mercer.estimators import HeteroscedasticSVR
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 3, (100, 1))
     >>> y = np.sin(2 * X[:, 0]) + 0.2 * X[:, 0] * rng.normal(size=100)
@@ -207,7 +211,7 @@ class HeteroscedasticNuSVR(Regression):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import HeteroscedasticNuSVR
+    >>> from mercer.estimators import HeteroscedasticNuSVR
     >>> from mercer.regularizers import Columns, Constant
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 3, (200, 1))

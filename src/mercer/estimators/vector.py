@@ -71,7 +71,7 @@ class MultiOutputSVR(Outputs):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import MultiOutputSVR
+    >>> from mercer.estimators import MultiOutputSVR
     >>> t = np.linspace(0, 6, 40)[:, None]
     >>> Y = np.column_stack([np.cos(t[:, 0]), np.sin(t[:, 0])])
     >>> machine = MultiOutputSVR(C=10.0).fit(t, Y)

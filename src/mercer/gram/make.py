@@ -43,7 +43,7 @@ def make(
     cache_bytes : int, default=200 * 2**20
         Memory granted to the matrix.
     shared : bool, default=False
-        Whether others may have the same matrix, see :func:`mercer.gram.share_matrices`; then
+        Whether others may have the same matrix, see :func:`mercer.gram.shared.share_matrices`; then
         nobody may write to it.
 
     Returns

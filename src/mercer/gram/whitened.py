@@ -119,7 +119,7 @@ def whiten(K: Gram, W: Map) -> Gram:
 
     Examples
     --------
-    >>> from mercer.gram import LowRank
+    >>> from mercer.gram.low_rank import LowRank
     >>> type(whiten(LowRank(np.ones((3, 1))), 2.0 * np.eye(3))).__name__
     'LowRank'
     """

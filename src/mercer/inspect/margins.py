@@ -194,7 +194,7 @@ def margin_report(machine: Any, X: Any, y: Any) -> MarginReport:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import HardMarginSVC
+    >>> from mercer.estimators import HardMarginSVC
     >>> from mercer.inspect import margin_report
     >>> X = np.array([[-2.0], [-1.0], [1.0], [3.0]])
     >>> report = margin_report(HardMarginSVC().fit(X, [0, 0, 1, 1]), X, [0, 0, 1, 1])
@@ -232,7 +232,7 @@ def robustness_radius(machine: Any, X: Any, y: Any) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import HardMarginSVC
+    >>> from mercer.estimators import HardMarginSVC
     >>> from mercer.inspect import robustness_radius
     >>> X = np.array([[-2.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [3.0, 0.0]])
     >>> robustness_radius(HardMarginSVC().fit(X, [0, 0, 1, 1]), X, [0, 0, 1, 1]).round(6)
@@ -391,7 +391,8 @@ def match_errors(
 
     Examples
     --------
-    >>> from mercer import SVC, AdaptiveMarginSVC
+    >>> from mercer import SVC
+    >>> from mercer.estimators import AdaptiveMarginSVC
     >>> from mercer.inspect import TwoGaussians, match_errors
     >>> X, y = TwoGaussians([1.0, 0.0], [-1.0, 0.0]).draw(60, 0)
     >>> families = {

@@ -100,7 +100,8 @@ def outlier_curve(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import LSSVR, RobustLSSVR
+    >>> from mercer import LSSVR
+    >>> from mercer.estimators import RobustLSSVR
     >>> from mercer.inspect import outlier_curve
     >>> X = np.linspace(-3, 3, 40)[:, None]
     >>> y, away = np.sinc(X[:, 0]), [1.0, 10.0, 100.0]
@@ -187,7 +188,8 @@ def contamination_curve(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import LSSVR, RobustLSSVR
+    >>> from mercer import LSSVR
+    >>> from mercer.estimators import RobustLSSVR
     >>> from mercer.inspect import contamination_curve
     >>> curve = contamination_curve(
     ...     {"plain": LSSVR(C=10.0), "robust": RobustLSSVR(C=10.0)},

@@ -1,7 +1,7 @@
 """Kernels, which say what "similar" means, their algebra, and kernels by name."""
 
 from mercer.kernels._transform import Transform, fourier_transform
-from mercer.kernels.admissibility import power_series_check, power_series_coefficients
+from mercer.kernels.admissibility import power_series_check
 from mercer.kernels.algebra import ActiveDims, Power, Product, Scaled, Sum
 from mercer.kernels.anova import ANOVA, Additive, Tensor, components
 from mercer.kernels.base import Kernel
@@ -9,24 +9,16 @@ from mercer.kernels.callable import Callable, Pairwise
 from mercer.kernels.catalogue import catalogue
 from mercer.kernels.categorical import Categorical
 from mercer.kernels.compact import BSpline, RadialBSpline, Wendland
-from mercer.kernels.convolution import convolution_root, self_convolution
-from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid, monomials
+from mercer.kernels.convolution import self_convolution
+from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
 from mercer.kernels.eigen import Eigensystem, Fourier
 from mercer.kernels.exponential import Laplacian, PoweredExponential
 from mercer.kernels.gaussian import Gaussian
-from mercer.kernels.invariant import (
-    Breaks,
-    Invariant,
-    LocalityImproved,
-    Symmetrized,
-    Transformed,
-    log_polar,
-)
+from mercer.kernels.invariant import Breaks, Invariant, LocalityImproved, Symmetrized, Transformed
 from mercer.kernels.matern import Matern
 from mercer.kernels.multiquadric import Cauchy, DampedOscillator, InverseMultiquadric, Multiquadric
-from mercer.kernels.named import resolve, resolve_gamma
 from mercer.kernels.observed import Observed
-from mercer.kernels.operator import Green, from_penalty_matrix
+from mercer.kernels.operator import Green
 from mercer.kernels.periodic import (
     Dirichlet,
     Periodic,
@@ -35,15 +27,15 @@ from mercer.kernels.periodic import (
     Periodized,
 )
 from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
-from mercer.kernels.power_series import PowerSeries, operator_penalty
+from mercer.kernels.power_series import PowerSeries
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.rational_quadratic import RationalQuadratic
 from mercer.kernels.spectral import BandLimited, FromSpectrum, SpectralMixture
 from mercer.kernels.spline import Haar, Spline
-from mercer.kernels.stretched import Stretched, stretch
+from mercer.kernels.stretched import Stretched
 from mercer.kernels.structured import ObjectKernel, SetKernel, StringSpectrum, Subsequence
 from mercer.kernels.tabulated import Tabulated
-from mercer.kernels.taylor import derivatives, roughness
+from mercer.kernels.taylor import derivatives
 from mercer.kernels.torus import Torus
 
 __all__ = [
@@ -107,18 +99,8 @@ __all__ = [
     "Wendland",
     "catalogue",
     "components",
-    "convolution_root",
     "derivatives",
     "fourier_transform",
-    "from_penalty_matrix",
-    "log_polar",
-    "monomials",
-    "operator_penalty",
     "power_series_check",
-    "power_series_coefficients",
-    "resolve",
-    "resolve_gamma",
-    "roughness",
     "self_convolution",
-    "stretch",
 ]

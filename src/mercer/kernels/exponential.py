@@ -38,7 +38,8 @@ class PoweredExponential(Radial):
 
     Between the exponential, which is e = 1 and also ``Matern(nu=0.5)``, and a Gaussian for e = 2.
     The spectrum, a density of stable distributions, is computed by quadrature
-    (:func:`~mercer.kernels.fourier_transform`): not a number where it is too small to be seen.
+    (:func:`~mercer.kernels.fourier_transform`): not a number where it is too small to be
+    seen.
 
     Parameters
     ----------

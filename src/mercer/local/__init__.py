@@ -11,6 +11,7 @@ sensitivity : how far a kernel sees apart what differs in one feature
 """
 
 from mercer.local.settings import Local
-from mercer.local.tree import Tree, equality_columns, graft, grow, sensitivity
 
-__all__ = ["Local", "Tree", "equality_columns", "graft", "grow", "sensitivity"]
+__all__ = [
+    "Local",
+]

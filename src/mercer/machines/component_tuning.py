@@ -18,7 +18,8 @@ from scipy.optimize import minimize
 from mercer.kernels.points import take
 from mercer.machines.components import Term
 from mercer.machines.expansion import Array
-from mercer.smoothing import Evidence, Factored
+from mercer.smoothing.criteria import Evidence
+from mercer.smoothing.factored import Factored
 from mercer.smoothing.pairs import some_rows
 from mercer.smoothing.widths import guess_C
 

@@ -11,8 +11,9 @@ import numpy as np
 from mercer.machines.callbacks import fit_task
 from mercer.machines.subproblems import SolvedBatch, prepare
 from mercer.machines.warm_matrices import keep_matrix
-from mercer.solvers import Solution, Status, join
+from mercer.solvers import Solution, Status
 from mercer.solvers.small import SolutionBatch
+from mercer.solvers.solution import join
 
 __all__ = ["ExactFit"]
 

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from mercer import gram as grams
 from mercer._fitting import ending, guard_fits, guard_frames
 from mercer._params import same
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import InvalidParameterError, align_api_if_sparse, num_samples
 from mercer.gram.base import Gram
+from mercer.gram.make import make as make_gram
+from mercer.gram.precomputed import Precomputed as PrecomputedGram
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.gaussian import Gaussian
@@ -301,7 +302,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         self._kernel_fit: Any = self.kernel if self._function else None
         if self._function:
             self.__dict__.pop("kernel_", None)
-            computed = grams.Precomputed(self._kernel_matrix(X, X))
+            computed = PrecomputedGram(self._kernel_matrix(X, X))
             self._warn_if_indefinite(computed.K)
             return computed
         values = X.data if self._sparse else X
@@ -317,7 +318,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
             warm = getattr(self, "warm_start", False) and kind == "auto"
             if warm and known is not None:
                 return known
-            K = grams.make(self.kernel_, X, kind=kind, cache_bytes=cache_bytes, shared=True)
+            K = make_gram(self.kernel_, X, kind=kind, cache_bytes=cache_bytes, shared=True)
             if warm:
                 to_last(K, cache_bytes)
             if not isinstance(K, Gram) or K.shape != (n, n):

@@ -22,7 +22,8 @@ from mercer.data.memory import parse
 from mercer.data.progress import Bar
 from mercer.data.spill import HELD, Groups, GroupWork
 from mercer.kernels.points import count, take
-from mercer.local import Local, Tree
+from mercer.local import Local
+from mercer.local.tree import Tree
 from mercer.machines.leaf_tasks import Part, Reader, Sorter, rows_of
 from mercer.machines.low_rank import set_parameters_on
 from mercer.machines.subproblems import Rows

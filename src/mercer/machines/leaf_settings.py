@@ -30,10 +30,12 @@ from mercer.data.spill import Groups
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, count, take
 from mercer.kernels.stretched import stretch
-from mercer.local import grow
+from mercer.local.tree import grow
 from mercer.machines.leaf_tasks import Recipe
 from mercer.machines.subproblems import Rows
-from mercer.smoothing import Factored, LeaveOneOut, Spectral
+from mercer.smoothing import Spectral
+from mercer.smoothing.criteria import LeaveOneOut
+from mercer.smoothing.factored import Factored
 
 __all__ = ["leaf_settings", "left_out", "widened"]
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from mercer.data.base import Block
 from mercer.data.sampling import fingerprints
 from mercer.kernels.points import count, take
-from mercer.local import Tree, grow
+from mercer.local.tree import Tree, grow
 from mercer.machines.subproblems import Rows
 
 __all__ = [
@@ -142,7 +142,7 @@ class Cutting:
     leaf_size : int
         Rows of a leaf, on average.
     scales, categories, overlap :
-        As in :func:`mercer.local.grow`.
+        As in :func:`mercer.local.tree.grow`.
     """
 
     leaf_size: int

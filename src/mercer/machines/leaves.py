@@ -16,15 +16,17 @@ from mercer.data.memory import parse, show
 from mercer.data.opening import is_source
 from mercer.data.progress import Bar
 from mercer.kernels.points import count, take
-from mercer.local import Local, Tree, equality_columns, graft, grow, sensitivity
+from mercer.local import Local
 from mercer.local.shelf import Shelf
+from mercer.local.tree import Tree, equality_columns, graft, grow, sensitivity
 from mercer.machines.callbacks import fit_task
 from mercer.machines.expansion import BLOCK
 from mercer.machines.leaf_samples import Divisible, InArrays, InBlocks
 from mercer.machines.leaf_settings import leaf_settings
 from mercer.machines.leaf_tasks import Cutting, Leaf, Recipe, fit_branch, template_of
 from mercer.machines.solving import EarlyStop
-from mercer.solvers import Solution, Status, join
+from mercer.solvers import Solution, Status
+from mercer.solvers.solution import join
 
 __all__ = ["Leaves", "LocalFit"]
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import gram as grams
 from mercer.gram.factor import MAX_BYTES
+from mercer.gram.make import make as make_gram
 from mercer.kernels.base import Kernel
 from mercer.machines.best_linear import BestLinear
 from mercer.machines.expansion import Array, Function, dense
@@ -113,7 +113,7 @@ class Report:
         if not isinstance(self.kernel, Kernel):
             return np.asarray(dense(self.kernel(self.X, self.X)), dtype=np.float64)
         kind = self.kind if callable(self.kind) else "dense"
-        return grams.make(self.kernel, self.X, kind=kind).dense().astype(np.float64)
+        return make_gram(self.kernel, self.X, kind=kind).dense().astype(np.float64)
 
     @cached_property
     def E(self) -> Array | None:

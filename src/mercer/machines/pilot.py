@@ -15,7 +15,8 @@ from sklearn.base import clone
 from mercer._fitting import say, within
 from mercer._sklearn import safe_indexing
 from mercer.kernels.points import count, take
-from mercer.local import Local, equality_columns, grow, sensitivity
+from mercer.local import Local
+from mercer.local.tree import equality_columns, grow, sensitivity
 from mercer.reduced.nystrom import Nystrom
 
 __all__ = ["Choice", "PilotFit", "choose_approximation"]

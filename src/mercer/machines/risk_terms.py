@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.machines.expansion import Array
-from mercer.solvers import Terms
+from mercer.solvers.solution import Terms
 
 __all__ = ["empirical_risk", "intercept_interval", "norm", "penalty", "regularized_risk"]
 

@@ -13,14 +13,8 @@ from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 from mercer.machines.callbacks import watched
 from mercer.machines.subproblems import Subproblem, SubproblemBatch
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers import (
-    ConvergenceWarning,
-    Solution,
-    Solver,
-    alike,
-    minimize,
-    minimize_together,
-)
+from mercer.solvers import ConvergenceWarning, Solution, Solver, minimize
+from mercer.solvers.base import alike, minimize_together
 from mercer.solvers.small import minimize_batch, minimize_small
 
 __all__ = ["EarlyStop", "finite", "solve_subproblems"]

@@ -27,7 +27,7 @@ from mercer.reduced.nystrom import Nystrom
 from mercer.regularizers.null_space import Constant, NullSpace, complete
 from mercer.smoothing.pairs import some_rows
 from mercer.smoothing.widths import guess_C
-from mercer.solvers import join
+from mercer.solvers.solution import join
 
 __all__ = ["EXACT", "StructureWarning", "VariationMachine", "VariationPath"]
 

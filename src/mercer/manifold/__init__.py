@@ -2,17 +2,10 @@
 
 from mercer.manifold.choosing import PrincipalManifoldCV
 from mercer.manifold.curve import PrincipalCurve
-from mercer.manifold.distortions import (
-    AbsoluteDistortion,
-    Distortion,
-    HuberDistortion,
-    MetricDistortion,
-    SquaredDistortion,
-)
+from mercer.manifold.distortions import HuberDistortion
 from mercer.manifold.generative import GenerativeTopographicMap
 from mercer.manifold.kernel_pca import KernelPCA
-from mercer.manifold.latent import Circle, Grid, Interval, Latent, Sphere, Torus
-from mercer.manifold.noisy_channel import NoisyDistortion, noisy_distortion
+from mercer.manifold.latent import Circle, Grid, Interval
 from mercer.manifold.planes import KPlanes, PrincipalPlane
 from mercer.manifold.principal_manifold import PrincipalManifold
 from mercer.manifold.projection_pursuit import KernelProjectionPursuit
@@ -20,9 +13,7 @@ from mercer.manifold.sparse_features import SparseKernelFeatures
 from mercer.manifold.vector_quantizer import VectorQuantizer
 
 __all__ = [
-    "AbsoluteDistortion",
     "Circle",
-    "Distortion",
     "GenerativeTopographicMap",
     "Grid",
     "HuberDistortion",
@@ -30,17 +21,10 @@ __all__ = [
     "KPlanes",
     "KernelPCA",
     "KernelProjectionPursuit",
-    "Latent",
-    "MetricDistortion",
-    "NoisyDistortion",
     "PrincipalCurve",
     "PrincipalManifold",
     "PrincipalManifoldCV",
     "PrincipalPlane",
     "SparseKernelFeatures",
-    "Sphere",
-    "SquaredDistortion",
-    "Torus",
     "VectorQuantizer",
-    "noisy_distortion",
 ]

@@ -77,7 +77,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         Conditionally positive definite kernels have their polynomials projected out. Of an
         indefinite kernel the eigenvalues of largest size are kept, with a warning.
     gamma : {"scale", "auto", "median"} or float, default="scale"
-        Width of the kernel as in :func:`mercer.kernels.resolve`; "scale" reads the weighted
+        Width of the kernel as in :func:`mercer.kernels.named.resolve`; "scale" reads the weighted
         variance.
     degree : int, default=3
         Of the polynomial kernel.

@@ -84,7 +84,8 @@ def noisy_distortion(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.manifold import Interval, PrincipalManifold, noisy_distortion
+    >>> from mercer.manifold import Interval, PrincipalManifold
+    >>> from mercer.manifold.noisy_channel import noisy_distortion
     >>> rng = np.random.default_rng(0)
     >>> t = rng.uniform(-1, 1, 100)
     >>> X = np.c_[t, t**2] + 0.05 * rng.normal(size=(100, 2))

@@ -18,8 +18,9 @@ from mercer._fitting import AllOrNothing, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, check_sample_weight, fit_context
-from mercer.data import Source, as_source, is_source
+from mercer.data import Source, as_source
 from mercer.data.arrays import Arrays
+from mercer.data.opening import is_source
 from mercer.data.progress import Bar
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array

@@ -90,7 +90,7 @@ class KernelProjectionPursuit(KernelFeatures):
     random_state : int, RandomState or None, default=None
         Draws the starts.
     gamma, degree, coef0 :
-        Parameters of kernels given by name, see :func:`mercer.kernels.resolve`.
+        Parameters of kernels given by name, see :func:`mercer.kernels.named.resolve`.
     verbose : bool or int, default=False
         Write how the fit ended to the standard error.
 

@@ -194,7 +194,7 @@ class SparseKernelFeatures(KernelFeatures):
         Take projections about their mean, so that the variance is a variance and not a second
         moment. The mean of each feature is subtracted.
     gamma, degree, coef0 :
-        Parameters of kernels given by name, see :func:`mercer.kernels.resolve`.
+        Parameters of kernels given by name, see :func:`mercer.kernels.named.resolve`.
     verbose : bool or int, default=False
         Write how the fit ended to the standard error.
 

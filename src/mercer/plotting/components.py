@@ -377,7 +377,7 @@ class EvolutionDisplay:
 
     @classmethod
     def from_estimator(cls, machine: Any, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw the path of a fitted :class:`~mercer.SparseAdditiveRegressor` or classifier.
+        """Draw the path of a fitted sparse additive machine.
 
         Parameters
         ----------

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mercer.plotting.base import Axes, Display
-from mercer.smoothing import DifferogramCloud, DifferogramFit
+from mercer.smoothing.differogram import DifferogramCloud, DifferogramFit
 
 
 class DifferogramDisplay(Display):

@@ -95,7 +95,7 @@ class StatisticsDisplay(Display):
     Parameters
     ----------
     statistics : SelectionStatistics
-        From :func:`mercer.selection.selection_statistics`.
+        From :func:`mercer.selection.protocols.selection_statistics`.
 
     Attributes
     ----------

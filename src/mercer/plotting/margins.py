@@ -106,7 +106,7 @@ class AdaptiveMarginDisplay(Display):
 
     Examples
     --------
-    >>> from mercer import LeaveOneOutSVC
+    >>> from mercer.estimators import LeaveOneOutSVC
     >>> from mercer.inspect import TwoGaussians
     >>> from mercer.plotting import AdaptiveMarginDisplay
     >>> X, y = TwoGaussians([1.0], [-1.0]).draw(40, 0)

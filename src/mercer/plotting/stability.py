@@ -73,7 +73,7 @@ class StabilityProfileDisplay(Display):
     Parameters
     ----------
     stability : Stability
-        From :func:`mercer.selection.stability`, of one output.
+        From :func:`mercer.selection.stability_report.stability`, of one output.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class StabilityProfileDisplay(Display):
         Parameters
         ----------
         estimator, X, y, cv :
-            As in :func:`mercer.selection.stability`.
+            As in :func:`mercer.selection.stability_report.stability`.
         ax : matplotlib Axes, optional
         **kwargs
             As in :meth:`plot`.

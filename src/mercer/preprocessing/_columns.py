@@ -13,10 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.data import Block, Categories, DataError, Table, as_source, fingerprints
+from mercer.data import Categories, DataError, as_source
+from mercer.data.base import Block
 from mercer.data.categories import column_of, counted
 from mercer.data.choice import refusal
-from mercer.data.table import hashes
+from mercer.data.sampling import fingerprints
+from mercer.data.table import Table, hashes
 from mercer.preprocessing.readings import Reading
 
 __all__ = ["Columns", "numbers", "summarized", "tabled"]

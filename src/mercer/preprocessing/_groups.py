@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.data import Block, DataError, fingerprints
+from mercer.data import DataError
+from mercer.data.base import Block
 from mercer.data.categories import column_of
+from mercer.data.sampling import fingerprints
 from mercer.data.table import factorized
 
 __all__ = ["Groups", "folds", "grouped", "key_of", "merged", "shrunk"]

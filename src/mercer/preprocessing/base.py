@@ -14,10 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import fixed, settings
 from mercer._sklearn import fit_context
-from mercer.data import Block, Source, Table, as_source, is_source
+from mercer.data import Source, as_source
 from mercer.data.arrays import Arrays
+from mercer.data.base import Block
+from mercer.data.opening import is_source
 from mercer.data.progress import Bar
-from mercer.data.table import common_type
+from mercer.data.table import Table, common_type
 
 __all__ = ["Apply", "Streamed", "has_words", "numbered"]
 

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in, fit_context
-from mercer.data import DataError, Source, Table, categories
+from mercer.data import DataError, Source, categories
 from mercer.data.categories import column_of, ordered
-from mercer.data.table import common_type, factorized
+from mercer.data.table import Table, common_type, factorized
 from mercer.preprocessing._groups import folds, grouped, key_of, merged, shrunk
 from mercer.preprocessing.base import Streamed, numbered
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.data import Block, Table
+from mercer.data.base import Block
+from mercer.data.table import Table
 from mercer.preprocessing.dates import Calendar, circle_names, circles
 from mercer.preprocessing.readings import Reading
 

@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in
-from mercer.data import Block, Moments, Source, Sums, Table, categories, quantiles
+from mercer.data import Moments, Source, categories, quantiles
+from mercer.data.base import Block, Sums
 from mercer.data.categories import ordered
+from mercer.data.table import Table
 from mercer.preprocessing.base import Streamed
 
 __all__ = ["Imputer"]

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.data import Block, DataError, Table
-from mercer.data.table import factorized
+from mercer.data import DataError
+from mercer.data.base import Block
+from mercer.data.table import Table, factorized
 
 __all__ = ["NUMBERS", "Reading", "Tallies", "Tally", "days_of", "readings", "tallied"]
 

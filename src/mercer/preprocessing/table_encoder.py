@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in
-from mercer.data import DataError, Source, Table, quantiles
+from mercer.data import DataError, Source, quantiles
 from mercer.data.categories import ordered
-from mercer.data.table import factorized
+from mercer.data.table import Table, factorized
 from mercer.preprocessing._columns import (
     Columns,
     numbers,

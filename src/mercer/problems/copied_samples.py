@@ -36,7 +36,8 @@ def unfold(risk: RegularizedRisk) -> RegularizedRisk:
     >>> import numpy as np
     >>> from mercer.gram import Dense
     >>> from mercer.losses import Absolute, EpsilonInsensitive, Several
-    >>> from mercer.problems import RegularizedRisk, unfold
+    >>> from mercer.problems import RegularizedRisk
+    >>> from mercer.problems.copied_samples import unfold
     >>> loss = Several([Absolute(), EpsilonInsensitive(1.0)], [1.0, 2.0])
     >>> risk = unfold(RegularizedRisk(loss, Dense(np.eye(2)), np.zeros(2), 3.0))
     >>> risk.n, risk.c

@@ -6,7 +6,8 @@ r"""Several functions fitted at once, in an order that they keep.
     \qquad \text{subject to}\quad f_{k+1}(z_j) \ge f_k(z_j)
 
 The functions know of each other through the constraints only. A difference at a point is one more
-sample of the functional, with a wall for a loss; see :class:`~mercer.gram.Levels` for its Gram.
+sample of the functional, with a wall for a loss; see :class:`~mercer.gram.levels.Levels` for its
+Gram.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def parametric_tube(
     --------
     >>> import numpy as np
     >>> from mercer.gram import Dense
-    >>> from mercer.problems import parametric_tube
+    >>> from mercer.problems.parametric_tube import parametric_tube
     >>> x = np.linspace(0, 1, 5)
     >>> risk = parametric_tube(Dense(np.eye(5)), x, 1.0, 0.4, np.column_stack([np.ones(5), x]))
     >>> risk.n, risk.d

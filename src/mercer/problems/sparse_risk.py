@@ -66,7 +66,7 @@ class SparseRisk:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.gram import Table
+    >>> from mercer.gram.dictionary import Table
     >>> from mercer.losses import Absolute
     >>> risk = SparseRisk(Absolute(), Table(np.eye(2)), np.array([1.0, -1.0]), np.full(2, 3.0))
     >>> risk.value(np.array([1.0, -1.0]), np.zeros(0), np.array([1.0, -1.0]))

@@ -58,7 +58,7 @@ def chance(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.programs import Program
+    >>> from mercer.programs.program import Program
     >>> program = Program()
     >>> x = program.variable(1)
     >>> program.cost(x, [-1.0])

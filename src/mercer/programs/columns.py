@@ -1,10 +1,10 @@
 r"""Sparse expansions by column generation: few functions of a large dictionary, with a certificate.
 
-A problem :class:`~mercer.problems.SparseRisk` over all functions is solved over some of them, the
-restricted master, whose multipliers u price the others by one product :math:`G'u`: a function whose
-price exceeds its weight is taken in. The objective can only fall. Multipliers shrunk until no price
-exceeds its weight are feasible for the dual of the whole problem, so that every round ends with a
-lower bound and the difference to it is an honest gap.
+A problem :class:`~mercer.problems.sparse_risk.SparseRisk` over all functions is solved over some of
+them, the restricted master, whose multipliers u price the others by one product :math:`G'u`: a
+function whose price exceeds its weight is taken in. The objective can only fall. Multipliers shrunk
+until no price exceeds its weight are feasible for the dual of the whole problem, so that every
+round ends with a lower bound and the difference to it is an honest gap.
 
 Piecewise linear losses have linear masters, solved at a vertex by HiGHS; of the samples only those
 whose loss may have a kink at the solution enter them with a variable, the others with the slope
@@ -24,8 +24,9 @@ from mercer.losses.base import Array
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs._curved import curved_master
 from mercer.programs._linear_master import LinearMaster, methods_for
-from mercer.solvers import Monitor, Progress, Solution, Status
+from mercer.solvers import Progress, Solution, Status
 from mercer.solvers.base import snap_to_box
+from mercer.solvers.monitor import Monitor
 
 __all__ = ["SparseSolution", "generate_columns", "threshold"]
 
@@ -102,10 +103,10 @@ def generate_columns(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.gram import Table
+    >>> from mercer.gram.dictionary import Table
     >>> from mercer.losses import Absolute
-    >>> from mercer.problems import SparseRisk
-    >>> from mercer.programs import generate_columns
+    >>> from mercer.problems.sparse_risk import SparseRisk
+    >>> from mercer.programs.columns import generate_columns
     >>> G = np.array([[1.0, 0.0, 0.9], [0.0, 1.0, 0.9]])
     >>> risk = SparseRisk(Absolute(), Table(G), np.array([1.0, 1.0]), np.full(2, 9.0))
     >>> found = generate_columns(risk).solution
@@ -247,9 +248,9 @@ def threshold(risk: SparseRisk) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.gram import Table
+    >>> from mercer.gram.dictionary import Table
     >>> from mercer.losses import Hinge
-    >>> from mercer.problems import SparseRisk
+    >>> from mercer.problems.sparse_risk import SparseRisk
     >>> y = np.array([1.0, 1.0, -1.0])
     >>> K = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, 0.1], [0.1, 0.1, 1.0]])
     >>> round(1 / threshold(SparseRisk(Hinge(), Table(K), y, np.ones(3))), 9)  # max_j y_j (K y)_j

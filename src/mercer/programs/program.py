@@ -156,7 +156,7 @@ class Program:
     The point of the plane nearest to (2, 1) whose coordinates add up to one at most:
 
     >>> import numpy as np
-    >>> from mercer.programs import Program
+    >>> from mercer.programs.program import Program
     >>> p = Program()
     >>> x = p.variable(2)
     >>> p.square(x)

@@ -7,9 +7,9 @@ r"""A sum of components at its worst where they are missing, by an interior poin
     + u\Bigr), \qquad T_i = \sum_{p \text{ missing}} t_p,
 
 with :math:`|w_p'\varphi_p(x_i)| \le t_p` wherever p is observed: the problem of
-:class:`~mercer.programs.VariationProblem` with a constant, for samples too large for its program.
-On side :math:`\sigma = \pm 1` a loss with conjugate :math:`p_\sigma a + \tfrac12 q_\sigma a^2` up
-to :math:`u_\sigma` costs the least :math:`\tfrac12 e^2 + \xi` with :math:`\xi \ge 0` and
+:class:`~mercer.programs.variation.VariationProblem` with a constant, for samples too large for its
+program. On side :math:`\sigma = \pm 1` a loss with conjugate :math:`p_\sigma a + \tfrac12 q_\sigma
+a^2` up to :math:`u_\sigma` costs the least :math:`\tfrac12 e^2 + \xi` with :math:`\xi \ge 0` and
 
 .. math:: \sqrt{q_\sigma}\, e + \xi / u_\sigma + \sigma (f_i + p_\sigma) - T_i \ge 0 .
 
@@ -105,7 +105,7 @@ def worst_case(
 
     >>> import numpy as np
     >>> from mercer.losses import Hinge
-    >>> from mercer.programs import Part
+    >>> from mercer.programs.variation import Part
     >>> part = Part(np.array([[-2.0], [-1.0], [1.0]]), np.array([0, 1, -1, 2]))
     >>> terms = Hinge().dual_terms(np.array([-1.0, -1.0, 1.0, 1.0]), np.full(4, 10.0))
     >>> found = worst_case(terms, [part])

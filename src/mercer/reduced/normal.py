@@ -61,7 +61,10 @@ class NormalEquations:
     >>> from mercer.data import as_source
     >>> from mercer.kernels import Gaussian
     >>> from mercer.losses import Squared
-    >>> from mercer.reduced import NystromMap, Passes, Problem, Values
+    >>> from mercer.reduced.nystrom import NystromMap
+    >>> from mercer.reduced.passes import Passes
+    >>> from mercer.reduced.problem import Problem
+    >>> from mercer.reduced.targets import Values
     >>> from mercer.regularizers.null_space import Constant
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, (500, 1))
@@ -467,7 +470,10 @@ def choose_C(
     --------
     >>> from mercer.data import as_source
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.reduced import NystromMap, Passes, Problem, Values
+    >>> from mercer.reduced.nystrom import NystromMap
+    >>> from mercer.reduced.passes import Passes
+    >>> from mercer.reduced.problem import Problem
+    >>> from mercer.reduced.targets import Values
     >>> from mercer.regularizers.null_space import Constant
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, (500, 1))

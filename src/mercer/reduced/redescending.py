@@ -33,7 +33,7 @@ class Redescending(Loss):
 
     Examples
     --------
-    >>> from mercer.smoothing import MyriadWeights
+    >>> from mercer.smoothing.weights import MyriadWeights
     >>> loss = Redescending(MyriadWeights(), 2.0)
     >>> r = np.array([0.0, 2.0])
     >>> loss.gradient(r, np.zeros(2)), loss.curvature(r, np.zeros(2))

@@ -1,14 +1,13 @@
 """Penalties, which say what "smooth" means, and the null spaces that they leave free."""
 
-from mercer.regularizers.basis import BasisNotInRKHS, penalized
-from mercer.regularizers.constraints import Constraint, Domain, Rows, compile_rows
+from mercer.regularizers.basis import BasisNotInRKHS
+from mercer.regularizers.constraints import Constraint, Rows
 from mercer.regularizers.errors import (
     ARMA,
     AutoRegressive,
     Covariance,
     ErrorModel,
     Independent,
-    LinearProcess,
     MovingAverage,
     Precision,
 )
@@ -21,8 +20,6 @@ from mercer.regularizers.knowledge import (
     Mean,
     Order,
     Periodic,
-    as_constraints,
-    coordinate_order,
 )
 from mercer.regularizers.null_space import (
     Breaks,
@@ -30,11 +27,8 @@ from mercer.regularizers.null_space import (
     Constant,
     Empty,
     Functions,
-    Monomials,
     NullSpace,
     Polynomial,
-    Sum,
-    complete,
 )
 from mercer.regularizers.shape import (
     Bounded,
@@ -65,17 +59,14 @@ __all__ = [
     "Covariance",
     "Decreasing",
     "Difference",
-    "Domain",
     "Empty",
     "ErrorModel",
     "Functions",
     "Increasing",
     "Independent",
     "Integral",
-    "LinearProcess",
     "Lipschitz",
     "Mean",
-    "Monomials",
     "MovingAverage",
     "NullSpace",
     "Order",
@@ -86,10 +77,4 @@ __all__ = [
     "Rows",
     "Shape",
     "Slope",
-    "Sum",
-    "as_constraints",
-    "compile_rows",
-    "complete",
-    "coordinate_order",
-    "penalized",
 ]

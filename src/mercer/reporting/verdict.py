@@ -14,7 +14,7 @@ from mercer.reporting.judging import COVERAGE, Answers, Validated, answers_of, m
 from mercer.reporting.page import Section, number
 from mercer.reporting.subject import Subject
 from mercer.reporting.words import plural, seconds
-from mercer.selection import hoeffding
+from mercer.selection.validation_set import hoeffding
 
 __all__ = ["claims_section", "errors_section", "headline", "validation_section"]
 

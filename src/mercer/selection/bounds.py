@@ -119,7 +119,7 @@ def support_vector_bound(machine: Any, X: Any, y: Any, *, sample_weight: Any = N
     --------
     >>> import numpy as np
     >>> from mercer import SVC
-    >>> from mercer.selection import support_vector_bound
+    >>> from mercer.selection.bounds import support_vector_bound
     >>> X = np.array([[-3.0], [-1.0], [1.0], [3.0]])
     >>> machine = SVC(kernel="linear", C=10.0).fit(X, [0, 0, 1, 1])
     >>> support_vector_bound(machine, X, [0, 0, 1, 1]).value

@@ -37,7 +37,7 @@ class Folds:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.selection import Folds
+    >>> from mercer.selection.folds import Folds
     >>> folds = Folds(np.array([0, 0, 1, 2]))
     >>> folds.within(np.ones((4, 4)))
     array([[1., 1., 0., 0.],

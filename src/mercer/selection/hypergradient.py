@@ -153,7 +153,7 @@ def hypergradient(
     >>> import numpy as np
     >>> from mercer import SVR
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.selection import hypergradient
+    >>> from mercer.selection.hypergradient import hypergradient
     >>> from scipy.optimize import minimize
     >>> X = np.random.default_rng(0).uniform(0, 6, size=(80, 1))
     >>> y = np.sin(2 * X[:, 0])

@@ -50,7 +50,7 @@ def corner(x: ArrayLike, y: ArrayLike) -> int:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.selection import corner
+    >>> from mercer.selection.l_curve import corner
     >>> x = np.geomspace(0.01, 100, 41)
     >>> float(x[corner(x, 1 + (1 / x) ** 4)].round(3))
     1.585

@@ -34,7 +34,8 @@ from mercer.problems.risk import RegularizedRisk
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs.columns import generate_columns
 from mercer.selection.l_curve import corner
-from mercer.solvers import Solution, join, minimize
+from mercer.solvers import Solution, minimize
+from mercer.solvers.solution import join
 
 __all__ = ["FixedComplexity", "ParetoPath", "pareto_path"]
 

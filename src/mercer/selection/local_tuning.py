@@ -22,7 +22,8 @@ from sklearn.utils import indexable
 from mercer._sklearn import safe_indexing
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import take
-from mercer.local import Local, equality_columns, grow, sensitivity
+from mercer.local import Local
+from mercer.local.tree import equality_columns, grow, sensitivity
 from mercer.selection._statement import Statement, state
 from mercer.selection.pace import Pace
 from mercer.selection.polishing import polish

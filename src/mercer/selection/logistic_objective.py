@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.selection._statement import Array, Statement
 from mercer.selection.objective import Objective
-from mercer.smoothing import LogisticEvidence
+from mercer.smoothing.logistic_evidence import LogisticEvidence
 
 __all__ = ["LogisticObjective"]
 

@@ -17,16 +17,9 @@ from mercer.selection._statement import Statement
 from mercer.selection.limits import Limits
 from mercer.selection.pace import Pace, Stop
 from mercer.selection.space import Space
-from mercer.smoothing import (
-    AIC,
-    BIC,
-    GCV,
-    Criterion,
-    Evidence,
-    Factored,
-    LeaveOneOut,
-    Spectral,
-)
+from mercer.smoothing import Spectral
+from mercer.smoothing.criteria import AIC, BIC, GCV, Criterion, Evidence, LeaveOneOut
+from mercer.smoothing.factored import Factored
 
 __all__ = [
     "CRITERIA",

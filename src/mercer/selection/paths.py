@@ -224,7 +224,7 @@ def solution_path(
     >>> from mercer.gram import Dense
     >>> from mercer.losses import Hinge
     >>> from mercer.problems import RegularizedRisk
-    >>> from mercer.selection import solution_path
+    >>> from mercer.selection.paths import solution_path
     >>> x = np.array([-2.0, -1.0, 1.0, 3.0])
     >>> risk = RegularizedRisk(
     ...     Hinge(), Dense(np.outer(x, x)), np.sign(x), np.ones(4), np.ones((4, 1))

@@ -19,7 +19,7 @@ from mercer.selection.objective import Objective, Trial, criterion_of
 from mercer.selection.pace import Pace, Stop
 from mercer.selection.space import Space
 from mercer.selection.tuning import Tuning
-from mercer.smoothing import Criterion
+from mercer.smoothing.criteria import Criterion
 
 __all__ = ["Surface", "criterion_surface", "halve"]
 

@@ -25,7 +25,7 @@ from mercer.machines.framing import framed, set_output
 from mercer.regularizers.null_space import NullSpace
 from mercer.selection.objective import CRITERIA, listed
 from mercer.selection.tuning import tune
-from mercer.smoothing import Criterion
+from mercer.smoothing.criteria import Criterion
 
 __all__ = ["LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV"]
 
@@ -232,7 +232,7 @@ class LSSVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import LSSVRCV
+    >>> from mercer.selection import LSSVRCV
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, size=(80, 1))
     >>> y = np.sinc(X[:, 0]) + 0.05 * rng.normal(size=80)
@@ -276,7 +276,7 @@ class LSSVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from mercer import LSSVCCV
+    >>> from mercer.selection import LSSVCCV
     >>> X, y = load_iris(return_X_y=True)
     >>> LSSVCCV().fit(X, y).score(X, y) > 0.95
     True
@@ -328,7 +328,7 @@ class SVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import SVRCV
+    >>> from mercer.selection import SVRCV
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, size=(60, 1))
     >>> y = np.sinc(X[:, 0]) + 0.1 * rng.normal(size=60)
@@ -382,7 +382,7 @@ class SVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from mercer import SVCCV
+    >>> from mercer.selection import SVCCV
     >>> X, y = load_iris(return_X_y=True)
     >>> SVCCV().fit(X, y).score(X, y) > 0.95
     True

@@ -44,7 +44,7 @@ class Stability:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.selection import Stability
+    >>> from mercer.selection.stability_report import Stability
     >>> found = Stability(np.array([0.1, -0.2, 0.0]), np.array([0.2, -0.6, 0.0]))
     >>> round(found.alpha, 9), round(found.beta(), 9), found.worst
     (0.4, 0.4, array([1, 0, 2]))
@@ -161,7 +161,7 @@ def stability(
     --------
     >>> import numpy as np
     >>> from mercer import LSSVR
-    >>> from mercer.selection import stability
+    >>> from mercer.selection.stability_report import stability
     >>> x = np.linspace(0, 6, 40)[:, None]
     >>> y = np.sin(x[:, 0])
     >>> y[20] += 1.0

@@ -92,7 +92,7 @@ def purity_curve(
 
     Examples
     --------
-    >>> from mercer.selection import purity_curve
+    >>> from mercer.selection.threshold import purity_curve
     >>> curve = purity_curve([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1], 1)
     >>> curve.efficiency, curve.purity.round(2)
     (array([0.5, 0.5, 1. , 1. ]), array([1.  , 0.5 , 0.67, 0.5 ]))

@@ -29,7 +29,7 @@ from mercer.selection.tunable import (
     is_logistic,
     prepare_statement,
 )
-from mercer.smoothing import Criterion, Evidence
+from mercer.smoothing.criteria import Criterion, Evidence
 
 __all__ = ["Tuning", "tune"]
 
@@ -119,7 +119,8 @@ def tune(
     machine is practically constant, and :math:`10^7`. ``notes_`` says where a bound is active.
 
     A logistic machine (:class:`KernelLogisticRegression`) is tuned by the gradient of its own
-    evidence in Laplace's approximation, :class:`~mercer.smoothing.LogisticEvidence`.
+    evidence in Laplace's approximation,
+    :class:`~mercer.smoothing.logistic_evidence.LogisticEvidence`.
 
     Machines of another loss of the same targets (:class:`SVR`, :class:`SVC`, :class:`HuberSVR`,
     ...) take their kernel from the least-squares machine, of ±1 for classes, and C, epsilon and nu

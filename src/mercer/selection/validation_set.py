@@ -148,7 +148,7 @@ def holdout(
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from mercer import SVC
-    >>> from mercer.selection import holdout
+    >>> from mercer.selection.validation_set import holdout
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> found = holdout(SVC(), {"C": [1.0, 100.0]}, X[:300], y[:300], random_state=0)
     >>> found.risk < found.upper < 1.0
@@ -229,7 +229,7 @@ def leave_n_out(
     --------
     >>> import numpy as np
     >>> from mercer import SVR
-    >>> from mercer.selection import leave_n_out
+    >>> from mercer.selection.validation_set import leave_n_out
     >>> X = np.linspace(0, 6, 50)[:, None]
     >>> found = leave_n_out(SVR(), {"C": [0.01, 10.0]}, X, np.sin(X[:, 0]), n=1, random_state=0)
     >>> found.machine.C

@@ -121,7 +121,8 @@ def plug_in(
     --------
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.smoothing import Spectral, bias_variance, plug_in
+    >>> from mercer.smoothing import Spectral, bias_variance
+    >>> from mercer.smoothing.bias_variance import plug_in
     >>> x, rng = np.linspace(-3, 3, 100)[:, None], np.random.default_rng(0)
     >>> g = np.sinc(x[:, 0])
     >>> spectral = Spectral(Gaussian(1.0)(x))

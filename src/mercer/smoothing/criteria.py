@@ -153,7 +153,8 @@ class LeaveOneOut(Criterion):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import LeaveOneOut, Spectral
+    >>> from mercer.smoothing import Spectral
+    >>> from mercer.smoothing.criteria import LeaveOneOut
     >>> spectral = Spectral(np.zeros((4, 4)), np.ones((4, 1)))  # the mean of the others
     >>> y = np.array([0.0, 0.0, 0.0, 3.0])
     >>> round(LeaveOneOut().value(spectral.at(y, 1.0)), 3)  # half the mean of 1, 1, 1 and 9
@@ -205,7 +206,8 @@ class CrossValidation(Criterion):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import CrossValidation, Spectral
+    >>> from mercer.smoothing import Spectral
+    >>> from mercer.smoothing.criteria import CrossValidation
     >>> spectral = Spectral(np.zeros((4, 4)), np.ones((4, 1)))
     >>> y = np.array([0.0, 0.0, 2.0, 2.0])
     >>> round(CrossValidation([0, 0, 1, 1]).value(spectral.at(y, 1.0)), 12)
@@ -269,7 +271,8 @@ class GCV(Criterion):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import GCV, Spectral
+    >>> from mercer.smoothing import Spectral
+    >>> from mercer.smoothing.criteria import GCV
     >>> spectral = Spectral(np.zeros((4, 4)), np.ones((4, 1)))
     >>> round(GCV().value(spectral.at(np.array([0.0, 0.0, 0.0, 4.0]), 1.0)), 3)
     5.333

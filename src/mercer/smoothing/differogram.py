@@ -110,7 +110,7 @@ class DifferogramCloud:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import DifferogramCloud
+    >>> from mercer.smoothing.differogram import DifferogramCloud
     >>> x = np.linspace(0, 1, 50)
     >>> cloud = DifferogramCloud.of(x, 2.0 * x)
     >>> cloud.halves.shape, abs(cloud.fit().nugget) < 1e-12

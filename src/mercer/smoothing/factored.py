@@ -38,7 +38,8 @@ class Factored:
     --------
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.smoothing import Factored, Spectral
+    >>> from mercer.smoothing import Spectral
+    >>> from mercer.smoothing.factored import Factored
     >>> x = np.linspace(0, 1, 20)[:, None]
     >>> K, B, y = Gaussian(0.2)(x), np.ones((20, 1)), np.sin(6 * x[:, 0])
     >>> a, b = Factored(K, B, C=10.0).coefficients(y)

@@ -75,7 +75,7 @@ class LogisticEvidence:
     --------
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.smoothing import LogisticEvidence
+    >>> from mercer.smoothing.logistic_evidence import LogisticEvidence
     >>> x = np.linspace(-3, 3, 40)[:, None]
     >>> evidence = LogisticEvidence(np.sign(np.sin(2 * x)))
     >>> narrow, right = (evidence.value(9.0 * Gaussian(width)(x)) for width in (0.05, 0.8))

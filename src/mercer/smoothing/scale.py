@@ -75,7 +75,7 @@ def robust_scale(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import robust_scale
+    >>> from mercer.smoothing.scale import robust_scale
     >>> r = np.random.default_rng(0).normal(size=500)
     >>> r[:200] = 1e6
     >>> r.std() > 1e5, robust_scale(r) < 3

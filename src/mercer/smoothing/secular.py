@@ -116,7 +116,8 @@ def morozov(spectral: Spectral, y: ArrayLike, variance: float) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import Spectral, morozov
+    >>> from mercer.smoothing import Spectral
+    >>> from mercer.smoothing.secular import morozov
     >>> round(morozov(Spectral(np.eye(2)), np.array([1.0, 3.0]), 1.25), 12)
     1.0
     """
@@ -165,7 +166,8 @@ def ivanov(spectral: Spectral, y: ArrayLike, norm: float) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import Spectral, ivanov
+    >>> from mercer.smoothing import Spectral
+    >>> from mercer.smoothing.secular import ivanov
     >>> round(ivanov(Spectral(np.eye(2)), np.array([1.0, 3.0]), np.sqrt(2.5)), 12)
     1.0
     """
@@ -246,7 +248,8 @@ def average(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import Spectral, average, morozov
+    >>> from mercer.smoothing import Spectral
+    >>> from mercer.smoothing.secular import average, morozov
     >>> spectral, y = Spectral(np.eye(2)), np.array([1.0, 3.0])
     >>> mean = average(spectral, y, 1.25, 0.2)
     >>> bool(mean.C[0] > morozov(spectral, y, 1.25) > mean.C[-1])

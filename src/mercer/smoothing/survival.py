@@ -36,7 +36,7 @@ class SurvivalCurve:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import SurvivalCurve
+    >>> from mercer.smoothing.survival import SurvivalCurve
     >>> curve = SurvivalCurve(np.array([1.0, 2.0]), np.array([0.5, 0.0]))
     >>> curve([0.9, 1.0, 5.0]), curve.before(1.0), curve.quantile(0.5)
     (array([1. , 0.5, 0. ]), array(1.), array(1.))
@@ -94,7 +94,7 @@ def kaplan_meier(
 
     Examples
     --------
-    >>> from mercer.smoothing import kaplan_meier
+    >>> from mercer.smoothing.survival import kaplan_meier
     >>> curve = kaplan_meier([1.0, 2.0, 2.0, 3.0], [True, True, False, True])
     >>> curve.times, curve.survival
     (array([1., 2., 3.]), array([0.75, 0.5 , 0.  ]))
@@ -153,7 +153,7 @@ def turnbull(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import turnbull
+    >>> from mercer.smoothing.survival import turnbull
     >>> curve = turnbull([0.0, 1.0, 2.0], [1.0, 2.0, np.inf])
     >>> curve.times, curve.survival.round(6)
     (array([1., 2.]), array([0.666667, 0.333333]))

@@ -86,7 +86,7 @@ class HuberWeights(WeightFunction):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import HuberWeights
+    >>> from mercer.smoothing.weights import HuberWeights
     >>> HuberWeights(1.0).weight(np.array([0.5, 1.0, 4.0]))
     array([1.  , 1.  , 0.25])
     """
@@ -116,7 +116,7 @@ class LogisticWeights(WeightFunction):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import LogisticWeights
+    >>> from mercer.smoothing.weights import LogisticWeights
     >>> LogisticWeights(1.0).weight(np.array([0.0, 1.0, 4.0])).round(3)
     array([1.   , 0.762, 0.25 ])
     """
@@ -148,7 +148,7 @@ class MyriadWeights(WeightFunction):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import MyriadWeights
+    >>> from mercer.smoothing.weights import MyriadWeights
     >>> MyriadWeights(1.0).weight(np.array([0.0, 1.0, 3.0]))
     array([1. , 0.5, 0.1])
     """
@@ -173,7 +173,7 @@ class BisquareWeights(WeightFunction):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import BisquareWeights
+    >>> from mercer.smoothing.weights import BisquareWeights
     >>> BisquareWeights(2.0).weight(np.array([0.0, 1.0, 3.0]))
     array([1.    , 0.5625, 0.    ])
     """
@@ -213,7 +213,7 @@ class HampelWeights(WeightFunction):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import HampelWeights
+    >>> from mercer.smoothing.weights import HampelWeights
     >>> HampelWeights(2.0, reach=1.5).weight(np.array([1.0, 2.5, 4.0]))
     array([1. , 0.5, 0. ])
     """

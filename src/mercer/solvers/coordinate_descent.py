@@ -83,7 +83,7 @@ class CoordinateDescent(Solver):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.gram import LowRank
+    >>> from mercer.gram.low_rank import LowRank
     >>> from mercer.losses import Hinge
     >>> from mercer.problems import RegularizedRisk
     >>> from mercer.solvers import CoordinateDescent, minimize

@@ -203,7 +203,7 @@ class SolutionBatch(Sequence[Solution]):
         return self._made(*found, k, k + 1, here)
 
     def joined(self) -> Solution:
-        """Return the solution of all of them together, as :func:`~mercer.solvers.join` does."""
+        """Return the solution of all of them together, as a join of solutions does."""
         found = self.a, self.f, self.b.ravel(), self.intervals.reshape(-1, 2)
         return self._made(*found, 0, len(self), slice(None))
 

@@ -74,10 +74,11 @@ class ThinInteriorPoint(Solver):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.gram import LowRank
+    >>> from mercer.gram.low_rank import LowRank
     >>> from mercer.losses import Hinge
     >>> from mercer.problems import RegularizedRisk
-    >>> from mercer.solvers import ThinInteriorPoint, minimize
+    >>> from mercer.solvers import minimize
+    >>> from mercer.solvers.thin import ThinInteriorPoint
     >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]])
     >>> risk = RegularizedRisk(Hinge(), LowRank(x), np.sign(x[:, 0]), 10.0, np.ones((4, 1)))
     >>> minimize(risk, ThinInteriorPoint()).a.round(9) + 0.0

@@ -11,7 +11,7 @@ from scipy.special import expit
 from mercer.estimators.general import KernelLogisticRegression
 from mercer.estimators.ls_svm import LSSVR
 from mercer.kernels.base import Kernel
-from mercer.smoothing import Factored
+from mercer.smoothing.factored import Factored
 
 __all__ = [
     "Logistic",

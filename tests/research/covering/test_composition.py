@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.compression import lipschitz_constant
+from mercer.compression.foreign import lipschitz_constant
 from mercer.kernels import Gaussian
 from mercer.research.covering import (
     BestScaling,

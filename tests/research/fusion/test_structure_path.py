@@ -6,7 +6,7 @@ from sklearn.linear_model import lars_path
 
 from mercer.kernels import Gaussian
 from mercer.losses import Squared
-from mercer.programs import Part, VariationProblem
+from mercer.programs.variation import Part, VariationProblem
 from mercer.research.fusion import fuse_sparse_substrate, fuse_structure
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from mercer import HardMarginSVC
+from mercer.estimators import HardMarginSVC
 from mercer.problems import NotSeparable
 from mercer.research.linear import LpMarginSVC, OneNormSVC, dual_norm
 

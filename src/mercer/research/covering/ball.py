@@ -373,8 +373,8 @@ class CoefficientBall(_Members):
     r"""Expansions :math:`\sum_i \alpha_i k(x_i, \cdot)` with :math:`\sum_i |\alpha_i| \le \Lambda`.
 
     The class of machines with a penalty on the sum of absolute coefficients, such as
-    :class:`mercer.SparseRegressor`. Its weight vectors lie in the ellipsoid of the features, so
-    that the decay of the spectrum counts twice,
+    :class:`mercer.estimators.SparseRegressor`. Its weight vectors lie in the ellipsoid of the
+    features, so that the decay of the spectrum counts twice,
 
     .. math:: \varepsilon_n \le 6 \Lambda C_k^2 \Bigl(j^* (\lambda_1 \cdots \lambda_{j^*} /
               n)^{1/j^*} + \sum_{i > j^*} \lambda_i\Bigr)

@@ -7,13 +7,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer.claims.record import Assumption, Bound, Constant
+from mercer.claims.record import BEFOREHAND, INDEPENDENT, Assumption, Bound, Constant
 from mercer.claims.tails import one_each
 from mercer.research.covering.base import Covering
 from mercer.research.covering.shattering import log_growth
 from mercer.research.covering.uniform import (
-    BEFOREHAND,
-    INDEPENDENT,
     Coverings,
     FiniteClass,
     Inequality,

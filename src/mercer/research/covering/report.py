@@ -14,7 +14,7 @@ from mercer.claims.record import Bound
 from mercer.claims.sizes import WHOLE, ClassSize, machine_size
 from mercer.claims.traces import chosen, innermost
 from mercer.claims.weights import weights_of
-from mercer.gram import make
+from mercer.gram.make import make
 from mercer.inspect.bands import widen, widths
 from mercer.kernels import Gaussian, Matern
 from mercer.kernels.base import Kernel

@@ -46,8 +46,8 @@ class AdditiveRegularization(Folded):
     C0 : float, default=1.0
         The constant of the machine that is shifted; for ``"fast"`` only the unit of ``shifts_``.
     cv : int, splitter or iterable, default=10
-        Folds as in :func:`~mercer.selection.as_splitter`, or a splitter that holds every sample out
-        once.
+        Folds as in :func:`~mercer.selection.folds.as_splitter`, or a splitter that holds every
+        sample out once.
     final : {"auto", "refit", "average", "sum"}, default="auto"
         The machine that predicts: ``"refit"`` (the default of ``"full"``) is that of the whole
         sample with the c found, ``"average"`` (the default of ``"fast"``) that of the folds, and

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.losses.base import Array
-from mercer.programs import Program
+from mercer.programs.program import Program
 from mercer.research.fusion.complementarity import ComplementarityProgram
 
 __all__ = ["BilevelProgram", "BilevelSolution"]

@@ -97,7 +97,8 @@ def fuse(
     ----------
     problem : SolutionPath, ComplementarityProgram or callable
         The inner problem, as its solutions or its conditions; for ``implicit`` a function that
-        returns criterion and gradient, such as :func:`mercer.selection.hypergradient` makes.
+        returns criterion and gradient, such as :func:`mercer.selection.hypergradient.hypergradient`
+        makes.
     criterion : Validation or callable or array, optional
         For a path, the criterion: a :class:`Validation`, or a function of ``(a, b)``; for
         ``implicit``, the hyperparameters to start from.
@@ -121,8 +122,8 @@ def fuse(
     >>> from mercer.losses import Hinge
     >>> from mercer.problems import RegularizedRisk
     >>> from mercer.research.fusion import fuse
-    >>> from mercer.selection import Validation
-    >>> from mercer.selection import solution_path
+    >>> from mercer.selection.validation import Validation
+    >>> from mercer.selection.paths import solution_path
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> y = np.sign(X[:, 0])
     >>> kernel, B = Gaussian(1.0), np.ones((40, 1))

@@ -64,8 +64,8 @@ class SparseSubstrate(Found):
     smallest : float, default=1e-4
         The least penalty of the path, relative to the largest.
     cv : int, splitter or iterable, default=10
-        Folds as in :func:`~mercer.selection.as_splitter`, or a splitter that holds every sample out
-        once.
+        Folds as in :func:`~mercer.selection.folds.as_splitter`, or a splitter that holds every
+        sample out once.
     refit : {"ols", "tikhonov"} or None, default=None
         Fit the kernels that are left again, without penalty or with that of their norm, by squared
         residuals; a penalty of the norm is weighed by exact leave-one-out.

@@ -51,8 +51,8 @@ class StableLSSVR(Folded):
     mode : {"fast", "full"}, default="fast"
         What the folds share.
     cv : int, splitter or iterable, default=10
-        Folds as in :func:`~mercer.selection.as_splitter`, or a splitter that holds every sample out
-        once.
+        Folds as in :func:`~mercer.selection.folds.as_splitter`, or a splitter that holds every
+        sample out once.
     final : {"auto", "average", "sum", "refit"}, default="auto"
         The machine that predicts: ``"average"`` (the default of ``"fast"``) is that of the folds;
         ``"sum"``, for ``"fast"``, the whole sum of kernels, which counts every coefficient

@@ -163,7 +163,7 @@ class FastStable(StableFolds):
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
     >>> from mercer.research.fusion import FastStable, System
-    >>> from mercer.selection import Folds
+    >>> from mercer.selection.folds import Folds
     >>> x = np.linspace(0, 1, 30)[:, None]
     >>> y = np.sin(6 * x[:, 0])
     >>> system = System(Gaussian(0.2)(x), y, np.ones((30, 1)))
@@ -238,7 +238,7 @@ class FullStable(StableFolds):
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
     >>> from mercer.research.fusion import FullStable, System
-    >>> from mercer.selection import Folds
+    >>> from mercer.selection.folds import Folds
     >>> x = np.linspace(0, 1, 20)[:, None]
     >>> y = np.sin(6 * x[:, 0])
     >>> system = System(Gaussian(0.2)(x), y, np.ones((20, 1)))

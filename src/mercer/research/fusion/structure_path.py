@@ -145,7 +145,7 @@ def fuse_structure(
     Examples
     --------
     >>> from mercer.losses import Squared
-    >>> from mercer.programs import Part
+    >>> from mercer.programs.variation import Part
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (90, 3))
     >>> y = 3 * X[:, 0] + rng.normal(size=90)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from mercer._params import Params
 from mercer.kernels.base import Kernel
 from mercer.regularizers.null_space import Constant, NullSpace
-from mercer.smoothing import Factored
+from mercer.smoothing.factored import Factored
 
 __all__ = ["Affine", "EffectiveC", "Substrate", "System"]
 

@@ -47,8 +47,8 @@ class PlausibleLeastSquares(Validated):
     noise_variance : float, optional
         Variance of the errors, for ``method="normal"``.
     cv : int or cross-validation splitter, default=5
-        Folds that validate, as in :func:`~mercer.selection.as_splitter`, unless validation data are
-        given to :meth:`fit`.
+        Folds that validate, as in :func:`~mercer.selection.folds.as_splitter`, unless validation
+        data are given to :meth:`fit`.
     n_draws : int, default=10000
         Size of a bootstrap.
     random_state : int, RandomState instance or None, default=None
