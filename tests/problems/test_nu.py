@@ -15,6 +15,7 @@ from mercer.problems.nu import (
     nu_regression_back,
     one_class,
 )
+from mercer.problems.nu import nu_classifications_back
 from mercer.solvers import SMO, InteriorPoint, minimize
 
 SOLVERS = [SMO(tol=1e-7), InteriorPoint(tol=1e-7)]
@@ -149,3 +150,18 @@ def test_other_columns_stay_free_beside_the_walls(one):
 def test_the_region_has_an_offset():
     with pytest.raises(ValueError, match="needs a constant"):
         one_class(Dense(np.eye(2)), np.ones(2), 0.5, np.zeros((2, 0)), None)
+
+
+def test_machines_laid_end_to_end_have_margins_of_one():
+    """Values at the walls, -b of either class before scaling, are 1 and -1 after it."""
+    a, sizes = np.arange(1.0, 8.0), np.array([3, 4])
+    b = np.array([[-0.3, 0.5], [-2.0, -0.4]])
+    found, constants = nu_classifications_back(a, b, sizes)
+    for k, part in enumerate((slice(0, 3), slice(3, 7))):
+        scale = found[part] / a[part]
+        assert np.ptp(scale) == pytest.approx(0.0, abs=1e-15)
+        walls = constants[k, 0] - scale[0] * b[k]
+        np.testing.assert_allclose(walls, [1.0, -1.0])
+        alone = nu_classification_back(a[part], b[k])
+        np.testing.assert_allclose(found[part], alone.a)
+        np.testing.assert_allclose(constants[k], alone.b)

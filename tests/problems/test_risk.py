@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from mercer.gram import Dense
+from mercer.gram import Dense, Table
 from mercer.kernels import Gaussian
-from mercer.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Squared
-from mercer.problems import RegularizedRisk
+from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Huber, Logistic, Squared
+from mercer.problems import RegularizedRisk, SparseRisk
 
 
 @pytest.fixture
@@ -149,6 +149,27 @@ def test_shapes_are_checked(change):
 def test_weights_are_checked(c):
     with pytest.raises(ValueError, match="weights c"):
         RegularizedRisk(Squared(), Dense(np.eye(3)), np.ones(3), c)
+
+
+def test_slopes_are_coefficients_over_weights():
+    risk = RegularizedRisk(Squared(), Dense(np.eye(5)), np.ones(5), [2.0, 0.5, 0.0, 0.0, 0.0])
+    found = risk.slope(np.array([1.0, -1.0, 0.0, 3.0, -2.0]))
+    # Without weight no slope makes a coefficient but zero.
+    np.testing.assert_array_equal(found, [-0.5, 2.0, 0.0, -np.inf, np.inf])
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_the_size_of_one_sample_is_its_product_with_the_kernel(unit):
+    risk = RegularizedRisk(Squared(), Dense(np.array([[3.0 * unit]])), np.zeros(1), 1.0)
+    a = np.array([5.0 / unit])
+    assert risk.size(a, np.zeros(0), np.zeros(1)) == pytest.approx(15.0)
+
+
+@pytest.mark.parametrize("weights", [[1.0, 0.0], [-1.0, 1.0], [1.0], [np.nan, 1.0]])
+def test_weights_of_functions_are_positive(weights):
+    y = np.ones(3)
+    with pytest.raises(ValueError, match="weights must be 2 positive numbers"):
+        SparseRisk(Absolute(), Table(np.ones((3, 2))), y, y, weights=weights)
 
 
 def test_the_violation_is_that_of_the_worst_sample(data):
