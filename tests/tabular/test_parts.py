@@ -1,13 +1,17 @@
 """Parts of machines of tables: weights, samples left out, metrics, scales of errors."""
 
+import itertools
+import time
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
 
 from mercer import KernelLogisticRegression
-from mercer.kernels import Gaussian, Matern
+from mercer.kernels import Gaussian, Laplacian, Matern
 from mercer.tabular.candidates import CANDIDATES, Features
+from mercer.tabular.members import Columns, Cost
 from mercer.tabular.metric import gradients, normalized, outer_product, root
 from mercer.tabular.spread import Spread
 from mercer.tabular.stacking import convex_weights, log_odds, logistic_weights, probabilities
@@ -164,10 +168,42 @@ def test_metric_finds_a_direction():
     slopes = np.cos(X @ direction)[:, None] * direction
     M = outer_product(slopes[None], np.ones(400))
     assert np.outer(direction, direction) == pytest.approx(M, abs=1e-12)
-    R = normalized(root(M), X, np.random.default_rng(0))
     assert root(M) @ root(M).T == pytest.approx(M, abs=1e-12)
-    apart = (X[:200] - X[200:]) @ R
-    assert np.mean(np.sum(apart**2, axis=1)) == pytest.approx(2.0, rel=0.2)
+    for unit in (1e-3, 1.0, 1e3):
+        R = normalized(unit * root(M), X, np.random.default_rng(0))
+        apart = (X[:200] - X[200:]) @ R
+        assert np.mean(np.sum(apart**2, axis=1)) == pytest.approx(2.0, rel=0.2)
+
+
+# Candidates ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("candidate", CANDIDATES, ids=lambda candidate: candidate.name)
+def test_scales_make_all_features_as_important_as_each_other(candidate):
+    """Each has a third of the mean distance of one, or of its square."""
+    Z = np.random.default_rng(0).normal(size=(300, 3)) * [1.0, 20.0, 0.05]
+    none = np.empty(0, dtype=np.intp)
+    features = Features.of(Z, np.arange(3), none, candidate.ranks)
+    kernel = features.kernel(candidate, Z, np.random.default_rng(0))
+    absolute = candidate.name.startswith("laplacian")
+    family = {"laplacian": Laplacian, "matern": Matern, "gaussian": Gaussian}
+    assert type(kernel) is family[candidate.name.split("-")[0]]
+    apart = np.abs(Z[:, None] - Z) / kernel.length_scale
+    share = np.mean(apart if absolute else apart**2, axis=(0, 1))
+    # Three standard errors of a mean of squares of 1000 normal differences, sqrt(2 / 1000) each.
+    np.testing.assert_allclose(share, np.full(3, 1.0 / 3.0), rtol=0.14)
+
+
+def test_the_cost_of_a_machine_is_the_time_it_took(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(401, 2)), rng.normal(size=(401, 1))
+    none = np.empty(0, dtype=np.intp)
+    columns = Columns(X, np.arange(2), none, fitted=401, judged=401, seed=0)
+    # By this clock a second passes from one look at it to the next.
+    ticks = itertools.count(1_000_000)
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
+    cost = Cost.measured(CANDIDATES[0], columns, Squares(Y, np.ones(401)))
+    assert 0.0 < cost.probed < next(ticks) - 1_000_000
 
 
 # Log odds of least squares ------------------------------------------------------------------------
