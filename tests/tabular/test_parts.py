@@ -194,6 +194,12 @@ def test_scales_make_all_features_as_important_as_each_other(candidate):
     np.testing.assert_allclose(share, np.full(3, 1.0 / 3.0), rtol=0.14)
 
 
+@pytest.mark.parametrize("n", [1, 4, 9, 10, 11])
+def test_rows_can_be_divided_if_every_fold_has_two(n):
+    task = Squares(np.zeros((n, 1)), np.ones(n))
+    assert task.divisible(n) == (np.bincount(task.folds(n, 0), minlength=5).min() >= 2)
+
+
 def test_the_cost_of_a_machine_is_the_time_it_took(monkeypatch):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(401, 2)), rng.normal(size=(401, 1))
