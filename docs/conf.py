@@ -13,7 +13,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 project = "Mercer"
 author = "The Mercer developers"
 copyright = "The Mercer developers"
-level = importlib.import_module("mercer._levels").level
+level = importlib.import_module("levels").level
 release = version = importlib.import_module("mercer._version").__version__
 
 extensions = [
@@ -87,6 +87,7 @@ sphinx_gallery_conf = {
 # The rooms of the library in the order a reader meets them, from the surface down.
 ROOMS = (
     "estimators",
+    "machines",
     "manifold",
     "tabular",
     "claims",

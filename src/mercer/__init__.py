@@ -97,7 +97,11 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"mercer.{_HOMES.get(name, 'estimators')}"), name)
     if name in _rooms():
         return import_module(f"mercer.{name}")
-    raise AttributeError(f"module 'mercer' has no attribute {name!r}.{_instead(name)}")
+    instead = _instead(name)
+    for room in ("estimators", "selection"):
+        if not name.startswith("_") and name in import_module(f"mercer.{room}").__all__:
+            instead = f" It is in a room: from mercer.{room} import {name}."
+    raise AttributeError(f"module 'mercer' has no attribute {name!r}.{instead}")
 
 
 # Names that people know from elsewhere, and what to use here.
@@ -128,9 +132,6 @@ def _instead(name: str) -> str:
     """Return what to use for a name that people know from elsewhere, or may have mistyped."""
     if name in _KNOWN_ELSEWHERE:
         return f" Use {_KNOWN_ELSEWHERE[name]}."
-    for room in ("estimators", "selection"):
-        if name in import_module(f"mercer.{room}").__all__:
-            return f" It is in mercer.{room}: from mercer.{room} import {name}."
     return did_you_mean(name, [*__all__, *_rooms()])
 
 

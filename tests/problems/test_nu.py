@@ -11,11 +11,11 @@ from mercer.problems import RegularizedRisk
 from mercer.problems.nu import (
     nu_classification,
     nu_classification_back,
+    nu_classifications_back,
     nu_regression,
     nu_regression_back,
     one_class,
 )
-from mercer.problems.nu import nu_classifications_back
 from mercer.solvers import SMO, InteriorPoint, minimize
 
 SOLVERS = [SMO(tol=1e-7), InteriorPoint(tol=1e-7)]

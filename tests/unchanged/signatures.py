@@ -47,10 +47,11 @@ def public_names() -> Iterator[tuple[str, Any]]:
 
 
 def estimators() -> dict[type, list[str]]:
-    """Return every exported class that has a ``fit``, with all of its public names."""
+    """Return every exported class that can be fitted, with all of its public names."""
     found: dict[type, list[str]] = {}
     for name, value in public_names():
-        if inspect.isclass(value) and callable(getattr(value, "fit", None)):
+        fits = inspect.isclass(value) and callable(getattr(value, "fit", None))
+        if fits and not value.__module__.startswith("mercer.machines."):
             found.setdefault(value, []).append(name)
     return found
 

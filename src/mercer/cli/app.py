@@ -8,13 +8,13 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from mercer import estimators
 from mercer._lazily import lazily
 from mercer._version import __version__
 from mercer.cli import quantities
@@ -70,13 +70,16 @@ DIRECTION = Words("COLUMN:up|down", quantities.direction)
 SETTING = Words("NAME=VALUE", quantities.setting)
 
 
+# Machines that tune themselves, whose room would be imported.
+OF_SEARCHES = ("LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV")
+
+
 def complete_machine(ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
     """Return the machines whose names begin as typed."""
     ends = ("SVR", "SVC", "Regressor", "Classifier", "Regression", "CV")
-    # These rooms list their names without importing them, which would take seconds.
-    rooms = (sys.modules["mercer"], import_module("mercer.estimators"))
-    listed = {name for room in rooms for name in room.__all__ if name.endswith(ends)}
-    names = sorted(listed | {"LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV"})
+    # Of a lazy room, names are listed without importing them, which would take seconds.
+    listed = {*sys.modules["mercer"].__all__, *estimators.__all__}
+    names = sorted({name for name in listed if name.endswith(ends)} | {*OF_SEARCHES})
     return [CompletionItem(n) for n in names if n.lower().startswith(incomplete.lower())]
 
 

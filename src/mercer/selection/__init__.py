@@ -1,6 +1,6 @@
 """Choosing hyperparameters: criteria, searches, paths, left-out errors and their bounds."""
 
-from mercer.selection.l_curve import LCurve, l_curve
+from mercer.selection.l_curve import LCurve, corner, l_curve
 from mercer.selection.leave_one_out_errors import Influence, LeftOut, influence, leave_one_out
 from mercer.selection.levels import FixedComplexity, ParetoPath, pareto_path
 from mercer.selection.paths import SVMPath, svm_path
@@ -25,6 +25,7 @@ __all__ = [
     "Surface",
     "ThresholdSelector",
     "Tuning",
+    "corner",
     "criterion_surface",
     "halve",
     "influence",

@@ -1,6 +1,6 @@
 """Linear smoothers: all that one factorization of the squared loss tells."""
 
-from mercer.smoothing.bias_variance import BiasVariance, bias_variance
+from mercer.smoothing.bias_variance import BiasVariance, bias_variance, plug_in
 from mercer.smoothing.coverage import (
     CoverageReport,
     CoverageTest,
@@ -40,6 +40,7 @@ __all__ = [
     "noise_variance",
     "optimal_epsilon",
     "optimal_nu",
+    "plug_in",
     "tolerance_level",
     "tolerance_sample_size",
     "tube_efficiency",
