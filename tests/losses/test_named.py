@@ -31,13 +31,6 @@ def test_refuses_other_names_with_the_list_of_them(wrong):
         named.resolve(wrong, named.REGRESSION)
 
 
-def test_a_former_name_is_refused_with_the_new_one():
-    with pytest.raises(ValueError, match="the loss 'log' is called 'logistic' now"):
-        named.resolve("log", named.CLASSIFICATION)
-    with pytest.raises(ValueError, match="one of absolute"):  # no loss of a number has this name
-        named.resolve("log", named.REGRESSION)
-
-
 def tables_of_losses(source):
     """Yield the keys of every dictionary in a source that gives losses names."""
     losses = {c.__name__ for c in (named.REGRESSION | named.CLASSIFICATION).values()}

@@ -35,9 +35,6 @@ REGRESSION = _names(regression, log_cosh, power) | {
 CLASSIFICATION = _names(classification, power_hinge) | {"squared": Squared, "log_loss": Logistic}
 """Losses of a label plus or minus one; the squared loss is the least-squares classifier."""
 
-# Names of earlier versions, and the names that replace them.
-FORMER = {"log": "logistic"}
-
 
 def resolve(loss: Loss | str, names: dict[str, type[Loss]]) -> Loss:
     """Return the loss meant by a name, with its default parameters, or the loss itself.
@@ -52,8 +49,6 @@ def resolve(loss: Loss | str, names: dict[str, type[Loss]]) -> Loss:
         return loss
     if loss in names:
         return names[loss]()
-    if FORMER.get(loss) in names:
-        raise ValueError(f"the loss {loss!r} is called {FORMER[loss]!r} now")
     raise ValueError(
         f"loss must be a Loss or one of {', '.join(sorted(names))}; got {loss!r}."
         f"{did_you_mean(loss, names)}"
