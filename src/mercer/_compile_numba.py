@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
-from numba import njit
+from numba import config, njit
 from numba.core import event
+from numba.extending import intrinsic
 
-__all__ = ["njit"]
+__all__ = ["instruction", "njit"]
 
 NOTICE = (
     "mercer: compiling loops for this machine, a few seconds once "
@@ -30,6 +32,15 @@ class Notice(event.Listener):  # type: ignore[misc]
 
     def on_end(self, event: Any) -> None:
         """Say nothing more."""
+
+
+def instruction(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the decorator of a function that generates an instruction of the processor.
+
+    Python has no such instruction: with ``NUMBA_DISABLE_JIT=1``, where compiled loops run as Python
+    and can be stepped through, the plain function is called instead.
+    """
+    return (lambda generator: plain) if config.DISABLE_JIT else intrinsic
 
 
 event.register("numba:compile", Notice())

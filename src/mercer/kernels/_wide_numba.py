@@ -3,12 +3,13 @@
 from contextlib import suppress
 
 from numba import types
-from numba.extending import intrinsic
+
+from mercer._compile_numba import instruction
 
 __all__ = ["wide"]
 
 
-@intrinsic
+@instruction(plain=lambda: None)
 def wide(typing_context):
     """Ask the compiler for vectors of 512 bits in the function that calls this, if there are any.
 

@@ -15,9 +15,8 @@ Indices are unsigned: signed ones might count from the end, which is more to com
 
 import numpy as np
 from llvmlite import ir
-from numba.extending import intrinsic
 
-from mercer._compile_numba import njit
+from mercer._compile_numba import instruction, njit
 
 __all__ = ["pair_loop", "slopes_loop"]
 
@@ -29,10 +28,10 @@ FLAT = 1e-12
 FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
 
-def _extreme(name):
+def _extreme(name, plain):
     """Return the smaller or larger of two numbers as an instruction that loops vectorize over."""
 
-    @intrinsic
+    @instruction(plain)
     def extreme(context, x, y):
         def generate(context, builder, signature, arguments):
             real = arguments[0].type
@@ -46,7 +45,7 @@ def _extreme(name):
     return extreme
 
 
-lesser, greater = _extreme("minnum"), _extreme("maxnum")
+lesser, greater = _extreme("minnum", min), _extreme("maxnum", max)
 
 
 # Nothing is allocated, so that views need no reference counts, and nobody calls it from C.
