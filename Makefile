@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 EXTRAS ?= dev,docs,plot,cluster,io,onnx,cli,bench
 JOBS ?= 2
+# Releases to install instead of the newest, as '"scikit-learn==1.6.*"'.
+PIN ?=
 BIN := $(VENV)/bin
 # An interpreter that has lightgbm, xrfm and neo-ls-svm, for the tables also catboost, xgboost, pytabkit and
 # interpret-core; it need not have this library.
@@ -13,7 +15,7 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: structure test-all nightly test-night fuzz-short wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
+.PHONY: test-sklearn test-python structure test-all nightly test-night fuzz-short wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
 	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-small bench-small-short bench-max-time \
@@ -36,7 +38,7 @@ help:     ## list the targets
 $(READY):
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
+	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]" $(PIN)
 	touch $@
 
 install:  ## make the virtual environment, or bring it up to date
@@ -308,6 +310,17 @@ test-lowest:  ## an environment of the lowest versions that pyproject.toml allow
 	$(PYTHON) docs/lowest.py > build/lowest/lowest.txt
 	build/lowest/bin/pip install --quiet -r build/lowest/lowest.txt pytest hypothesis pytest-timeout pytest-xdist "pandas<3" pyarrow .
 	PYTHONPATH=tests $(ONE_THREAD) build/lowest/bin/python -m pytest -q -n $(JOBS) -p no:cacheprovider $(LOWEST)
+
+FOR_TESTS := test,plot,cluster,io,onnx,cli
+# Older ones hand their checks over as an iterator, which pytest 9 refuses.
+SKLEARN ?= 1.6
+test-sklearn:  ## the quick tests with an older scikit-learn, SKLEARN=1.6, in an environment of its own
+	@$(MAKE) --no-print-directory test VENV=build/sklearn-$(SKLEARN) EXTRAS=$(FOR_TESTS) PIN='"scikit-learn==$(SKLEARN).*" "pytest<9"'
+
+PY ?= 3.12
+INTERPRETER ?= python$(PY)
+test-python:  ## the quick tests with another Python, PY=3.12, and the newest of all else
+	@$(MAKE) --no-print-directory test VENV=build/python-$(PY) PYTHON=$(INTERPRETER) EXTRAS=$(FOR_TESTS)
 
 test-mlflow:  ## an environment with MLflow, and the recipe of the guide in it; two minutes
 	$(PYTHON) -m venv build/mlflow

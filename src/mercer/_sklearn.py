@@ -1,10 +1,13 @@
-"""What scikit-learn keeps private and estimators need: the only module that imports such names.
+"""What scikit-learn keeps private, or has only lately: the one module that imports such names.
 
 Private names may change with any version of scikit-learn; a change is met here and nowhere else.
 """
 
+from typing import Any
+
+import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import _fit_context as fit_context
-from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -14,11 +17,10 @@ from sklearn.utils._param_validation import (
     RealNotInt,
     StrOptions,
 )
-from sklearn.utils._sparse import _align_api_if_sparse as align_api_if_sparse
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.multiclass import _ovr_decision_function as ovr_decision_function
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
-from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _check_y as check_y
 from sklearn.utils.validation import _num_samples as num_samples
 
@@ -40,3 +42,23 @@ __all__ = [
     "safe_indexing",
     "safe_split",
 ]
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.utils._sparse import _align_api_if_sparse as align_api_if_sparse
+except ModuleNotFoundError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Callbacks of a fit, which this version of scikit-learn does not have."""
+
+    def align_api_if_sparse(X: Any) -> Any:
+        """Return a sparse array as the sparse matrix that estimators of this version have."""
+        return getattr(sp, f"{X.format}_matrix")(X) if sp.issparse(X) else X
+
+
+def check_sample_weight(sample_weight: Any, X: Any, **how: Any) -> NDArray[Any]:
+    """Return weights of the rows of X; weights that are all zero are refused by every version."""
+    weights: NDArray[Any] = _check_sample_weight(sample_weight, X, **how)
+    if not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weights

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.callback import ProgressBar, ScoringMonitor
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -68,6 +67,7 @@ class Travelling(Recorder):
     max_propagation_depth = None
 
 
+@pytest.mark.skipif(not hasattr(SVC, "set_callbacks"), reason="scikit-learn 1.9 has callbacks")
 class TestCallbacks:
     @pytest.mark.parametrize("machine", MACHINES, ids=kind)
     def test_reports(self, machine):
@@ -153,6 +153,8 @@ class TestCallbacks:
         assert sum(event == "setup" for event, *_ in recorder.events) == 1
 
     def test_progress_bar(self, capsys):
+        from sklearn.callback import ProgressBar
+
         search = GridSearchCV(SVC(), {"C": [1.0, 2.0]}, cv=2)
         search.set_callbacks(ProgressBar(max_propagation_depth=None)).fit(X, Y)
         out = capsys.readouterr().out
@@ -164,6 +166,8 @@ class TestCallbacks:
     @pytest.mark.parametrize("weights", [None, np.linspace(0.1, 2.0, 60)], ids=["", "weights"])
     def test_scoring_monitor(self, weights):
         """It scores the finished machine on the data, with the weights of the fit."""
+        from sklearn.callback import ScoringMonitor
+
         monitor = ScoringMonitor(scoring="accuracy")
         machine = SVC().set_callbacks(monitor).fit(X, Y, sample_weight=weights)
         (row,) = monitor.get_logs().data
