@@ -308,7 +308,7 @@ LOWEST := tests/estimators/test_svc.py tests/estimators/test_svr.py tests/estima
 test-lowest:  ## an environment of the lowest versions that pyproject.toml allows, and tests in it; three minutes
 	$(PYTHON) -m venv build/lowest
 	$(PYTHON) docs/lowest.py > build/lowest/lowest.txt
-	build/lowest/bin/pip install --quiet -r build/lowest/lowest.txt pytest hypothesis pytest-timeout pytest-xdist "pandas<3" pyarrow .
+	build/lowest/bin/pip install --quiet -r build/lowest/lowest.txt "pytest<9" hypothesis pytest-timeout pytest-xdist "pandas<3" pyarrow .
 	PYTHONPATH=tests $(ONE_THREAD) build/lowest/bin/python -m pytest -q -n $(JOBS) -p no:cacheprovider $(LOWEST)
 
 FOR_TESTS := test,plot,cluster,io,onnx,cli
