@@ -18,12 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import CensoredRegressor
-from mercer.inspect import (
-    concordance,
-    d_calibration,
-    integrated_brier_score,
-    survival_calibration,
-)
+from mercer.inspect import concordance, d_calibration, integrated_brier_score, survival_calibration
 from mercer.smoothing.survival import kaplan_meier
 from studies.data import load
 from studies.study import Table

@@ -27,7 +27,11 @@ ROWS = (
     ("research",),
 )
 # The rooms inside `research`, in the same way.
-RESEARCH = (("linear", "density", "covering"), ("fusion",), ("plotting",))
+RESEARCH = (
+    ("linear", "density", "operators", "diagnostics"),
+    ("fusion", "covering"),
+    ("plotting",),
+)
 LEVEL = {room: level for level, row in enumerate(ROWS, start=1) for room in row} | {
     f"research.{room}": level
     for level, row in enumerate(RESEARCH, start=len(ROWS) + 1)

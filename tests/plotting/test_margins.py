@@ -6,8 +6,9 @@ import pytest
 
 from mercer import SVC
 from mercer.estimators import LeaveOneOutSVC
-from mercer.inspect import TwoGaussians, margin_report
+from mercer.inspect import margin_report
 from mercer.plotting import AdaptiveMarginDisplay, MarginDisplay
+from mercer.research.diagnostics import TwoGaussians
 
 X, Y = TwoGaussians([1.0], [-1.0]).draw(40, 0)
 

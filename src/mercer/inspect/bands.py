@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from mercer.inspect._report import Report
 from mercer.inspect.decay import Decay, classify_decay
+from mercer.inspect.printing import Report
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
 

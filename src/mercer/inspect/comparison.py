@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from mercer.inspect._report import Report
 from mercer.inspect.bands import along, band_edge, widen
+from mercer.inspect.printing import Report
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
 

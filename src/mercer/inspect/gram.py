@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from mercer.inspect._report import Report
+from mercer.inspect.printing import Report
 from mercer.inspect.projection import monomials, project
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data, count, take

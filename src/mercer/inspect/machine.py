@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.inspect._report import Report
+from mercer.inspect.printing import Report
 from mercer.inspect.projection import column_space, complement
 from mercer.kernels.points import Array, Data, is_sparse
 from mercer.losses import Squared

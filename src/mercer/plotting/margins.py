@@ -29,10 +29,12 @@ class MarginDisplay(Display):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from mercer import SVC
-    >>> from mercer.inspect import TwoGaussians
     >>> from mercer.plotting import MarginDisplay
-    >>> X, y = TwoGaussians([1.0], [-1.0]).draw(40, 0)
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([1, -1], 20)
+    >>> X = (y + rng.normal(size=40))[:, None]
     >>> display = MarginDisplay.from_estimator(SVC().fit(X, y), X, y)
     >>> display.ax_.get_xlabel()
     'margin'
@@ -106,10 +108,12 @@ class AdaptiveMarginDisplay(Display):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from mercer.estimators import LeaveOneOutSVC
-    >>> from mercer.inspect import TwoGaussians
     >>> from mercer.plotting import AdaptiveMarginDisplay
-    >>> X, y = TwoGaussians([1.0], [-1.0]).draw(40, 0)
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([1, -1], 20)
+    >>> X = (y + rng.normal(size=40))[:, None]
     >>> display = AdaptiveMarginDisplay.from_estimator(LeaveOneOutSVC().fit(X, y))
     >>> display.ax_.get_ylabel()
     'required margin'

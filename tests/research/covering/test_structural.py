@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import brentq
 
 from mercer import SVC, SVR
-from mercer.inspect.risk import norm_of
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive
 from mercer.regularizers import Empty
@@ -19,6 +18,7 @@ from mercer.research.covering import (
     share_delta,
     structural_risk,
 )
+from mercer.research.diagnostics.risk import norm_of
 from periodic_gaussian import PeriodicGaussian
 
 CLASSES = [FiniteClass(np.log(size)) for size in (10, 1000, 10**9)]

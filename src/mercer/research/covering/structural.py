@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from mercer.claims.record import Assumption, Bound, Constant
-from mercer.inspect.risk import norm_of
 from mercer.research.covering.uniform import Coverings, Inequality
+from mercer.research.diagnostics.risk import norm_of
 
 __all__ = ["StructuralChoice", "fit_within_norm", "share_delta", "structural_risk"]
 
@@ -187,7 +187,7 @@ def fit_within_norm(
     Examples
     --------
     >>> from mercer import SVR
-    >>> from mercer.inspect.risk import norm_of
+    >>> from mercer.research.diagnostics.risk import norm_of
     >>> from mercer.regularizers import Empty
     >>> X = np.linspace(-3, 3, 50)[:, None]
     >>> machine = fit_within_norm(SVR(null_space=Empty()), X, np.sinc(X[:, 0]), 0.5)

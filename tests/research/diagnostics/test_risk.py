@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import LSSVR
-from mercer.inspect import risk_bound
 from mercer.kernels import Gaussian
 from mercer.regularizers import Empty
+from mercer.research.diagnostics import risk_bound
 
 
 def sample(n, seed):

@@ -6,8 +6,8 @@ from sklearn.linear_model import LinearRegression
 
 from mercer import LSSVR, SVR
 from mercer.estimators import RobustLSSVR
-from mercer.inspect import contamination_curve, efficiency, outlier_curve
 from mercer.kernels import Gaussian
+from mercer.research.diagnostics import contamination_curve, efficiency, outlier_curve
 
 GRID = np.linspace(-3, 3, 61)[:, None]
 DRAWN = {

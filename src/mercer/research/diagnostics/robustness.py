@@ -102,7 +102,7 @@ def outlier_curve(
     >>> import numpy as np
     >>> from mercer import LSSVR
     >>> from mercer.estimators import RobustLSSVR
-    >>> from mercer.inspect import outlier_curve
+    >>> from mercer.research.diagnostics import outlier_curve
     >>> X = np.linspace(-3, 3, 40)[:, None]
     >>> y, away = np.sinc(X[:, 0]), [1.0, 10.0, 100.0]
     >>> outlier_curve(LSSVR(C=10.0, gamma=0.5), X, y, 20, away).coefficient.round(1)
@@ -190,7 +190,7 @@ def contamination_curve(
     >>> import numpy as np
     >>> from mercer import LSSVR
     >>> from mercer.estimators import RobustLSSVR
-    >>> from mercer.inspect import contamination_curve
+    >>> from mercer.research.diagnostics import contamination_curve
     >>> curve = contamination_curve(
     ...     {"plain": LSSVR(C=10.0), "robust": RobustLSSVR(C=10.0)},
     ...     [0.0, 0.2],
@@ -246,7 +246,7 @@ def efficiency(curve: ContaminationCurve, reference: str) -> dict[str, tuple[flo
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.inspect import ContaminationCurve, efficiency
+    >>> from mercer.research.diagnostics import ContaminationCurve, efficiency
     >>> squares = {"a": np.array([[1.0, 3.0]]), "b": np.array([[2.0, 6.0]])}
     >>> efficiency(ContaminationCurve(np.zeros(1), squares, squares), "a")["b"]
     (0.5, 0.0)

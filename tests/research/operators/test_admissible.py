@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 from cases_kernels import FAMILIES, FEATURES, STATIONARY
-from mercer.inspect import conditional_order, is_kernel
-from mercer.inspect._witness import clouds, refute
 from mercer.kernels import (
     BSpline,
     Callable,
@@ -24,6 +22,8 @@ from mercer.kernels import (
     Tabulated,
     ThinPlate,
 )
+from mercer.research.operators import conditional_order, is_kernel
+from mercer.research.operators._witness import clouds, refute
 
 # Orders as printed, and some that follow from Bernstein's theorem.
 ORDERS = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from mercer.inspect._fourier import cosine_integrals
+from mercer.research.operators._fourier import cosine_integrals
 
 T = np.array([0.0, 0.3, 1.0, 2.0, 7.5])
 

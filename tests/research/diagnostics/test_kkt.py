@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from mercer import LSSVR, SVC, SVR, NuSVC
 from mercer.estimators import HuberSVR, SparseRegressor
-from mercer.inspect import kkt, shadow_prices
+from mercer.research.diagnostics import kkt, shadow_prices
 
 
 @pytest.fixture(scope="module")

@@ -108,7 +108,7 @@ def kkt(machine: Any, X: Any, y: Any, sample_weight: Any = None) -> KKT | list[K
     --------
     >>> import numpy as np
     >>> from mercer import SVC
-    >>> from mercer.inspect import kkt
+    >>> from mercer.research.diagnostics import kkt
     >>> X = np.random.default_rng(0).normal(size=(50, 2))
     >>> y = np.where(X[:, 0] > 0, 1, -1)
     >>> found = kkt(SVC(tol=1e-6).fit(X, y), X, y)
@@ -217,7 +217,7 @@ def shadow_prices(machine: Any, X: Any, y: Any, sample_weight: Any = None) -> Sh
     --------
     >>> import numpy as np
     >>> from mercer import LSSVR
-    >>> from mercer.inspect import shadow_prices
+    >>> from mercer.research.diagnostics import shadow_prices
     >>> X, y = np.arange(4.0)[:, None], np.array([0.0, 1.0, 0.0, 1.0])
     >>> machine = LSSVR(C=2.0).fit(X, y)
     >>> prices = shadow_prices(machine, X, y)

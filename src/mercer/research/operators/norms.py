@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer.inspect._fourier import cosine_integrals
-from mercer.inspect._report import Report
 from mercer.inspect.bands import frequency_scale
+from mercer.inspect.printing import Report
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data
+from mercer.research.operators._fourier import cosine_integrals
 
 MAX_LAGS = 400
 """Integrals that a check of self-consistency may take, a few milliseconds each."""

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from mercer import SVC, SVR, KernelRegressor
-from mercer.inspect import inner_product, penalty, self_consistency
 from mercer.kernels import (
     BandLimited,
     BSpline,
@@ -29,6 +28,7 @@ from mercer.kernels import (
     ThinPlate,
     Wendland,
 )
+from mercer.research.operators import inner_product, penalty, self_consistency
 
 RNG = np.random.default_rng(11)
 LINE = (-14.0, 14.0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.inspect._jet import Jet, variable
+from mercer.research.operators._jet import Jet, variable
 
 ORDER = 8
 AT = np.array([0.3, 1.7])

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from mercer.inspect._jet import variable
-from mercer.inspect._report import Report
-from mercer.inspect._witness import Witness, clouds, refute
 from mercer.inspect.filters import filter_curve
+from mercer.inspect.printing import Report
 from mercer.kernels import callable as _callable
 from mercer.kernels.admissibility import power_series_check
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data
+from mercer.research.operators._jet import variable
+from mercer.research.operators._witness import Witness, clouds, refute
 
 MAX_ORDER = 4
 """Conditional orders that are tried; polynomials of degree 3 are already many."""
