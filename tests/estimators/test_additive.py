@@ -17,9 +17,6 @@ from mercer import (
 from mercer.estimators import Component
 from mercer.kernels import ANOVA, Additive, Categorical, Gaussian, Linear, Spline
 from mercer.losses.named import REGRESSION
-from mercer.machines.component_tuning import tune_terms
-from mercer.machines.components import Term
-from mercer.smoothing.backfitting import backfit, marginal_integration
 
 
 def draw(n=60, p=3, seed=0):
@@ -265,32 +262,6 @@ def test_additive_beats_radial_where_the_truth_is_additive():
         errors.append([np.mean((m.fit(X, y).predict(new) - truth(new)) ** 2) for m in machines])
     additive, radial = np.mean(errors, axis=0)
     assert additive < 0.5 * radial
-
-
-def test_backfitting_converges_to_the_joint_machine():
-    X, y = draw(50)
-    Ks = [Gaussian(0.7)(X[:, [j]]) for j in range(3)]
-    machine = AdditiveRegressor(kernel=Gaussian(0.7), C=5.0, tol=1e-10).fit(X, y)
-    found = backfit(Ks, y, 5.0, tol=1e-14)
-    parts = machine.predict_components(X, centred=False)
-    np.testing.assert_allclose(found.components, parts, atol=1e-9)
-    assert found.intercept == pytest.approx(machine.intercept_[0], abs=1e-9)
-    alpha = 5.0 * (y - found.fitted)
-    np.testing.assert_allclose(
-        found.components, np.column_stack([K @ alpha for K in Ks]), atol=1e-9
-    )
-
-
-def test_marginal_integration_averages_a_pilot():
-    X, y = draw(40, 2)
-    found = marginal_integration(X, y, [0.4, 0.5])
-
-    def pilot(x):
-        weights = np.exp(-0.5 * np.sum(((X - x) / [0.4, 0.5]) ** 2, axis=1))
-        return weights @ y / weights.sum()
-
-    brute = [np.mean([pilot([x, other]) for other in X[:, 1]]) for x in X[:, 0]]
-    np.testing.assert_allclose(found.components[:, 0], brute - np.mean(brute), atol=1e-12)
 
 
 def test_several_outputs_and_classes():

@@ -17,7 +17,7 @@ from mercer.kernels import Gaussian, Kernel, Matern, Sigmoid, ThinPlate
 from mercer.losses import EpsilonInsensitive, LogCosh, Squared
 from mercer.regularizers import AutoRegressive, BasisNotInRKHS, Empty
 from mercer.regularizers.basis import penalized
-from mercer.solvers.gradient_descent import GradientDescent
+from mercer.research.linear import GradientDescent
 
 RNG = np.random.default_rng(6)
 N, C = 40, 5.0

@@ -11,6 +11,7 @@ from mercer.research.linear.alternatives import (
     LeastSquaresAmongstAlternatives,
     relax_alternatives,
 )
+from mercer.research.linear.backfitting import Backfit, backfit, marginal_integration
 from mercer.research.linear.boosting import MarginBoost, boosting_bound
 from mercer.research.linear.bridge import Bridge
 from mercer.research.linear.clustered import ClusteredRidge, clustered_ridge
@@ -20,6 +21,7 @@ from mercer.research.linear.fused_ridge import (
     RidgeFusion,
     ValidationCurve,
 )
+from mercer.research.linear.gradient_descent import GradientDescent
 from mercer.research.linear.lasso import (
     LassoConstrained,
     PiecewiseLinearPath,
@@ -54,11 +56,13 @@ from mercer.research.linear.z_test import ZTest, location_test, z_test
 
 __all__ = [
     "AlternativesRelaxation",
+    "Backfit",
     "Bridge",
     "ClusteredRidge",
     "FeatureShare",
     "FusedRidge",
     "FusionCertificate",
+    "GradientDescent",
     "KernelPerceptron",
     "LassoConstrained",
     "LeastSquaresAmongstAlternatives",
@@ -82,6 +86,7 @@ __all__ = [
     "ValidatedSelection",
     "ValidationCurve",
     "ZTest",
+    "backfit",
     "boosting_bound",
     "clustered_ridge",
     "covariance_draws",
@@ -93,6 +98,7 @@ __all__ = [
     "least_squares",
     "location",
     "location_test",
+    "marginal_integration",
     "mistake_bound",
     "plausible_set",
     "relax_alternatives",

@@ -7,8 +7,8 @@ import pytest
 
 from cases import random_risk
 from mercer.losses import EpsilonInsensitive, Huber, Logistic, Squared, SquaredHinge
+from mercer.research.linear import GradientDescent
 from mercer.solvers import Newton, minimize
-from mercer.solvers.gradient_descent import GradientDescent
 
 
 @pytest.mark.parametrize("loss", [Squared(), Huber(0.5), Logistic(), SquaredHinge()], ids=repr)

@@ -69,7 +69,7 @@ class GradientDescent(Solver):
     >>> from mercer.losses import Squared
     >>> from mercer.problems import RegularizedRisk
     >>> from mercer.solvers import minimize
-    >>> from mercer.solvers.gradient_descent import GradientDescent
+    >>> from mercer.research.linear import GradientDescent
     >>> risk = RegularizedRisk(Squared(), Dense(np.diag([1.0, 3.0])), np.array([1.0, 2.0]), 1.0)
     >>> minimize(risk, GradientDescent(tol=1e-9)).a.round(6)
     array([0.5, 0.5])
