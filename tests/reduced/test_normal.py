@@ -7,17 +7,19 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from mercer.data import as_source, draw
+from mercer.data.sampling import fold_of
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.losses import Absolute, Hinge, Squared
 from mercer.reduced import Newton
 from mercer.reduced.normal import NormalEquations, choose_C
-from mercer.reduced.normal_sums import Whole, fold_of
 from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.oracle import Oracle
 from mercer.reduced.passes import Passes
-from mercer.reduced.problem import Problem, held_out
-from mercer.reduced.random_features import random_features
+from mercer.reduced.problem import Problem
+from mercer.reduced.random_features.random_features import random_features
 from mercer.reduced.targets import Codes, Values
+from mercer.reduced.normal_sums import Whole
+from mercer.reduced.problem import held_out
 from mercer.regularizers.null_space import Constant, Empty, Polynomial
 from mercer.smoothing import Spectral
 from mercer.smoothing.criteria import AIC, BIC, GCV, Evidence, LeaveOneOut, MallowsCp
@@ -138,7 +140,7 @@ def test_cross_validation_is_what_refits_give(loss, space):
     found, passes = equations(X, Y, s, phi, space, folds=4)
     values = found.cross_validate(CS, passes, loss)
     assert passes.count == (1 if loss is None else 2)
-    fold = fold_of(X, 0, 4)
+    fold = fold_of(X, 4, 3)
     assert len(set(fold)) == 4
     total = np.zeros((7, 2))
     for f in range(4):

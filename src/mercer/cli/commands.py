@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from mercer import datasets, io
 from mercer._optional import plugin
@@ -25,6 +24,7 @@ from mercer.cli.scores import MAIN, of_classes, of_intervals, of_numbers
 from mercer.cli.tables import Read, column_of, read
 from mercer.cli.telling import Teller
 from mercer.cli.writing import writable
+from mercer.machines.folds import as_splitter
 from mercer.tabular.automatic import Automatic
 
 __all__ = [
@@ -417,13 +417,12 @@ def _usual(question: Question) -> list[str]:
 def _splitter(question: Question, folds: int) -> Any:
     if folds > len(question.y) // 5:
         raise Refusal(f"{plural(len(question.y), 'row')} are too few for {folds} folds.")
-    kind: Any = KFold
-    if question.task == "classification":
+    classes = question.task == "classification"
+    if classes:
         rare = int(np.unique(question.y, return_counts=True)[1].min())
         if rare < folds:
             raise Refusal(f"a class has {plural(rare, 'row')}, too few for {folds} folds.")
-        kind = StratifiedKFold
-    return kind(folds, shuffle=True, random_state=0)
+    return as_splitter(folds, question.y, classifier=classes)
 
 
 def _rows(question: Question, rows: Any) -> Question:

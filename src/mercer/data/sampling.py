@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mercer.data.base import Block, Source
 from mercer.data.table import Table, hashes, stack
 
-__all__ = ["Sample", "draw", "fingerprints"]
+__all__ = ["Sample", "draw", "fingerprints", "fold_of"]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -68,6 +68,23 @@ def fingerprints(X: Any, seed: int = 0) -> NDArray[np.uint64]:
                 bits = values.view(np.uint64)
                 total += np.where(values == 0.0, np.uint64(0), _mixed(bits ^ key))
         return _mixed(total + start)
+
+
+def fold_of(X: Any, folds: int, seed: int) -> NDArray[np.intp]:
+    """Return the fold of each row, by what it holds: equal rows are in the same one, whoever asks.
+
+    Parameters
+    ----------
+    X : (n, p) array, CSR matrix or Table
+    folds, seed : int
+
+    Examples
+    --------
+    >>> fold = fold_of(np.array([[1.0], [2.0], [1.0]]), 5, 0)
+    >>> bool(fold[0] == fold[2])
+    True
+    """
+    return (fingerprints(X, seed) % np.uint64(folds)).astype(np.intp)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from mercer.inspect.bands import Bandwidth, band_edge, bandwidth, spectral_decay, widen
 from mercer.inspect.comparison import Comparison, Equivalence, compare, equivalent_width
-from mercer.inspect.coverage import coverage_report
 from mercer.inspect.decay import Decay, classify_decay
 from mercer.inspect.filters import FilterCurve, filter_curve
 from mercer.inspect.gram import (
@@ -51,7 +50,6 @@ __all__ = [
     "compare",
     "complement",
     "concordance",
-    "coverage_report",
     "d_calibration",
     "default_width",
     "effective_dimension",

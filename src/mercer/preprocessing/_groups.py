@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 from mercer.data import DataError
 from mercer.data.base import Block
 from mercer.data.categories import column_of
-from mercer.data.sampling import fingerprints
+from mercer.data.sampling import fold_of
 from mercer.data.table import factorized
 
-__all__ = ["Groups", "folds", "grouped", "key_of", "merged", "shrunk"]
+__all__ = ["SEED", "Groups", "grouped", "key_of", "merged", "shrunk"]
 
 Array = NDArray[np.float64]
+
+# Of the folds.
+SEED = 1
 
 
 def key_of(value: Any) -> Any:
@@ -27,18 +30,6 @@ def key_of(value: Any) -> Any:
     value : object
     """
     return np.nan if value != value else value
-
-
-def folds(X: Any, cv: int) -> NDArray[np.intp]:
-    """Return the fold of every row, which depends on what it holds and on nothing else.
-
-    Parameters
-    ----------
-    X : (n, p) array, CSR matrix or Table
-    cv : int
-        Number of folds.
-    """
-    return (fingerprints(X, seed=1) % np.uint64(cv)).astype(np.intp)
 
 
 def merged(a: Array, b: Array) -> Array:
@@ -96,7 +87,7 @@ def grouped(block: Block, shared: tuple[tuple[int, ...], int, Any], state: None)
         Y = targets.astype(np.float64)[:, None]
     else:
         Y = np.stack([targets == c for c in classes], axis=1).astype(np.float64)
-    fold = folds(block.X, cv)
+    fold = fold_of(block.X, cv, SEED)
     tables = []
     for j in columns:
         keys, codes = factorized(column_of(block.X, j))

@@ -15,8 +15,9 @@ from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in, fit_context
 from mercer.data import DataError, Source, categories
 from mercer.data.categories import column_of, ordered
-from mercer.data.table import Table, common_type, factorized
-from mercer.preprocessing._groups import folds, grouped, key_of, merged, shrunk
+from mercer.data.sampling import fold_of
+from mercer.data.table import common_type, factorized
+from mercer.preprocessing._groups import SEED, grouped, key_of, merged, shrunk
 from mercer.preprocessing.base import Streamed, numbered
 
 __all__ = ["Encoder"]
@@ -215,7 +216,7 @@ class Encoder(Streamed):
         return self._encoded(X, None)
 
     def _apart(self, X: Any) -> Any:
-        return self._encoded(X, folds(X, self.cv))
+        return self._encoded(X, fold_of(X, self.cv, SEED))
 
     def _encoded(self, X: Any, fold: NDArray[np.intp] | None) -> Any:
         n, p = X.shape

@@ -6,37 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.data.base import Block, Sums
-from mercer.data.sampling import fingerprints
+from mercer.data.sampling import fold_of
 from mercer.losses.base import Loss
 from mercer.reduced.base import Array
 from mercer.reduced.problem import Problem
 
-__all__ = ["Whole", "fold_of", "folded", "gather", "left_out"]
+__all__ = ["Whole", "folded", "gather", "left_out"]
 
 # Bytes of features that are summed at once: products of few rows would be all memory traffic.
 PIECE = 2**25
 
-
-def fold_of(X: Any, seed: int, folds: int) -> NDArray[np.intp]:
-    """Return the fold of each row: equal rows are in the same fold, whoever asks.
-
-    Parameters
-    ----------
-    X : (n, p) points
-    seed : int
-    folds : int
-
-    Examples
-    --------
-    >>> X = np.array([[1.0], [2.0], [1.0]])
-    >>> fold = fold_of(X, 0, 5)
-    >>> bool(fold[0] == fold[2])
-    True
-    """
-    return (fingerprints(X, seed + 3) % np.uint64(folds)).astype(np.intp)
+# Added to the seed of a problem: folds are drawn apart from everything else that it draws.
+FOLDED = 3
 
 
 @dataclass(eq=False)
@@ -60,7 +43,9 @@ def gather(block: Block, shared: Problem | Whole, state: dict[str, Any]) -> Sums
     X, Y, s, P, _ = problem.admit(block)
     folds, phi, k = int(state["folds"]), problem.map, problem.k
     systems, size = s.shape[1], phi.r + P.shape[1]
-    fold = fold_of(X, problem.seed, folds) if folds > 1 else np.zeros(block.n, dtype=np.intp)
+    fold = (
+        fold_of(X, folds, problem.seed + FOLDED) if folds > 1 else np.zeros(block.n, dtype=np.intp)
+    )
     wide = np.broadcast_to(s, (block.n, k))
     sums = Sums(
         G=np.zeros((folds, systems, size, size)),
@@ -125,7 +110,7 @@ def folded(block: Block, shared: tuple[Problem, Loss], state: dict[str, Any]) ->
     """Return summed losses of rows by the machines that did not see their fold."""
     problem, loss = shared
     X, Y, s, P, _ = problem.admit(block)
-    fold = fold_of(X, problem.seed, state["folds"])
+    fold = fold_of(X, state["folds"], problem.seed + FOLDED)
     total: Array | float = 0.0
 
     def slopes(F: Array, part: slice, R: Any) -> Array:

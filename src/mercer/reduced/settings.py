@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.base import Block, Sums
+from mercer.data.sampling import fold_of
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.reduced.base import Array, FeatureMap
-from mercer.reduced.normal_sums import fold_of
+from mercer.reduced.normal_sums import FOLDED
 from mercer.reduced.passes import Passes
 from mercer.reduced.problem import as_rows, held_out
 from mercer.reduced.targets import Codes, Targets
@@ -62,7 +63,7 @@ class Split:
     def __call__(self, X: Any) -> NDArray[np.intp]:
         """Return the fold that each row is left out with, -1 for none."""
         if self.folds > 1:
-            return fold_of(X, self.seed, self.folds)
+            return fold_of(X, self.folds, self.seed + FOLDED)
         return np.where(held_out(X, self.seed, self.share), 0, -1)
 
 

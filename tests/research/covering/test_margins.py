@@ -225,7 +225,7 @@ def test_a_bound_too_small_for_its_theorem_says_so():
         (lambda: covering.margin_errors([], [], 0.5), "must hold one number"),
         (lambda: covering.margin_distribution_bound([], 0.5), "margins must hold one number"),
         (lambda: covering.adaptive_margin_bound(np.eye(0), [], []), "y must hold one number"),
-        (lambda: covering.hoeffding([]), "one variable or more"),
+        (lambda: covering.one_function([]), "one variable or more"),
         (lambda: covering.vc_bound(0.1, 0, 3), "at least one row"),
     ],
 )

@@ -13,7 +13,6 @@ from mercer.research.covering import (
     KernelBall,
     binary_classes,
     finite_classes,
-    hoeffding,
     one_function,
     real_valued_classes,
     sample_entropies,
@@ -44,13 +43,11 @@ def test_one_mean():
 
 def test_means_of_different_ranges():
     ranges = np.array([1.0, 2.0, 0.5, 0.0])
-    bound = hoeffding(ranges, delta=0.1)
+    bound = one_function(ranges).width(FiniteClass(0.0), 4, 0.1)
     assert bound.value == pytest.approx(np.sqrt(5.25 * np.log(10) / 2) / 4, rel=1e-12)
     assert np.exp(-2 * 16 * bound.value**2 / 5.25) == pytest.approx(0.1, rel=1e-10)
-    assert bound.trivial == np.mean(ranges)
-    assert hoeffding(np.zeros(3)).value == 0.0
-    with pytest.raises(ValueError, match="widths"):
-        hoeffding([-1.0])
+    with pytest.raises(ValueError, match="ranges"):
+        one_function([-1.0])
 
 
 @pytest.mark.parametrize(

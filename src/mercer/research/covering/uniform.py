@@ -27,7 +27,6 @@ __all__ = [
     "Inequality",
     "binary_classes",
     "finite_classes",
-    "hoeffding",
     "one_function",
     "real_valued_classes",
     "sample_entropies",
@@ -211,10 +210,18 @@ class Inequality:
         )
 
 
-def one_function(largest: float = 1.0, *, two_sided: bool = False) -> Inequality:
+def one_function(largest: ArrayLike = 1.0, *, two_sided: bool = False) -> Inequality:
     r"""Hoeffding's inequality for the mean of one bounded function.
 
-    .. math:: \Pr\{E_m f - E f \ge \varepsilon\} \le e^{-2 \varepsilon^2 m / B^2}
+    .. math:: \Pr\{E_m f - E f \ge \varepsilon\} \le e^{-2 \varepsilon^2 m / B^2}, \qquad
+        B^2 = \frac1m \sum_i (b_i - a_i)^2
+
+    Parameters
+    ----------
+    largest : float or array-like of shape (m,), default=1.0
+        The range B, or the ranges :math:`b_i - a_i` of m independent variables.
+    two_sided : bool, default=False
+        Whether to bound the deviation in both directions.
 
     Examples
     --------
@@ -222,45 +229,17 @@ def one_function(largest: float = 1.0, *, two_sided: bool = False) -> Inequality
     >>> round(one_function().probability(single, n_samples=100, radius=0.1).value, 7)
     0.1353353
     """
+    ranges = np.atleast_1d(np.asarray(largest, dtype=float))
+    if ranges.ndim != 1 or not ranges.size or not np.all((ranges >= 0) & np.isfinite(ranges)):
+        raise ValueError("largest must be finite ranges b - a >= 0 of one variable or more")
     return Inequality(
         "Hoeffding for one function",
         factor=2.0 if two_sided else 1.0,
         rate=0.5,
-        largest=largest,
+        largest=float(np.sqrt(np.mean(ranges**2))),
         copies=1,
         assumptions=(INDEPENDENT, Assumption("the function was fixed before the rows were seen")),
     )
-
-
-def hoeffding(ranges: ArrayLike, delta: float = 0.05, *, two_sided: bool = False) -> Bound:
-    r"""Bound the mean of independent variables of different ranges, around its expectation.
-
-    .. math:: \Pr\{S_m - E S_m \ge \varepsilon\} \le
-        \exp\Bigl(-\frac{2 m^2 \varepsilon^2}{\sum_i (b_i - a_i)^2}\Bigr)
-
-    Parameters
-    ----------
-    ranges : array-like of shape (m,)
-        The widths :math:`b_i - a_i`.
-    delta : float, default=0.05
-    two_sided : bool, default=False
-        Whether to bound the deviation in both directions.
-
-    Examples
-    --------
-    >>> bound = hoeffding(np.ones(100), delta=np.exp(-2))
-    >>> round(bound.value, 12)
-    0.1
-    """
-    widths = np.atleast_1d(np.asarray(ranges, dtype=float))
-    if widths.ndim != 1 or not widths.size or not np.all((widths >= 0) & np.isfinite(widths)):
-        raise ValueError("ranges must be finite widths b - a >= 0 of one variable or more")
-    # The root mean square takes the place of a common range.
-    size = float(np.sqrt(np.mean(widths**2)))
-    if size == 0:
-        return Bound(0.0, "constants do not deviate", trivial=0.0)
-    bound = one_function(size, two_sided=two_sided).width(FiniteClass(0.0), len(widths), delta)
-    return replace(bound, trivial=float(np.mean(widths)))
 
 
 def finite_classes(largest: float = 1.0) -> Inequality:
