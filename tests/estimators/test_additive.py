@@ -17,6 +17,8 @@ from mercer import (
 from mercer.estimators import Component
 from mercer.kernels import ANOVA, Additive, Categorical, Gaussian, Linear, Spline
 from mercer.losses.named import REGRESSION
+from mercer.machines.component_tuning import tune_terms
+from mercer.machines.components import Term
 
 
 def draw(n=60, p=3, seed=0):

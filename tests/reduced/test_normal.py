@@ -12,14 +12,13 @@ from mercer.kernels import Gaussian, ThinPlate
 from mercer.losses import Absolute, Hinge, Squared
 from mercer.reduced import Newton
 from mercer.reduced.normal import NormalEquations, choose_C
+from mercer.reduced.normal_sums import Whole
 from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.oracle import Oracle
 from mercer.reduced.passes import Passes
-from mercer.reduced.problem import Problem
-from mercer.reduced.random_features.random_features import random_features
+from mercer.reduced.problem import Problem, held_out
+from mercer.reduced.random_features import random_features
 from mercer.reduced.targets import Codes, Values
-from mercer.reduced.normal_sums import Whole
-from mercer.reduced.problem import held_out
 from mercer.regularizers.null_space import Constant, Empty, Polynomial
 from mercer.smoothing import Spectral
 from mercer.smoothing.criteria import AIC, BIC, GCV, Evidence, LeaveOneOut, MallowsCp

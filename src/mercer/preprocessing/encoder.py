@@ -16,7 +16,7 @@ from mercer._sklearn import Interval, StrOptions, check_feature_names_in, fit_co
 from mercer.data import DataError, Source, categories
 from mercer.data.categories import column_of, ordered
 from mercer.data.sampling import fold_of
-from mercer.data.table import common_type, factorized
+from mercer.data.table import Table, common_type, factorized
 from mercer.preprocessing._groups import SEED, grouped, key_of, merged, shrunk
 from mercer.preprocessing.base import Streamed, numbered
 
