@@ -27,8 +27,9 @@ from store import environment
 
 from data import MISSING, table
 from mercer import SVC
-from mercer.claims import CertifiedSVC, capacity_report, error_bound, majority_error
+from mercer.claims import CertifiedSVC, capacity_report, error_bound
 from mercer.claims.certified import Scale
+from mercer.claims.quotable import majority_error
 from mercer.kernels import Gaussian
 
 RUNS = Path(__file__).resolve().parent / "quotable.jsonl"

@@ -25,8 +25,8 @@ from mercer.losses import (
     Squared,
     SquaredEpsilonInsensitive,
     SquaredHinge,
-    within,
 )
+from mercer.losses.interval import within
 from mercer.problems import RegularizedRisk
 from mercer.regularizers import Constant, NullSpace
 from mercer.regularizers.null_space import complete

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 # Interpreters of other libraries read the same tables without having this one installed.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "src"))
 
-from mercer.datasets import Folder
+from mercer.datasets.folder import Folder
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path(os.environ.get("MERCER_DATA", ROOT.parent / "shared" / "data"))

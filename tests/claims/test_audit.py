@@ -29,8 +29,9 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeClassifier
 
 from mercer import SVC
-from mercer.claims import Assumption, Bound, audit, capacity_report, find_copies
-from mercer.claims.copies import identify
+from mercer.claims import Bound, audit, capacity_report
+from mercer.claims.copies import find_copies, identify
+from mercer.claims.record import Assumption
 from mercer.datasets import load_haberman, load_house_votes
 from mercer.kernels import Gaussian
 from mercer.research.covering import adaptive_margin_bound

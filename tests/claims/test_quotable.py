@@ -13,25 +13,20 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer import SVC, SVR, claims
 from mercer.claims import (
-    Weights,
     compression_bound,
     cross_validated_estimate,
     error_bound,
     held_out_bound,
-    local_complexity,
-    majority_error,
     mean_bound,
-    pac_bayes_bound,
-    rademacher_bound,
-    rademacher_margin_bound,
     randomized_machine_bound,
-    refit_to_support,
-    removal_change,
-    stability_bound,
-    weights_of,
 )
-from mercer.claims.pac_bayes import PRIOR_SCALES, _clipped
-from mercer.inspect import effective_dimension
+from mercer.claims.compressed import refit_to_support
+from mercer.claims.pac_bayes import PRIOR_SCALES, _clipped, pac_bayes_bound
+from mercer.claims.quotable import majority_error
+from mercer.claims.rademacher import local_complexity, rademacher_bound, rademacher_margin_bound
+from mercer.claims.removal import removal_change, stability_bound
+from mercer.claims.weights import Weights, weights_of
+from mercer.inspect.gram import effective_dimension
 from mercer.kernels import Gaussian, Linear
 from mercer.regularizers import Empty
 

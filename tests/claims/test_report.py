@@ -12,11 +12,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import SVC, SVR
-from mercer.claims import CertifiedSVC, audit, capacity_report, class_size, compression_bound
+from mercer.claims import CertifiedSVC, audit, capacity_report, compression_bound
 from mercer.claims import sizes as sizes_module
 from mercer.claims.ladder import CLASSIFIER, Sample, ladder
+from mercer.claims.sizes import class_size
 from mercer.datasets import load_concrete
-from mercer.inspect import effective_dimension
+from mercer.inspect.gram import effective_dimension
 from mercer.kernels import Gaussian
 
 

@@ -9,9 +9,8 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq
 
-from mercer.claims import binomial_upper, kl_upper
 from mercer.claims.compressed import log_subsets
-from mercer.claims.tails import log_choose, log_kl_moment, split_kl
+from mercer.claims.tails import binomial_upper, kl_upper, log_choose, log_kl_moment, split_kl
 
 
 @pytest.mark.parametrize("errors", [0, 1, 7, 50, 99])

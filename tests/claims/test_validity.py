@@ -12,21 +12,12 @@ import pytest
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from mercer.claims import (
-    CertifiedSVC,
-    Weights,
-    error_bound,
-    mean_bound,
-    pac_bayes_bound,
-    rademacher_bound,
-    rademacher_margin_bound,
-    randomized_machine_bound,
-    randomized_regression_bound,
-    refit_to_support,
-    removal_change,
-    stability_bound,
-)
-from mercer.claims.pac_bayes import _clipped
+from mercer.claims import CertifiedSVC, error_bound, mean_bound, randomized_machine_bound
+from mercer.claims.compressed import refit_to_support
+from mercer.claims.pac_bayes import _clipped, pac_bayes_bound, randomized_regression_bound
+from mercer.claims.rademacher import rademacher_bound, rademacher_margin_bound
+from mercer.claims.removal import removal_change, stability_bound
+from mercer.claims.weights import Weights
 from mercer.kernels import Gaussian
 
 DRAWS, DELTA = 1000, 0.05

@@ -8,7 +8,8 @@ import pytest
 import mercer.data
 from cluster_work import products
 from mercer.data import DataError
-from mercer.distributed import Cluster, as_source
+from mercer.distributed import as_source
+from mercer.distributed.cluster import Cluster
 
 N, P = 70_000, 3
 STATE = np.random.default_rng(7).normal(size=(P, 2))

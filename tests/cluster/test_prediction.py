@@ -8,7 +8,8 @@ import pytest
 from distributed.protocol.pickle import dumps
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from mercer.distributed import lazy, predict
+from mercer.distributed import predict
+from mercer.distributed.prediction import lazy
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 3))

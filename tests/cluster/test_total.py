@@ -13,7 +13,8 @@ from distributed import Client, LocalCluster
 
 from cluster_work import columns, failing, products, threads
 from mercer.data import Arrays, DataError, draw
-from mercer.distributed import Cluster, Partitions, as_source
+from mercer.distributed import Partitions, as_source
+from mercer.distributed.cluster import Cluster
 from mercer.distributed.partitions import settled
 
 N, P = 900, 4

@@ -12,9 +12,10 @@ import pandas as pd
 import pytest
 
 from data import FOLDER, MISSING
-from mercer.datasets import DownloadError, Folder, data_home, describe, fetch, names
+from mercer.datasets import DownloadError, data_home, describe, fetch, names
 from mercer.datasets import fetching as module
 from mercer.datasets.__main__ import main
+from mercer.datasets.folder import Folder
 from mercer.datasets.formats import unpacked
 from mercer.datasets.tables import digest, means
 

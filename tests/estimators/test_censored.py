@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from mercer import CensoredRegressor, KernelRegressor, Nystrom
 from mercer.estimators.censored import neighbours
 from mercer.kernels import Gaussian
-from mercer.losses import EpsilonInsensitive, Huber, within
+from mercer.losses import EpsilonInsensitive, Huber
+from mercer.losses.interval import within
 from mercer.regularizers import Polynomial
 from mercer.smoothing.survival import kaplan_meier, turnbull
 

@@ -11,15 +11,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mercer import KernelRegressor
 from mercer.estimators import GeneralizedLeastSquares
 from mercer.kernels import Gaussian
-from mercer.regularizers import (
-    ARMA,
-    AutoRegressive,
-    Columns,
-    Constant,
-    Covariance,
-    Independent,
-    Polynomial,
-)
+from mercer.regularizers import ARMA, AutoRegressive, Columns, Constant, Covariance, Polynomial
+from mercer.regularizers.errors import Independent
 
 RNG = np.random.default_rng(5)
 N = 50

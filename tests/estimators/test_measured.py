@@ -16,7 +16,7 @@ from mercer import (
     OneClassSVM,
 )
 from mercer.estimators import HardMarginSVC, RegularizationNetwork, SparseRegressor
-from mercer.inspect import empirical_risk
+from mercer.inspect.margins import empirical_risk
 from mercer.kernels import Gaussian
 from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Logistic, Squared
 from mercer.reduced import Nystrom

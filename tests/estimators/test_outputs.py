@@ -25,11 +25,11 @@ from mercer.regularizers import (
     Constant,
     Covariance,
     Empty,
-    Independent,
     MovingAverage,
     Polynomial,
     Precision,
 )
+from mercer.regularizers.errors import Independent
 
 RNG = np.random.default_rng(2)
 N, C = 30, 4.0

@@ -21,7 +21,7 @@ from mercer.regularizers import (
     Periodic,
     Positive,
 )
-from mercer.solvers import Conflict
+from mercer.solvers.constraint_generation import Conflict
 
 GRID = np.linspace(0, 3, 1001)[:, None]
 

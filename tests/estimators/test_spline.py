@@ -11,7 +11,8 @@ from sklearn.model_selection import GridSearchCV
 from mercer import KernelRegressor, SmoothingSpline
 from mercer.estimators import ThinPlateSpline
 from mercer.kernels import Spline, ThinPlate
-from mercer.regularizers import AutoRegressive, Independent
+from mercer.regularizers import AutoRegressive
+from mercer.regularizers.errors import Independent
 
 RNG = np.random.default_rng(3)
 N = 60

@@ -202,7 +202,7 @@ def test_a_kernel_of_a_user_may_say_that_it_is_pure():
     assert len({key(Pure(2.0)), key(Pure(3.0)), key(Gaussian(2.0))}) == 3
     assert key(Pure(2.0) + Linear()) is not None
     assert key(Later(2.0)) is None  # what it computes is not what its base computes
-    assert key(mercer.kernels.Callable(np.dot)) is None
+    assert key(mercer.kernels.callable.Callable(np.dot)) is None
 
 
 def test_threads_find_the_same_values():

@@ -11,8 +11,9 @@ from mercer.gram import Tiled, tiled
 from mercer.gram.dense import Dense
 from mercer.gram.make import make
 from mercer.gram.precomputed import Precomputed
-from mercer.kernels import Callable, Gaussian, Laplacian, Linear, Matern
+from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 from mercer.kernels import Precomputed as PrecomputedKernel
+from mercer.kernels.callable import Callable
 
 rng = np.random.default_rng(0)
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer.inspect import compare, equivalent_width, filter_curve, widen
+from mercer.inspect import compare, equivalent_width, filter_curve
+from mercer.inspect.bands import widen
 from mercer.kernels import BSpline, Dirichlet, Gaussian, Laplacian, Linear, Matern, ThinPlate
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.inspect import classify_decay
+from mercer.inspect.decay import classify_decay
 
 J = np.arange(1.0, 400.0)
 

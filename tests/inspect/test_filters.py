@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer.inspect import band_edge, bandwidth, filter_curve, spectral_decay, widen
+from mercer.inspect import filter_curve
+from mercer.inspect.bands import band_edge, bandwidth, spectral_decay, widen
 from mercer.kernels import (
     BSpline,
     Dirichlet,

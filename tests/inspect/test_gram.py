@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer.inspect import check_psd, effective_dimension, gram_report, repair
+from mercer.inspect import check_psd, gram_report, repair
+from mercer.inspect.gram import effective_dimension
 from mercer.kernels import Gaussian, Linear, Sigmoid, ThinPlate
 from mercer.regularizers import Polynomial
 

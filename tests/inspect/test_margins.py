@@ -6,7 +6,8 @@ from sklearn.linear_model import LogisticRegression
 
 from mercer import SVC, SVR
 from mercer.estimators import HardMarginSVC
-from mercer.inspect import empirical_risk, margin_report, robustness_radius
+from mercer.inspect import margin_report
+from mercer.inspect.margins import empirical_risk, robustness_radius
 from mercer.kernels import Gaussian, Laplacian
 from mercer.losses import Hinge
 from mercer.research.diagnostics import TwoGaussians

@@ -6,8 +6,8 @@ from sklearn.decomposition import KernelPCA
 from sklearn.preprocessing import KernelCenterer
 
 from mercer import KernelRegressor
-from mercer.inspect import MercerMap, column_space, complement, gram_report, project, project_new
-from mercer.inspect.projection import monomials
+from mercer.inspect import gram_report, project, project_new
+from mercer.inspect.projection import MercerMap, column_space, complement, monomials
 from mercer.kernels import Gaussian, Kernel, Linear, Polyharmonic, Polynomial, Sigmoid, ThinPlate
 from mercer.regularizers import Polynomial as Polynomials
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from mercer.kernels import Gaussian, Kernel, Matern, Observed
+from mercer.kernels import Gaussian, Kernel, Matern
+from mercer.kernels.observed import Observed
 
 PLACES = np.array([[0.0, 0.3], [0.5, -0.2], [1.5, 0.4]])
 

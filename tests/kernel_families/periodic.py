@@ -10,8 +10,8 @@ from mercer.kernels import (
     PeriodicSpline,
     Periodized,
     RationalQuadratic,
-    Torus,
 )
+from mercer.kernels.torus import Torus
 
 KERNELS: list[Kernel] = [
     PeriodicGaussian(0.4),

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mercer.kernels import Callable, Gaussian, Pairwise
+from mercer.kernels import Gaussian
+from mercer.kernels.callable import Callable, Pairwise
 
 rng = np.random.default_rng(0)
 X, Z = rng.normal(size=(40, 3)), rng.normal(size=(15, 3))

@@ -9,7 +9,6 @@ from mercer.kernels import (
     ANOVA,
     Additive,
     BSpline,
-    Callable,
     Cauchy,
     DampedOscillator,
     Gaussian,
@@ -30,6 +29,7 @@ from mercer.kernels import (
     Wendland,
     named,
 )
+from mercer.kernels.callable import Callable
 from mercer.kernels.named import resolve, resolve_gamma
 
 rng = np.random.default_rng(0)

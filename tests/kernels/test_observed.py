@@ -5,7 +5,8 @@ import pytest
 from scipy import sparse
 
 from mercer import SVR, KernelRegressor
-from mercer.kernels import Gaussian, Observed, ThinPlate
+from mercer.kernels import Gaussian, ThinPlate
+from mercer.kernels.observed import Observed
 from mercer.losses import EpsilonInsensitive
 from mercer.regularizers import Empty, Functions
 

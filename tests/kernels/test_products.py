@@ -4,16 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mercer.kernels import (
-    Callable,
-    Gaussian,
-    Laplacian,
-    Linear,
-    Matern,
-    Polynomial,
-    Precomputed,
-    Sigmoid,
-)
+from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid
+from mercer.kernels.callable import Callable
 from mercer.kernels.products import products
 
 EPS = np.finfo(np.float64).eps

@@ -21,8 +21,8 @@ from mercer.kernels import (
     RationalQuadratic,
     Wendland,
     fourier_transform,
-    radial_transform,
 )
+from mercer.kernels._transform import radial_transform
 
 EPS = np.finfo(np.float64).eps
 OMEGA = np.array([0.3, 1.0, 2.5])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from mercer.kernels import BSpline, Gaussian, Tabulated
+from mercer.kernels import BSpline, Gaussian
+from mercer.kernels.tabulated import Tabulated
 
 LAGS, VALUES = [0.0, 0.5, 1.0, 1.5], [2.0, 1.1, 0.4, 0.1]
 

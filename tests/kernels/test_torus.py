@@ -13,9 +13,9 @@ from mercer.kernels import (
     Periodized,
     RationalQuadratic,
     Tensor,
-    Torus,
     Wendland,
 )
+from mercer.kernels.torus import Torus
 from mercer.research.covering import periodized_spectrum
 
 EPS = np.finfo(float).eps

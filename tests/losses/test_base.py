@@ -29,10 +29,10 @@ from mercer.losses import (
     Several,
     Squared,
     SquaredHinge,
-    stack,
-    within,
 )
+from mercer.losses.interval import within
 from mercer.losses.smoothed import smoothed
+from mercer.losses.stacked import stack
 from mercer.problems.constrained import Between
 from oracles.conic import expression
 

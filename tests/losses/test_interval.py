@@ -15,10 +15,10 @@ from mercer.losses import (
     Polynomial,
     QuadraticDualLoss,
     Squared,
-    stack,
-    within,
 )
+from mercer.losses.interval import within
 from mercer.losses.smoothed import smoothed
+from mercer.losses.stacked import stack
 from mercer.problems import RegularizedRisk
 from mercer.solvers import SMO, InteriorPoint, Newton, minimize
 from oracles import conic

@@ -2,15 +2,8 @@ import numpy as np
 import pytest
 
 from mercer.gram import Dense
-from mercer.losses import (
-    EpsilonInsensitive,
-    Hinge,
-    Logistic,
-    Pinball,
-    QuadraticDualLoss,
-    Squared,
-    stack,
-)
+from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Pinball, QuadraticDualLoss, Squared
+from mercer.losses.stacked import stack
 from mercer.problems import RegularizedRisk
 from mercer.solvers import SMO, InteriorPoint, minimize
 

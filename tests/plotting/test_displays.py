@@ -14,8 +14,8 @@ from mercer.plotting import (
     KernelDisplay,
     MachineFilterDisplay,
     PenaltyDisplay,
-    PriorDisplay,
 )
+from mercer.plotting.kernels import PriorDisplay
 
 OMEGA = np.linspace(0.0, 6.0, 61)
 X = np.linspace(0.0, 8.0, 60)[:, None]

@@ -6,7 +6,8 @@ import pytest
 
 from mercer import SVC, SVR
 from mercer.kernels import Gaussian
-from mercer.plotting import InfluenceDisplay, StatisticsDisplay
+from mercer.plotting import InfluenceDisplay
+from mercer.plotting.influence import StatisticsDisplay
 from mercer.selection import influence
 from mercer.selection.protocols import selection_statistics
 

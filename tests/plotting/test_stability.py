@@ -6,7 +6,8 @@ import pytest
 
 from mercer import LSSVR
 from mercer.kernels import Gaussian
-from mercer.plotting import LCurveDisplay, StabilityProfileDisplay
+from mercer.plotting import LCurveDisplay
+from mercer.plotting.stability import StabilityProfileDisplay
 from mercer.selection import l_curve
 from mercer.selection.stability_report import Stability, stability
 

@@ -36,8 +36,8 @@ from mercer.regularizers import (
     Slope,
 )
 from mercer.regularizers.constraints import Domain, compile_rows
-from mercer.solvers import Conflict, InteriorPoint, _central_path, constraint_generation
-from mercer.solvers.constraint_generation import satisfy
+from mercer.solvers import InteriorPoint, _central_path, constraint_generation
+from mercer.solvers.constraint_generation import Conflict, satisfy
 
 n, C, KERNEL = 30, 5.0, Gaussian(0.5)
 TOL = 1e-7

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from mercer.gram import Dense, Table
+from mercer.gram import Dense
+from mercer.gram.dictionary import Table
 from mercer.kernels import Gaussian
 from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Huber, Logistic, Squared
-from mercer.problems import RegularizedRisk, SparseRisk
+from mercer.problems import RegularizedRisk
+from mercer.problems.sparse_risk import SparseRisk
 
 
 @pytest.fixture

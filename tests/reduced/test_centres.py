@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.cluster import kmeans_plusplus
 
-from mercer.data import Arrays, Sample, as_source, draw
+from mercer.data import Arrays, as_source, draw
+from mercer.data.sampling import Sample
 from mercer.gram import Dense
 from mercer.kernels import (
     Gaussian,

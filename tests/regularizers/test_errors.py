@@ -11,16 +11,8 @@ from scipy.signal import lfilter
 from sklearn.base import clone
 
 from mercer.kernels import Gaussian
-from mercer.regularizers import (
-    ARMA,
-    AutoRegressive,
-    Covariance,
-    Independent,
-    MovingAverage,
-    Precision,
-    _arma,
-)
-from mercer.regularizers.errors import LinearProcess
+from mercer.regularizers import ARMA, AutoRegressive, Covariance, MovingAverage, Precision, _arma
+from mercer.regularizers.errors import Independent, LinearProcess
 
 N = 40
 RNG = np.random.default_rng(1)

@@ -216,7 +216,7 @@ def randomized_regression_bound(
     Examples
     --------
     >>> from mercer import SVR
-    >>> from mercer.claims import weights_of
+    >>> from mercer.claims.weights import weights_of
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, size=(1000, 1))
     >>> y = np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=1000)

@@ -204,7 +204,7 @@ def local_complexity(
               \sqrt{\frac2m\sum_i\min(r, \Lambda^2\lambda_i)}
 
     Directions whose eigenvalues exceed :math:`r/\Lambda^2` count r each: the sum is r times an
-    effective dimension, and :func:`mercer.inspect.effective_dimension` is its smooth relative
+    effective dimension, and :func:`mercer.inspect.gram.effective_dimension` is its smooth relative
     (:math:`\min(1, t) \le 2t/(1+t)`). A comparison of kernels, not a risk.
 
     Parameters

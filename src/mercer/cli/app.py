@@ -78,7 +78,7 @@ def complete_machine(ctx: Any, param: Any, incomplete: str) -> list[CompletionIt
     """Return the machines whose names begin as typed."""
     ends = ("SVR", "SVC", "Regressor", "Classifier", "Regression", "CV")
     # Of a lazy room, names are listed without importing them, which would take seconds.
-    listed = {*sys.modules["mercer"].__all__, *estimators.__all__}
+    listed = {*sys.modules["mercer"].__all__, *dir(estimators)}
     names = sorted({name for name in listed if name.endswith(ends)} | {*OF_SEARCHES})
     return [CompletionItem(n) for n in names if n.lower().startswith(incomplete.lower())]
 

@@ -8,7 +8,7 @@ from mercer.data.moments import Moments, moments
 from mercer.data.opening import as_source
 from mercer.data.predicting import predict
 from mercer.data.quantiles import Sketch, Sketches, quantiles, sketches
-from mercer.data.sampling import Sample, draw
+from mercer.data.sampling import draw
 from mercer.data.table import DataError
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "Categories",
     "DataError",
     "Moments",
-    "Sample",
     "Sketch",
     "Sketches",
     "Source",

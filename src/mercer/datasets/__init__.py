@@ -6,7 +6,7 @@
 
 from mercer.datasets.download import DownloadError, download
 from mercer.datasets.fetching import describe, fetch, names
-from mercer.datasets.folder import Folder, data_home
+from mercer.datasets.folder import data_home
 from mercer.datasets.shipped import (
     load_abalone,
     load_air_passengers,
@@ -21,7 +21,6 @@ from mercer.datasets.shipped import (
 
 __all__ = [
     "DownloadError",
-    "Folder",
     "data_home",
     "describe",
     "download",

@@ -59,7 +59,7 @@ def empirical_risk(
     --------
     >>> import numpy as np
     >>> from mercer import SVC
-    >>> from mercer.inspect import empirical_risk
+    >>> from mercer.inspect.margins import empirical_risk
     >>> from mercer.losses import Hinge
     >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
     >>> machine = SVC(kernel="linear", C=100.0).fit(X, [0, 0, 1, 1])
@@ -228,7 +228,7 @@ def robustness_radius(machine: Any, X: Any, y: Any) -> Array:
     --------
     >>> import numpy as np
     >>> from mercer.estimators import HardMarginSVC
-    >>> from mercer.inspect import robustness_radius
+    >>> from mercer.inspect.margins import robustness_radius
     >>> X = np.array([[-2.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [3.0, 0.0]])
     >>> robustness_radius(HardMarginSVC().fit(X, [0, 0, 1, 1]), X, [0, 0, 1, 1]).round(6)
     array([2., 1., 1., 3.])

@@ -4,7 +4,7 @@ Which filter a user wants, and which kernel has it:
 
 * everything above a frequency suppressed exponentially: :class:`~mercer.kernels.Gaussian`;
 * suppressed polynomially: :class:`~mercer.kernels.Matern`, or any mixture of derivatives by
-  :class:`~mercer.kernels.Green`;
+  :class:`~mercer.kernels.operator.Green`;
 * nothing above a frequency, nothing suppressed below it: :class:`BandLimited`;
 * some bands: :class:`SpectralMixture`, which is also what one fits to an estimated spectrum;
 * any other: :class:`FromSpectrum`;

@@ -4,7 +4,7 @@ from mercer.losses.base import Conjugate, Loss, MarginLoss, QuadraticDualLoss, R
 from mercer.losses.classification import Hinge, HuberHinge, Logistic, SquaredHinge
 from mercer.losses.custom import Custom
 from mercer.losses.density import density_from_loss, loss_from_density
-from mercer.losses.interval import Interval, within
+from mercer.losses.interval import Interval
 from mercer.losses.log_cosh import LogCosh
 from mercer.losses.power import PiecewisePolynomial, Polynomial
 from mercer.losses.power_hinge import PowerHinge
@@ -18,7 +18,6 @@ from mercer.losses.regression import (
     SquaredEpsilonInsensitive,
 )
 from mercer.losses.several import Several
-from mercer.losses.stacked import stack
 
 __all__ = [
     "Absolute",
@@ -46,6 +45,4 @@ __all__ = [
     "SquaredHinge",
     "density_from_loss",
     "loss_from_density",
-    "stack",
-    "within",
 ]

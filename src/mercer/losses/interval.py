@@ -188,7 +188,8 @@ def within(loss: Loss, below: float | Array = 0.0, above: float | Array = 0.0) -
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.losses import Squared, within
+    >>> from mercer.losses import Squared
+    >>> from mercer.losses.interval import within
     >>> censored = within(Squared(), 0.0, np.inf)  # all that is known is that it exceeds y
     >>> censored.value(np.array([1.0, 1.0]), np.array([-1.0, 5.0]))
     array([2., 0.])

@@ -124,7 +124,8 @@ def stack(losses: Sequence[Loss], sizes: Sequence[int]) -> Loss:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.losses import Absolute, Squared, stack
+    >>> from mercer.losses import Absolute, Squared
+    >>> from mercer.losses.stacked import stack
     >>> loss = stack([Squared(), Absolute()], [2, 1])
     >>> loss.value(np.zeros(3), np.array([2.0, -3.0, 4.0]))
     array([2. , 4.5, 4. ])

@@ -38,7 +38,7 @@ def empirical_risk(self: Any) -> Any:
     .. math:: R_{emp}[f] = \sum_i s_i l(y_i, f_i) / \sum_i s_i
 
     A float, or one number a problem; by the loss of the machine, with its weights. For other
-    losses and other samples see :func:`mercer.inspect.empirical_risk`.
+    losses and other samples see :func:`mercer.inspect.margins.empirical_risk`.
     """
     terms = _own_terms(self, "empirical_risk_")
     return _plain(terms.losses / terms.weights)
@@ -96,7 +96,7 @@ def _own_terms(self: Any, name: str) -> Terms:
         raise AttributeError(
             f"{name} is available where the problem that was solved is the machine's own: not "
             "with an approximation, or with a width that is chosen beside the function. Use "
-            "mercer.inspect.empirical_risk(machine, X, y, loss)."
+            "mercer.inspect.margins.empirical_risk(machine, X, y, loss)."
         )
     return terms
 

@@ -222,7 +222,7 @@ class ShapedMachine(KernelMachine):
 
         Raises
         ------
-        mercer.solvers.Conflict
+        mercer.solvers.constraint_generation.Conflict
             If pieces of knowledge contradict each other; a ``ValueError`` that names them.
         """
         super().fit(X, y, sample_weight)

@@ -10,16 +10,16 @@ from mercer.plotting.eigenvalues import EigenvalueDisplay
 from mercer.plotting.filters import ComparisonDisplay, FilterDisplay, PenaltyDisplay
 from mercer.plotting.fit import FitDisplay
 from mercer.plotting.gram import GramDisplay
-from mercer.plotting.influence import InfluenceDisplay, StatisticsDisplay
+from mercer.plotting.influence import InfluenceDisplay
 from mercer.plotting.intervals import IntervalDisplay
-from mercer.plotting.kernels import KernelDisplay, PriorDisplay
+from mercer.plotting.kernels import KernelDisplay
 from mercer.plotting.latent_map import LatentMapDisplay
 from mercer.plotting.machine import MachineFilterDisplay
 from mercer.plotting.manifold import ManifoldDisplay
 from mercer.plotting.margins import AdaptiveMarginDisplay, MarginDisplay
 from mercer.plotting.pictures import PreimageDisplay
 from mercer.plotting.shape import ShapeDisplay
-from mercer.plotting.stability import LCurveDisplay, StabilityProfileDisplay
+from mercer.plotting.stability import LCurveDisplay
 from mercer.plotting.survival import SurvivalCalibrationDisplay, SurvivalDisplay
 
 __all__ = [
@@ -46,10 +46,7 @@ __all__ = [
     "MarginDisplay",
     "PenaltyDisplay",
     "PreimageDisplay",
-    "PriorDisplay",
     "ShapeDisplay",
-    "StabilityProfileDisplay",
-    "StatisticsDisplay",
     "SurvivalCalibrationDisplay",
     "SurvivalDisplay",
 ]

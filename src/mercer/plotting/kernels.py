@@ -116,7 +116,7 @@ class PriorDisplay(Display):
     Examples
     --------
     >>> from mercer.kernels import Matern
-    >>> from mercer.plotting import PriorDisplay
+    >>> from mercer.plotting.kernels import PriorDisplay
     >>> display = PriorDisplay.from_kernel(Matern(), np.linspace(0, 5, 100), random_state=0)
     >>> len(display.lines_)
     3

@@ -87,7 +87,7 @@ class StabilityProfileDisplay(Display):
     --------
     >>> import numpy as np
     >>> from mercer import LSSVR
-    >>> from mercer.plotting import StabilityProfileDisplay
+    >>> from mercer.plotting.stability import StabilityProfileDisplay
     >>> x = np.linspace(-3, 3, 30)[:, None]
     >>> y = np.sinc(x[:, 0])
     >>> display = StabilityProfileDisplay.from_estimator(LSSVR().fit(x, y), x, y, worst=2)

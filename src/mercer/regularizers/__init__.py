@@ -1,16 +1,8 @@
 """Penalties, which say what "smooth" means, and the null spaces that they leave free."""
 
 from mercer.regularizers.basis import BasisNotInRKHS
-from mercer.regularizers.constraints import Constraint, Rows
-from mercer.regularizers.errors import (
-    ARMA,
-    AutoRegressive,
-    Covariance,
-    ErrorModel,
-    Independent,
-    MovingAverage,
-    Precision,
-)
+from mercer.regularizers.constraints import Constraint
+from mercer.regularizers.errors import ARMA, AutoRegressive, Covariance, MovingAverage, Precision
 from mercer.regularizers.knowledge import (
     At,
     AtLeast,
@@ -38,7 +30,6 @@ from mercer.regularizers.shape import (
     Increasing,
     Lipschitz,
     Positive,
-    Shape,
     Slope,
 )
 
@@ -60,10 +51,8 @@ __all__ = [
     "Decreasing",
     "Difference",
     "Empty",
-    "ErrorModel",
     "Functions",
     "Increasing",
-    "Independent",
     "Integral",
     "Lipschitz",
     "Mean",
@@ -74,7 +63,5 @@ __all__ = [
     "Polynomial",
     "Positive",
     "Precision",
-    "Rows",
-    "Shape",
     "Slope",
 ]

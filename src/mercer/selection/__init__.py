@@ -1,10 +1,10 @@
 """Choosing hyperparameters: criteria, searches, paths, left-out errors and their bounds."""
 
 from mercer.selection.l_curve import LCurve, corner, l_curve
-from mercer.selection.leave_one_out_errors import Influence, LeftOut, influence, leave_one_out
+from mercer.selection.leave_one_out_errors import Influence, influence, leave_one_out
 from mercer.selection.levels import FixedComplexity, ParetoPath, pareto_path
 from mercer.selection.paths import SVMPath, svm_path
-from mercer.selection.search import Surface, criterion_surface, halve
+from mercer.selection.search import criterion_surface, halve
 from mercer.selection.self_tuned import LSSVCCV, LSSVRCV, SVCCV, SVRCV
 from mercer.selection.streamed import StreamedSearch
 from mercer.selection.threshold import ThresholdSelector
@@ -18,11 +18,9 @@ __all__ = [
     "FixedComplexity",
     "Influence",
     "LCurve",
-    "LeftOut",
     "ParetoPath",
     "SVMPath",
     "StreamedSearch",
-    "Surface",
     "ThresholdSelector",
     "Tuning",
     "corner",

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import fft, linalg, optimize
 
-from mercer.kernels import Fourier, Gaussian, Kernel, Matern, Tabulated
+from mercer.kernels import Fourier, Gaussian, Kernel, Matern
+from mercer.kernels.tabulated import Tabulated
 from mercer.series.autocovariance import Array, as_series, autocovariance
 from mercer.series.projection import nearest_moving_average
 

@@ -11,7 +11,7 @@ from mercer.smoothing.coverage import (
 )
 from mercer.smoothing.eigendecomposition import Spectral
 from mercer.smoothing.guesses import guess_epsilon
-from mercer.smoothing.noise import NoiseVariance, noise_variance
+from mercer.smoothing.noise import noise_variance
 from mercer.smoothing.scale import ScaleWarning
 from mercer.smoothing.secular import Ivanov, Morozov
 from mercer.smoothing.tube_width import (
@@ -28,7 +28,6 @@ __all__ = [
     "CoverageTest",
     "Ivanov",
     "Morozov",
-    "NoiseVariance",
     "PolynomialNoise",
     "ScaleWarning",
     "Spectral",

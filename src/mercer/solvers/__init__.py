@@ -3,7 +3,6 @@
 from mercer.solvers.auto import SOLVERS, Auto
 from mercer.solvers.base import Solver, minimize
 from mercer.solvers.conjugate_gradient import ConjugateGradient
-from mercer.solvers.constraint_generation import Conflict
 from mercer.solvers.coordinate_descent import CoordinateDescent
 from mercer.solvers.direct import Direct
 from mercer.solvers.interior_point import InteriorPoint
@@ -17,7 +16,6 @@ __all__ = [
     "SMO",
     "SOLVERS",
     "Auto",
-    "Conflict",
     "ConjugateGradient",
     "ConvergenceWarning",
     "CoordinateDescent",

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from mercer.claims import Assumption, Bound
+from mercer.claims import Bound
+from mercer.claims.record import Assumption
 from mercer.research.covering import Best, Covering, Interval, Sum
 
 

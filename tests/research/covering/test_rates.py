@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covers_brute import water_filling
-from mercer.inspect import spectral_decay
+from mercer.inspect.bands import spectral_decay
 from mercer.kernels import Gaussian, Matern
 from mercer.research.covering import (
     ExponentialDecay,

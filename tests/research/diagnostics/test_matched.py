@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer import SVC, AdaptiveMarginSVC, SparseClassifier
+from mercer import SVC
+from mercer.estimators import AdaptiveMarginSVC, SparseClassifier
 from mercer.kernels import Gaussian
 from mercer.research.diagnostics import TwoGaussians, match_errors
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer import NuSVR, SupportVectorTube
+from mercer import NuSVR
+from mercer.estimators import SupportVectorTube
 from mercer.regularizers import Empty
 from mercer.research.diagnostics import tube_risk_bound
 

@@ -6,22 +6,21 @@ import pytest
 from cases_kernels import FAMILIES, FEATURES, STATIONARY
 from mercer.kernels import (
     BSpline,
-    Callable,
     Dirichlet,
     Gaussian,
     Kernel,
     Linear,
     Matern,
-    Pairwise,
     PeriodicGaussian,
     Polyharmonic,
     Polynomial,
     PowerSeries,
     Sigmoid,
     Spline,
-    Tabulated,
     ThinPlate,
 )
+from mercer.kernels.callable import Callable, Pairwise
+from mercer.kernels.tabulated import Tabulated
 from mercer.research.operators import conditional_order, is_kernel
 from mercer.research.operators._witness import clouds, refute
 

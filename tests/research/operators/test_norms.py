@@ -12,7 +12,6 @@ from mercer.kernels import (
     BSpline,
     Dirichlet,
     Gaussian,
-    Green,
     InverseMultiquadric,
     Laplacian,
     Linear,
@@ -28,6 +27,7 @@ from mercer.kernels import (
     ThinPlate,
     Wendland,
 )
+from mercer.kernels.operator import Green
 from mercer.research.operators import inner_product, penalty, self_consistency
 
 RNG = np.random.default_rng(11)

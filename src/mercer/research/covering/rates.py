@@ -179,7 +179,7 @@ def growth_exponent(decay: Decay, dim: int = 1, wrapped: bool = True) -> tuple[s
     Parameters
     ----------
     decay : Decay
-        Of the spectrum, from :func:`mercer.inspect.spectral_decay`.
+        Of the spectrum, from :func:`mercer.inspect.bands.spectral_decay`.
     dim : int, default=1
     wrapped : bool, default=True
         Whether the kernel is wrapped around a box of a fixed period. If not, the period of a
@@ -187,7 +187,7 @@ def growth_exponent(decay: Decay, dim: int = 1, wrapped: bool = True) -> tuple[s
 
     Examples
     --------
-    >>> from mercer.inspect import spectral_decay
+    >>> from mercer.inspect.bands import spectral_decay
     >>> from mercer.kernels import Gaussian, Matern
     >>> growth_exponent(spectral_decay(Gaussian()), dim=2)
     ('log', 2.0)

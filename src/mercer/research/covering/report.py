@@ -243,7 +243,7 @@ def matched_kernel(
     kernel, other : Kernel
     X : (n, p) points
     norm, precision : float
-        As in :func:`mercer.claims.class_size`.
+        As in :func:`mercer.claims.sizes.class_size`.
 
     Returns
     -------

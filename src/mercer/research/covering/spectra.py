@@ -134,7 +134,7 @@ class Spectrum:
         return float(self.frequencies[:groups].max())
 
     def decay(self) -> Decay | None:
-        """Return the law by which the eigenvalues fall (:func:`mercer.inspect.classify_decay`)."""
+        """Return the law by which the eigenvalues fall (`classify_decay`)."""
         logs = self.log_eigenvalues(min(100_000, max(1, int(self.counts.sum()))))
         return classify_decay(np.exp(logs - logs[0]))
 

@@ -170,7 +170,7 @@ def tube_risk_bound(
 
     As of :func:`risk_bound`, the norm B is read off the machine although the theorem wants it
     beforehand: a diagnostic, and vacuous for most samples. For a statement to act on calibrate on
-    data held out, :meth:`mercer.SupportVectorTube.calibrate`.
+    data held out, :meth:`mercer.estimators.SupportVectorTube.calibrate`.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def tube_risk_bound(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import SupportVectorTube
+    >>> from mercer.estimators import SupportVectorTube
     >>> from mercer.research.diagnostics import tube_risk_bound
     >>> from mercer.regularizers import Empty
     >>> X = np.linspace(-3, 3, 400)[:, None]
