@@ -1,5 +1,7 @@
 """Certificates of answers that are spoilt, and parts of programs in other units."""
 
+import itertools
+import time
 from dataclasses import replace
 from itertools import combinations
 
@@ -133,3 +135,19 @@ def test_of_all_machines_of_least_loss_that_of_smallest_sum_is_returned(seed, co
     assert answer.objective == pytest.approx(best, abs=1e-5)
     least = cp.Problem(cp.Minimize(cp.sum(alpha)), [loss <= best + 1e-7, alpha <= program.cap])
     assert answer.alpha.sum() == pytest.approx(least.solve(solver="CLARABEL"), rel=1e-3, abs=1e-3)
+
+
+def test_no_iteration_of_a_conic_program_is_begun_that_would_end_too_late(monkeypatch):
+    rng = np.random.default_rng(0)
+    program = Program()
+    x = program.variable(8)
+    program.square(x)
+    program.at_least([(rng.uniform(size=(20, 8)), x)], np.ones(20))
+    whole = program.solve(1e-9, method="conic")
+    # By this clock a second passes from one look at it to the next: one an iteration.
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
+    cut = program.solve(1e-9, method="conic", max_time=5.0)
+    assert whole.status is Status.CONVERGED
+    assert cut.status is Status.MAX_TIME
+    assert cut.n_iter < 5 < whole.n_iter
