@@ -508,8 +508,12 @@ class _State:
         risk = self.risk if rows is None else rows.risk
         certificate = risk.certificate(answer.a, answer.b, answer.Ka)
         if self.best is None or certificate.primal < self.best[0]:
-            # Its product is of float32, perhaps: whoever takes it multiplies again.
-            self.best = certificate.primal, Answer(answer.a.copy(), answer.b, answer.n_iter)
+            # With its product, which takes longer than some limits: at a deadline nobody multiplies
+            # all kernel values of the support again.
+            self.best = (
+                certificate.primal,
+                replace(answer, a=answer.a.copy(), Ka=np.array(answer.Ka)),
+            )
         return monitor.report(self.steps, certificate.primal, certificate.gap, violation)
 
     def b(self) -> Array:
