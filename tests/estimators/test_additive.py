@@ -14,11 +14,12 @@ from mercer import (
     Nystrom,
     RandomFeatures,
 )
-from mercer.estimators import Component
+from mercer._deadline import deadline
 from mercer.kernels import ANOVA, Additive, Categorical, Gaussian, Linear, Spline
 from mercer.losses.named import REGRESSION
-from mercer.machines.component_tuning import tune_terms
-from mercer.machines.components import Term
+from mercer.machines import additive as additive_machine
+from mercer.smoothing.backfitting import backfit, marginal_integration
+from mercer.smoothing.pairs import some_rows
 
 
 def draw(n=60, p=3, seed=0):
@@ -298,3 +299,19 @@ def test_few_functions():
     drawn = AdditiveRegressor(gamma=1.0, approximation=RandomFeatures(20)).fit(X, y)
     with pytest.raises(ValueError, match="components apart"):
         drawn.predict_components(X)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.solvers.ConvergenceWarning")
+def test_components_are_shown_on_fewer_rows_after_a_deadline(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = X[:, 0] > np.sin(X[:, 1])
+    shown = []
+    monkeypatch.setattr(
+        additive_machine, "some_rows", lambda n, most: shown.append(most) or some_rows(n, most)
+    )
+    AdditiveClassifier().fit(X, y)
+    with deadline(0.0):
+        late = AdditiveClassifier().fit(X, y)
+    assert shown == [additive_machine.SHOWN, additive_machine.LATE]
+    assert late.component_means_.shape == (2,)

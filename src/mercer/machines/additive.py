@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._patience import time_left
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
 from mercer.data.opening import is_source
@@ -30,8 +31,8 @@ from mercer.smoothing.pairs import some_rows
 
 __all__ = ["CONSTRAINTS", "Additive"]
 
-# Rows over which components are averaged, and whose range is told.
-SHOWN = 5000
+# Rows over which components are averaged, and whose range is told; and after a deadline.
+SHOWN, LATE = 5000, 200
 
 CONSTRAINTS: dict[str, Any] = {
     "components": [
@@ -131,7 +132,7 @@ class Additive(KernelMachine):
         if is_source(X):
             points, s = self.support_vectors_, None
         else:
-            rows = some_rows(n, SHOWN)
+            rows = some_rows(n, SHOWN if time_left() > 0.0 else LATE)
             points = take(self._check_new(X), rows)
             s = None if sample_weight is None else np.asarray(sample_weight, float)[rows]
             if s is not None:
