@@ -18,7 +18,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 .PHONY: test-sklearn test-python structure test-all nightly test-night fuzz-short wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
 	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
-	bench-small bench-small-short bench-max-time \
+	bench-small bench-small-short bench-max-time bench-promptness \
 	bench-linear bench-linear-short \
 	bench-ls bench-ls-short bench-exact-large bench-exact-large-short \
 	bench-local bench-local-short bench-hour bench-hour-short site-check \
@@ -151,6 +151,9 @@ bench-claims-short: $(READY)  ## some seconds: do bounds hold, and do they say s
 
 bench-max-time: $(READY)  ## how far fits overrun their max_time or budget of a second; some minutes
 	$(ONE_THREAD) $(BIN)/python benchmarks/max_time.py
+
+bench-promptness: $(READY)  ## imports, the first fit, help, busy neighbours and Ctrl-C in seconds; some minutes
+	$(ONE_THREAD) $(BIN)/python benchmarks/promptness.py
 
 bench-small: $(READY)  ## fits of 50 to 3,000 rows and one-row predictions beside scikit-learn, three minutes, and the page
 	$(ONE_THREAD) $(BIN)/python benchmarks/small.py full

@@ -1,4 +1,7 @@
-"""Ctrl-C returns control within two seconds and leaves the machine as it was."""
+"""Ctrl-C is heard long before a fit ends and leaves the machine as it was.
+
+How long it takes to be heard is measured by ``benchmarks/promptness.py interrupts``.
+"""
 
 import json
 import os
@@ -7,7 +10,6 @@ import subprocess
 import sys
 import time
 
-import psutil
 import pytest
 
 from hostile.generator import good
@@ -26,7 +28,7 @@ FITS = {
 MOMENTS = [0.05, 0.3, 1.0, 2.5]
 
 CHILD = """
-import json, sys, time
+import json
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -49,7 +51,7 @@ for k in range(MOMENTS):
         subject.fit(X, y)
         raise AssertionError("the fit ended before the signal came")
     except KeyboardInterrupt:
-        caught = time.monotonic(), time.process_time()
+        pass
     if subject is fitted:
         usable = np.array_equal(subject.predict(first), expected[0]) and np.array_equal(
             subject.decision_function(first), expected[1]
@@ -60,14 +62,14 @@ for k in range(MOMENTS):
             usable = False
         except NotFittedError:
             usable = True
-    print(json.dumps([*caught, usable]), flush=True)
+    print(json.dumps(usable), flush=True)
 # And it can still be fitted.
 assert clone(machine).set_params(tol=1e-3).fit(first, labels).score(first, labels) > 0.5
 """
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_interrupting_a_fit_is_quick_and_leaves_no_broken_state(name):
+def test_interrupting_a_fit_leaves_no_broken_state(name):
     program = CHILD.replace("= MACHINE", f"= {FITS[name]}").replace(
         "range(MOMENTS)", f"range({len(MOMENTS)})"
     )
@@ -80,17 +82,11 @@ def test_interrupting_a_fit_is_quick_and_leaves_no_broken_state(name):
     )
     with child:
         assert child.stdout is not None
-        process = psutil.Process(child.pid)
         for moment in MOMENTS:
             assert child.stdout.readline() == "go\n"
             time.sleep(moment)
-            sent, used = time.monotonic(), sum(process.cpu_times()[:2])
             child.send_signal(signal.SIGINT)
-            caught, used_when_caught, usable = json.loads(child.stdout.readline())
-            # On a busy machine a second of the clock is less than one of the processor.
-            assert used_when_caught - used < 1.0
-            assert caught - sent < 10.0
-            assert usable
+            assert json.loads(child.stdout.readline())  # the fit itself takes minutes
     assert child.returncode == 0
 
 
@@ -156,9 +152,8 @@ ROWS = {
 }
 # Those whose defaults cannot be fitted to the data of the suite.
 GIVEN = {"FixedComplexity", "Forecaster", "HardMarginSVC"}
-# Seconds of the processor after which the signal comes, and until it is heard; and of the clock in
-# all, on a machine on which others work too.
-MOMENT, HEARD, BUSY = 0.2, 2.0, 20.0
+# Seconds of the processor after which the signal comes.
+MOMENT = 0.2
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -172,7 +167,6 @@ def test_every_estimator_hears_an_interrupt(name):
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGPROF, interrupt)
-    begun, clock = time.process_time(), time.monotonic()
     signal.setitimer(signal.ITIMER_PROF, MOMENT)
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -180,5 +174,3 @@ def test_every_estimator_hears_an_interrupt(name):
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         signal.signal(signal.SIGPROF, before)
-    assert time.process_time() - begun < MOMENT + HEARD
-    assert time.monotonic() - clock < BUSY

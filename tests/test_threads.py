@@ -155,12 +155,11 @@ def test_an_interrupt_ends_it_within_a_block_or_two():
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         for _ in range(4):
             process.stdout.readline()
-        start = time.perf_counter()
         process.send_signal(signal.SIGINT)
-        process.stdout.read()
+        more = process.stdout.read().splitlines()
         assert process.wait(timeout=30) == 7
-    # Two blocks take 0.1 s; the rest is the interpreter's end on a busy machine.
-    assert time.perf_counter() - start < 5.0
+    # A busy machine may hear late, but not after thousands of blocks.
+    assert len(more) < 5_000
 
 
 def test_cores_are_those_granted(monkeypatch, tmp_path):
@@ -207,52 +206,3 @@ def test_busy_cores_are_not_idle(monkeypatch, tmp_path):
                 assert blas() == (free if idle > 1 else [1] * len(free))
     said.unlink()
     assert _threads._idle_cores() == 4
-
-
-FITS = """
-import time
-import numpy as np
-import mercer
-from mercer import LSSVR, ConformalRegressor
-
-rng = np.random.default_rng(0)
-X = rng.normal(size=(2200, 6))
-y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=2200)
-few = X[:300], y[:300]
-fits = (
-    lambda: mercer.tune(LSSVR(), *few, budget=5),
-    lambda: ConformalRegressor(LSSVR()).fit(*few),
-    lambda: LSSVR(approximation=mercer.local.Local(250)).fit(X[:1000], y[:1000]),
-    lambda: LSSVR().fit(X, y).predict(X[:50]),
-)
-LSSVR().fit(*few)  # compiled
-for fit in fits:
-    start = time.process_time()
-    fit()
-    print(time.process_time() - start, flush=True)
-"""
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/loadavg"), reason="nobody tells of busy cores")
-def test_busy_neighbours_cost_their_share_of_the_cores_only():
-    # Threads of BLAS that wait for a core spin: local machines took 319 s here instead of 6.
-    neighbours = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"])
-        for _ in range(os.cpu_count() or 1)
-    ]
-    clean = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
-    try:
-        seconds = []
-        for environment in (clean | dict.fromkeys(THREADS, "1"), clean):
-            done = subprocess.run(
-                [sys.executable, "-W", "ignore", "-c", FITS],
-                env=environment, capture_output=True, text=True, check=True, timeout=240,
-            )  # fmt: skip
-            seconds.append(np.array(done.stdout.split(), dtype=float))
-    finally:
-        for neighbour in neighbours:
-            neighbour.kill()
-            neighbour.wait()
-    one, default = seconds
-    assert len(one) == 4
-    assert np.all(default < 2.0 * one + 0.1), f"{default} s instead of {one}"

@@ -260,18 +260,15 @@ def test_every_example_in_help_runs(here):
 
 
 def test_help_is_quick():
-    """Help imports neither NumPy nor scikit-learn, and takes less than half a second."""
+    """Help imports neither NumPy nor scikit-learn."""
     code = (
-        "import sys, time; t = time.process_time()\n"
+        "import sys\n"
         "from mercer.cli import main\n"
         "status = main(['fit', '--help'])\n"
-        "took = time.process_time() - t\n"
-        "print(status, took, [m for m in ('numpy', 'sklearn', 'rich') if m in sys.modules])"
+        "print(status, [m for m in ('numpy', 'sklearn', 'rich') if m in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    status, took, imported = out.stdout.splitlines()[-1].split(" ", 2)
-    assert (status, imported) == ("0", "[]")
-    assert float(took) < 0.5
+    assert out.stdout.splitlines()[-1] == "0 []"
 
 
 def test_the_shell_completes_machines_and_columns(shop):

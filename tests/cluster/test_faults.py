@@ -1,5 +1,6 @@
 """Workers that die, freeze and are replaced while sums are made, and data that is lost for good."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -97,10 +98,7 @@ def test_a_frozen_worker_is_restarted(harmed, undisturbed, tmp_path):
     before = set(harmed.run(os.getpid).values())
     source = source_of(harmed, patience=2.0)
     passed(source)
-    start = time.monotonic()
     assert_same_bits(passed(source, trap(tmp_path, signal.SIGSTOP)), undisturbed)
-    # Noticed after twice the patience at most; the nanny gives a process some seconds to end.
-    assert time.monotonic() - start < 60
     harmed.wait_for_workers(2)
     assert before - set(harmed.run(os.getpid).values())
 
@@ -142,20 +140,21 @@ class Silent:
     asynchronous, cluster = False, None
 
 
-def test_silent_workers_are_restarted_ever_more_rarely():
+def test_silent_workers_are_restarted_ever_more_rarely(monkeypatch):
     """On an overloaded machine no pass would end if its workers were restarted all the time."""
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: 0.001 * next(ticks))
     client = Silent()
     source = Cluster({}, [], 1, client=client, patience=0.1)
-    start = time.monotonic()
-    while len(client.given_up) < 4:
-        assert time.monotonic() - start < 60
+    begun = time.monotonic()
+    for _ in range(10_000):
         source._look()
-        time.sleep(0.001)
-    assert all(workers == ["a"] for _, workers in client.given_up)
-    times = [when - start for when, _ in client.given_up]
-    waits = np.diff([0.0, *times])
-    # Not before its time; how late depends on the machine.
-    assert all(wait >= 0.1 * 2**k for k, wait in enumerate(waits))
+        if len(client.given_up) == 4:
+            break
+    assert [workers for _, workers in client.given_up] == [["a"]] * 4
+    waits = np.diff([begun, *(when for when, _ in client.given_up)])
+    patience = 0.1 * 2.0 ** np.arange(4)
+    assert np.all((patience <= waits) & (waits <= 2.0 * patience))
 
 
 def test_a_cluster_without_workers_ends_the_fit_with_a_sentence():

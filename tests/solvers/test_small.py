@@ -1,7 +1,6 @@
 """Many small problems at once against the same problems one after the other."""
 
 import itertools
-import time
 import warnings
 from dataclasses import fields
 
@@ -338,12 +337,12 @@ def test_failures_are_told_as_before(monkeypatch):
     assert messages[0] == messages[1]
 
 
-def test_two_hundred_classes_take_seconds():
+def test_two_hundred_classes_are_solved_together(monkeypatch):
     rng = np.random.default_rng(0)
-    begin = time.process_time()
+    alone = []
+    monkeypatch.setattr(machines, "minimize", lambda *given, **how: alone.append(1))
     machine = SVC().fit(rng.normal(size=(400, 2)), np.arange(400) % 200)
-    # One by one they take 25 s.
-    assert time.process_time() - begin < 8.0
+    assert not alone  # one by one 19,900 pairs take 25 s
     assert machine.solution_.converged
     assert machine.solution_.gap <= 1e-3 * machine.solution_.objective
 
