@@ -12,7 +12,8 @@ from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Squared
 from mercer.problems import RegularizedRisk
 from mercer.regularizers import Polynomial
-from mercer.solvers import SMO, ConvergenceWarning, Direct, Solver, Status, minimize
+from mercer.solvers import SMO, ConvergenceWarning, Direct, Solver, Status, base, minimize
+from mercer.solvers.solution import join
 from mercer.solvers.base import SUPPORT, Answer, snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import join
@@ -159,6 +160,33 @@ def test_an_iteration_that_would_end_too_late_is_not_begun(monkeypatch):
     ticks = iter([0.0, 4.0, 8.0, 9.0])
     divided = Monitor(max_time=9.0)
     assert [divided.report(k, 1.0) for k in range(3)] == [False, False, True]
+
+
+def test_no_product_of_all_rows_is_begun_that_would_end_too_late(risk, monkeypatch):
+    found = minimize(risk, SMO(tol=1e-8))
+    # As of products in single precision: it is not known whether the tolerance is met.
+    error = np.full(risk.n, 0.1)
+    answer = Answer(found.a, found.b, 1, risk.K.matvec(found.a), error)
+    now, products, product, believed = [0.0], [], Dense.product, base.believed
+
+    def slow(*given):
+        now[0] += 0.064  # for 64 rows
+        return believed(*given)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(base, "believed", slow)
+    monkeypatch.setattr(
+        Dense, "product", lambda self, *given: products.append(1) or product(self, *given)
+    )
+    # All 40 rows take 0.04 s after 0.064 s.
+    assert minimize(risk, Canned(tol=1e-6, max_time=0.105, answer=answer)).converged
+    assert len(products) == 1
+    now[0] = 0.0
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        late = minimize(risk, Canned(tol=1e-6, max_time=0.1, answer=answer))
+    assert late.status is Status.MAX_TIME
+    assert len(products) == 1
+    assert late.gap >= found.gap
 
 
 def test_per_sample_tubes_and_weights():

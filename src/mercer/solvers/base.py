@@ -317,14 +317,20 @@ def _certified(
     solved = monitor.elapsed
     a = snap_to_box(risk, answer.a)
     Ka, error = answer.Ka, answer.error
-    if error is not None and monitor.late and _moved(risk, a, answer.a):
+    trusted = believed(risk, answer, chosen.tol)
+    # A product of all rows takes longer than that of the rows drawn as there are more of them.
+    product = (monitor.elapsed - solved) * risk.n / CHECKED
+    late = monitor.elapsed + product >= monitor.max_time
+    if error is not None and late and _moved(risk, a, answer.a):
         a = answer.a  # for which there is a product
-    if Ka is None or not believed(risk, answer, chosen.tol) or _moved(risk, a, answer.a):
+    if Ka is None or not trusted or _moved(risk, a, answer.a):
         Ka, error = risk.K.matvec(a), None
     b, interval = centre_intercepts(risk, a, answer.b, Ka)
     certificate = risk.certificate(a, b, Ka, error)
     known = error is None or _status(certificate, monitor, chosen.tol) is Status.CONVERGED
-    if not known and not monitor.late:
+    if not known and late:
+        monitor.status = monitor.status or Status.MAX_TIME
+    elif not known:
         # Not a word about the worst case where the truth is one product away, and there is time.
         Ka, error = risk.K.product(a, np.arange(risk.n)), None
         b, interval = centre_intercepts(risk, a, answer.b, Ka)
