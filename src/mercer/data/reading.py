@@ -23,7 +23,7 @@ from mercer.data.table import DataError
 from mercer.data.text import (
     ADVICE,
     GROWTH,
-    Header,
+    ColumnNames,
     chunks_of,
     decoded,
     encoding_of,
@@ -192,7 +192,7 @@ class Dialect:
     ----------
     sign : str
         Between the values of a line.
-    header : Header
+    header : ColumnNames
         Names of the columns.
     encoding : str
         Of the text.
@@ -203,7 +203,7 @@ class Dialect:
     """
 
     sign: str
-    header: Header
+    header: ColumnNames
     encoding: str = "utf-8-sig"
     comment: str | None = None
     notes: tuple[str, ...] = ()
@@ -235,7 +235,7 @@ class Dialect:
         if b"\0" in start[:4096] or not start.strip():
             what = "is empty" if not start.strip() else "holds no text"
             raise DataError(f"{path} {what}: a line of names and rows are expected")
-        header = Header.of(start, sign := delimiter or separator(start), path)
+        header = ColumnNames.of(start, sign := delimiter or separator(start), path)
         return cls(sign, header, found, comment, (*([note] if note else []), *header.notes))
 
     def lines(self, path: str, most: float) -> Iterator[bytes]:

@@ -19,7 +19,7 @@ __all__ = [
     "ADVICE",
     "CHUNK",
     "GROWTH",
-    "Header",
+    "ColumnNames",
     "chunks_of",
     "decoded",
     "encoding_of",
@@ -247,7 +247,7 @@ def separator(start: bytes) -> str:
 
 
 @dataclass(frozen=True)
-class Header:
+class ColumnNames:
     """Names of the columns of a text file.
 
     Parameters
@@ -265,7 +265,7 @@ class Header:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, start: bytes, sign: str, path: str) -> Header:
+    def of(cls, start: bytes, sign: str, path: str) -> ColumnNames:
         r"""Return the names in the first line of a text, or numbers if it holds numbers only.
 
         A column without a name is called ``Unnamed: 2`` by its place, and of two columns of one
@@ -282,7 +282,7 @@ class Header:
 
         Examples
         --------
-        >>> Header.of(b"x,,x\n1,2,3\n", ",", "t.csv").names
+        >>> ColumnNames.of(b"x,,x\n1,2,3\n", ",", "t.csv").names
         ('x', 'Unnamed: 1', 'x.1')
         """
         if len(sign) != 1:
