@@ -15,10 +15,12 @@ from mercer import (
     RandomFeatures,
 )
 from mercer._deadline import deadline
+from mercer.estimators import Component
 from mercer.kernels import ANOVA, Additive, Categorical, Gaussian, Linear, Spline
 from mercer.losses.named import REGRESSION
 from mercer.machines import additive as additive_machine
-from mercer.smoothing.backfitting import backfit, marginal_integration
+from mercer.machines.component_tuning import tune_terms
+from mercer.machines.components import Term
 from mercer.smoothing.pairs import some_rows
 
 

@@ -300,7 +300,7 @@ def test_refusals_say_what_to_do():
         RandomFeatures(kind="best")
 
 
-def test_settings_set_parameters_on_a_map():
+def test_settings_settle_on_a_map():
     points = np.random.default_rng(0).normal(size=(300, 3)) + 50.0
     settings = RandomFeatures(2000, kind="orthogonal", random_state=3)
     pool = draw(Arrays(points), settings.pool_size)

@@ -13,7 +13,6 @@ from mercer.losses import EpsilonInsensitive, Hinge, Squared
 from mercer.problems import RegularizedRisk
 from mercer.regularizers import Polynomial
 from mercer.solvers import SMO, ConvergenceWarning, Direct, Solver, Status, base, minimize
-from mercer.solvers.solution import join
 from mercer.solvers.base import SUPPORT, Answer, snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import join

@@ -304,6 +304,17 @@ def test_listener_sees_the_gap_fall_and_can_stop():
     assert seen == list(solution.history)
 
 
+def test_who_listens_is_told_at_doubling_distances():
+    risk, *_ = sample(60, Hinge(), seed=9, C=100.0, kernel=Linear())
+    seen = []
+    solution = minimize(risk, SMO(tol=1e-6), listener=lambda progress: seen.append(progress))
+    steps = [progress.iteration for progress in seen]
+    assert steps[0] == 0
+    assert steps[1] <= 100
+    assert all(after <= 2 * before for before, after in itertools.pairwise(steps[1:]))
+    assert steps[-1] == solution.n_iter > 1000
+
+
 @pytest.mark.filterwarnings("ignore::mercer.solvers.ConvergenceWarning")
 def test_the_best_answer_before_a_stop_comes_with_its_product(monkeypatch):
     products = []
