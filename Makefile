@@ -124,177 +124,177 @@ site-check: $(READY)  ## the built site in Chromium: no request to elsewhere, an
 	$(BIN)/python docs/browser.py check
 
 bench-hour: $(READY)  ## the first hour of a new user from the wheel: README, lessons, tasks, mistakes; five minutes
-	$(ONE_THREAD) $(BIN)/python benchmarks/first_hour.py run
+	$(ONE_THREAD) $(BIN)/python benchmarks/users/first_hour.py run
 
 bench-hour-short: $(READY)  ## README after its own installation: the wheel in a fresh environment, a minute
-	$(ONE_THREAD) $(BIN)/python benchmarks/first_hour.py short
+	$(ONE_THREAD) $(BIN)/python benchmarks/users/first_hour.py short
 
 bench: bench-exact bench-path bench-growth bench-hard  ## all benchmarks, about two hours
 
 bench-exact: $(READY)  ## fit and predict against every peer and the bare limit, resumable
-	$(BIN)/python benchmarks/bench.py exact
+	$(BIN)/python benchmarks/svm/bench.py exact
 
 bench-exact-short: $(READY)  ## three minutes: fast enough, and do objectives agree
-	$(BIN)/python benchmarks/bench.py short
+	$(BIN)/python benchmarks/svm/bench.py short
 
 bench-certificate: $(READY)  ## a thousand default fits judged in float64, and what the certificate costs; half an hour
-	$(ONE_THREAD) $(BIN)/python benchmarks/certificate.py full
+	$(ONE_THREAD) $(BIN)/python benchmarks/svm/certificate.py full
 
 bench-certificate-short: $(READY)  ## half a minute: do bounds hold, and what do they cost
-	$(ONE_THREAD) $(BIN)/python benchmarks/certificate.py short
+	$(ONE_THREAD) $(BIN)/python benchmarks/svm/certificate.py short
 
 bench-claims: $(READY)  ## bounds that may be quoted on ten real sets, and what certified machines cost, resumable; an hour
-	$(ONE_THREAD) $(BIN)/python benchmarks/quotable.py full
+	$(ONE_THREAD) $(BIN)/python benchmarks/claims/bounds.py full
 
 bench-claims-short: $(READY)  ## some seconds: do bounds hold, and do they say something
-	$(ONE_THREAD) $(BIN)/python benchmarks/quotable.py short
+	$(ONE_THREAD) $(BIN)/python benchmarks/claims/bounds.py short
 
 bench-max-time: $(READY)  ## how far fits overrun their max_time or budget of a second; some minutes
-	$(ONE_THREAD) $(BIN)/python benchmarks/max_time.py
+	$(ONE_THREAD) $(BIN)/python benchmarks/solvers/max_time.py
 
 bench-promptness: $(READY)  ## imports, the first fit, help, busy neighbours and Ctrl-C in seconds; some minutes
 	$(ONE_THREAD) $(BIN)/python benchmarks/promptness.py
 
 bench-small: $(READY)  ## fits of 50 to 3,000 rows and one-row predictions beside scikit-learn, three minutes, and the page
-	$(ONE_THREAD) $(BIN)/python benchmarks/small.py full
+	$(ONE_THREAD) $(BIN)/python benchmarks/svm/small.py full
 
 bench-small-short: $(READY)  ## half a minute: are small fits as fast as scikit-learn's
-	$(ONE_THREAD) $(BIN)/python benchmarks/small.py short
+	$(ONE_THREAD) $(BIN)/python benchmarks/svm/small.py short
 
 bench-linear: $(READY)  ## linear kernels beside LIBSVM and LIBLINEAR at equal objective, a minute or two, and the page
-	$(ONE_THREAD) $(BIN)/python benchmarks/linear.py full
+	$(ONE_THREAD) $(BIN)/python benchmarks/svm/linear.py full
 
 bench-linear-short: $(READY)  ## fifteen seconds: are linear kernels fast, do objectives agree
-	$(ONE_THREAD) $(BIN)/python benchmarks/linear.py short
+	$(ONE_THREAD) $(BIN)/python benchmarks/svm/linear.py short
 
 bench-path: $(READY)  ## ten values of C, warm started, against one cold fit
-	$(BIN)/python benchmarks/bench.py path
+	$(BIN)/python benchmarks/svm/bench.py path
 
 bench-growth: $(READY)  ## time and memory against rows, 12,500 to 200,000
-	$(BIN)/python benchmarks/bench.py growth
+	$(BIN)/python benchmarks/svm/bench.py growth
 
 bench-hard: $(READY)  ## badly posed problems against LIBSVM
-	$(BIN)/python benchmarks/bench.py hard
+	$(BIN)/python benchmarks/svm/bench.py hard
 
 bench-compact: $(READY)  ## a compact kernel by its neighbours, 3,125 to 200,000 points
-	$(BIN)/python benchmarks/compact.py full
+	$(BIN)/python benchmarks/solvers/compact.py full
 
 bench-columns: $(READY)  ## machines with a free plane against the interior point, a minute
-	$(ONE_THREAD) $(BIN)/python benchmarks/columns.py
+	$(ONE_THREAD) $(BIN)/python benchmarks/solvers/columns.py
 
 bench-laplacian: $(READY)  ## Laplacian tiles beside Gaussian tiles, cdist and the bare loop; half a minute
-	$(ONE_THREAD) $(BIN)/python benchmarks/laplacian.py
+	$(ONE_THREAD) $(BIN)/python benchmarks/solvers/laplacian.py
 
 bench-exact-large: $(READY)  ## exact least squares at 10,000 to 41,157 rows by conjugate gradients, five minutes
-	$(ONE_THREAD) $(BIN)/python benchmarks/exact_large.py
+	$(ONE_THREAD) $(BIN)/python benchmarks/solvers/exact_large.py
 
 bench-exact-large-short: $(READY)  ## twenty seconds: do bounds agree, and is the default fast
-	$(ONE_THREAD) $(BIN)/python benchmarks/exact_large.py short
+	$(ONE_THREAD) $(BIN)/python benchmarks/solvers/exact_large.py short
 
 bench-compact-short: $(READY)  ## a minute: does memory follow the neighbours, do objectives agree
-	$(BIN)/python benchmarks/compact.py short
+	$(BIN)/python benchmarks/solvers/compact.py short
 
 bench-ls: $(READY)  ## least squares beside LAPACK, and 100,000 rows without a matrix, resumable
-	$(BIN)/python benchmarks/least_squares.py full
+	$(BIN)/python benchmarks/solvers/least_squares.py full
 
 bench-ls-short: $(READY)  ## a minute: do answers agree, do fits cost little more than factors
-	$(BIN)/python benchmarks/least_squares.py short
+	$(BIN)/python benchmarks/solvers/least_squares.py short
 
 bench-local: $(READY)  ## local machines from files and on Dask workers, 10^6 and 10^7 rows; resumable, half an hour
-	$(BIN)/python benchmarks/local_scale.py full
+	$(BIN)/python benchmarks/large/local.py full
 
 bench-local-short: $(READY)  ## half a minute: is time linear, is memory flat, is prediction fast
-	$(BIN)/python benchmarks/local_scale.py short
+	$(BIN)/python benchmarks/large/local.py short
 
 bench-tune: $(READY)  ## one call against grids on 35 real tables, resumable, about an hour
-	$(BIN)/python benchmarks/tuning.py run sklearn
-	$(BIN)/python benchmarks/tuning.py run mercer
-	$(BIN)/python benchmarks/tuning.py run timing --splits 0
-	$(PEERS) benchmarks/tuning.py run peers
-	$(BIN)/python benchmarks/tuning.py gather
+	$(BIN)/python benchmarks/tuning/tuning.py run sklearn
+	$(BIN)/python benchmarks/tuning/tuning.py run mercer
+	$(BIN)/python benchmarks/tuning/tuning.py run timing --splits 0
+	$(PEERS) benchmarks/tuning/tuning.py run peers
+	$(BIN)/python benchmarks/tuning/tuning.py gather
 
 bench-tune-short: $(READY)  ## a minute: is one call as good as a grid, and faster
-	$(BIN)/python benchmarks/tuning.py short
+	$(BIN)/python benchmarks/tuning/tuning.py short
 
 bench-tables: $(READY)  ## the recommended estimators against boosted trees and others on 32 tables, resumable, five hours
-	$(BIN)/python benchmarks/contest.py run mercer
-	$(PEERS) benchmarks/contest.py run peers
-	$(BIN)/python benchmarks/contest.py gather
+	$(BIN)/python benchmarks/tables/contest.py run mercer
+	$(PEERS) benchmarks/tables/contest.py run peers
+	$(BIN)/python benchmarks/tables/contest.py gather
 
 bench-tables-short: $(READY)  ## half a minute: are the recommended estimators good on few rows, and in time
-	$(BIN)/python benchmarks/contest.py short
+	$(BIN)/python benchmarks/tables/contest.py short
 
 bench-tables-intervals: $(READY)  ## intervals of the recommended regressor beside quantiles of boosted trees, ten minutes
-	$(BIN)/python benchmarks/contest_intervals.py run mercer
-	$(PEERS) benchmarks/contest_intervals.py run peers
-	$(BIN)/python benchmarks/contest_intervals.py report
+	$(BIN)/python benchmarks/tables/intervals.py run mercer
+	$(PEERS) benchmarks/tables/intervals.py run peers
+	$(BIN)/python benchmarks/tables/intervals.py report
 
 bench-large: $(READY)  ## error against time on six large tables, beside boosted trees; resumable, two hours
-	$(BIN)/python benchmarks/large.py run mercer
-	$(PEERS) benchmarks/large.py run peers
-	$(BIN)/python benchmarks/large.py gather
+	$(BIN)/python benchmarks/large/large.py run mercer
+	$(PEERS) benchmarks/large/large.py run peers
+	$(BIN)/python benchmarks/large/large.py gather
 
 bench-large-short: $(READY)  ## half a minute: are tuned local machines and the pilot good
-	$(BIN)/python benchmarks/large.py short
+	$(BIN)/python benchmarks/large/large.py short
 
 bench-starts: $(READY)  ## tuning beside ten random starts on 20 real tables, ten minutes
-	$(ONE_THREAD) $(BIN)/python benchmarks/starts.py
+	$(ONE_THREAD) $(BIN)/python benchmarks/tuning/starts.py
 
 bench-scale: $(READY) bench-scale-speed bench-quality bench-cluster  ## all of few centres: speed, growth, quality, cluster; hours
 
 bench-scale-speed: $(READY)  ## passes beside the bare loop, fits beside scikit-learn, 10^5 to 10^7 rows; resumable, half an hour
-	$(BIN)/python benchmarks/scale_speed.py speed
-	$(BIN)/python benchmarks/scale_speed.py slope
+	$(BIN)/python benchmarks/reduced/speed.py speed
+	$(BIN)/python benchmarks/reduced/speed.py slope
 
 bench-scale-short: $(READY)  ## a minute: are passes and fits fast, gaps closed, is memory flat
-	$(BIN)/python benchmarks/scale_speed.py short
+	$(BIN)/python benchmarks/reduced/speed.py short
 
 bench-quality: $(READY)  ## few centres, exact machines and peers on six large sets, resumable, hours
-	$(BIN)/python benchmarks/scale_quality.py run mercer sklearn --fresh
-	$(PEERS) benchmarks/scale_quality.py run peers
-	$(BIN)/python benchmarks/scale_quality.py gather
+	$(BIN)/python benchmarks/reduced/quality.py run mercer sklearn --fresh
+	$(PEERS) benchmarks/reduced/quality.py run peers
+	$(BIN)/python benchmarks/reduced/quality.py gather
 
 bench-quality-short: $(READY)  ## half a minute: are few centres as good as scikit-learn's
-	$(BIN)/python benchmarks/scale_quality.py short
+	$(BIN)/python benchmarks/reduced/quality.py short
 
 bench-manifold-scale: $(READY)  ## a principal manifold of a million rows, from files and on a cluster; minutes
-	$(ONE_THREAD) $(BIN)/python benchmarks/manifold_scale.py full
+	$(ONE_THREAD) $(BIN)/python benchmarks/manifold/scale.py full
 
 bench-manifold-kpca: $(READY)  ## kernel PCA: digits denoised, 100,000 rows without a matrix, a million in files; half an hour
-	$(BIN)/python benchmarks/kernel_pca.py full
+	$(BIN)/python benchmarks/manifold/kernel_pca.py full
 
 bench-manifold-kpca-short: $(READY)  ## half a minute: does denoising pay, do bounds hold, do sources agree
-	$(BIN)/python benchmarks/kernel_pca.py short
+	$(BIN)/python benchmarks/manifold/kernel_pca.py short
 
 bench-manifold: $(READY)  ## manifolds beside peers on sensors, video, profiles and novelty, resumable, ten minutes
-	$(ONE_THREAD) $(BIN)/python benchmarks/manifold_studies.py full
+	$(ONE_THREAD) $(BIN)/python benchmarks/manifold/studies.py full
 
 bench-manifold-short: $(READY)  ## some seconds: do manifolds keep what the studies promise, on few rows
-	$(ONE_THREAD) $(BIN)/python benchmarks/manifold_studies.py short
+	$(ONE_THREAD) $(BIN)/python benchmarks/manifold/studies.py short
 
 bench-plan: $(READY)  ## costs of clusters from what was measured, a thousand workers simulated, a minute
-	$(ONE_THREAD) $(BIN)/python benchmarks/plan.py report
+	$(ONE_THREAD) $(BIN)/python benchmarks/plan/plan.py report
 
 bench-plan-measure: $(READY)  ## passes, fits and the engine on one core, for the plan; some minutes
-	$(ONE_THREAD) $(BIN)/python benchmarks/plan.py measure
+	$(ONE_THREAD) $(BIN)/python benchmarks/plan/plan.py measure
 
 bench-cluster: $(READY)  ## what a Dask cluster of two workers costs beside bare futures and threads, ten minutes
-	$(ONE_THREAD) $(BIN)/python benchmarks/cluster.py full
+	$(ONE_THREAD) $(BIN)/python benchmarks/cluster/cluster.py full
 
 bench-cluster-short: $(READY)  ## a minute: do sums and fits on a cluster agree with those of threads
-	$(ONE_THREAD) $(BIN)/python benchmarks/cluster.py short
+	$(ONE_THREAD) $(BIN)/python benchmarks/cluster/cluster.py short
 
 bench-faults: $(READY)  ## workers killed and frozen, the client killed, at two million rows, and the page
-	$(ONE_THREAD) $(BIN)/python benchmarks/faults.py full
+	$(ONE_THREAD) $(BIN)/python benchmarks/cluster/faults.py full
 
 bench-onnx: $(READY)  ## a minute: exported graphs beside the SVMRegressor operator and our own predict, one thread
-	$(ONE_THREAD) $(BIN)/python benchmarks/onnx_speed.py full
+	$(ONE_THREAD) $(BIN)/python benchmarks/serving/onnx_speed.py full
 
 bench-production: $(READY)  ## two Dask workers fit 417,700 rows, a process without this library serves them by HTTP; a minute
-	$(ONE_THREAD) $(BIN)/python benchmarks/production.py full
+	$(ONE_THREAD) $(BIN)/python benchmarks/serving/production.py full
 
 bench-production-short: $(READY)  ## the same with 4,177 rows: is what is served what was fitted
-	$(ONE_THREAD) $(BIN)/python benchmarks/production.py short
+	$(ONE_THREAD) $(BIN)/python benchmarks/serving/production.py short
 
 # Archives keep times: those of the last commit make the same files give the same bytes.
 wheel-twice: $(READY)  ## the wheel built twice from this commit; fails if a byte differs
@@ -331,16 +331,16 @@ test-mlflow:  ## an environment with MLflow, and the recipe of the guide in it; 
 	PYTHONPATH=tests $(ONE_THREAD) build/mlflow/bin/python -m pytest -q -p no:cacheprovider tests/test_mlflow.py
 
 bench-report: $(READY)  ## the page of the last benchmarks, without measuring
-	$(BIN)/python benchmarks/bench.py report
+	$(BIN)/python benchmarks/svm/bench.py report
 
 bench-grid: $(READY)  ## the coarse grid behind the settings of the problems
-	$(BIN)/python benchmarks/bench.py grid
+	$(BIN)/python benchmarks/svm/bench.py grid
 
 reproduce: $(READY)  ## the experiments of the documents run again, resumable, about half an hour
 	$(ONE_THREAD) $(BIN)/python reproductions/reproduce.py
 
 bench-knowledge: $(READY)  ## seconds against rows of machines that know something, and the page
-	$(ONE_THREAD) $(BIN)/python benchmarks/knowledge.py full
+	$(ONE_THREAD) $(BIN)/python benchmarks/solvers/knowledge.py full
 
 STUDIES := $(filter-out __init__ data study,$(basename $(notdir $(wildcard studies/*.py))))
 studies: $(READY)  ## ours beside peers on real data, one table each; peers that are not installed are left out

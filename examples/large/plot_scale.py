@@ -24,7 +24,7 @@ import matplotlib.pyplot as plt
 # sphinx_gallery_start_ignore
 here = Path(__file__).resolve().parent if "__file__" in globals() else Path.cwd()
 # sphinx_gallery_end_ignore
-curves = json.loads((here.parents[1] / "benchmarks" / "plan.json").read_text())["curves"]
+curves = json.loads((here.parents[1] / "benchmarks" / "plan" / "plan.json").read_text())["curves"]
 
 # %%
 # 50 features, a squared loss. What an hour of each cluster costs decides which line is the cheapest

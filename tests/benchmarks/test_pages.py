@@ -5,13 +5,13 @@ import json
 import re
 from pathlib import Path
 
-import linear
 import pytest
-import quotable
-import report
-import store
+
+from benchmarks.claims import bounds
+from benchmarks.svm import linear, report, store
 
 ROOT = Path(__file__).resolve().parents[2]
+BENCHMARKS = ROOT / "benchmarks"
 EXPLANATIONS = ROOT / "docs" / "explanation"
 
 
@@ -19,21 +19,21 @@ def lines(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def record(name: str) -> dict:
-    return json.loads((store.HERE / f"{name}.json").read_text())
+def record(path: str) -> dict:
+    return json.loads((BENCHMARKS / path).read_text())
 
 
 # Pages whose own tests do not compare them already: module, page and what is published.
 PUBLISHED = {
-    "report": ("benchmark.md", lambda: ()),
-    "linear": ("linear.md", lambda: (json.loads(linear.TABLE.read_text()),)),
-    "certificate_page": ("certificate.md", lambda: (record("certificate"),)),
-    "kernel_pca_page": ("kernel-pca.md", lambda: (record("kernel_pca"),)),
-    "manifold_scale": ("manifold-scale.md", lambda: (record("manifold_scale"),)),
-    "small_page": ("small.md", lambda: (lines(store.HERE / "small.jsonl"),)),
-    "quotable_page": (
+    "svm.report": ("benchmark.md", lambda: ()),
+    "svm.linear": ("linear.md", lambda: (json.loads(linear.TABLE.read_text()),)),
+    "svm.certificate_page": ("certificate.md", lambda: (record("svm/certificate.json"),)),
+    "manifold.kernel_pca_page": ("kernel-pca.md", lambda: (record("manifold/kernel_pca.json"),)),
+    "manifold.scale": ("manifold-scale.md", lambda: (record("manifold/scale.json"),)),
+    "svm.small_page": ("small.md", lambda: (lines(store.HERE / "small.jsonl"),)),
+    "claims.page": (
         "claims-table.md",
-        lambda: (json.loads(quotable.ABOUT.read_text()), quotable.kept(), quotable.SETS),
+        lambda: (json.loads(bounds.ABOUT.read_text()), bounds.kept(), bounds.SETS),
     ),
 }
 
@@ -41,7 +41,7 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_page_is_made_from_committed_results(name, tmp_path, monkeypatch):
     page, results = PUBLISHED[name]
-    module = importlib.import_module(name)
+    module = importlib.import_module(f"benchmarks.{name}")
     monkeypatch.setattr(module, "PAGE", tmp_path / page)
     module.publish(*results())
     written = (tmp_path / page).read_text(encoding="utf-8")

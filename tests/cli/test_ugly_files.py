@@ -16,7 +16,7 @@ from mercer.cli.tables import read
 from mercer.cli.telling import Teller
 from mercer.preprocessing import TableEncoder
 
-SCRIPT = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "ugly_files.py"))
+SCRIPT = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "users" / "ugly_files.py"))
 UGLY, sales, by_pandas = SCRIPT["UGLY"], SCRIPT["sales"], SCRIPT["columns_by_pandas"]
 ROWS = sales()
 

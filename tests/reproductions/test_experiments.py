@@ -3,6 +3,7 @@
 import importlib
 
 import pytest
+
 from reproductions.outcome import MissingDataError
 from reproductions.reproduce import EXPERIMENTS
 

@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+
+from reproductions import page, reproduce
 from reproductions.outcome import (
     LARGEST_PART,
     POSSIBLE,
@@ -17,8 +19,6 @@ from reproductions.outcome import (
     recorded_if_wide,
     within_factor,
 )
-
-from reproductions import page, reproduce
 
 
 @pytest.mark.parametrize("name", reproduce.EXPERIMENTS)

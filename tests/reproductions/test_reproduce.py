@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 import pytest
-from reproductions.outcome import Claim, MissingDataError, Result, at_least, at_most, near
 
 from reproductions import page, reproduce
+from reproductions.outcome import Claim, MissingDataError, Result, at_least, at_most, near
 
 
 def result(ours=1.0, must=True, **options):

@@ -5,6 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
+
+from mercer.kernels import Gaussian
+from studies import study
 from studies.capacity import (
     NOTES,
     PREDICTORS,
@@ -19,9 +22,6 @@ from studies.capacity import (
     run,
     taus,
 )
-
-from mercer.kernels import Gaussian
-from studies import study
 
 
 def every(n):

@@ -1,9 +1,9 @@
 """Tables of studies: what a row may hold, and that rows of peers outlive a run without them."""
 
 import pytest
-from studies.study import Table
 
 from studies import study
+from studies.study import Table
 
 NAMES = sorted(path.stem for path in study.RESULTS.glob("*.json"))
 
