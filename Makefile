@@ -337,17 +337,16 @@ bench-grid: $(READY)  ## the coarse grid behind the settings of the problems
 	$(BIN)/python benchmarks/svm/bench.py grid
 
 reproduce: $(READY)  ## the experiments of the documents run again, resumable, about half an hour
-	$(ONE_THREAD) $(BIN)/python reproductions/reproduce.py
+	$(ONE_THREAD) $(BIN)/python papers/run.py
 
 bench-knowledge: $(READY)  ## seconds against rows of machines that know something, and the page
 	$(ONE_THREAD) $(BIN)/python benchmarks/solvers/knowledge.py full
 
-STUDIES := $(filter-out __init__ data study,$(basename $(notdir $(wildcard studies/*.py))))
 studies: $(READY)  ## ours beside peers on real data, one table each; peers that are not installed are left out
-	$(ONE_THREAD) $(BIN)/python studies/study.py $(STUDIES)
+	$(ONE_THREAD) $(BIN)/python papers/run.py --studies
 
 study-capacity: $(READY)  ## one of them: do covering numbers rank machines as learning curves do; five minutes
-	$(ONE_THREAD) $(BIN)/python studies/study.py capacity
+	$(ONE_THREAD) $(BIN)/python papers/run.py capacity
 
 reproduce-short: $(READY)  ## the same with few data sets, two minutes
-	$(ONE_THREAD) $(BIN)/python reproductions/reproduce.py --short
+	$(ONE_THREAD) $(BIN)/python papers/run.py --short

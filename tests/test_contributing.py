@@ -123,7 +123,7 @@ def test_only_the_table_of_capabilities_cites_the_specification():
         "PD-CORE",
         "PD, example",
     ]
-    folders = ("src", "docs", "examples", "benchmarks", "reproductions", "studies", "tests")
+    folders = ("src", "docs", "examples", "benchmarks", "papers", "tests")
     pages = [*ROOT.glob("*.md"), *(p for f in folders for p in (ROOT / f).rglob("*.[pm][yd]"))]
     spared = {ROOT / "docs" / "capabilities.md", ROOT / "tests" / "test_contributing.py"}
     found = {

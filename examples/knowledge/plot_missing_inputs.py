@@ -24,9 +24,10 @@ from mercer.estimators import MissingInputClassifier
 
 sys.path.append(str(Path.cwd().parents[1]))
 
-from reproductions.missing_inputs import remove, ripley
+from papers.pelckmans_2005.missing_inputs import remove, ripley
+from papers.places import results_of
 
-results = Path.cwd().parents[1] / "reproductions" / "results" / "missing_inputs.json"
+results = results_of("missing_inputs")
 data = json.loads(results.read_text(encoding="utf-8"))["result"]["data"]
 
 # %%

@@ -4,7 +4,7 @@ Concrete: knowledge of engineers as constraints
 
 Strength rises with cement and with age and falls with water, all else equal. Does it pay to say so?
 Learning curves on 1030 mixtures, beside boosted trees that take the same directions; every machine
-is tuned on its training rows. ``python studies/study.py concrete`` measures it again.
+is tuned on its training rows. ``python papers/run.py concrete`` measures it again.
 """
 
 import sys
@@ -15,7 +15,7 @@ import numpy as np
 
 sys.path.append(str(Path.cwd().parents[1]))
 
-from studies.study import load
+from papers.study import load
 
 table = load("concrete")
 print(table)

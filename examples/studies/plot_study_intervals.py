@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 
 sys.path.append(str(Path.cwd().parents[1]))
 
-from studies.study import load
+from papers.study import load
 
 tables = {name: load(name) for name in ("power_plant", "bike_sharing")}
 for table in tables.values():

@@ -16,7 +16,7 @@ import numpy as np
 
 sys.path.append(str(Path.cwd().parents[1]))
 
-from studies.study import load
+from papers.study import load
 
 table = load("pima")
 print(table)

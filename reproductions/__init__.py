@@ -1,1 +1,0 @@
-"""Published experiments run again: one module each, with the numbers printed there and ours."""

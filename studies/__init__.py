@@ -1,1 +1,0 @@
-"""Ours beside what a user would take instead, on real data: one table each."""
