@@ -6,7 +6,7 @@ var Scorer = {
     const places = [
       [/^how-to\/answers$/, 12],
       [/^(how-to|tutorials)\/|^choose$/, 8],
-      [/^explanation\/decisions\/|^(capabilities|changelog|development)$/, -20],
+      [/^explanation\/decisions\/|^(capabilities|changelog|contribute\/index)$/, -20],
       [/^auto_examples\//, -4],
     ];
     const place = places.find(([pattern]) => pattern.test(docname));

@@ -29,7 +29,7 @@ Experiments, figures and tables of the documents that this library was built fro
   settings say how it was filled in.
 
 The page is written by the program; do not edit it by hand. How to run one experiment, or to add
-one: [reproduce a figure](../how-to/reproduce-a-figure.md).
+one: [reproduce a figure](../contribute/reproduce-a-figure.md).
 
 Sources: A. J. Smola, *Learning with Kernels*, TU Berlin 1998; K. Pelckmans, *Primal-Dual Kernel
 Machines*, KU Leuven 2005; J. Weston and R. Herbrich, *Adaptive Margin Support Vector Machines*, in

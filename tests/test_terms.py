@@ -9,7 +9,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *(
         path
-        for part in ("tutorials", "how-to")
+        for part in ("tutorials", "how-to", "contribute")
         for path in sorted((ROOT / "docs" / part).glob("*.md"))
     ),
     *sorted((ROOT / "src").rglob("*.py")),

@@ -11,7 +11,7 @@ from snippets import python_blocks
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(
     page
-    for section in ("tutorials", "how-to", "explanation")
+    for section in ("tutorials", "how-to", "contribute", "explanation")
     for page in (DOCS / section).rglob("*.md")
     if python_blocks(page)
 )
