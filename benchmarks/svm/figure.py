@@ -9,8 +9,6 @@ from matplotlib.figure import Figure
 from benchmarks.svm.claims import Result, clock_of, exponent
 from benchmarks.svm.tables import curve
 
-from claims import Result, clock_of, exponent
-
 STYLES: dict[str, dict[str, Any]] = {
     "mercer": {"color": "C0", "marker": "o", "linewidth": 2.0},
     "scikit-learn-intelex": {"color": "C1", "marker": "s"},

@@ -9,8 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from mercer.estimators import MissingInputClassifier
-from mercer.estimators import BreakdownWarning, WorstCase
+from mercer.estimators import BreakdownWarning, MissingInputClassifier, WorstCase
 from papers.outcome import Result, at_least, at_most, near
 
 CENTRES = np.array([[[-0.7, 0.3], [0.3, 0.3]], [[-0.3, 0.7], [0.4, 0.7]]])

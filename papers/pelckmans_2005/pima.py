@@ -23,8 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from mercer.estimators import MissingInputClassifier
-from mercer.estimators import BreakdownWarning, MeanEmbedding
+from mercer.estimators import BreakdownWarning, MeanEmbedding, MissingInputClassifier
 from papers.study import Table
 from papers.tables import load
 

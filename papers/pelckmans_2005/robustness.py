@@ -5,6 +5,7 @@ import numpy as np
 from mercer import LSSVR, SVR
 from mercer.estimators import RobustLSSVR
 from mercer.kernels import Gaussian
+from mercer.research.diagnostics import contamination_curve, efficiency, outlier_curve
 from papers.outcome import Result, at_least, at_most, near, recorded_if_wide
 
 KERNEL, C, EPSILON, THRESHOLD = Gaussian(0.5**0.5), 10.0, 0.025, 0.1345

@@ -4,8 +4,7 @@ import numpy as np
 
 from mercer.kernels import Gaussian
 from mercer.smoothing import Spectral
-from mercer.smoothing.secular import mean_square, morozov
-from mercer.smoothing.secular import feasible
+from mercer.smoothing.secular import feasible, mean_square, morozov
 from papers.outcome import Claim, Result, at_least, at_most, near
 
 N, NOISE = 100, 0.2

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._patience import time_left
+from mercer._deadline import time_left
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
 from mercer.data.opening import is_source
