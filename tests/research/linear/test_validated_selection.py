@@ -13,7 +13,7 @@ from mercer.research.linear import (
     ValidatedSelection,
     selection_penalty,
 )
-from mercer.research.linear._constrained import constrained_least_squares
+from mercer.research.linear.constrained import constrained_least_squares
 
 
 def sample(seed=0, p=5, n=30, m=40):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.research.fusion.filters import Filtered, shrinkage
-from mercer.research.fusion.polytope import least_squares_in_polytope
+from mercer.research.fusion.filters import Filtered
+from mercer.research.linear.constrained import constrained_least_squares
 
 __all__ = ["Relaxed", "relax"]
 
@@ -30,7 +29,7 @@ class Relaxed(NamedTuple):
     """No filter of the polytope, and so no C, has a lower cost."""
 
 
-def relax(part: Filtered, *, tight: bool = True, tol: float = 1e-9) -> Relaxed:
+def relax(part: Filtered, *, tight: bool = True) -> Relaxed:
     r"""Minimize validation errors over all filters with the order of Tikhonov's filters.
 
     .. math:: \min_\mu \|F\mu - t\|^2 \quad\text{subject to}\quad 0 \le \mu_j \le 1, \qquad
@@ -46,8 +45,6 @@ def relax(part: Filtered, *, tight: bool = True, tol: float = 1e-9) -> Relaxed:
         Errors on validation data as a function of the filter.
     tight : bool, default=True
         Whether shrinkage factors are ordered as well.
-    tol : float, default=1e-9
-        Certified distance from the minimum, relative to the cost of a machine inside.
 
     References
     ----------
@@ -70,18 +67,13 @@ def relax(part: Filtered, *, tight: bool = True, tol: float = 1e-9) -> Relaxed:
         return Relaxed(np.zeros(0), part.cost(np.zeros(0)), part.cost(np.zeros(0)))
     F, sigma = np.add.reduceat(part.F, starts, axis=1), values[starts]
     m = len(sigma)
-    # mu_1 >= 0 and mu_m <= 1 imply some of the others, but a cube around makes the bound simple.
-    identity, upper = sp.eye_array(m), sp.eye_array(m - 1, m, k=1)
-    lower = sp.eye_array(m - 1, m)
-    ratio = sp.diags_array(sigma[1:] / sigma[:-1])
-    rows = [-identity, identity, ratio @ lower - upper]
-    heights = [np.zeros(m), np.ones(m), np.zeros(m - 1)]
+    one = np.eye(m)
+    rows = [one, -one, one[1:] - (sigma[1:] / sigma[:-1])[:, None] * one[:-1]]
     if tight:
-        rows.append(upper - lower)
-        heights.append(np.zeros(m - 1))
-    inside = shrinkage(sigma, 1.0 / np.sqrt(sigma[0] * sigma[-1]))
-    found = least_squares_in_polytope(
-        F, part.t, sp.vstack(rows), np.concatenate(heights), inside, tol=tol
-    )
-    mu = found.x[groups]
-    return Relaxed(mu, found.cost, found.cost - found.gap)
+        rows.append(one[:-1] - one[1:])
+    G = np.concatenate(rows)
+    h = np.zeros(len(G))
+    h[m : 2 * m] = -1.0
+    found = constrained_least_squares(F, part.t, G, h)
+    mu = np.clip(found.x, 0.0, 1.0)[groups]
+    return Relaxed(mu, 2.0 * found.value, 2.0 * min(found.bound, found.value))

@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import null_space, svd
 
-from mercer.research.fusion.polytope import least_squares_in_polytope
+from mercer.research.linear.constrained import constrained_least_squares
 
 __all__ = ["Slab", "Within"]
 
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-13
+# What the cost may be above the least, as a part of that of z = 0.
+LEVEL = 1e-14
 
 
 class Within(NamedTuple):
@@ -34,9 +36,7 @@ class Slab:
 
     With the singular values of both matrices together, :math:`[F; G] = [U_F; U_G] S V'`, and
     :math:`x = SV'z`, directions that matter for neither are left out, and those kept are told apart
-    by orthonormal columns. Since :math:`\|U_F x\| \le 2 \|t\|` at the minimum and
-    :math:`\|U_G x\| \le \tau \sqrt k`, the minimum lies in a cube, over which the solution is
-    bounded from below.
+    by orthonormal columns.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Slab:
         """Return the least bound that leaves the minimum free."""
         return float(np.max(np.abs(self.G @ self.free(t)), initial=0.0))
 
-    def solve(self, t: Array, tau: float, *, tol: float = 1e-12) -> Within:
+    def solve(self, t: Array, tau: float) -> Within:
         """Return the minimum for targets (n,) and a bound.
 
         Parameters
@@ -73,8 +73,6 @@ class Slab:
         t : (n,) array
         tau : float
             The bound; zero is an equation.
-        tol : float, default=1e-12
-            What the cost may be above the least, relative to that of ``z = 0``.
         """
         x = self.free(t)
         if np.max(np.abs(self.G @ x), initial=0.0) <= tau:
@@ -83,19 +81,19 @@ class Slab:
         if tau <= ROUNDING * float(np.linalg.norm(t)):
             N = null_space(self.G)
             return self._within(N @ np.linalg.lstsq(self.F @ N, t, rcond=None)[0], t, 0.0)
-        radius = np.sqrt(len(self.G) * tau**2 + 4.0 * float(t @ t))
-        m = self.F.shape[1]
+        # Where F says nothing, the shortest Gz: it is bounded, so that this costs next to nothing.
+        free = LEVEL * float(t @ t)
+        ridge = min(1.0, np.sqrt(free / len(self.G)) / tau)
         sides = np.concatenate([self.G, -self.G])
-        # The cube [-radius, radius] in units of its edge.
-        found = least_squares_in_polytope(
-            2.0 * radius * self.F,
-            t + radius * self.F.sum(axis=1),
-            2.0 * radius * sides,
-            tau + radius * sides.sum(axis=1),
-            np.full(m, 0.5),
-            tol=tol,
-        )
-        return self._within(radius * (2.0 * found.x - 1.0), t, found.gap)
+        E = np.concatenate([self.F, ridge * self.G])
+        f = np.concatenate([t, np.zeros(len(self.G))])
+        found = constrained_least_squares(E, f, sides, np.full(len(sides), -tau))
+        # On the sides that it lies on, without the rounding of how it was found.
+        on = sides[found.multipliers > 0]
+        x, N = np.linalg.lstsq(on, np.full(len(on), -tau))[0], null_space(on)
+        x = x + N @ np.linalg.lstsq(E @ N, f - E @ x)[0]
+        cost = float(np.sum((t - self.F @ x) ** 2))
+        return self._within(x, t, max(cost - 2.0 * found.bound + free, 0.0))
 
     def _within(self, x: Array, t: Array, gap: float) -> Within:
         return Within(self._back @ x, float(np.sum((t - self.F @ x) ** 2)), gap)
