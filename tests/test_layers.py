@@ -355,6 +355,8 @@ def test_a_sound_tree_has_no_violations(tmp_path):
         ),
         ({"research/linear/a": "import mercer.research.fusion"}, "research.fusion is not below"),
         ({"research/linear/a": "import mercer.research.density"}, "research.density is not below"),
+        ({"research/operators/a": "import mercer.research.covering"}, "covering is not below"),
+        ({"claims/a": "import mercer.research.covering"}, "covering is not below"),
         ({"research/fusion/a": "import matplotlib"}, "matplotlib does not belong"),
         ({"research/rooms/a": ""}, "the map has no room 'research.rooms'"),
         ({"losses/base": "import mercer.rooms"}, "the map has no room 'rooms'"),
