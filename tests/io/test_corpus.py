@@ -13,6 +13,7 @@ RELEASES = sorted(FOLDER.iterdir())
 FILES = [path for release in RELEASES for path in sorted(release.glob("*.skops"))]
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name} {path.stem}")
 def test_answers(path):
     model = mercer.io.load(path)

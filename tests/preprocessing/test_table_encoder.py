@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import OrdinalEncoder
 
 import mercer.data
+from installed import SKLEARN
 from mercer.data import DataError, as_source
 from mercer.preprocessing import DateEncoder, TableEncoder
 from mercer.preprocessing._columns import summarized
@@ -407,6 +408,7 @@ def test_columns_without_words_for_names_are_read():
     ]  # fmt: skip
 
 
+@pytest.mark.skipif(SKLEARN < (1, 9), reason="older scikit-learn asks pandas if it is there")
 def test_pandas_is_not_needed(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)  # whoever imports it meets an ImportError
     frame = pl.DataFrame({"x": [1.0, None, 3.0], "w": ["a", "b", None]})
