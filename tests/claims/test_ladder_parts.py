@@ -8,12 +8,12 @@ from sklearn.model_selection import GridSearchCV
 from mercer import SVC
 from mercer.claims import audit, randomized_machine_bound
 from mercer.claims.certified import Scale
-from mercer.claims.ladder import CLASSIFIER, FOLDED, Sample, ladder
+from mercer.claims.ladder import CLASSIFIER, FOLDED, ReportSample, ladder
 from mercer.kernels import Gaussian
 
 
 def rungs_of(model, X, y, **how):
-    rungs = ladder(model, Sample(X, y), audit(model, X, y), **{"cv": None, **how})
+    rungs = ladder(model, ReportSample(X, y), audit(model, X, y), **{"cv": None, **how})
     return {rung.name: rung for rung in rungs}
 
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from mercer import SVC, SVR
 from mercer.claims import CertifiedSVC, audit, capacity_report, compression_bound
 from mercer.claims import sizes as sizes_module
-from mercer.claims.ladder import CLASSIFIER, Sample, ladder
+from mercer.claims.ladder import CLASSIFIER, ReportSample, ladder
 from mercer.claims.sizes import class_size
 from mercer.datasets import load_concrete
 from mercer.inspect.gram import effective_dimension
@@ -85,7 +85,7 @@ def test_claims_hold_on_simulated_samples():
         machine = SVC(gamma=1.0).fit(X, y)
         risk = np.mean(machine.predict(X_new) != y_new)
         found = audit(machine, X, y, X_test, y_test)
-        rungs = ladder(machine, Sample(X, y, X_test, y_test), found, delta=delta, cv=None)
+        rungs = ladder(machine, ReportSample(X, y, X_test, y_test), found, delta=delta, cv=None)
         held, *training = rungs
         # The machine that compression bounds is a refit; all others bound this one.
         others = [r.bound.value for r in training if r.name != "compression"]
@@ -141,7 +141,9 @@ def test_copies_among_training_rows_are_left_out():
     assert "100 copies among the training rows were left out." in prior.why
     assert prior.bound.valid
     # The same machine, judged on the distinct rows alone.
-    rows = ladder(machine, Sample(X[:200], y[:200]), audit(machine, X[:200], y[:200]), cv=None)
+    rows = ladder(
+        machine, ReportSample(X[:200], y[:200]), audit(machine, X[:200], y[:200]), cv=None
+    )
     (again,) = (one for one in rows if one.name == "PAC-Bayes, prior 0")
     assert prior.bound.value == again.bound.value
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.compression._functions import Functions, Terms
+from mercer.compression._functions import KernelFunctions, Terms
 from mercer.compression.preimage import Slopes, _gains, _next
 from mercer.compression.stratified import Strata, _kmeans, draw_terms
 from mercer.compression.supremum import sup_terms
@@ -25,7 +25,7 @@ def test_terms_are_the_same_where_values_are_not_held(step, monkeypatch):
 def plain(n=12, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 1))
-    return Functions(
+    return KernelFunctions(
         Gaussian(), X, rng.normal(size=(n, 1)), np.zeros(n, dtype=np.intp), np.ones((1, 1), bool)
     )
 
@@ -51,7 +51,7 @@ def test_no_draw_is_one_draw():
 @pytest.mark.parametrize("scale", [1.0, 1e-12])
 def test_gains_are_squares_over_diagonals_in_any_units(scale):
     f = plain()
-    small = Functions(scale * Gaussian(), f.points, f.coef, f.groups, f.allowed)
+    small = KernelFunctions(scale * Gaussian(), f.points, f.coef, f.groups, f.allowed)
     terms = Terms(np.zeros((0, 1)), np.zeros((0, 1)), np.zeros(0, dtype=np.intp), None)
     Z = np.array([[-1.0], [0.2], [3.0]])
     found = _gains(small, small, terms, Z, np.zeros(3, dtype=np.intp))
@@ -63,7 +63,9 @@ def test_gains_are_squares_over_diagonals_in_any_units(scale):
 def test_the_next_point_is_uphill_from_the_old_ones(kernel):
     # Two equal bumps that overlap: one term does best halfway between them, where no point is.
     X = np.array([[-0.5], [0.5]])
-    f = Functions(kernel, X, np.ones((2, 1)), np.zeros(2, dtype=np.intp), np.ones((1, 1), bool))
+    f = KernelFunctions(
+        kernel, X, np.ones((2, 1)), np.zeros(2, dtype=np.intp), np.ones((1, 1), bool)
+    )
     none = Terms(np.zeros((0, 1)), np.zeros((0, 1)), np.zeros(0, dtype=np.intp), None)
     slopes = Slopes(kernel, np.array([[-0.5], [0.5]]))
     point, group = _next(f, none, slopes)

@@ -12,7 +12,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from mercer import LSSVR, SVR, ConformalRegressor, QuantileBand
 from mercer.estimators import intervals
-from mercer.estimators.conformal import LeftOut, quantile, refit
+from mercer.estimators.conformal import LeaveFoldOut, quantile, refit
 from mercer.kernels import Gaussian
 from mercer.regularizers import Polynomial
 
@@ -35,7 +35,7 @@ def test_folds_are_left_out_in_closed_form(null_space, k):
     weight = np.random.default_rng(1).uniform(0.5, 2.0, 30)
     machine = LSSVR(KERNEL, C=5.0, null_space=null_space, tol=1e-12).fit(X, y, weight)
     group = np.random.default_rng(2).permutation(np.arange(30) % k)
-    closed = LeftOut.of(machine, group)
+    closed = LeaveFoldOut.of(machine, group)
     folds = [(np.flatnonzero(group != j), np.flatnonzero(group == j)) for j in range(k)]
     again = refit(machine, X, y, folds, weight, band=False)
     # Systems of condition below 1e3.

@@ -6,7 +6,7 @@ import pytest
 
 from mercer.gram import Dense
 from mercer.gram.low_rank import LowRank
-from mercer.problems.box_qp import BoxQP, Copies
+from mercer.problems.box_qp import BoxQP, SignedCopies
 
 EPS = np.finfo(float).eps
 N, M = 12, 30
@@ -24,7 +24,7 @@ def copies(rng):
     sign = rng.choice([-1.0, 1.0], M)
     S = np.zeros((M, N))
     S[np.arange(M), index] = sign
-    return Copies(Dense(K), index, sign), S @ K @ S.T
+    return SignedCopies(Dense(K), index, sign), S @ K @ S.T
 
 
 def random_qp(rng, q=2):
@@ -72,7 +72,7 @@ def test_the_halved_system_has_the_solution_of_the_whole_one(digits, rng):
 def test_a_split_sample_is_solved_where_division_would_cancel(rng):
     """One copy free, the other on its bound: shifts sixteen orders of magnitude apart."""
     K = Dense(np.eye(2) + 1.0)
-    H = Copies(K, np.array([0, 0, 1, 1]), np.array([1.0, -1.0, 1.0, -1.0]))
+    H = SignedCopies(K, np.array([0, 0, 1, 1]), np.array([1.0, -1.0, 1.0, -1.0]))
     D = np.array([1e-10, 1e6, 1e6, 1e-10])
     r = rng.normal(size=4)
     x = H.shifted(D)(r)
@@ -95,8 +95,10 @@ def test_copies_of_a_thin_factor(rng):
     G = rng.normal(size=(N, 2))
     index, sign = np.tile(np.arange(N), 2), np.repeat([1.0, -1.0], N)
     D, r = rng.uniform(0.5, 2.0, 2 * N), rng.normal(size=2 * N)
-    thin = Copies(LowRank(G), index, sign).shifted(D)(r)
-    np.testing.assert_allclose(thin, Copies(Dense(G @ G.T), index, sign).shifted(D)(r), atol=1e-12)
+    thin = SignedCopies(LowRank(G), index, sign).shifted(D)(r)
+    np.testing.assert_allclose(
+        thin, SignedCopies(Dense(G @ G.T), index, sign).shifted(D)(r), atol=1e-12
+    )
 
 
 def test_the_objective_is_the_quadratic_form(rng):
@@ -122,7 +124,7 @@ def test_the_dual_function_is_the_least_value_of_the_lagrangian(rng):
 
 
 def test_the_dual_function_knows_when_it_is_unbounded():
-    H = Copies(Dense(np.zeros((1, 1))), np.zeros(1, dtype=int), np.ones(1))
+    H = SignedCopies(Dense(np.zeros((1, 1))), np.zeros(1, dtype=int), np.ones(1))
     one, none = np.ones(1), np.zeros((1, 0))
     qp = BoxQP(H, -one, none, np.zeros(0), 0.0 * one, np.inf * one, h=0.0 * one)
     assert qp.dual_objective(one, np.zeros(0)) == -np.inf

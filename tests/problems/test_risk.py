@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.gram import Dense
-from mercer.gram.dictionary import Table
+from mercer.gram.dictionary import DenseDictionary
 from mercer.kernels import Gaussian
 from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Huber, Logistic, Squared
 from mercer.problems import RegularizedRisk
@@ -171,7 +171,7 @@ def test_the_size_of_one_sample_is_its_product_with_the_kernel(unit):
 def test_weights_of_functions_are_positive(weights):
     y = np.ones(3)
     with pytest.raises(ValueError, match="weights must be 2 positive numbers"):
-        SparseRisk(Absolute(), Table(np.ones((3, 2))), y, y, weights=weights)
+        SparseRisk(Absolute(), DenseDictionary(np.ones((3, 2))), y, y, weights=weights)
 
 
 def test_the_violation_is_that_of_the_worst_sample(data):

@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mercer.gram.dictionary import Arranged, KernelColumns, Table
+from mercer.gram.dictionary import Arranged, DenseDictionary, KernelColumns
 from mercer.kernels import Gaussian
 from mercer.losses import (
     Absolute,
@@ -76,7 +76,7 @@ def problem(name, C=2.0, positive=False, q=1, n=40, seed=0):
     signs[::5] = 0.0
     target = labels if name in LABELS else y
     B = np.column_stack([np.ones(n), X[:, 0]])[:, :q]
-    return SparseRisk(CONIC[name][0], Table(G), target, C * s, B, None, w, signs)
+    return SparseRisk(CONIC[name][0], DenseDictionary(G), target, C * s, B, None, w, signs)
 
 
 @pytest.mark.parametrize("name", CONIC)
@@ -140,7 +140,7 @@ def test_collapse_threshold(name):
 def test_collapse_of_the_classifier_without_threshold_is_the_printed_formula():
     X, _, y, _ = sample()
     K = Gaussian(0.7)(X)
-    risk = SparseRisk(Hinge(), Table(K), y, np.ones(len(y)), signs=y)
+    risk = SparseRisk(Hinge(), DenseDictionary(K), y, np.ones(len(y)), signs=y)
     assert 1 / threshold(risk) == pytest.approx(np.max(y * (K @ y)), rel=1e-12)
 
 
@@ -148,7 +148,7 @@ def test_scale_of_the_dictionary_is_a_scale_of_the_weights():
     risk = problem("tube")
     one = generate_columns(risk, tol=TOL).solution
     scaled = SparseRisk(
-        risk.loss, Table(3.0 * risk.G.G), risk.y, risk.c, risk.B, None, 3.0 * risk.weights
+        risk.loss, DenseDictionary(3.0 * risk.G.G), risk.y, risk.c, risk.B, None, 3.0 * risk.weights
     )
     other = generate_columns(scaled, tol=TOL).solution
     # Both objectives are within the relative gap of the same optimum.
@@ -240,7 +240,7 @@ def test_dictionaries_agree_with_their_matrix():
         assert np.allclose(part.columns(np.arange(len(most))), matrix[np.ix_(rows, most)])
     assert np.allclose(arranged.columns(np.array([8, 0])), whole[:, [8, 0]])
     with pytest.raises(ValueError, match="finite"):
-        Table(np.array([[np.nan]]))
+        DenseDictionary(np.array([[np.nan]]))
 
 
 def test_what_cannot_be_is_refused():

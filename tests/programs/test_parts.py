@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mercer.gram.dictionary import Table
+from mercer.gram.dictionary import DenseDictionary
 from mercer.losses import Absolute
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs import backends
@@ -77,7 +77,7 @@ def test_every_function_may_be_taken_in():
 def test_the_threshold_of_an_absolute_loss_does_not_depend_on_the_unit_of_targets(scale):
     rng = np.random.default_rng(0)
     G, y = rng.normal(size=(9, 5)), rng.normal(size=9)
-    risk = SparseRisk(Absolute(), Table(G), scale * y, np.ones(9), np.ones((9, 1)))
+    risk = SparseRisk(Absolute(), DenseDictionary(G), scale * y, np.ones(9), np.ones((9, 1)))
     # At the median the sign of one sample is free between -1 and 1.
     u = np.sign(y - np.median(y))
     at = int(np.argsort(y)[4])
@@ -112,7 +112,7 @@ def test_the_threshold_sees_kinks_that_are_met_but_for_rounding(scale, seed):
         b_eq=-B.T @ u,
         bounds=[(-1.0, 1.0)] * 4 + [(0.0, None)],
     ).fun
-    risk = SparseRisk(Absolute(), Table(G), scale * y, np.ones(11), B)
+    risk = SparseRisk(Absolute(), DenseDictionary(G), scale * y, np.ones(11), B)
     assert 1.0 / threshold(risk) == pytest.approx(lowest, rel=1e-9)
 
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.cluster import kmeans_plusplus
 
 from mercer.data import Arrays, as_source, draw
-from mercer.data.sampling import Sample
+from mercer.data.sampling import FingerprintSample
 from mercer.gram import Dense
 from mercer.kernels import (
     Gaussian,
@@ -388,7 +388,9 @@ def test_clusters_are_those_of_the_features_in_units_of_the_kernel():
     scale = np.array([1.0, 10.0, 0.1])
     a = choose("kmeans", Gaussian(), pool_of(X), 10)
     pool = pool_of(X)
-    stretched = Sample(pool.size, pool.keys, pool.X * scale, None, None, pool.rows, pool.n)
+    stretched = FingerprintSample(
+        pool.size, pool.keys, pool.X * scale, None, None, pool.rows, pool.n
+    )
     b = choose("kmeans", Gaussian(scale), stretched, 10)
     assert np.allclose(a.Z * scale, b.Z, rtol=1e-10)
 

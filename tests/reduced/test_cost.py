@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.data import as_source, draw
-from mercer.data.sampling import Sample
+from mercer.data.sampling import FingerprintSample
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.losses import Hinge, Logistic, Loss, Squared
 from mercer.reduced import cost as cost_module
@@ -27,7 +27,7 @@ def rows() -> tuple[Any, Any, Any]:
     return X, y, rng.uniform(0.2, 1.0, N)
 
 
-def asked(loss: Loss, pool: Sample) -> tuple[Problem, dict[str, Any]]:
+def asked(loss: Loss, pool: FingerprintSample) -> tuple[Problem, dict[str, Any]]:
     phi = NystromMap(KERNEL, pool.X[:M], np.arange(M))
     rng = np.random.default_rng(1)
     state = {

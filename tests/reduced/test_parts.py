@@ -12,7 +12,7 @@ from mercer.losses import Squared
 from mercer.reduced.cost import Cost
 from mercer.reduced.normal_sums import gather
 from mercer.reduced.nystrom import NystromMap
-from mercer.reduced.passes import Spread
+from mercer.reduced.passes import RunningVariance
 from mercer.reduced.penalized import PenalizedMap
 from mercer.reduced.problem import Problem
 from mercer.reduced.targets import Values
@@ -72,7 +72,7 @@ def test_the_first_row_with_a_bad_target_is_named():
 
 def test_zeros_that_are_not_stored_have_their_spread():
     X = sparse.random(30, 4, 0.3, format="csr", random_state=0)
-    found, dense = Spread.of(X), Spread.of(X.toarray())
+    found, dense = RunningVariance.of(X), RunningVariance.of(X.toarray())
     assert found.variance == pytest.approx(np.var(X.toarray()), rel=1e-12)
     assert (found.n, found.mean) == pytest.approx((dense.n, dense.mean))
 

@@ -15,7 +15,7 @@ from mercer.reduced.grid import examine_settings
 from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.passes import Passes
 from mercer.reduced.problem import Problem
-from mercer.reduced.settings import Errors, LeftOut, Mistakes, Split, Tiled, joined
+from mercer.reduced.settings import Errors, FoldTargets, Mistakes, Split, Tiled, joined
 from mercer.reduced.solve import Task, minimize_reduced
 from mercer.reduced.targets import Codes, Values
 from mercer.reduced.together import together
@@ -128,7 +128,7 @@ def test_columns_of_folds():
     X, Y, s = sample(2)
     block = Block(X, Y, s)
     split = Split(folds=3)
-    targets = LeftOut(Tiled(Values(2), 2), split)
+    targets = FoldTargets(Tiled(Values(2), 2), split)
     values, weights = targets(block)
     assert targets.k == values.shape[1] == weights.shape[1] == 12
     np.testing.assert_array_equal(values, np.tile(Y, 6))
@@ -137,7 +137,7 @@ def test_columns_of_folds():
         np.testing.assert_array_equal(
             weights[:, 4 * f : 4 * f + 4], np.repeat(inside[:, None], 4, axis=1)
         )
-    _, one = LeftOut(Values(2), Split(share=0.3))(block)
+    _, one = FoldTargets(Values(2), Split(share=0.3))(block)
     np.testing.assert_array_equal(one[:, 0], s * (Split(share=0.3)(X) < 0))
 
 
@@ -282,11 +282,11 @@ def test_what_travels_can_be_pickled():
     X, Y, s = sample()
     for piece in (
         Errors(),
-        LeftOut(Tiled(Values(), 2), Split(folds=3)),
+        FoldTargets(Tiled(Values(), 2), Split(folds=3)),
         Mistakes(Codes(np.arange(2), np.array([[-1.0], [1.0]]), np.ones(2))),
     ):
         assert pickle.loads(pickle.dumps(piece)) is not None
     assert np.array_equal(
-        pickle.loads(pickle.dumps(LeftOut(Values(), Split(folds=3))))(Block(X, Y, s))[1],
-        LeftOut(Values(), Split(folds=3))(Block(X, Y, s))[1],
+        pickle.loads(pickle.dumps(FoldTargets(Values(), Split(folds=3))))(Block(X, Y, s))[1],
+        FoldTargets(Values(), Split(folds=3))(Block(X, Y, s))[1],
     )

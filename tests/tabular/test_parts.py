@@ -11,9 +11,9 @@ from sklearn.base import clone
 from mercer import KernelLogisticRegression
 from mercer.kernels import Gaussian, Laplacian, Matern
 from mercer.tabular.candidates import CANDIDATES, Features
-from mercer.tabular.members import Columns, Cost
+from mercer.tabular.members import Cost, TableSample
 from mercer.tabular.metric import gradients, normalized, outer_product, root
-from mercer.tabular.spread import Spread
+from mercer.tabular.spread import ErrorScales
 from mercer.tabular.stacking import convex_weights, log_odds, logistic_weights, probabilities
 from mercer.tabular.tasks import (
     Logistic,
@@ -204,7 +204,7 @@ def test_the_cost_of_a_machine_is_the_time_it_took(monkeypatch):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(401, 2)), rng.normal(size=(401, 1))
     none = np.empty(0, dtype=np.intp)
-    columns = Columns(X, np.arange(2), none, fitted=401, judged=401, seed=0)
+    columns = TableSample(X, np.arange(2), none, fitted=401, judged=401, seed=0)
     # By this clock a second passes from one look at it to the next.
     ticks = itertools.count(1_000_000)
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
@@ -264,7 +264,7 @@ def test_spread_follows_the_noise():
     rng = np.random.default_rng(0)
     x = np.sort(rng.uniform(size=400))
     errors = (0.1 + x) * rng.normal(size=400)
-    found = Spread.of(Gaussian(0.5), x[:, None], errors, np.ones(400), 400, 0)
+    found = ErrorScales.of(Gaussian(0.5), x[:, None], errors, np.ones(400), 400, 0)
     assert found.machine is not None
     scale = found.scale(np.array([[0.1], [0.9]]))
     assert 2.0 < scale[1] / scale[0] < 12.0
@@ -277,12 +277,12 @@ def test_spread_is_constant_where_nothing_changes():
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(200, 1))
     errors = rng.normal(size=200)
-    found = Spread.of(Gaussian(0.5), x, errors, np.ones(200), 200, 0)
+    found = ErrorScales.of(Gaussian(0.5), x, errors, np.ones(200), 200, 0)
     assert np.ptp(found.scale(x)) < 0.35 * np.mean(found.scale(x))
 
 
 def test_quantiles_count_the_new_sample():
-    spread_ = Spread(None, 0.0, np.arange(1.0, 20.0), np.ones(19))
+    spread_ = ErrorScales(None, 0.0, np.arange(1.0, 20.0), np.ones(19))
     # Of twenty equally likely ranks the new one is among the last with probability 1/20.
     assert spread_.quantile(0.95) == 19.0
     assert spread_.quantile(0.9) == 18.0

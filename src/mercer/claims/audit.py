@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from mercer.claims import pac_bayes, quotable, rademacher, record
-from mercer.claims.copies import Copies, find_copies
+from mercer.claims.copies import CopiedRows, find_copies
 from mercer.claims.record import Assumption, Bound, Status
 from mercer.claims.refits import Seen, learns_nothing, seen
 from mercer.claims.traces import (
-    Part,
+    FittedPart,
     chosen,
     measured,
     parts,
@@ -95,7 +95,7 @@ class Audit:
     n_settings: float = 1
     """Settings that a search chose from, for all of which a bound must hold; inf: a continuum."""
 
-    copies: Copies | None = None
+    copies: CopiedRows | None = None
     """Rows that repeat others."""
 
     reasons: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -253,7 +253,7 @@ def audit(
     """
     record = _Record(X_test is not None)
     chain = list(parts(model, X, X_test))
-    whole = Part("machine", chosen(model), X, X_test)
+    whole = FittedPart("machine", chosen(model), X, X_test)
     # Transformers may hand other rows to the next step while they are fitted than afterwards, so a
     # pipeline is compared as one; its steps are looked at apart if that fails.
     proved = len(chain) > 1 and seen(whole, y, y_test)[0] == "training"
@@ -285,7 +285,7 @@ def audit(
     return Audit(held_out, training, record.n_settings, copies, record.reasons)
 
 
-def words_of(part: Part, words: str) -> str:
+def words_of(part: FittedPart, words: str) -> str:
     """Return an object's class and what it shows, as a phrase."""
     return f"{title(part.fitted)} {words}"
 
@@ -309,7 +309,7 @@ class _Record:
         if known is None or self.ORDER.index(status) > self.ORDER.index(known):
             self.status[rows, topic], self.reasons[rows, topic] = status, words
 
-    def prepared(self, part: Part, which: Seen, words: str) -> None:
+    def prepared(self, part: FittedPart, which: Seen, words: str) -> None:
         """Note to which rows a transformer was fitted."""
         self.transformers += 1
         phrase = words_of(part, words)
@@ -326,7 +326,7 @@ class _Record:
         elif which in ("all", "training"):
             self.note("training", topic, "violated", f"{title(part.fitted)} was fitted to them")
 
-    def fitted(self, part: Part, which: Seen, words: str) -> None:
+    def fitted(self, part: FittedPart, which: Seen, words: str) -> None:
         """Note to which rows the machine was fitted, and what it measured on them."""
         phrase = words_of(part, words)
         self.note("held out", "fit", _proved(which), phrase)
@@ -368,7 +368,7 @@ class _Record:
                 self.note("held out", "table", "violated", phrase)
                 self.note("training", "table", "violated", phrase)
 
-    def repeated(self, copies: Copies) -> None:
+    def repeated(self, copies: CopiedRows) -> None:
         """Note rows that occur twice."""
         n = int(copies.train.sum())
         self.note(

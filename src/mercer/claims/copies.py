@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mercer.kernels.points import is_sparse
 
-__all__ = ["Copies", "find_copies", "identify"]
+__all__ = ["CopiedRows", "find_copies", "identify"]
 
 # Cells that are compared to tell copies from rows that are equal by chance: about a second.
 CELLS = 2e8
@@ -64,7 +64,7 @@ def _keys(part: Any) -> list[bytes]:
 
 
 @dataclass(frozen=True, eq=False)
-class Copies:
+class CopiedRows:
     """Which rows repeat others; see :func:`find_copies`."""
 
     train: NDArray[np.bool_]
@@ -86,7 +86,7 @@ class Copies:
     """Whether no split of 999 at random has so many."""
 
 
-def find_copies(X: Any, X_test: Any = None, *, random_state: int = 0) -> Copies:
+def find_copies(X: Any, X_test: Any = None, *, random_state: int = 0) -> CopiedRows:
     r"""Find rows that are copies of others, within the training rows and across the split.
 
     Two rows of continuous features are never equal by chance, two rows of a table of counts often
@@ -141,7 +141,7 @@ def find_copies(X: Any, X_test: Any = None, *, random_state: int = 0) -> Copies:
     expected, unlikely = _by_chance(
         groups[~copied[groups]], len(test), int(shared.sum()), random_state
     )
-    return Copies(
+    return CopiedRows(
         repeats[:n], repeats[n:], int(crossing.sum()), int(shared.sum()), expected, unlikely
     )
 

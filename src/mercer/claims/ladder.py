@@ -18,10 +18,10 @@ from mercer.claims.pac_bayes import randomized_machine_bound, randomized_regress
 from mercer.claims.quotable import cross_validated_estimate, held_out_bound, majority_error
 from mercer.claims.rademacher import rademacher_margin_bound
 from mercer.claims.record import Assumption, Bound
-from mercer.claims.traces import Part, chosen, innermost, title
+from mercer.claims.traces import FittedPart, chosen, innermost, title
 from mercer.claims.weights import Weights, weights_of
 
-__all__ = ["Rung", "Sample", "known_without", "ladder"]
+__all__ = ["ReportSample", "Rung", "known_without", "ladder"]
 
 Array = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ class Rung:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class ReportSample:
     """Training rows, and held-out rows if there are any."""
 
     X: Any
@@ -92,7 +92,7 @@ class Sample:
 
 def ladder(
     model: Any,
-    sample: Sample,
+    sample: ReportSample,
     found: Audit,
     *,
     delta: float = 0.05,
@@ -151,7 +151,7 @@ class _Ladder:
     def __init__(
         self,
         model: Any,
-        sample: Sample,
+        sample: ReportSample,
         found: Audit,
         delta: float,
         largest: float | None,
@@ -264,7 +264,7 @@ class _Ladder:
         broken = [a.text for a in bound.assumptions if a.status == "violated"]
         return f"It needs that {broken[0]}." if broken else ""
 
-    def _compressed(self, machine: Part) -> Bound:
+    def _compressed(self, machine: FittedPart) -> Bound:
         if not _carried(machine):
             raise ValueError(
                 "these rows are not those, in this order, that the machine was made of"
@@ -327,7 +327,7 @@ def _refit(bound: Bound) -> list[str]:
     ]
 
 
-def _carried(machine: Part) -> bool:
+def _carried(machine: FittedPart) -> bool:
     """Return whether the support vectors of a machine are the rows that it numbers."""
     index, vectors = (
         getattr(machine.fitted, name, None) for name in ("support_", "support_vectors_")

@@ -21,7 +21,7 @@ from mercer.claims.states import (
     relative_difference,
     same_state,
 )
-from mercer.claims.traces import Part
+from mercer.claims.traces import FittedPart
 from mercer.kernels.points import is_sparse
 
 __all__ = ["Seen", "learns_nothing", "seen"]
@@ -44,7 +44,7 @@ LEVELS = 20
 OUTPUTS = ("transform", "predict", "predict_proba", "decision_function")
 
 
-def seen(part: Part, y: Any, y_test: Any) -> tuple[Seen, str]:
+def seen(part: FittedPart, y: Any, y_test: Any) -> tuple[Seen, str]:
     """Return which rows an object was fitted to, and how that shows, in words.
 
     "training" is said only if it is proved: a clone with the same settings, fitted to the training
@@ -64,10 +64,10 @@ def seen(part: Part, y: Any, y_test: Any) -> tuple[Seen, str]:
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(60, 2)), rng.integers(2, size=60)
     >>> tree = DecisionTreeClassifier(random_state=0).fit(X[:40], y[:40])
-    >>> seen(Part("machine", tree, X[:40], X[40:]), y[:40], y[40:])
+    >>> seen(FittedPart("machine", tree, X[:40], X[40:]), y[:40], y[40:])
     ('training', 'is what a refit to the training rows gives')
     >>> tree = DecisionTreeClassifier(random_state=0).fit(X, y)
-    >>> seen(Part("machine", tree, X[:40], X[40:]), y[:40], y[40:])
+    >>> seen(FittedPart("machine", tree, X[:40], X[40:]), y[:40], y[40:])
     ('all', 'was fitted to training and held-out rows together')
     """
     kept = _kept(part)
@@ -110,7 +110,7 @@ def _counted(fitted: Any) -> int | None:
     return int(shape[0]) if shape else None
 
 
-def _kept(part: Part) -> tuple[Seen, str] | None:
+def _kept(part: FittedPart) -> tuple[Seen, str] | None:
     """Return that an object keeps held-out rows, None if it keeps none of them.
 
     Keeping training rows alone proves nothing: rows without a trace may have been there as well.
@@ -140,7 +140,7 @@ def _kept(part: Part) -> tuple[Seen, str] | None:
     return which, f"keeps {int(outside.sum())} held-out rows among its support vectors"
 
 
-def _refitted(part: Part, y: Any, y_test: Any) -> tuple[Seen, str]:
+def _refitted(part: FittedPart, y: Any, y_test: Any) -> tuple[Seen, str]:
     """Return to which rows an object fitted again becomes the same."""
     fitted, probes = part.fitted, _probes(part)
     ours = [_outputs(fitted, rows) for rows in probes]
@@ -168,7 +168,7 @@ def _refitted(part: Part, y: Any, y_test: Any) -> tuple[Seen, str]:
     return "unknown", _why_unknown(part, again, train)
 
 
-def _others(part: Part, y: Any, y_test: Any) -> Iterator[tuple[Seen, str, Any]]:
+def _others(part: FittedPart, y: Any, y_test: Any) -> Iterator[tuple[Seen, str, Any]]:
     """Yield refits that saw the held-out rows."""
     if part.X_test is None or (y is not None and y_test is None):
         return
@@ -180,7 +180,7 @@ def _others(part: Part, y: Any, y_test: Any) -> Iterator[tuple[Seen, str, Any]]:
         yield "all", words, _fit(part.fitted, both, targets)
 
 
-def _why_unknown(part: Part, again: Any, train: float) -> str:
+def _why_unknown(part: FittedPart, again: Any, train: float) -> str:
     if again is None:
         return "cannot be fitted again"
     if train <= ROUNDING:
@@ -202,7 +202,7 @@ def _unprovable(fitted: Any) -> str:
     return f"its setting {words}, which may hold anything" if words else ""
 
 
-def _probes(part: Part) -> list[Any]:
+def _probes(part: FittedPart) -> list[Any]:
     """Return rows to compare outputs on: the training rows, the held-out rows, and others."""
     given = [rows for rows in (part.X, part.X_test) if rows is not None]
     table = part.X

@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 
 from mercer._optional import plugin
 from mercer.claims.audit import Audit, audit
-from mercer.claims.ladder import Rung, Sample, known_without, ladder
+from mercer.claims.ladder import ReportSample, Rung, known_without, ladder
 from mercer.claims.quotable import losses_of
 from mercer.claims.record import conditions
 from mercer.claims.sizes import ClassSize, machine_size
@@ -321,7 +321,7 @@ def capacity_report(
     if (X_test is None) != (y_test is None):
         raise ValueError("give X_test and y_test together, or neither")
     y = np.asarray(y)
-    sample = Sample(X, y, X_test, None if y_test is None else np.asarray(y_test))
+    sample = ReportSample(X, y, X_test, None if y_test is None else np.asarray(y_test))
     found = audit(model, X, y, X_test, sample.y_test, tuned_by=tuned_by)
     made = {"delta": delta, "largest": largest, "cv": cv, "random_state": random_state}
     rungs = ladder(model, sample, found, **made)

@@ -15,7 +15,7 @@ from mercer.claims.certified import CertifiedSVC
 from mercer.selection.tuning import Tuning
 
 __all__ = [
-    "Part",
+    "FittedPart",
     "chosen",
     "innermost",
     "measured",
@@ -27,7 +27,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class FittedPart:
     """One fitted object of a model, with the rows as they reached it."""
 
     kind: Literal["transformer", "search", "machine"]
@@ -36,7 +36,7 @@ class Part:
     X_test: Any
 
 
-def parts(model: Any, X: Any, X_test: Any = None) -> Iterator[Part]:
+def parts(model: Any, X: Any, X_test: Any = None) -> Iterator[FittedPart]:
     """Yield the searches, the transformers and what predicts, of which a fitted model is made.
 
     Parameters
@@ -59,7 +59,7 @@ def parts(model: Any, X: Any, X_test: Any = None) -> Iterator[Part]:
         for step in list(model.named_steps.values())[:-1]:
             if step is None or step == "passthrough":
                 continue
-            yield Part("transformer", _thawed(step), X, X_test)
+            yield FittedPart("transformer", _thawed(step), X, X_test)
             X = step.transform(X)
             X_test = None if X_test is None else step.transform(X_test)
         yield from parts(model[-1], X, X_test)
@@ -67,12 +67,12 @@ def parts(model: Any, X: Any, X_test: Any = None) -> Iterator[Part]:
     if not isinstance(model, Tuning):
         check_is_fitted(model)
     if settings_tried(model) is not None:
-        yield Part("search", model, X, X_test)
+        yield FittedPart("search", model, X, X_test)
     inside = _thawed(chosen(model))
     if inside is not model:
         yield from parts(inside, X, X_test)
     elif not isinstance(model, Tuning):
-        yield Part("machine", model, X, X_test)
+        yield FittedPart("machine", model, X, X_test)
 
 
 def _thawed(model: Any) -> Any:
@@ -80,7 +80,7 @@ def _thawed(model: Any) -> Any:
     return model.estimator if title(model) == "FrozenEstimator" else model
 
 
-def innermost(model: Any, X: Any) -> Part:
+def innermost(model: Any, X: Any) -> FittedPart:
     """Return what predicts in a model, with the rows as they reach it.
 
     Wrappers are not looked into: one that moves a threshold, or transforms targets, predicts
@@ -94,7 +94,7 @@ def innermost(model: Any, X: Any) -> Part:
     *_, last = parts(model, X)
     if isinstance(last.fitted, CertifiedSVC):
         Z = last.fitted._scale(np.asarray(last.X, dtype=np.float64))
-        return Part("machine", last.fitted.machine_, Z, None)
+        return FittedPart("machine", last.fitted.machine_, Z, None)
     return last
 
 

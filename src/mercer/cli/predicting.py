@@ -68,7 +68,7 @@ def predict(
     if output is not None:
         rows = writer(output, data, model, formulas=formulas, force=force)
     else:
-        rows = nullcontext(Held() if teller.as_json else Printed(formulas))
+        rows = nullcontext(RowList() if teller.as_json else Printed(formulas))
     with rows as file:
         loaded = load(model, memory)
         coverage = coverage or loaded.card.get("coverage")
@@ -140,7 +140,7 @@ class Printed:
         self.header = False
 
 
-class Held:
+class RowList:
     """Rows as lists, for the one object that scripts get."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from mercer.cli.refusals import Refusal
 from mercer.cli.visible import without_formula
 from mercer.data.npy import Pending
 
-__all__ = ["ENDINGS", "Rows", "Text", "cells", "writable", "writer"]
+__all__ = ["ENDINGS", "RowWriter", "Text", "cells", "writable", "writer"]
 
 SIGNS = {".csv": ",", ".tsv": "\t"}
 COLUMNS = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
@@ -22,7 +22,7 @@ ENDINGS = (*SIGNS, *COLUMNS)
 """What the name of a file of predictions may end in."""
 
 
-class Rows(Protocol):
+class RowWriter(Protocol):
     """What rows are written to."""
 
     def write(self, columns: dict[str, Any]) -> None:
@@ -128,7 +128,7 @@ def writable(output: str, force: bool) -> Path:
 
 def writer(
     output: str, *read: str, formulas: bool = False, force: bool = False
-) -> AbstractContextManager[Rows]:
+) -> AbstractContextManager[RowWriter]:
     """Return a file to write rows to, its format by the end of its name.
 
     Parameters
@@ -150,5 +150,5 @@ def writer(
     writable(output, force)
     if path.suffix in SIGNS:
         return Text(path, SIGNS[path.suffix], formulas)
-    made: AbstractContextManager[Rows] = plugin("writing").Columns(path, COLUMNS[path.suffix])
+    made: AbstractContextManager[RowWriter] = plugin("writing").Columns(path, COLUMNS[path.suffix])
     return made

@@ -21,7 +21,7 @@ from mercer.kernels.points import (
 from mercer.kernels.products import products
 from mercer.regularizers.null_space import Monomials
 
-__all__ = ["Functions", "Table", "Tamed", "Terms", "as_functions", "stack", "tame"]
+__all__ = ["KernelFunctions", "MatrixKernel", "Tamed", "Terms", "as_functions", "stack", "tame"]
 
 HELD = 2.0**28
 """Bytes of a kernel matrix that is computed once instead of column by column."""
@@ -34,7 +34,7 @@ WITNESSES = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Functions:
+class KernelFunctions:
     r"""Functions :math:`f_d = \sum_i A_{id} k(z_i, \cdot)`.
 
     Parameters
@@ -69,9 +69,9 @@ class Functions:
         """Return the squared norms of the functions, (D,)."""
         return np.asarray(np.maximum(np.sum(self.coef * self(self.points), axis=0), 0.0))
 
-    def minus(self, other: Terms) -> Functions:
+    def minus(self, other: Terms) -> KernelFunctions:
         """Return the differences from other functions of the same kernel."""
-        return Functions(
+        return KernelFunctions(
             self.kernel,
             stack(self.points, other.points),
             np.concatenate([self.coef, -other.coef]),
@@ -106,7 +106,7 @@ class Terms:
         return len(self.coef)
 
 
-def as_functions(kernel: Kernel, X: Data, coef: ArrayLike) -> Functions:
+def as_functions(kernel: Kernel, X: Data, coef: ArrayLike) -> KernelFunctions:
     """Return one expansion, or several over the same points, without groups.
 
     Parameters
@@ -125,7 +125,9 @@ def as_functions(kernel: Kernel, X: Data, coef: ArrayLike) -> Functions:
             f"{kernel!r} is only conditionally positive definite, so that its functions have no "
             "norm of their own; compress a machine, which knows what it left free."
         )
-    return Functions(kernel, X, A, np.zeros(len(A), dtype=np.intp), np.ones((1, A.shape[1]), bool))
+    return KernelFunctions(
+        kernel, X, A, np.zeros(len(A), dtype=np.intp), np.ones((1, A.shape[1]), bool)
+    )
 
 
 def evaluate(kernel: Kernel, X: Data, Z: Data, coef: Array) -> Array:
@@ -147,7 +149,7 @@ def _dense(X: Any) -> Array:
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
 
-class Columns:
+class MatrixColumns:
     """Columns of the matrix of some points with themselves, held as a whole if it is small."""
 
     def __init__(self, kernel: Kernel, X: Data) -> None:
@@ -176,7 +178,7 @@ class Columns:
 
 
 @dataclass(eq=False)
-class Table(Kernel):
+class MatrixKernel(Kernel):
     """A kernel of the numbers of samples whose matrix is known."""
 
     matrix: Array

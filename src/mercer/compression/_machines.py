@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.compression._functions import (
-    Functions,
-    Table,
+    KernelFunctions,
+    MatrixKernel,
     Tamed,
     Terms,
     evaluate,
@@ -32,7 +32,7 @@ class View:
 
     machine: Any
     fitted: FittedExpansion
-    functions: Functions
+    functions: KernelFunctions
     anchors: NDArray[np.intp]
 
     @property
@@ -56,14 +56,14 @@ def view(machine: Any, X: Any) -> View:
             "alone; fit an SVC, LSSVR, KernelRegressor or another of mercer.estimators."
         )
     fitted = machine._expansion()
-    kernel: Kernel = fitted.kernel or Table(_sample_matrix(machine, fitted, X))
+    kernel: Kernel = fitted.kernel or MatrixKernel(_sample_matrix(machine, fitted, X))
     if not len(fitted.coef):
         raise ValueError("the machine has no support vectors: there is nothing to compress.")
     anchors = np.empty(0, dtype=np.intp)
     if kernel.numeric:
         kernel, anchors = tame(kernel, fitted.points)
     refuse_indefinite(kernel, fitted.points)
-    functions = Functions(kernel, fitted.points, fitted.coef, fitted.groups, fitted.allowed)
+    functions = KernelFunctions(kernel, fitted.points, fitted.coef, fitted.groups, fitted.allowed)
     return View(machine, fitted, functions, anchors)
 
 

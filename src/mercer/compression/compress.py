@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
-from mercer.compression._functions import Functions, Terms
+from mercer.compression._functions import KernelFunctions, Terms
 from mercer.compression._machines import View, expanded, view
 from mercer.compression.certificate import Compression
 from mercer.compression.preimage import search
@@ -425,7 +425,7 @@ METHODS: dict[str, Callable[[_Compressor], _Found]] = {
 }
 
 
-def _rounding(rest: Functions) -> float:
+def _rounding(rest: KernelFunctions) -> float:
     """Return the root of what rounding may add to a squared norm, |d|'|K||d| times its unit."""
     sizes = np.sqrt(np.maximum(np.asarray(rest.kernel.diag(rest.points), dtype=np.float64), 0.0))
     return float(np.sqrt(np.finfo(np.float64).eps) * np.max(sizes @ np.abs(rest.coef)))

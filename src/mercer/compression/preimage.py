@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from mercer.compression._functions import Functions, Terms, as_functions
+from mercer.compression._functions import KernelFunctions, Terms, as_functions
 from mercer.compression.pursuit import Pursuit, nearest, projected
 from mercer.compression.slopes import Slopes
 from mercer.kernels.base import Kernel
@@ -98,7 +98,7 @@ def preimages(
 
 
 def search(
-    f: Functions, n_centres: int, distance: float, error: float, polish: int
+    f: KernelFunctions, n_centres: int, distance: float, error: float, polish: int
 ) -> tuple[Terms, Array]:
     """Return terms at new points and the distances on the way, the last that of the terms.
 
@@ -144,17 +144,17 @@ def search(
     return terms, np.sqrt(np.maximum(squares, 0.0))
 
 
-def _fitted(f: Functions, Z: Array, groups: list[int]) -> Terms:
+def _fitted(f: KernelFunctions, Z: Array, groups: list[int]) -> Terms:
     m = len(groups)
     return projected(f, Z, np.array(groups, dtype=np.intp), np.full(m, -1, dtype=np.intp))
 
 
-def _explained(f: Functions, terms: Terms) -> float:
+def _explained(f: KernelFunctions, terms: Terms) -> float:
     """Return the squared norms of the projections, ``b'K_ZX a``."""
     return float(np.sum(terms.coef * f(terms.points)))
 
 
-def _next(f: Functions, terms: Terms, slopes: Slopes) -> tuple[Array, int]:
+def _next(f: KernelFunctions, terms: Terms, slopes: Slopes) -> tuple[Array, int]:
     """Return the point at which a term helps most, and its group.
 
     Old points at which it helps much are moved uphill on the criterion without the pivots, and of
@@ -166,9 +166,9 @@ def _next(f: Functions, terms: Terms, slopes: Slopes) -> tuple[Array, int]:
     found, groups = [X[i] for i in starts], [int(f.groups[i]) for i in starts]
     for i in starts:
         mask = f.allowed[f.groups[i]]
-        part = Functions(rest.kernel, rest.points, rest.coef[:, mask], rest.groups, f.allowed)
+        part = KernelFunctions(rest.kernel, rest.points, rest.coef[:, mask], rest.groups, f.allowed)
 
-        def cost(z: Array, part: Functions = part) -> tuple[float, Array]:
+        def cost(z: Array, part: KernelFunctions = part) -> tuple[float, Array]:
             value, slope = slopes(part, z[None])
             k, dk = slopes.diagonal(z[None])
             if not k[0] > floor:
@@ -185,7 +185,7 @@ def _next(f: Functions, terms: Terms, slopes: Slopes) -> tuple[Array, int]:
     return found[best], groups[best]
 
 
-def _gains(f: Functions, rest: Functions, terms: Terms, Z: Array, groups: Any) -> Array:
+def _gains(f: KernelFunctions, rest: KernelFunctions, terms: Terms, Z: Array, groups: Any) -> Array:
     """Return by how much a term at each of some points lowers the squared distance."""
     values, diag = rest(Z), np.asarray(f.kernel.diag(Z), dtype=np.float64)
     floor = FLAT * float(np.max(diag, initial=0.0))
@@ -216,7 +216,7 @@ def _descend(cost: Any, start: Array, bounds: Array, iterations: int) -> Any:
     )
 
 
-def _fixed_point(rest: Functions, z: Array) -> Array:
+def _fixed_point(rest: KernelFunctions, z: Array) -> Array:
     """Return a fixed point of the mean of points under the weights they have at it."""
     X = rest.points
     for _ in range(FIXED):
@@ -231,7 +231,7 @@ def _fixed_point(rest: Functions, z: Array) -> Array:
     return z
 
 
-def _polished(f: Functions, terms: Terms, slopes: Slopes, iterations: int) -> Terms:
+def _polished(f: KernelFunctions, terms: Terms, slopes: Slopes, iterations: int) -> Terms:
     """Move all points together downhill; weights are always the nearest ones."""
     shape = np.shape(terms.points)
     norm = float(np.sum(f.squared_norms())) or 1.0

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
-from mercer.compression._functions import Columns, Functions, Terms, as_functions
+from mercer.compression._functions import KernelFunctions, MatrixColumns, Terms, as_functions
 from mercer.gram.pivoted import pivoted_cholesky
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data, count, take
@@ -92,13 +92,13 @@ class Pursuit:
         What is approximated; its points are the candidates.
     """
 
-    functions: Functions
+    functions: KernelFunctions
     order: list[int] = field(default_factory=list, init=False)
     squared: list[float] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         f = self.functions
-        self.matrix = Columns(f.kernel, f.points)
+        self.matrix = MatrixColumns(f.kernel, f.points)
         self.F = self.matrix.times(f.coef)
         self.parts = [_Part(*part, self.matrix.diag, self.F) for part in f.parts()]
         self.squared.append(float(max(np.sum(f.coef * self.F), 0.0)))
@@ -267,7 +267,7 @@ def project(kernel: Kernel, X: Data, coef: ArrayLike, Z: Data) -> Array:
 
 
 def projected(
-    functions: Functions, Z: Any, groups: NDArray[np.intp], index: NDArray[np.intp]
+    functions: KernelFunctions, Z: Any, groups: NDArray[np.intp], index: NDArray[np.intp]
 ) -> Terms:
     """Return given points with the weights that are nearest to functions.
 

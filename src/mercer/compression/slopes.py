@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.compression._functions import Functions, evaluate
+from mercer.compression._functions import KernelFunctions, evaluate
 from mercer.kernels.algebra import Scaled
 from mercer.kernels.base import Kernel
 from mercer.kernels.gaussian import Gaussian
@@ -34,7 +34,7 @@ class Slopes:
         spread = np.ptp(box, axis=0)
         self.step = STEP * np.where(spread > 0.0, spread, 1.0)
 
-    def __call__(self, f: Functions, Z: Array) -> tuple[Array, Array]:
+    def __call__(self, f: KernelFunctions, Z: Array) -> tuple[Array, Array]:
         """Return values (m, D) and gradients (m, D, p)."""
         X, A = f.points, f.coef
         if self.gaussian:

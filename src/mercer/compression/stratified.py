@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer._lazily import lazily
-from mercer.compression._functions import Columns, Functions, Terms, as_functions
+from mercer.compression._functions import KernelFunctions, MatrixColumns, Terms, as_functions
 from mercer.compression.pursuit import nearest
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data, take
@@ -135,7 +135,7 @@ def stratified_terms(
     return Stratified(terms.index, weights, distance, strata)
 
 
-def stratify(f: Functions, n: int, cells: Any = "auto", random_state: int = 0) -> Strata:
+def stratify(f: KernelFunctions, n: int, cells: Any = "auto", random_state: int = 0) -> Strata:
     """Divide the terms of functions into at most `n` cells.
 
     Parameters
@@ -216,9 +216,9 @@ def _different(X: Data) -> int:
     return len(np.unique(dense, axis=0))
 
 
-def _farthest(f: Functions, sizes: Array, u: Array, n: int) -> NDArray[np.intp]:
+def _farthest(f: KernelFunctions, sizes: Array, u: Array, n: int) -> NDArray[np.intp]:
     """Return cells around atoms, each the farthest from those before; within twice the best."""
-    columns = Columns(f.kernel, f.points)
+    columns = MatrixColumns(f.kernel, f.points)
     labels, centre = np.zeros(f.n, dtype=np.intp), int(np.argmax(sizes))
     far = np.full(f.n, np.inf)
     for i in range(min(n, f.n)):
@@ -234,7 +234,7 @@ def _farthest(f: Functions, sizes: Array, u: Array, n: int) -> NDArray[np.intp]:
 
 
 def draw_terms(
-    f: Functions, strata: Strata, draws: int, refit: bool, random_state: int
+    f: KernelFunctions, strata: Strata, draws: int, refit: bool, random_state: int
 ) -> tuple[Terms, float]:
     """Return the best of several draws from strata, and its distance.
 

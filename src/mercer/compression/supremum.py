@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.compression._functions import (
     HELD,
-    Functions,
+    KernelFunctions,
     Terms,
     as_functions,
     evaluate,
@@ -124,14 +124,14 @@ class _State(NamedTuple):
     passes: int
 
 
-def term_bound(f: Functions, error: float, radius: float) -> int:
+def term_bound(f: KernelFunctions, error: float, radius: float) -> int:
     """Return the largest number of steps, of all functions together."""
     steps = np.floor(f.squared_norms() * (radius / error) ** 2 * (1.0 + 1e-12))
     return int(np.sum(steps))
 
 
 def cover(
-    f: Functions, X: Data, groups: NDArray[np.intp], error: float, step: str = "exact"
+    f: KernelFunctions, X: Data, groups: NDArray[np.intp], error: float, step: str = "exact"
 ) -> _State:
     """Return terms at some of the points that are right within an error at all of them.
 
@@ -180,12 +180,12 @@ def _check(error: float, step: str) -> None:
         raise ValueError(f"step must be 'exact' or 'fixed', got {step!r}.")
 
 
-def _group(f: Functions, group: int, d: int) -> int:
+def _group(f: KernelFunctions, group: int, d: int) -> int:
     """Return the group of a term of a function: that of the point where it may be."""
     return group if f.allowed[group, d] else int(np.argmax(f.allowed[:, d]))
 
 
-def _terms(f: Functions, X: Data, found: dict[tuple[int, int], Array]) -> Terms:
+def _terms(f: KernelFunctions, X: Data, found: dict[tuple[int, int], Array]) -> Terms:
     """Return the terms in the order of the points."""
     keys = sorted(found)
     index = np.array([i for i, _ in keys], dtype=np.intp)
@@ -199,7 +199,7 @@ def _terms(f: Functions, X: Data, found: dict[tuple[int, int], Array]) -> Terms:
 class Shared(NamedTuple):
     """What is the same in all passes."""
 
-    functions: Functions
+    functions: KernelFunctions
     size: int = BATCH
     """Number of rows that are brought home."""
 
@@ -237,7 +237,7 @@ class Worst:
         )
 
 
-def worst_of(f: Functions, terms: Terms, X: Data, size: int = 1, start: int = 0) -> Worst:
+def worst_of(f: KernelFunctions, terms: Terms, X: Data, size: int = 1, start: int = 0) -> Worst:
     """Return where among some points functions differ most from terms.
 
     Parameters
@@ -257,7 +257,7 @@ def worst_of(f: Functions, terms: Terms, X: Data, size: int = 1, start: int = 0)
     return Worst(size, values[order], take(X, order), start + order, diag, len(values))
 
 
-def as_rows(f: Functions, X: Any) -> Any:
+def as_rows(f: KernelFunctions, X: Any) -> Any:
     """Return rows of a source as points like those of the functions."""
     if sp.issparse(f.points):
         return sp.csr_array(X, dtype=np.float64)

@@ -209,7 +209,7 @@ def _to_folder(
             if first == 0:
                 stack.close()
                 path = folder / f"part-{part:05}.parquet"
-                file = None if part in done else stack.enter_context(writing.Columns(path))
+                file = None if part in done else stack.enter_context(writing.ColumnFile(path))
             if file is not None or number == 0:
                 found = _columns(machine, method, block, names, kept)
                 if file is None:

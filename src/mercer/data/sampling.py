@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mercer.data.base import Block, Source
 from mercer.data.table import Table, hashes, stack
 
-__all__ = ["Sample", "draw", "fingerprints", "fold_of"]
+__all__ = ["FingerprintSample", "draw", "fingerprints", "fold_of"]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -88,7 +88,7 @@ def fold_of(X: Any, folds: int, seed: int) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True)
-class Sample:
+class FingerprintSample:
     """The rows of the smallest fingerprints, each different row once.
 
     Parameters
@@ -113,7 +113,7 @@ class Sample:
     rows: NDArray[np.int64]
     n: int
 
-    def __add__(self, other: Sample) -> Sample:
+    def __add__(self, other: FingerprintSample) -> FingerprintSample:
         both = np.concatenate([self.keys, other.keys])
         # Of equal rows, the one that was met first: its place and targets do not depend on blocks.
         rows = np.concatenate([self.rows, other.rows])
@@ -123,7 +123,7 @@ class Sample:
         def merge(a: Any, b: Any) -> Any:
             return None if a is None else stack([a, b])[order]
 
-        return Sample(
+        return FingerprintSample(
             self.size,
             both[order],
             merge(self.X, other.X),
@@ -134,7 +134,7 @@ class Sample:
         )
 
 
-def sampled(block: Block, size: int, seed: int) -> Sample:
+def sampled(block: Block, size: int, seed: int) -> FingerprintSample:
     """Return the sample of one block; the work of a pass, with its size and seed as shared."""
     keys = fingerprints(block.X, seed)
     _, first = np.unique(keys, return_index=True)
@@ -142,14 +142,14 @@ def sampled(block: Block, size: int, seed: int) -> Sample:
     y = None if block.y is None else np.asarray(block.y)[index]
     s = None if block.s is None else np.asarray(block.s)[index]
     rows = (block.start + index).astype(np.int64)
-    return Sample(size, keys[index], block.X[index], y, s, rows, block.n)
+    return FingerprintSample(size, keys[index], block.X[index], y, s, rows, block.n)
 
 
-def _work(block: Block, shared: tuple[int, int], state: None) -> Sample:
+def _work(block: Block, shared: tuple[int, int], state: None) -> FingerprintSample:
     return sampled(block, *shared)
 
 
-def draw(source: Source, size: int, seed: int = 0, **how: Any) -> Sample:
+def draw(source: Source, size: int, seed: int = 0, **how: Any) -> FingerprintSample:
     """Return a random sample of the different rows of a source.
 
     Whatever the blocks, their order and the machines they lie on, the same rows are drawn.
@@ -172,5 +172,5 @@ def draw(source: Source, size: int, seed: int = 0, **how: Any) -> Sample:
     >>> bool((a.X == b.X).all())
     True
     """
-    sample: Sample = source.total(_work, (size, seed), None, **how)
+    sample: FingerprintSample = source.total(_work, (size, seed), None, **how)
     return sample

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from mercer.data.npy import Pending
 from mercer.data.table import DataError
 
-__all__ = ["Columns", "parts", "same_start"]
+__all__ = ["ColumnFile", "parts", "same_start"]
 
 OPEN = {
     "parquet": lambda path, schema: pq.ParquetWriter(path, schema, write_page_checksum=True),
@@ -24,7 +24,7 @@ OPEN = {
 }
 
 
-class Columns(Pending):
+class ColumnFile(Pending):
     """A file of columns that is being written.
 
     Parameters

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mercer._threads import small_algebra
 from mercer.data.spill import GroupWork
-from mercer.distributed.partitions import Held, Parcel
+from mercer.distributed.partitions import Parcel, PartitionRows
 
 __all__ = ["Bundles", "bounds_of", "tasks_of"]
 
@@ -77,7 +77,7 @@ def tasks_of(groups: int, threads: int) -> int:
 
 
 def split(
-    held: Held, sort: Parcel, bounds: list[int], rows: int, number: int, start: int
+    held: PartitionRows, sort: Parcel, bounds: list[int], rows: int, number: int, start: int
 ) -> list[Tables]:
     """Return the rows of a partition by bundles and groups."""
     found: list[dict[int, list[Any]]] = [{} for _ in bounds[1:]]

@@ -26,7 +26,7 @@ from distributed import CancelledError, Client, Future, KilledWorker, get_worker
 from mercer.data.base import Block, Work
 from mercer.data.spill import HELD, Groups, Sort
 from mercer.distributed.bundles import Bundles, bounds_of
-from mercer.distributed.partitions import Held, Parcel, Partitions
+from mercer.distributed.partitions import Parcel, PartitionRows, Partitions
 
 __all__ = ["Cluster"]
 
@@ -79,23 +79,25 @@ def same(value: Any) -> Any:
     return value
 
 
-def bind(held: Held, shared: Parcel) -> Held:
+def bind(held: PartitionRows, shared: Parcel) -> PartitionRows:
     """Return a partition together with what all passes share."""
     return replace(held, shared=shared)
 
 
-def nth_block(held: Held, rows: int, k: int) -> Block:
+def nth_block(held: PartitionRows, rows: int, k: int) -> Block:
     """Return one block of a partition."""
     assert held.source is not None
     return next(islice(held.source.blocks(rows), k, None))
 
 
-def counted(held: Held) -> int:
+def counted(held: PartitionRows) -> int:
     """Return the number of rows of a partition."""
     return held.n
 
 
-def worked(held: Held, shared: Parcel | None, order: Parcel, number: int, start: int) -> Any:
+def worked(
+    held: PartitionRows, shared: Parcel | None, order: Parcel, number: int, start: int
+) -> Any:
     """Return the sum over a partition, None if it is empty."""
     if held.source is None:
         return None
@@ -184,9 +186,9 @@ class Cluster(Partitions):
         self._checked = time.monotonic()
         self._threads = 0
 
-    def partition(self, i: int) -> Held:
+    def partition(self, i: int) -> PartitionRows:
         if self._rows is not None:
-            held: Held = self._result([self._rows[i]])
+            held: PartitionRows = self._result([self._rows[i]])
         else:
             key = f"mercer-rows-{self.name}-{i}"
             held = self.client.get({**self.graph, key: self.task(i)}, key)

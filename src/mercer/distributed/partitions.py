@@ -19,7 +19,7 @@ from mercer.data.base import Block
 from mercer.data.checks import Places
 from mercer.data.table import stack
 
-__all__ = ["Held", "Parcel", "Partitions", "read", "settled"]
+__all__ = ["Parcel", "PartitionRows", "Partitions", "read", "settled"]
 
 
 def settled(values: Any) -> Any:
@@ -71,15 +71,15 @@ class Parcel:
         return object.__sizeof__(self) + len(self.data)
 
 
-def arrived(source: Source | None, shared: Parcel | None, nbytes: int) -> Held:
+def arrived(source: Source | None, shared: Parcel | None, nbytes: int) -> PartitionRows:
     """Return a partition that was sent, its arrays settled."""
     if isinstance(source, Arrays):
         source.X, source.y, source.s = (settled(v) for v in (source.X, source.y, source.s))
-    return Held(source, shared, nbytes)
+    return PartitionRows(source, shared, nbytes)
 
 
 @dataclass(frozen=True)
-class Held:
+class PartitionRows:
     """The rows of one partition where they are, maybe with what all passes share.
 
     Parameters
@@ -112,7 +112,7 @@ class Held:
         return object.__sizeof__(self) + self.nbytes
 
 
-def read(X: Any, y: Any, s: Any, number: int, load: bool) -> Held:
+def read(X: Any, y: Any, s: Any, number: int, load: bool) -> PartitionRows:
     """Return a partition from what it was computed as: a task of the cluster.
 
     Parameters
@@ -130,27 +130,27 @@ def read(X: Any, y: Any, s: Any, number: int, load: bool) -> Held:
         if isinstance(X, Source):
             source = X
         elif X.shape[0] == 0:
-            return Held(None)
+            return PartitionRows(None)
         else:
             source = as_source(X, *(None if v is None else np.asarray(v) for v in (y, s)))
             load = True
-        return _in_memory(source) if load else Held(source)
+        return _in_memory(source) if load else PartitionRows(source)
     except Exception as error:
         error.add_note(f"in partition {number}")
         raise
 
 
-def _in_memory(source: Source) -> Held:
+def _in_memory(source: Source) -> PartitionRows:
     """Return rows as arrays."""
     blocks = list(source.blocks(source.n_rows or 65536))
     if not blocks:
-        return Held(None)
+        return PartitionRows(None)
     X, y, s = (
         None if parts[0] is None else stack(parts)
         for parts in zip(*((block.X, block.y, block.s) for block in blocks), strict=True)
     )
     X, y, s = (settled(v) for v in (X, y, s))
-    return Held(Arrays(X, y, s), nbytes=sizeof(X) + sizeof(y) + sizeof(s))
+    return PartitionRows(Arrays(X, y, s), nbytes=sizeof(X) + sizeof(y) + sizeof(s))
 
 
 class Partitions(Source):
@@ -203,7 +203,7 @@ class Partitions(Source):
         """Return the task that reads a partition."""
         return (read, *self.keys[i], i, load)
 
-    def partition(self, i: int) -> Held:
+    def partition(self, i: int) -> PartitionRows:
         """Return a partition, computed here and now.
 
         Parameters
@@ -211,7 +211,7 @@ class Partitions(Source):
         i : int
         """
         key = f"mercer-rows-{self.name}-{i}"
-        held: Held = Delayed(key, {**self.graph, key: self.task(i)}).compute()
+        held: PartitionRows = Delayed(key, {**self.graph, key: self.task(i)}).compute()
         return held
 
     def blocks(self, rows: int) -> Iterator[Block]:

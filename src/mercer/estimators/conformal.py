@@ -27,7 +27,7 @@ from mercer.machines.expansion import Array
 from mercer.machines.ls_diagnostics import at
 from mercer.machines.ls_report import report_of
 
-__all__ = ["Aside", "LeftOut", "Refitted", "bases", "conformal_ends", "has_left_out", "refit"]
+__all__ = ["Aside", "LeaveFoldOut", "Refitted", "bases", "conformal_ends", "has_left_out", "refit"]
 
 # Memory for what the machines without a sample predict, and rows of new points at least at once.
 CHUNK_BYTES = 2**26
@@ -84,7 +84,7 @@ class Refitted:
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
+class LeaveFoldOut:
     r"""All machines without a fold, from the factorization of the one with all samples.
 
     .. math:: f^{(-S)}(x) = f(x) - w_S(x)' Q_{SS}^{-1} a_S, \qquad
@@ -107,7 +107,7 @@ class LeftOut:
         return self.low
 
     @classmethod
-    def of(cls, machine: LSSVR, group: NDArray[np.intp]) -> LeftOut:
+    def of(cls, machine: LSSVR, group: NDArray[np.intp]) -> LeaveFoldOut:
         """Leave the folds out that samples belong to.
 
         Parameters

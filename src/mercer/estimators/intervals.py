@@ -26,7 +26,7 @@ from mercer._sklearn import (
 from mercer.estimators.band import QuantileBand
 from mercer.estimators.conformal import (
     Aside,
-    LeftOut,
+    LeaveFoldOut,
     Refitted,
     bases,
     conformal_ends,
@@ -281,7 +281,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
 
     def _left_out(
         self, machine: Any, X: Any, y: Array, weight: Array | None, live: NDArray[np.intp]
-    ) -> Refitted | LeftOut:
+    ) -> Refitted | LeaveFoldOut:
         """Fit to all samples, and know what the machine would be without some."""
         n = len(y)
         self._fit_rows = np.arange(n)
@@ -296,7 +296,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
             group = np.zeros(n, dtype=np.intp)
             for k, (_, left) in enumerate(folds):
                 group[left] = k
-            return LeftOut.of(self.estimator_, group)
+            return LeaveFoldOut.of(self.estimator_, group)
         return refit(self.estimator_, X, y, folds, weight, self._band, self._report)
 
     def _report(self, k: int, n: int, machine: Any) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mercer._params import Params
 from mercer.gram.low_rank import LowRank
 from mercer.losses.base import Loss, QuadraticDualLoss
-from mercer.machines.completion import LAWS, Copies, Law
+from mercer.machines.completion import LAWS, CompletedRows, Law
 from mercer.machines.expansion import Array
 from mercer.machines.missing_cells import Components
 from mercer.machines.solving import EarlyStop
@@ -71,7 +71,7 @@ class ByDraws(Reading):
     parts: Components
     W: Array
     b: Array
-    complete: Callable[[Array], Copies]
+    complete: Callable[[Array], CompletedRows]
 
     def between(self, X: Array) -> tuple[Array, Array, Array]:
         copies = self.complete(X)
@@ -136,7 +136,7 @@ class Completing(GapStrategy):
             raise ValueError(f"law must be one of {sorted(LAWS)}, got {self.law!r}.")
 
     @abstractmethod
-    def _rows(self, F: Array, copies: Copies) -> tuple[Array, NDArray[np.intp], Array]:
+    def _rows(self, F: Array, copies: CompletedRows) -> tuple[Array, NDArray[np.intp], Array]:
         """Return features, samples and shares of what is charged, from features of the copies."""
 
     def _exact(
@@ -228,7 +228,7 @@ class ExpectedRisk(Completing):
     ExpectedRisk(draws=20, law='marginal', random_state=0, rule='draws', nodes=7)
     """
 
-    def _rows(self, F: Array, copies: Copies) -> tuple[Array, NDArray[np.intp], Array]:
+    def _rows(self, F: Array, copies: CompletedRows) -> tuple[Array, NDArray[np.intp], Array]:
         return F, copies.source, copies.share
 
     def _exact(
@@ -265,7 +265,7 @@ class MeanEmbedding(Completing):
     MeanEmbedding(draws=10, law='normal', random_state=0, rule='draws', nodes=7)
     """
 
-    def _rows(self, F: Array, copies: Copies) -> tuple[Array, NDArray[np.intp], Array]:
+    def _rows(self, F: Array, copies: CompletedRows) -> tuple[Array, NDArray[np.intp], Array]:
         starts = np.flatnonzero(np.diff(copies.source, prepend=-1))
         G = np.add.reduceat(F * copies.share[:, None], starts)
         return G, np.arange(len(G)), np.ones(len(G))

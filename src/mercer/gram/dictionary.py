@@ -18,7 +18,7 @@ from mercer.kernels.points import (
     take,
 )
 
-__all__ = ["Arranged", "Dictionary", "KernelColumns", "Table"]
+__all__ = ["Arranged", "DenseDictionary", "Dictionary", "KernelColumns"]
 
 Indices = NDArray[np.intp]
 
@@ -71,7 +71,7 @@ class Dictionary(ABC):
         return np.empty(0, dtype=np.intp)
 
 
-class Table(Dictionary):
+class DenseDictionary(Dictionary):
     """A dictionary that is in memory.
 
     Parameters
@@ -80,7 +80,7 @@ class Table(Dictionary):
 
     Examples
     --------
-    >>> Table(np.array([[1.0, 2.0], [3.0, 4.0]])).price(np.array([1.0, 1.0]))
+    >>> DenseDictionary(np.array([[1.0, 2.0], [3.0, 4.0]])).price(np.array([1.0, 1.0]))
     array([4., 6.])
     """
 
@@ -99,8 +99,8 @@ class Table(Dictionary):
     def price(self, u: NDArray[np.float64], index: Indices | None = None) -> NDArray[np.float64]:
         return np.asarray((self.G if index is None else self.G[:, index]).T @ u)
 
-    def take(self, rows: Indices, index: Indices) -> Table:
-        return Table(self.G[np.ix_(rows, index)])
+    def take(self, rows: Indices, index: Indices) -> DenseDictionary:
+        return DenseDictionary(self.G[np.ix_(rows, index)])
 
 
 class KernelColumns(Dictionary):
@@ -128,9 +128,9 @@ class KernelColumns(Dictionary):
         self, kernel: Kernel, X: Data, Z: Data | None = None, cache_bytes: int = 200 * 2**20
     ) -> None:
         self.kernel, self.X, self.Z = kernel, X, X if Z is None else Z
-        self._whole: Table | None = None
+        self._whole: DenseDictionary | None = None
         if 8 * count(self.X) * count(self.Z) <= cache_bytes:
-            self._whole = Table(np.asarray(kernel(self.X, self.Z), dtype=np.float64))
+            self._whole = DenseDictionary(np.asarray(kernel(self.X, self.Z), dtype=np.float64))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -172,7 +172,7 @@ class Arranged(Dictionary):
 
     Examples
     --------
-    >>> G = Table(np.array([[1.0], [2.0]]))
+    >>> G = DenseDictionary(np.array([[1.0], [2.0]]))
     >>> Arranged(G, np.array([[1.0, -1.0]]), np.array([[5.0]])).columns(np.array([0, 1]))
     array([[-1.,  5.]])
     """

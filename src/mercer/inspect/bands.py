@@ -10,7 +10,7 @@ import numpy as np
 from scipy import optimize
 
 from mercer.inspect.decay import Decay, classify_decay
-from mercer.inspect.printing import Report
+from mercer.inspect.printing import PrintedReport
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
 
@@ -71,7 +71,7 @@ def band_edge(kernel: Kernel, precision: float, dim: int = 1) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class Bandwidth(Report):
+class Bandwidth(PrintedReport):
     """The band of a spectrum that matters at a precision, from :func:`bandwidth`."""
 
     frequency: float

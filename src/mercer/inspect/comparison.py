@@ -9,13 +9,13 @@ import numpy as np
 from scipy import optimize
 
 from mercer.inspect.bands import along, band_edge, widen
-from mercer.inspect.printing import Report
+from mercer.inspect.printing import PrintedReport
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Report):
+class Comparison(PrintedReport):
     """How far two filters differ, from :func:`compare`."""
 
     kernel: Kernel
@@ -105,7 +105,7 @@ def compare(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Equivalence(Report):
+class Equivalence(PrintedReport):
     """The width that makes two kernels alike, from :func:`equivalent_width`."""
 
     kernel: Kernel

@@ -18,7 +18,7 @@ from mercer.inspect.bands import (
     widen,
 )
 from mercer.inspect.decay import Decay, classify_decay
-from mercer.inspect.printing import Report
+from mercer.inspect.printing import PrintedReport
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
 
@@ -30,7 +30,7 @@ FLOOR = 1e-14
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FilterCurve(Report):
+class FilterCurve(PrintedReport):
     r"""The spectrum of a kernel, from :func:`filter_curve`."""
 
     kernel: Kernel

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from mercer.inspect.printing import Report
+from mercer.inspect.printing import PrintedReport
 from mercer.inspect.projection import monomials, project
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data, count, take
@@ -16,7 +16,7 @@ from mercer.regularizers.null_space import NullSpace
 
 
 @dataclass(frozen=True, repr=False)
-class PSDCheck(Report):
+class PSDCheck(PrintedReport):
     """The result of :func:`check_psd`."""
 
     ok: bool
@@ -162,7 +162,7 @@ def effective_dimension(kernel: Kernel | Array, X: Data | None = None, *, penalt
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GramReport(Report):
+class GramReport(PrintedReport):
     """The result of :func:`gram_report`."""
 
     n: int

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.inspect.printing import Report
+from mercer.inspect.printing import PrintedReport
 from mercer.inspect.projection import column_space, complement
 from mercer.kernels.points import Array, Data, is_sparse
 from mercer.losses import Squared
@@ -19,7 +19,7 @@ MAX_SMOOTHER = 3000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MachineReport(Report):
+class MachineReport(PrintedReport):
     """The transfer function of a machine, from :func:`machine_report`."""
 
     machine: Any

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.inspect.printing import Report
+from mercer.inspect.printing import PrintedReport
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.gaussian import Gaussian
 from mercer.losses.base import Array, Loss
@@ -112,7 +112,7 @@ def _dense(values: Any) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MarginReport(Report):
+class MarginReport(PrintedReport):
     r"""Margins :math:`y_i f(x_i)` of a sample; see :func:`margin_report`."""
 
     margins: Array

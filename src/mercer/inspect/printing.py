@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-class Report(ABC):
+class PrintedReport(ABC):
     """A small frozen record whose representation is its summary."""
 
     @abstractmethod

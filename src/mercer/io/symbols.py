@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LABEL", "METHODS", "Backend", "Eager", "Outputs", "Rows", "Value"]
+__all__ = ["LABEL", "METHODS", "Backend", "Eager", "Outputs", "RowNumbers", "Value"]
 
 Array = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ METHODS = {
 """The method of a model that an output stands for."""
 
 
-class Rows(NamedTuple):
+class RowNumbers(NamedTuple):
     """Numbers of rows, (k, 1), which are known when points are."""
 
     handle: Any
@@ -212,18 +212,18 @@ class Value:
         to = self.backend.constant(np.array(shape, dtype=np.int64), exact=True)
         return Value(self.backend, self.backend.apply("Reshape", self.handle, to))
 
-    def where(self) -> Rows:
+    def where(self) -> RowNumbers:
         """Return the rows of a single column whose number is above zero."""
         flat = self._shaped(-1)
         above = flat._of("Greater", flat, 0.0)
         at = self.backend.apply("NonZero", above.handle)
-        return Rows(self.backend.apply("Transpose", at, perm=[1, 0]))
+        return RowNumbers(self.backend.apply("Transpose", at, perm=[1, 0]))
 
-    def at(self, rows: Rows) -> Value:
+    def at(self, rows: RowNumbers) -> Value:
         """Return some rows."""
         return Value(self.backend, self.backend.apply("GatherND", self.handle, rows.handle))
 
-    def put(self, rows: Rows, values: Value) -> Value:
+    def put(self, rows: RowNumbers, values: Value) -> Value:
         """Return the value with other numbers in some rows."""
         found = self.backend.apply("ScatterND", self.handle, rows.handle, values.handle)
         return Value(self.backend, found)

@@ -38,7 +38,7 @@ _t, _w = legendre.leggauss(NODES)
 _fine_t, _fine_w = legendre.leggauss(24)
 
 
-class Spread(NamedTuple):
+class DensityRange(NamedTuple):
     """Where a density lives."""
 
     breaks: Array
@@ -93,7 +93,7 @@ def checked(P: Density) -> Density:
     return density
 
 
-def spread(P: Density, dim: int, breaks: Sequence[float] | Array = ()) -> Spread:
+def spread(P: Density, dim: int, breaks: Sequence[float] | Array = ()) -> DensityRange:
     """Find the octaves that hold the integral of a density over the d-dimensional space.
 
     Parameters
@@ -142,7 +142,7 @@ def spread(P: Density, dim: int, breaks: Sequence[float] | Array = ()) -> Spread
     middle = high - int(np.searchsorted(above[::-1], 1e-3 * total))
     grid = [np.exp2(np.arange(4 * first, 4 * middle) / 4.0), np.exp2(np.arange(middle, last + 1))]
     ends = np.unique(np.concatenate([[0.0], *grid, own[own < np.exp2(last)]]))
-    return Spread(ends, float(tail / total) + 0.1 * TOLERANCE)
+    return DensityRange(ends, float(tail / total) + 0.1 * TOLERANCE)
 
 
 def _weighted(P: Density, dim: int) -> Density:
@@ -206,7 +206,7 @@ def _graded(v: Array, w: Array, first: float) -> Array:
     return np.concatenate([v[:, :1], inner, v[:, 1:]], axis=1)
 
 
-def on_a_line(P: Density, dim: int, where: Spread) -> Line:
+def on_a_line(P: Density, dim: int, where: DensityRange) -> Line:
     """Return a radial density as it is seen on a line, with the error of its kernel.
 
     Parameters

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer._params import check_integer
-from mercer.kernels._line import Density, Line, Spread, checked, on_a_line, project, spread
+from mercer.kernels._line import Density, DensityRange, Line, checked, on_a_line, project, spread
 from mercer.kernels._piecewise import approximate
 from mercer.kernels.base import Evaluator
 from mercer.kernels.points import Array, Data, as_points, squared_norms
@@ -139,7 +139,7 @@ class Spectral(Profiled):
         return checked(self._unchecked)
 
     @cached_property
-    def _spread(self) -> Spread:
+    def _spread(self) -> DensityRange:
         return spread(self._density, self.dim, self._knots)
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.explicit import Explicit
-from mercer.kernels.featurewise import Columns, Factor
+from mercer.kernels.featurewise import Factor, FeatureColumns
 from mercer.kernels.periodic import Circular, cosine_series
 from mercer.kernels.points import Array, Data, as_pair, as_points, dense_double
 
@@ -197,7 +197,7 @@ class Fourier(Circular):
         (n, q ** p) array
         """
         X = as_points(X)
-        columns, roots = Columns(X), np.sqrt(self._weights)
+        columns, roots = FeatureColumns(X), np.sqrt(self._weights)
         result = np.ones((X.shape[0], 1))
         for j in range(X.shape[1]):
             t = self._angle(columns[j], np.zeros(1))

@@ -25,7 +25,7 @@ Factor: TypeAlias = Callable[[Array, Array, int], Array]
 """A function of numbers x and z and of the feature whose numbers they are."""
 
 
-class Columns:
+class FeatureColumns:
     """The features of points one by one: dense and in float64, whatever the points are."""
 
     def __init__(self, X: Data) -> None:
@@ -57,13 +57,13 @@ class Featurewise(Kernel):
     def against(self, Z: Data) -> Evaluator:
         Z = as_points(Z)
         self._check_features(Z.shape[1])
-        columns, factor = Columns(Z), self._factors()
+        columns, factor = FeatureColumns(Z), self._factors()
 
         def evaluate(X: Data, out: Array | None = None) -> Array:
             X, like = as_pair(X, Z)
             (n, p), m = X.shape, Z.shape[0]
-            z = columns if like is Z else Columns(like)
-            x = Columns(X)
+            z = columns if like is Z else FeatureColumns(like)
+            x = FeatureColumns(X)
             if out is None:
                 out = np.empty((n, m), dtype=X.dtype)
             # A block, a factor and what its formula keeps take a few times the rows themselves.
@@ -80,7 +80,7 @@ class Featurewise(Kernel):
         X, Z = as_pair(X, Z)
         n, p = X.shape
         self._check_features(p)
-        x, z, factor = Columns(X), Columns(Z), self._factors()
+        x, z, factor = FeatureColumns(X), FeatureColumns(Z), self._factors()
         values = np.ones(n)
         for j in range(p):
             values *= factor(x[j], z[j], j)
@@ -93,7 +93,7 @@ class Featurewise(Kernel):
         X, Z = as_pair(X, X if Z is None else Z)
         p = X.shape[1]
         self._check_features(p)
-        x, z, factor = Columns(X), Columns(Z), self._factors()
+        x, z, factor = FeatureColumns(X), FeatureColumns(Z), self._factors()
         rest = without_one([factor(x[j][:, None], z[j], j) for j in range(p)])
         result: dict[str, Array] = {}
         for j in range(p):

@@ -18,7 +18,7 @@ from mercer._threads import map_blocks
 from mercer.kernels.points import Array, pieces
 from mercer.kernels.radial_tiles import LOG2_E, UNIT_ROUNDOFF
 from mercer.kernels.roundoff import Roundoff
-from mercer.kernels.tiles import Rows, Tiles, check_width
+from mercer.kernels.tiles import TileRows, Tiles, check_width
 
 laplace, laplace_double, pull_back = lazily(
     "mercer.kernels._laplace_numba", "laplace", "laplace_double", "pull_back"
@@ -92,11 +92,11 @@ class LaplaceTiles(Tiles):
     def _ordered(self, X: Array) -> Array:
         return np.ascontiguousarray(X if self.order is None else X[:, self.order])
 
-    def _rows(self, X: Array) -> Rows:
+    def _rows(self, X: Array) -> TileRows:
         check_width(X, len(self.factor))
-        return Rows(X, self._ordered(X), *[X[:0, 0]] * 3)
+        return TileRows(X, self._ordered(X), *[X[:0, 0]] * 3)
 
-    def _tile(self, rows: Rows, columns: slice, target: Array, flat: Array) -> None:
+    def _tile(self, rows: TileRows, columns: slice, target: Array, flat: Array) -> None:
         step = target.strides[0] // target.itemsize
         m = columns.stop - columns.start
         self.write(

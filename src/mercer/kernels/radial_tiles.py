@@ -29,7 +29,7 @@ from mercer._lazily import lazily
 from mercer.kernels.points import Array, Data, chunks, pieces
 from mercer.kernels.roundoff import Roundoff
 from mercer.kernels.tile_sizes import LOWEST, LOWEST_DOUBLE
-from mercer.kernels.tiles import TILE, Rows, Tiles, check_width, copy_to, scratch
+from mercer.kernels.tiles import TILE, TileRows, Tiles, check_width, copy_to, scratch
 
 exponents, in_units, powers_of_two, raise_two, raise_two_double, repair, weigh_powers = lazily(
     "mercer.kernels._tiles_numba",
@@ -254,23 +254,23 @@ class RadialTiles(Tiles):
         # Some per cent for products of roundings, which are of the second order in E.
         return Roundoff(np.where(4.0 * E < 0.02, 1.1 * (E + 8.0 * u), np.inf), weight, 1e-15)
 
-    def left(self, X: Array, origin: Array | None = None) -> Rows:
+    def left(self, X: Array, origin: Array | None = None) -> TileRows:
         if self.near:
             # At once, and rounded once: where all is near, only points in units are read.
             shift = self.origin if origin is None else origin + self.origin
             units, half = self._in_units(X, shift)
             if np.isfinite(half).all():
-                return Rows(X, units, half, NOWHERE, half[:0])
+                return TileRows(X, units, half, NOWHERE, half[:0])
         return super().left(X, origin)
 
-    def _rows(self, X: Array) -> Rows:
+    def _rows(self, X: Array) -> TileRows:
         units, half = self._in_units(X)
         if self.near:
-            return Rows(X, units, half, NOWHERE, half[:0])
+            return TileRows(X, units, half, NOWHERE, half[:0])
         far = np.flatnonzero(half > self.limit)
-        return Rows(np.ascontiguousarray(X), units, half, far, self._lowest(half[far]))
+        return TileRows(np.ascontiguousarray(X), units, half, far, self._lowest(half[far]))
 
-    def _weigh(self, rows: Rows, columns: slice, a: Array, f: Array) -> None:
+    def _weigh(self, rows: TileRows, columns: slice, a: Array, f: Array) -> None:
         hx, gaussian = rows.half, self.profile is None and self.dtype == np.float64
         if not gaussian or rows.far.size or not (self.finite and np.isfinite(hx).all()):
             return super()._weigh(rows, columns, a, f)
@@ -279,7 +279,7 @@ class RadialTiles(Tiles):
         np.matmul(rows.units, self.columns[:, columns], out=D)
         weigh_powers(D, hx, self.half[columns], a, f)
 
-    def _tile(self, rows: Rows, columns: slice, target: Array, flat: Array) -> None:
+    def _tile(self, rows: TileRows, columns: slice, target: Array, flat: Array) -> None:
         """Write the kernel values of a tile; `flat` is the memory from its first one on."""
         hx, hz = rows.half, self.half[columns]
         n, m = len(hx), len(hz)

@@ -50,7 +50,7 @@ class Scratch(threading.local):
 scratch = Scratch()
 
 
-class Rows(NamedTuple):
+class TileRows(NamedTuple):
     """Some points on the left: as given, in units, half their squared norms, which are far."""
 
     points: Array
@@ -59,14 +59,14 @@ class Rows(NamedTuple):
     far: Array
     lowest: Array
 
-    def part(self, start: int, stop: int) -> Rows:
+    def part(self, start: int, stop: int) -> TileRows:
         """Return the points of a range."""
         far, lowest = self.far, self.lowest
         if len(far):
             few = slice(*np.searchsorted(far, (start, stop)))
             far, lowest = far[few] - start, lowest[few]
         some = slice(start, stop)
-        return Rows(self.points[some], self.units[some], self.half[some], far, lowest)
+        return TileRows(self.points[some], self.units[some], self.half[some], far, lowest)
 
 
 class Tiles(ABC):
@@ -93,11 +93,11 @@ class Tiles(ABC):
         return None
 
     @abstractmethod
-    def _rows(self, X: Array) -> Rows:
+    def _rows(self, X: Array) -> TileRows:
         """Prepare points on the left."""
 
     @abstractmethod
-    def _tile(self, rows: Rows, columns: slice, target: Array, flat: Array) -> None:
+    def _tile(self, rows: TileRows, columns: slice, target: Array, flat: Array) -> None:
         """Write the kernel values of a tile; `flat` is the memory from its first one on."""
 
     def __call__(self, X: Array, out: Array | None = None) -> Array:
@@ -116,7 +116,7 @@ class Tiles(ABC):
                 self._tile(rows, columns, out[part, columns], flat[first:])
         return out
 
-    def strip(self, rows: Rows, out: Array) -> None:
+    def strip(self, rows: TileRows, out: Array) -> None:
         """Write the kernel values of few points, all at once.
 
         Parameters
@@ -128,7 +128,7 @@ class Tiles(ABC):
         """
         self._tile(rows, slice(0, self.m), out, out.reshape(-1))
 
-    def left(self, X: Array, origin: Array | None = None) -> Rows:
+    def left(self, X: Array, origin: Array | None = None) -> TileRows:
         """Prepare points on the left.
 
         Parameters
@@ -222,7 +222,7 @@ class Tiles(ABC):
                 start = end
         return result
 
-    def _weigh(self, rows: Rows, columns: slice, a: Array, f: Array) -> None:
+    def _weigh(self, rows: TileRows, columns: slice, a: Array, f: Array) -> None:
         """Add the product of a tile with a column of coefficients."""
         weigh(self._fresh(rows, columns), a, f)
 
@@ -289,7 +289,7 @@ class Tiles(ABC):
         for columns in pieces(0, out.shape[1], self._width(slice(0, len(X)))):
             self._tile(rows, columns, out[:, columns], flat[columns.start :])
 
-    def _fresh(self, rows: Rows, columns: slice) -> Array:
+    def _fresh(self, rows: TileRows, columns: slice) -> Array:
         """Return the kernel values of a tile, valid until the next one of this thread."""
         K = scratch.tile(1, len(rows.units), columns.stop - columns.start, self.dtype)
         self._tile(rows, columns, K, K.reshape(-1))
@@ -323,10 +323,10 @@ class DotTiles(Tiles):
         self.profile = profile
         self.columns = np.ascontiguousarray(Z.T)
 
-    def _rows(self, X: Array) -> Rows:
-        return Rows(X, X, *[X[:0, 0]] * 3)
+    def _rows(self, X: Array) -> TileRows:
+        return TileRows(X, X, *[X[:0, 0]] * 3)
 
-    def _tile(self, rows: Rows, columns: slice, target: Array, flat: Array) -> None:
+    def _tile(self, rows: TileRows, columns: slice, target: Array, flat: Array) -> None:
         n, m = target.shape
         D = target if target.flags.c_contiguous else scratch.tile(0, n, m, self.dtype)
         np.matmul(rows.units, self.columns[:, columns], out=D)

@@ -11,7 +11,7 @@ import numpy as np
 from mercer.kernels.base import Kernel
 from mercer.machines.calibration import sigmoid
 from mercer.machines.expansion import Array, Function
-from mercer.machines.ls_report import Report, UnavailableError
+from mercer.machines.ls_report import LeastSquaresReport, UnavailableError
 
 __all__ = ["CodeReport"]
 
@@ -45,7 +45,7 @@ class CodeReport:
     Parameters
     ----------
     kernel, X, B, kind :
-        As in :class:`~mercer.machines.ls_report.Report`.
+        As in :class:`~mercer.machines.ls_report.LeastSquaresReport`.
     targets : (n, n_columns) array
         Codes of the samples' classes; those coded 0 stay out of a column.
     s : (n,) array
@@ -83,7 +83,7 @@ class CodeReport:
         for g, mask in enumerate(masks.T):
             columns = np.flatnonzero(of.ravel() == g)
             d = len(columns)
-            report = Report(
+            report = LeastSquaresReport(
                 kernel=self.kernel,
                 X=self.X,
                 B=self.B,

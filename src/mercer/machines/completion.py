@@ -12,14 +12,14 @@ from scipy.stats import norm
 
 from mercer.machines.expansion import Array
 
-__all__ = ["LAWS", "Copies", "Law", "Marginals", "Normal"]
+__all__ = ["LAWS", "CompletedRows", "Law", "Marginals", "Normal"]
 
 
 # Nodes of a product rule for one row, at most: two cells by seven nodes, three by four.
 MOST = 64
 
 
-class Copies(NamedTuple):
+class CompletedRows(NamedTuple):
     """Completed rows, the row that each is a copy of, and its share of it."""
 
     X: Array
@@ -50,7 +50,7 @@ class Law(ABC):
     def place(self, X: Array, V: Array) -> Array:
         """Return rows with the gaps filled from coordinates, of the shape of the rows."""
 
-    def grid(self, X: Array, nodes: int, draws: int, seed: int) -> Copies:
+    def grid(self, X: Array, nodes: int, draws: int, seed: int) -> CompletedRows:
         """Return completed copies of rows at the nodes of a product rule.
 
         Rows with so many gaps that their product has more than :data:`MOST` nodes are drawn.
@@ -71,14 +71,14 @@ class Law(ABC):
                 V[:, j], share = v[at], share * w[at]
             source = np.repeat(rows, size)
             completed = self.place(X[source], np.tile(V, (len(rows), 1)))
-            parts.append(Copies(completed, source, np.tile(share, len(rows))))
+            parts.append(CompletedRows(completed, source, np.tile(share, len(rows))))
         completed = np.concatenate([part.X for part in parts])
         source = np.concatenate([part.source for part in parts])
         share = np.concatenate([part.share for part in parts])
         order = np.argsort(source, kind="stable")
-        return Copies(completed[order], source[order], share[order])
+        return CompletedRows(completed[order], source[order], share[order])
 
-    def copies(self, X: Array, draws: int, seed: int) -> Copies:
+    def copies(self, X: Array, draws: int, seed: int) -> CompletedRows:
         """Return completed copies of rows, ``draws`` of each one with gaps."""
         partial = np.asarray(np.isnan(X).any(axis=1))
         index = np.repeat(np.arange(len(X)), np.where(partial, draws, 1))
@@ -93,7 +93,7 @@ class Law(ABC):
         u = u.reshape(-1, X.shape[1])
         V = np.column_stack([self.drawn(j, u[:, j]) for j in range(X.shape[1])])
         completed[rows] = self.place(completed[rows], V)
-        return Copies(completed, index, np.where(partial, 1.0 / draws, 1.0)[index])
+        return CompletedRows(completed, index, np.where(partial, 1.0 / draws, 1.0)[index])
 
 
 class Marginals(Law):

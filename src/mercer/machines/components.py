@@ -29,7 +29,7 @@ from mercer.programs.variation import Part
 
 __all__ = [
     "Component",
-    "Functions",
+    "ComponentFunctions",
     "Term",
     "functions_of",
     "named_kernel",
@@ -292,7 +292,7 @@ def _column(X: Any, j: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Functions:
+class ComponentFunctions:
     r"""Functions of unit norm that span a component on a sample, by a pivoted factorization.
 
     .. math:: \phi(x) = R^{-T} k(Z, x), \qquad k(Z, Z) = R'R
@@ -325,7 +325,7 @@ class Functions:
             - self.shift
         )
 
-    def centred(self) -> Functions:
+    def centred(self) -> ComponentFunctions:
         """Return the functions without their means over the sample."""
         mean = np.mean(self.part.design[self.part.observed], axis=0)
         part = replace(self.part, features=self.part.features - mean)
@@ -343,7 +343,7 @@ def functions_of(
     rank: int,
     observed: NDArray[np.bool_] | None = None,
     tol: float = RANK,
-) -> Functions:
+) -> ComponentFunctions:
     """Return functions that span a component as far as double precision sees it.
 
     Parameters
@@ -379,4 +379,6 @@ def functions_of(
     kernel = term.weighted
     F, chosen = pivoted_cholesky(Tiled(kernel, points), rank, tol=tol)
     R = np.triu(F[chosen].T)
-    return Functions(kernel, take(points, chosen), R, Part(F, index), np.zeros(len(chosen)))
+    return ComponentFunctions(
+        kernel, take(points, chosen), R, Part(F, index), np.zeros(len(chosen))
+    )

@@ -24,7 +24,7 @@ from mercer.data.spill import HELD, Groups, GroupWork
 from mercer.kernels.points import count, take
 from mercer.local import Local
 from mercer.local.tree import Tree
-from mercer.machines.leaf_tasks import Part, Reader, Sorter, rows_of
+from mercer.machines.leaf_tasks import LeafRows, Reader, Sorter, rows_of
 from mercer.machines.low_rank import set_parameters_on
 from mercer.machines.subproblems import Rows
 from mercer.reduced.census import take_census
@@ -53,7 +53,7 @@ class Divisible(Protocol):
     def points(self, how: Local) -> Any:
         """Return some points in a random order."""
 
-    def coarse(self, how: Local) -> Part:
+    def coarse(self, how: Local) -> LeafRows:
         """Return as many rows, drawn from all, as a leaf has: for leaves without time."""
 
     def branches(self, leaves: int) -> int:
@@ -91,7 +91,7 @@ class InArrays:
         some = np.random.default_rng(how.random_state).permutation(self.n)[:wanted]
         return take(self.rows.X, some)
 
-    def coarse(self, how: Local) -> Part:
+    def coarse(self, how: Local) -> LeafRows:
         """Return as many rows, drawn from all, as a leaf has."""
         order = np.random.default_rng(how.random_state).permutation(self.n)
         return self._part(order[: int(how.leaf_size)])
@@ -117,9 +117,9 @@ class InArrays:
         calls = ((self._part(self.parts[leaf]), shared, state) for leaf, state in states.items())
         return zip(states, each(work, calls, n_jobs), strict=True)
 
-    def _part(self, some: NDArray[np.intp]) -> Part:
+    def _part(self, some: NDArray[np.intp]) -> LeafRows:
         index = self.order[some]
-        return Part(rows_of(self.rows, some), safe_indexing(self.y, index), index)
+        return LeafRows(rows_of(self.rows, some), safe_indexing(self.y, index), index)
 
 
 class InBlocks:
@@ -159,7 +159,7 @@ class InBlocks:
         pool = self.census.pool
         return pool.X if pool.s is None else pool.X[np.asarray(pool.s) > 0]
 
-    def coarse(self, how: Local) -> Part:
+    def coarse(self, how: Local) -> LeafRows:
         """Return as many rows, of the smallest fingerprints, as a leaf has."""
         pool, classes = self.census.pool, self.census.classes
         s = np.ones(len(pool.rows)) if pool.s is None else np.asarray(pool.s, dtype=np.float64)
@@ -170,7 +170,7 @@ class InBlocks:
         some = np.flatnonzero(s > 0)[: int(how.leaf_size)]
         y = y[some]
         rows = Rows(np.asarray(pool.X, dtype=np.float64)[some], y, s[some])
-        return Part(rows, y if classes is None else classes[y], pool.rows[some])
+        return LeafRows(rows, y if classes is None else classes[y], pool.rows[some])
 
     def branches(self, leaves: int) -> int:
         """Return how many parts have 200 points each, and so about the same number of leaves.

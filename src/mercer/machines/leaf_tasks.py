@@ -21,7 +21,7 @@ __all__ = [
     "Branch",
     "Cutting",
     "Leaf",
-    "Part",
+    "LeafRows",
     "Reader",
     "Recipe",
     "Sorter",
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-class Part(NamedTuple):
+class LeafRows(NamedTuple):
     """The rows of a leaf."""
 
     rows: Rows
@@ -119,7 +119,7 @@ class Reader:
     features: int
     classes: Any = None
 
-    def __call__(self, table: Any) -> Part:
+    def __call__(self, table: Any) -> LeafRows:
         if not len(table):
             raise ValueError("a leaf has lost its rows: the data changed while it was read.")
         # In an order that depends on the rows only, not on files, blocks and who sorted them.
@@ -130,7 +130,7 @@ class Reader:
             y = y.astype(np.intp)
         targets = y if self.classes is None else self.classes[y]
         rows = Rows(np.ascontiguousarray(table[:, :p]), y, table[:, -2])
-        return Part(rows, targets, table[:, -1].astype(np.int64))
+        return LeafRows(rows, targets, table[:, -1].astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -150,14 +150,14 @@ class Cutting:
     categories: Sequence[int]
     overlap: float
 
-    def __call__(self, part: Part) -> tuple[Tree, list[Part]]:
+    def __call__(self, part: LeafRows) -> tuple[Tree, list[LeafRows]]:
         """Return the tree of a branch, and its parts."""
         X = part.rows.X
         wanted = max(1, round(count(X) / self.leaf_size))
         tree = grow(X, wanted, self.scales, self.categories, self.overlap)
         found = sorted(tree.parts(X, self.overlap > 0), key=lambda one: one[0])
         return tree, [
-            Part(rows_of(part.rows, some), part.targets[some], part.numbers[some])
+            LeafRows(rows_of(part.rows, some), part.targets[some], part.numbers[some])
             for _, some, _ in found
         ]
 
@@ -183,9 +183,9 @@ class Recipe:
     read: Reader | None = None
     cut: Cutting | None = None
 
-    def part(self, rows: Any) -> Part:
+    def part(self, rows: Any) -> LeafRows:
         """Return the part of a leaf."""
-        found: Part = rows if self.read is None else self.read(rows)
+        found: LeafRows = rows if self.read is None else self.read(rows)
         return found
 
 
@@ -225,7 +225,7 @@ def fit_branch(rows: Any, recipe: Recipe, settings: dict[str, Any]) -> Branch:
     return Branch(tree, leaves, told)
 
 
-def _fit_leaf(part: Part, recipe: Recipe, settings: dict[str, Any]) -> Leaf:
+def _fit_leaf(part: LeafRows, recipe: Recipe, settings: dict[str, Any]) -> Leaf:
     classes = np.empty(0, dtype=np.intp)
     if recipe.labelled:
         classes = np.unique(np.asarray(part.rows.y))

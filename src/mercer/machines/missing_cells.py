@@ -87,7 +87,7 @@ def groups(
 
 
 @dataclass(frozen=True)
-class Part:
+class MissingComponent:
     """A component: its name, its columns, and functions of them with the norm of its kernel."""
 
     name: str
@@ -128,13 +128,15 @@ class Components:
         kernel: Any,
         settings: Mapping[str, Any],
     ) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[MissingComponent] = []
         for name, group in columns.items():
             wanted = kernel.get(name, "rbf") if isinstance(kernel, Mapping) else kernel
             rows = X[:, group]
             rows = rows[~np.isnan(rows).any(axis=1)]
             if len(rows):
-                self.parts.append(Part(name, group, _functions(name, wanted, rows, settings)))
+                self.parts.append(
+                    MissingComponent(name, group, _functions(name, wanted, rows, settings))
+                )
 
     @property
     def names(self) -> list[str]:

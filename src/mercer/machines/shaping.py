@@ -18,7 +18,7 @@ from mercer._deadline import time_left
 from mercer._fitting import say
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer.data.sampling import Sample as Pool
+from mercer.data.sampling import FingerprintSample as Pool
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import NAMES

@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, num_samples
-from mercer.gram.dictionary import Dictionary, KernelColumns, Table
+from mercer.gram.dictionary import DenseDictionary, Dictionary, KernelColumns
 from mercer.kernels.points import take
 from mercer.losses.base import Loss
 from mercer.machines.base import KernelMachine
@@ -82,12 +82,12 @@ class SparseMachine(KernelMachine):
         if self._function:
             self.__dict__.pop("kernel_", None)
             self._kernel_fit, self._X_fit = self.kernel, centres
-            return Table(self._kernel_matrix(X, centres))
+            return DenseDictionary(self._kernel_matrix(X, centres))
         self._X_fit = self._kernel_fit = None
         with np.errstate(over="ignore", invalid="ignore"):
             self.kernel_ = self._resolved(rows)
             if self._precomputed:
-                return Table(X)
+                return DenseDictionary(X)
             return KernelColumns(self.kernel_, X, centres, int(self.cache_size * 2**20))
 
     def _choose_centres(self, X: Any) -> Any:

@@ -12,7 +12,7 @@ from mercer.data.arrays import Arrays
 from mercer.data.base import Source
 from mercer.data.opening import as_source, is_source
 from mercer.data.progress import Bar
-from mercer.data.sampling import Sample
+from mercer.data.sampling import FingerprintSample
 from mercer.gram.tiled import Tiled
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE
@@ -89,7 +89,7 @@ def fit_blocks(machine: Any, X: Any, sample_weight: Any) -> None:
     machine.__dict__.pop("eigenvectors_", None)
 
 
-def _some(pool: Sample) -> tuple[Any, Array]:
+def _some(pool: FingerprintSample) -> tuple[Any, Array]:
     """Return at most 2000 of the rows that were drawn and have a weight."""
     if pool.s is None:
         X = take(pool.X, slice(0, LOOKED_AT))

@@ -21,7 +21,7 @@ from mercer.data.sampling import fingerprints
 from mercer.data.table import Table, hashes
 from mercer.preprocessing.readings import Reading
 
-__all__ = ["Columns", "numbers", "summarized", "tabled"]
+__all__ = ["ColumnStatistics", "numbers", "summarized", "tabled"]
 
 Bits = NDArray[np.uint64]
 
@@ -160,7 +160,7 @@ def _infinite(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnStatistics:
     """Counts, ranges and fingerprints of the columns of a table.
 
     Parameters
@@ -198,11 +198,11 @@ class Columns:
         """Values with their counts for columns of categories; empty for numbers."""
         return self.counted.counts
 
-    def __add__(self, other: Columns) -> Columns:
+    def __add__(self, other: ColumnStatistics) -> ColumnStatistics:
         if (self.categorical != other.categorical).any():
             name = self.names[int(np.argmax(self.categorical != other.categorical))]
             raise DataError(f"column {name!r} holds numbers in some blocks and words in others")
-        return Columns(
+        return ColumnStatistics(
             self.names,
             self.n + other.n,
             self.categorical,
@@ -239,7 +239,7 @@ class Columns:
 
 def summarized(
     block: Block, shared: tuple[tuple[int, ...], tuple[str, ...]], state: None
-) -> Columns:
+) -> ColumnStatistics:
     r"""Return counts, ranges and fingerprints of the columns of a block; the work of a pass.
 
     The fingerprint of column j is :math:`\sum_i h(x_{ij}) g(x_i)` modulo :math:`2^{64}` with hashes
@@ -280,7 +280,7 @@ def summarized(
         digests[j] = _digest(fingerprints(x[:, None]), rows)
         gaps[j] = _digest(fingerprints(np.isnan(x)[:, None]), rows)
     found = Categories(names, tuple(counts))
-    return Columns(
+    return ColumnStatistics(
         names, block.n, categorical, missing, low, high, infinite, whole, digests, gaps, found
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from mercer.data import DataError, Source, quantiles
 from mercer.data.categories import ordered
 from mercer.data.table import Table, factorized
 from mercer.preprocessing._columns import (
-    Columns,
+    ColumnStatistics,
     numbers,
     summarized,
     tabled,
@@ -216,7 +216,7 @@ class TableEncoder(Streamed):
         chosen = set() if asked is None or isinstance(asked, str) else set(numbered(asked, given))
         source = self._read_words(source, given, chosen)
         names, origin = self._expand.names(given), self._expand.origin(given)
-        found: Columns = source.total(
+        found: ColumnStatistics = source.total(
             summarized,
             (tuple(k for k, j in enumerate(origin) if j in chosen), tuple(names)),
             None,
@@ -273,7 +273,7 @@ class TableEncoder(Streamed):
         }
         self.notes_ += [_left_out(name, why) for name, why in self.dropped_.items()]
 
-    def _dated(self, name: str, found: Columns, j: int) -> str | None:
+    def _dated(self, name: str, found: ColumnStatistics, j: int) -> str | None:
         """Return why a column of dates says nothing, if it is a column of dates with one value."""
         if name not in self.periods_ or found.missing[j] == found.n:
             return None

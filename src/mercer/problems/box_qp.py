@@ -22,11 +22,11 @@ from mercer.gram.base import Gram
 from mercer.gram.factor import MAX_BYTES, Solve
 from mercer.losses.base import Array
 
-__all__ = ["BoxProgram", "BoxQP", "Copies", "Residuals"]
+__all__ = ["BoxProgram", "BoxQP", "Residuals", "SignedCopies"]
 
 
 @dataclass(frozen=True)
-class Copies:
+class SignedCopies:
     r"""The matrix :math:`SKS'` of signed copies of samples.
 
     Parameters
@@ -42,8 +42,8 @@ class Copies:
     --------
     >>> import numpy as np
     >>> from mercer.gram import Dense
-    >>> from mercer.problems.box_qp import Copies
-    >>> H = Copies(Dense(2.0 * np.eye(2)), np.array([0, 0, 1]), np.array([1.0, -1.0, 1.0]))
+    >>> from mercer.problems.box_qp import SignedCopies
+    >>> H = SignedCopies(Dense(2.0 * np.eye(2)), np.array([0, 0, 1]), np.array([1.0, -1.0, 1.0]))
     >>> H.matvec(np.array([3.0, 1.0, 1.0]))
     array([ 4., -4.,  2.])
     """
@@ -150,7 +150,7 @@ class BoxProgram(ABC):
         The box; infinite entries are allowed.
     """
 
-    H: Copies
+    H: SignedCopies
     p: Array
     A: Array
     e: Array
@@ -196,8 +196,8 @@ class BoxQP(BoxProgram):
     --------
     >>> import numpy as np
     >>> from mercer.gram import Dense
-    >>> from mercer.problems.box_qp import BoxQP, Copies
-    >>> H = Copies(Dense(np.eye(2)), np.arange(2), np.ones(2))
+    >>> from mercer.problems.box_qp import BoxQP, SignedCopies
+    >>> H = SignedCopies(Dense(np.eye(2)), np.arange(2), np.ones(2))
     >>> zero, one = np.zeros(2), np.ones(2)
     >>> qp = BoxQP(H, p=-2 * one, h=zero, A=np.zeros((2, 0)), e=np.zeros(0), lower=zero, upper=one)
     >>> qp.objective(one), qp.residuals(one, np.zeros(0)).gap

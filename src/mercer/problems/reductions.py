@@ -24,7 +24,7 @@ from mercer.gram.dense import Dense
 from mercer.gram.factor import orthonormal
 from mercer.gram.indexed import Indexed
 from mercer.losses.base import Array, DualTerms, Loss
-from mercer.problems.box_qp import BoxProgram, BoxQP, Copies
+from mercer.problems.box_qp import BoxProgram, BoxQP, SignedCopies
 from mercer.problems.risk import RegularizedRisk
 
 __all__ = [
@@ -360,10 +360,10 @@ def _split(
     return index[order], sign[order], low[order], high[order]
 
 
-def copies(K: Gram, index: NDArray[np.intp], sign: Array) -> Copies:
+def copies(K: Gram, index: NDArray[np.intp], sign: Array) -> SignedCopies:
     """Return signed copies of rows of K; rows that repeat a point of K become copies of it too."""
     base, rows = K.origin()
-    return Copies(base, rows[index], sign)
+    return SignedCopies(base, rows[index], sign)
 
 
 def _way_back(n: int, index: NDArray[np.intp], sign: Array, sample: _Sample) -> Back:

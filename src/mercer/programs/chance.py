@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from mercer.programs.cones import Array
-from mercer.programs.program import Block, Program, Rows
+from mercer.programs.program import Block, Program, ProgramRows
 
 __all__ = ["chance"]
 
@@ -20,7 +20,7 @@ def chance(
     covariance: Any,
     bound: float,
     probability: float = 0.95,
-) -> Rows:
+) -> ProgramRows:
     r"""Ask that a linear inequality with Gaussian coefficients holds with a probability.
 
     .. math::

@@ -36,7 +36,7 @@ from mercer.programs.cones import (
 from mercer.solvers.solution import Solution
 from mercer.solvers.status import Status
 
-__all__ = ["Block", "Infeasible", "Optimum", "Program", "Rows", "Unbounded"]
+__all__ = ["Block", "Infeasible", "Optimum", "Program", "ProgramRows", "Unbounded"]
 
 # How much looser than asked a certificate may be and still count as converged: solvers measure
 # residuals of a scaled program, here they are measured on the program as it was written.
@@ -65,7 +65,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Rows:
+class ProgramRows:
     """Consecutive rows of a program, and the sign with which their right-hand side was taken."""
 
     start: int
@@ -120,7 +120,7 @@ class Optimum:
     def __getitem__(self, block: Block) -> Array:
         return self.x[block.slice]
 
-    def multiplier(self, rows: Rows) -> Array:
+    def multiplier(self, rows: ProgramRows) -> Array:
         """Return the price of each row: how the optimal value moves with its right-hand side."""
         return rows.sign * self.z[rows.slice]
 
@@ -205,33 +205,33 @@ class Program:
 
     # Rows -----------------------------------------------------------------------------------------
 
-    def equal(self, terms: Terms, right: Any) -> Rows:
+    def equal(self, terms: Terms, right: Any) -> ProgramRows:
         """Ask for ``sum A x = right``."""
         return self._add(Zero(), terms, right, 1.0)
 
-    def at_most(self, terms: Terms, right: Any) -> Rows:
+    def at_most(self, terms: Terms, right: Any) -> ProgramRows:
         """Ask for ``sum A x <= right``."""
         return self._add(Nonnegative(), terms, right, 1.0)
 
-    def at_least(self, terms: Terms, right: Any) -> Rows:
+    def at_least(self, terms: Terms, right: Any) -> ProgramRows:
         """Ask for ``sum A x >= right``."""
         return self._add(Nonnegative(), terms, right, -1.0)
 
-    def norm(self, terms: Terms, shift: Any, bound: Terms, offset: float = 0.0) -> Rows:
+    def norm(self, terms: Terms, shift: Any, bound: Terms, offset: float = 0.0) -> ProgramRows:
         """Ask for ``|sum A x + shift|_2 <= sum c x + offset``."""
         inner = self._stack(terms, shift)
         outer = self._stack([(np.atleast_2d(c), block) for c, block in bound], offset)
         return self._inside(SecondOrder(), [outer, inner])
 
-    def semidefinite(self, terms: Terms, shift: Any, size: int) -> Rows:
+    def semidefinite(self, terms: Terms, shift: Any, size: int) -> ProgramRows:
         """Ask for a positive semidefinite matrix whose scaled triangle is ``sum A x + shift``."""
         return self._inside(Semidefinite(size), [self._stack(terms, shift)])
 
-    def exponential(self, terms: Terms, shift: Any) -> Rows:
+    def exponential(self, terms: Terms, shift: Any) -> ProgramRows:
         r"""Ask for ``(u, v, w) = sum A x + shift`` with :math:`v e^{u/v} \le w`, three rows."""
         return self._inside(Exponential(), [self._stack(terms, shift)])
 
-    def power(self, terms: Terms, shift: Any, alpha: float) -> Rows:
+    def power(self, terms: Terms, shift: Any, alpha: float) -> ProgramRows:
         r"""Ask for ``(u, v, w) = sum A x + shift``, :math:`|w| \le u^\alpha v^{1 - \alpha}`."""
         return self._inside(Power(alpha), [self._stack(terms, shift)])
 
@@ -240,21 +240,21 @@ class Program:
         size = max([np.size(shift), *(A.shape[0] for A, _ in terms)])
         return terms, np.broadcast_to(np.asarray(shift, dtype=np.float64), (size,)).copy()
 
-    def _inside(self, cone: Cone, parts: Sequence[tuple[Terms, Array]]) -> Rows:
+    def _inside(self, cone: Cone, parts: Sequence[tuple[Terms, Array]]) -> ProgramRows:
         """Ask for an expression, given in consecutive parts, to lie in a cone."""
         start = self._m
         for terms, shift in parts:
             self._put(terms, shift, -1.0)
         self._cones.append((cone, self._m - start))
-        return Rows(start, self._m - start, -1.0)
+        return ProgramRows(start, self._m - start, -1.0)
 
-    def _add(self, cone: Cone, terms: Terms, right: Any, sign: float) -> Rows:
+    def _add(self, cone: Cone, terms: Terms, right: Any, sign: float) -> ProgramRows:
         _, right = self._stack(terms, right)
         start = self._m
         self._put(terms, sign * right, sign)
         self._cones.append((cone, self._m - start))
         # The optimal value falls with -z where b rises.
-        return Rows(start, self._m - start, -sign)
+        return ProgramRows(start, self._m - start, -sign)
 
     def _put(self, terms: Terms, right: Array, sign: float) -> None:
         for A, block in terms:

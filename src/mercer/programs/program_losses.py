@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.losses.base import Array, DualTerms
-from mercer.programs.program import Optimum, Program, Rows, Terms
+from mercer.programs.program import Optimum, Program, ProgramRows, Terms
 
 __all__ = ["ProgramLosses", "add_losses"]
 
@@ -42,7 +42,7 @@ class ProgramLosses:
     """
 
     n: int
-    rows: list[tuple[Index, Array, Rows]]
+    rows: list[tuple[Index, Array, ProgramRows]]
 
     def coefficients(self, found: Optimum) -> Array:
         r"""Return the expansion coefficients :math:`a_i = -c_i\, \partial l / \partial f_i`."""
@@ -105,7 +105,7 @@ def add_losses(program: Program, terms: DualTerms, f: Terms, widths: Terms = ())
         groups.append((both, kind, (0, 1)))
         for side in (0, 1):
             groups.append((np.flatnonzero(~alike & (kinds[side] == kind)), kind, (side,)))
-    found: list[tuple[Index, Array, Rows]] = []
+    found: list[tuple[Index, Array, ProgramRows]] = []
     for index, kind, sides in groups:
         if not len(index):
             continue

@@ -52,7 +52,7 @@ PATIENCE = 12
 RIDGE, REFINED = 1e-13, 3
 
 
-class Point(NamedTuple):
+class ConicPoint(NamedTuple):
     """Variables, slacks of the rows and their prices, by the kind of row."""
 
     v: Array
@@ -232,7 +232,7 @@ class _Worst:
 
     # The path -------------------------------------------------------------------------------------
 
-    def start(self) -> Point:
+    def start(self) -> ConicPoint:
         v = np.zeros(self.m)
         v[self.r + 1 :] = 1.0
         n = len(self.line)
@@ -247,13 +247,13 @@ class _Worst:
         e = (self.root * loss).sum(axis=0)
         xi = np.where(self.line, 1.0, 0.0) * np.ones(n)
         s = tuple(np.maximum(np.abs(row), 1.0) for row in self.rows(v, e, xi))
-        return Point(v, e, xi, s, z)
+        return ConicPoint(v, e, xi, s, z)
 
     def live(self, kind: int) -> NDArray[np.bool_] | bool:
         """Return which rows of a kind there are."""
         return (self.row, self.line)[kind] if kind < 2 else True
 
-    def step(self, x: Point) -> Point:
+    def step(self, x: ConicPoint) -> ConicPoint:
         """Return the point after a step of predictor and corrector."""
         rows = self.rows(x.v, x.e, x.xi)
         rp = tuple(row - s for row, s in zip(rows, x.s, strict=True))
@@ -283,7 +283,7 @@ class _Worst:
         v, e = x.v + length * dv, x.e + length * de
         xi = self._paid(v, e, x.xi + length * dxi, s, z)
         s[1] = np.where(self.line, np.where(xi > 0, xi, s[1]), s[1])
-        return Point(v, e, xi, tuple(s), z)
+        return ConicPoint(v, e, xi, tuple(s), z)
 
     def _paid(self, v: Array, e: Array, xi: Array, s: list[Array], z: Rows) -> Array:
         """Return the errors that are paid for from their rows, which determine them best."""
@@ -293,7 +293,7 @@ class _Worst:
         paid = self.line & (z[0][at] > s[0][at]) & (z[1] < s[1]) & (short > 0)
         return np.where(paid, short / np.where(paid, self.price[at], 1.0), xi)
 
-    def _factor(self, x: Point) -> Callable[[Rows, Rows, Rows], Direction]:
+    def _factor(self, x: ConicPoint) -> Callable[[Rows, Rows, Rows], Direction]:
         """Return the solver of Newton's system, by the Schur complement without the errors."""
         loss, line = 0, 1
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -382,7 +382,7 @@ class _Worst:
 
     # The certificate ------------------------------------------------------------------------------
 
-    def certified(self, x: Point) -> _Certified:
+    def certified(self, x: ConicPoint) -> _Certified:
         """Measure the primal at the coefficients and the dual at prices made feasible."""
         w, b, _ = self.split(x.v)
         caps = [part.features @ w[at] for part, at in zip(self.parts, self.slices, strict=True)]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._params import Params
-from mercer.data.sampling import Sample
+from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 
 __all__ = ["DENSE", "Approximation", "Array", "FeatureMap"]
@@ -155,7 +155,7 @@ class Approximation(Params, ABC):
     n_jobs: int | None = None
 
     @abstractmethod
-    def settle(self, kernel: Kernel, pool: Sample, C: float) -> FeatureMap:
+    def settle(self, kernel: Kernel, pool: FingerprintSample, C: float) -> FeatureMap:
         """Return the map, chosen on a sample of the rows.
 
         Parameters

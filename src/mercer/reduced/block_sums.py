@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from mercer.data.base import Block, Sums
-from mercer.data.sampling import Sample, sampled
+from mercer.data.sampling import FingerprintSample, sampled
 from mercer.kernels.points import pieces
 from mercer.reduced.base import Array
 from mercer.reduced.problem import Problem, as_rows, columns_of, held_out, rows_of
@@ -186,7 +186,7 @@ def in_features(problem: Problem, S: Array) -> Array:
     return np.block([[lower(lower(S[:m, :m]).T), side], [side.T, S[m:, m:]]])
 
 
-def curvature(problem: Problem, state: dict[str, Any], sample: Sample) -> Array:
+def curvature(problem: Problem, state: dict[str, Any], sample: FingerprintSample) -> Array:
     """Return the sum of curvatures over the rows of a sample, each counted once."""
     block = Block(sample.X, sample.y, sample.s, 0)
     X, Y, s, P, loss = problem.admit(block, sample.rows)

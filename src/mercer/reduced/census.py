@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mercer.data.base import Block, Sums
-from mercer.data.sampling import GOLDEN, Sample, fingerprints, sampled
+from mercer.data.sampling import GOLDEN, FingerprintSample, fingerprints, sampled
 from mercer.data.table import Table
-from mercer.reduced.passes import Labels, Passes, Spread
+from mercer.reduced.passes import Labels, Passes, RunningVariance
 
 __all__ = ["Census", "take_census"]
 
@@ -39,7 +39,7 @@ class Census:
     """
 
     n: int
-    pool: Sample
+    pool: FingerprintSample
     classes: Any
     counts: Any
     weight: float
@@ -56,7 +56,7 @@ def count(block: Block, shared: tuple[int, int, bool, bool], state: None) -> Sum
         n=np.array(block.n),
         weight=np.array(np.maximum(s, 0.0).sum()),
         pool=sampled(block, size, seed),
-        spread=Spread.of(block.X),
+        spread=RunningVariance.of(block.X),
     )
     if labelled and block.y is not None:
         values, inverse = np.unique(np.asarray(block.y).reshape(-1), return_inverse=True)

@@ -11,7 +11,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from mercer.data.base import Source
-from mercer.data.sampling import Sample, fingerprints
+from mercer.data.sampling import FingerprintSample, fingerprints
 from mercer.gram.base import Gram, Index, positions
 from mercer.gram.make import make
 from mercer.gram.pivoted import pivoted_cholesky
@@ -194,7 +194,7 @@ KINDS = (*WAYS, "kmeans")
 def choose(
     kind: Any,
     kernel: Kernel,
-    pool: Sample,
+    pool: FingerprintSample,
     m: int,
     *,
     C: float = 1.0,
@@ -271,7 +271,7 @@ def choose(
 def grow(
     kind: str,
     kernel: Kernel,
-    pool: Sample,
+    pool: FingerprintSample,
     chosen: Centres,
     m: int,
     *,
@@ -316,7 +316,7 @@ def grow(
     return _rows(kind, kernel, pool, chosen.index, m, rng, C, y, max_bytes)
 
 
-def _given(points: Any, pool: Sample) -> Centres:
+def _given(points: Any, pool: FingerprintSample) -> Centres:
     Z = as_points(points)
     if Z.shape[1] != pool.X.shape[1]:
         raise ValueError(
@@ -331,7 +331,7 @@ def _given(points: Any, pool: Sample) -> Centres:
 def _rows(
     kind: str,
     kernel: Kernel,
-    pool: Sample,
+    pool: FingerprintSample,
     first: Indices,
     m: int,
     rng: np.random.Generator,
@@ -394,7 +394,7 @@ def _anchors(P: Array) -> Indices:
 
 def _clustered(
     kernel: Kernel,
-    pool: Sample,
+    pool: FingerprintSample,
     chosen: Centres,
     m: int,
     rng: np.random.Generator,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.base import Block
-from mercer.data.sampling import Sample
+from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import take
 from mercer.reduced.base import Array
@@ -49,7 +49,7 @@ class Cost:
     error: float
 
 
-def taken(sample: Sample, rows: NDArray[np.intp]) -> Sample:
+def taken(sample: FingerprintSample, rows: NDArray[np.intp]) -> FingerprintSample:
     """Return some rows of a sample."""
     y, s = (None if part is None else np.asarray(part)[rows] for part in (sample.y, sample.s))
     return replace(
@@ -57,7 +57,9 @@ def taken(sample: Sample, rows: NDArray[np.intp]) -> Sample:
     )
 
 
-def duals(problem: Problem, state: dict[str, Any], sample: Sample) -> tuple[Array, Array]:
+def duals(
+    problem: Problem, state: dict[str, Any], sample: FingerprintSample
+) -> tuple[Array, Array]:
     """Return dual coefficients a (s, k) and features (s, r) of the rows of a sample."""
     block = Block(sample.X, sample.y, sample.s, 0)
     X, Y, s, P, loss = problem.admit(block, sample.rows)
@@ -78,7 +80,7 @@ def duals(problem: Problem, state: dict[str, Any], sample: Sample) -> tuple[Arra
 
 
 def approximation_cost(
-    kernel: Kernel, problem: Problem, state: dict[str, Any], pool: Sample
+    kernel: Kernel, problem: Problem, state: dict[str, Any], pool: FingerprintSample
 ) -> Cost:
     r"""Estimate the error of the approximation from a sample of the rows.
 

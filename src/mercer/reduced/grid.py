@@ -10,7 +10,7 @@ import numpy as np
 from mercer._threads import usable_cores
 from mercer.data.base import Block
 from mercer.data.memory import parse
-from mercer.data.sampling import Sample
+from mercer.data.sampling import FingerprintSample
 from mercer.losses.base import Loss
 from mercer.reduced.base import Approximation, Array, FeatureMap
 from mercer.reduced.newton import Minimum
@@ -18,7 +18,7 @@ from mercer.reduced.normal import NormalEquations
 from mercer.reduced.passes import Passes
 from mercer.reduced.placed import place
 from mercer.reduced.problem import Problem
-from mercer.reduced.settings import LeftOut, Scorer, Scores, Split, Tiled, joined, score
+from mercer.reduced.settings import FoldTargets, Scorer, Scores, Split, Tiled, joined, score
 from mercer.reduced.solve import Task, minimize_reduced
 from mercer.solvers.status import Status
 
@@ -53,7 +53,7 @@ def examine_settings(
     Cs: Array,
     phi: FeatureMap,
     passes: Passes,
-    pool: Sample,
+    pool: FingerprintSample,
     split: Split,
     scorer: Scorer,
     how: Approximation,
@@ -114,7 +114,7 @@ def examine_settings(
     return Examined(scores, W, b, statuses)
 
 
-def _systems(task: Task, pool: Sample) -> int:
+def _systems(task: Task, pool: FingerprintSample) -> int:
     """Return how many systems of equations there are: problems that weigh rows differently."""
     return int(task.targets(Block(pool.X, pool.y, pool.s))[1].shape[1])
 
@@ -139,13 +139,13 @@ def _columns(
     losses: Sequence[Loss],
     Cs: Array,
     passes: Passes,
-    pool: Sample,
+    pool: FingerprintSample,
     split: Split,
 ) -> Minimum:
     """Minimize settings as columns of one problem."""
-    targets: Tiled | LeftOut = Tiled(base.targets, len(losses))
+    targets: Tiled | FoldTargets = Tiled(base.targets, len(losses))
     if split.folds > 1:
-        targets = LeftOut(targets, split)
+        targets = FoldTargets(targets, split)
     problem = replace(
         base,
         targets=targets,

@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dtrtri
 
 from mercer._params import is_integer
 from mercer.data.memory import parse
-from mercer.data.sampling import Sample
+from mercer.data.sampling import FingerprintSample
 from mercer.gram.pivoted import pivoted_cholesky
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import count, take
@@ -215,11 +215,11 @@ class Nystrom(Approximation):
     def number(self) -> int | str:
         return self.m if isinstance(self.centres, str) else count(self.centres)
 
-    def settle(self, kernel: Kernel, pool: Sample, C: float) -> NystromMap:
+    def settle(self, kernel: Kernel, pool: FingerprintSample, C: float) -> NystromMap:
         chosen = self.choose(kernel, pool, C)
         return NystromMap(kernel, chosen.Z, chosen.index)
 
-    def choose(self, kernel: Kernel, pool: Sample, C: float) -> Centres:
+    def choose(self, kernel: Kernel, pool: FingerprintSample, C: float) -> Centres:
         """Return the centres alone; parameters as in :meth:`settle`."""
         m, limit = int(self.number), 0.5 * parse(self.memory_limit)
         return choose(self.centres, kernel, pool, m, C=C, seed=self.random_state, max_bytes=limit)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Sums
-from mercer.data.sampling import Sample
+from mercer.data.sampling import FingerprintSample
 from mercer.reduced.base import DENSE, Array
 from mercer.reduced.block_sums import curvature, evaluate, in_features, product, weigh
 from mercer.reduced.passes import Passes
@@ -99,7 +99,7 @@ class Oracle:
         Rows that curvature is estimated from, if the features are many.
     """
 
-    def __init__(self, problem: Problem, passes: Passes, pool: Sample) -> None:
+    def __init__(self, problem: Problem, passes: Passes, pool: FingerprintSample) -> None:
         # Of a sum of n numbers its last digits are wrong, more so if features are made of it, and
         # curvature is to be told from the penalty's, which is one.
         weight = pool.n * (1.0 if pool.s is None else float(np.mean(np.maximum(pool.s, 0.0))))
@@ -223,7 +223,7 @@ class Oracle:
         if self.dense:
             H = np.stack([in_features(self.problem, S) for S in sums["H"]])
             return Summed(H, np.ones(self.problem.k, dtype=bool))
-        sample: Sample = self.pool if self.problem.loss.smooth else sums["sample"]
+        sample: FingerprintSample = self.pool if self.problem.loss.smooth else sums["sample"]
         H = curvature(self.problem, state, sample) * (sample.n / max(1, len(sample.keys)))
         # Rows that are equal are drawn once, so that a sample of all may still not be all.
         exact = len(sample.keys) == sample.n

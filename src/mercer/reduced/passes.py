@@ -15,10 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.data.base import Source, Sums, Work
-from mercer.data.sampling import Sample
+from mercer.data.sampling import FingerprintSample
 from mercer.reduced.checkpoint import CheckpointError, load, same_files, save
 
-__all__ = ["CheckpointError", "Labels", "Passes", "Spread"]
+__all__ = ["CheckpointError", "Labels", "Passes", "RunningVariance"]
 
 # More different labels than this mean that a number was given for a class.
 MOST = 10_000
@@ -180,10 +180,12 @@ def _assembled(arrays: dict[str, Any]) -> dict[str, Any]:
         elif "counts" in parts:
             result[group] = Labels(**parts)
         elif "square" in parts:
-            result[group] = Spread(*(float(parts[name]) for name in ("n", "mean", "square")))
+            result[group] = RunningVariance(
+                *(float(parts[name]) for name in ("n", "mean", "square"))
+            )
         else:
             numbers = {name: int(parts.pop(name)) for name in ("size", "n")}
-            result[group] = Sample(**{"y": None, "s": None} | parts | numbers)
+            result[group] = FingerprintSample(**{"y": None, "s": None} | parts | numbers)
     return result
 
 
@@ -214,7 +216,7 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Spread:
+class RunningVariance:
     """Mean and variance of numbers, gathered without loss of digits.
 
     Parameters
@@ -227,7 +229,7 @@ class Spread:
 
     Examples
     --------
-    >>> (Spread.of(np.array([1.0, 2.0])) + Spread.of(np.array([3.0]))).variance
+    >>> (RunningVariance.of(np.array([1.0, 2.0])) + RunningVariance.of(np.array([3.0]))).variance
     0.6666666666666666
     """
 
@@ -236,7 +238,7 @@ class Spread:
     square: float
 
     @classmethod
-    def of(cls, X: Any) -> Spread:
+    def of(cls, X: Any) -> RunningVariance:
         """Return what is to be said of all entries of an array or sparse matrix."""
         size = float(np.prod(X.shape))
         values = X.data if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
@@ -252,13 +254,13 @@ class Spread:
         """Mean squared difference from the mean."""
         return self.square / self.n
 
-    def __add__(self, other: Spread) -> Spread:
+    def __add__(self, other: RunningVariance) -> RunningVariance:
         n = self.n + other.n
         step = other.mean - self.mean
         share = other.n / n if n else 0.0
         with np.errstate(over="ignore"):
             between = float(np.square(step)) * self.n * share
-        return Spread(n, self.mean + step * share, self.square + other.square + between)
+        return RunningVariance(n, self.mean + step * share, self.square + other.square + between)
 
 
 def _plain(value: Any) -> bool:

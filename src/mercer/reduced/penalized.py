@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.sampling import Sample
+from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import count
 from mercer.reduced.base import Approximation, Array
@@ -110,6 +110,6 @@ class PenalizedBasis(Approximation):
     def set_m(self, m: int) -> PenalizedBasis:
         return replace(self, how=replace(self.how, m=m))
 
-    def settle(self, kernel: Kernel, pool: Sample, C: float) -> PenalizedMap:
+    def settle(self, kernel: Kernel, pool: FingerprintSample, C: float) -> PenalizedMap:
         chosen = self.how.choose(kernel, pool, C)
         return PenalizedMap(kernel, chosen.Z, self.penalty(chosen.Z), chosen.index)

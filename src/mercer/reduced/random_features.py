@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from mercer._params import check_integer, is_integer
-from mercer.data.sampling import Sample
+from mercer.data.sampling import FingerprintSample
 from mercer.kernels.algebra import ActiveDims, Power, Product, Scaled, Sum, factors, terms
 from mercer.kernels.anova import ANOVA, Additive, EachFeature, Tensor, components
 from mercer.kernels.base import Kernel
@@ -289,7 +289,7 @@ class RandomFeatures(Approximation):
         if self.kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {self.kind!r}.")
 
-    def settle(self, kernel: Kernel, pool: Sample, C: float) -> RandomMap:
+    def settle(self, kernel: Kernel, pool: FingerprintSample, C: float) -> RandomMap:
         X = as_points(pool.X)
         return random_features(
             kernel, X.shape[1], self.m, self.kind, self.random_state, kernel.origin(X)

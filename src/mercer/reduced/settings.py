@@ -26,7 +26,7 @@ from mercer.regularizers.null_space import NullSpace
 
 __all__ = [
     "Errors",
-    "LeftOut",
+    "FoldTargets",
     "Mistakes",
     "Scorer",
     "Scores",
@@ -98,7 +98,7 @@ class Tiled:
 
 
 @dataclass
-class LeftOut:
+class FoldTargets:
     """Targets of machines that each do without one fold; those of one fold together.
 
     Parameters

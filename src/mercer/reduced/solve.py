@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mercer._threads import usable_cores
 from mercer.data.base import Block, Source
 from mercer.data.memory import block_rows, parse
-from mercer.data.sampling import Sample
+from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.reduced.base import DENSE, Approximation, Array, FeatureMap
@@ -363,7 +363,7 @@ def minimize_reduced(
     task: Task,
     problem: Problem,
     passes: Passes,
-    pool: Sample,
+    pool: FingerprintSample,
     first: tuple[Array, Array] | None = None,
 ) -> tuple[Oracle, Minimum]:
     """Return the oracle of a problem and its minimum.

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.base import Block
-from mercer.data.sampling import Sample
+from mercer.data.sampling import FingerprintSample
 from mercer.gram.dense import Dense
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -75,7 +75,7 @@ def total_gap(
     problem: Problem,
     state: dict[str, Any],
     found: Minimum,
-    pool: Sample,
+    pool: FingerprintSample,
     cost: Cost,
     passes: int,
 ) -> Total:

@@ -50,7 +50,7 @@ MET = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class LevelPoint:
     """The machine at a value of C: its solutions, the norm of its function and its mean loss."""
 
     C: float
@@ -75,9 +75,9 @@ class Curve:
         # ordinary.
         mean = self.total / max(sum(len(risk.c) for risk in self.risks), 1)
         self.unit = 1.0 if ORDINARY[0] <= mean <= ORDINARY[1] else 1.0 / mean
-        self.last: Point | None = None
+        self.last: LevelPoint | None = None
 
-    def at(self, C: float) -> Point:
+    def at(self, C: float) -> LevelPoint:
         """Solve at a weight of the loss."""
         solutions = [self._solve(k, C) for k in range(len(self.risks))]
         self.last = self.measure(C, solutions)
@@ -95,7 +95,7 @@ class Curve:
             last = replace(last, a=ratio * last.a, b=ratio * last.b, f=ratio * last.f)
         return minimize(here, machine._make_solver(), last)
 
-    def measure(self, C: float, solutions: list[Solution]) -> Point:
+    def measure(self, C: float, solutions: list[Solution]) -> LevelPoint:
         """Return norm and mean loss of solutions: the root of a'Ka, or the sum of |a|."""
         size = loss = 0.0
         for risk, s in zip(self.risks, solutions, strict=True):
@@ -105,9 +105,9 @@ class Curve:
                 # B'a = 0, so that a'f is a'Ka.
                 size, loss = size + max(float(s.a @ s.f), 0.0), loss + risk.risk(s.f)
         sparse = isinstance(self.risks[0], SparseRisk)
-        return Point(C, solutions, size if sparse else float(np.sqrt(size)), loss / self.total)
+        return LevelPoint(C, solutions, size if sparse else float(np.sqrt(size)), loss / self.total)
 
-    def between(self, low: Point, high: Point, t: float) -> Point:
+    def between(self, low: LevelPoint, high: LevelPoint, t: float) -> LevelPoint:
         """Return the combination of two machines, t of the second."""
         mixed = [
             replace(
@@ -276,14 +276,14 @@ class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type:
         return float(self.estimator_.score(X, y, sample_weight))
 
 
-def _level(curve: Curve, read: Any, level: float, *, rising: bool) -> tuple[Point, bool]:
+def _level(curve: Curve, read: Any, level: float, *, rising: bool) -> tuple[LevelPoint, bool]:
     """Return where a monotone quantity has a level, and whether it is inside of a jump.
 
     If it never gets there, the point next to it.
     """
     sign = 1.0 if rising else -1.0
 
-    def beyond(p: Point) -> bool:
+    def beyond(p: LevelPoint) -> bool:
         return bool(sign * (read(p) - level) > 0)
 
     here = curve.at(curve.unit)

@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state
 from mercer._sklearn import num_samples
 from mercer.losses.base import Array
 
-__all__ = ["Held", "hoeffding", "holdout", "leave_n_out"]
+__all__ = ["HeldOutChoice", "hoeffding", "holdout", "leave_n_out"]
 
 Cost = Callable[[NDArray[Any], NDArray[Any]], Array]
 # More candidates than a share of the validation sample fit that sample, not the problem.
@@ -64,7 +64,7 @@ def hoeffding(m: int, candidates: int = 1, delta: float = 0.05, bound: float = 1
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class HeldOutChoice:
     """The candidate chosen by a validation set, from :func:`holdout` or :func:`leave_n_out`."""
 
     params: list[dict[str, Any]]
@@ -108,7 +108,7 @@ def holdout(
     delta: float = 0.05,
     refit: bool = True,
     random_state: Any = None,
-) -> Held:
+) -> HeldOutChoice:
     r"""Choose parameters by a validation set, and bound the risk of the chosen machine.
 
     Parameters
@@ -138,7 +138,7 @@ def holdout(
 
     Returns
     -------
-    Held
+    HeldOutChoice
 
     References
     ----------
@@ -195,7 +195,7 @@ def holdout(
     if len(last):
         test_risk = float(np.mean(cost(y[last], winner.predict(_take(X, last)))))
         test_upper = test_risk + _slack(len(last), 1, delta, bound)
-    return Held(
+    return HeldOutChoice(
         candidates, risks, best, winner, float(risks[best]), upper, delta, test_risk, test_upper
     )
 
@@ -209,7 +209,7 @@ def leave_n_out(
     n: int | None = None,
     loss: Cost | None = None,
     random_state: Any = None,
-) -> Held:
+) -> HeldOutChoice:
     """Choose parameters by leaving out disjoint blocks of n samples, and refit on all.
 
     Parameters
@@ -221,7 +221,7 @@ def leave_n_out(
 
     Returns
     -------
-    Held
+    HeldOutChoice
         Its bound is infinite: blocks share their training samples, so that Hoeffding's inequality
         does not apply.
 
@@ -254,7 +254,9 @@ def leave_n_out(
             risks[g] += np.sum(cost(y[block], machine.predict(_take(X, block)))) / total
     best = int(np.argmin(risks))
     winner = clone(estimator).set_params(**candidates[best]).fit(X, y)
-    return Held(candidates, risks, best, winner, float(risks[best]), np.inf, np.nan, np.nan, np.nan)
+    return HeldOutChoice(
+        candidates, risks, best, winner, float(risks[best]), np.inf, np.nan, np.nan, np.nan
+    )
 
 
 def _slack(m: int, candidates: int, delta: float, bound: float) -> float:

@@ -2,7 +2,8 @@
 
 The dual of a regularized risk is a separable program in a box, whose path
 :mod:`mercer.solvers._central_path` follows;
-:meth:`~mercer.problems.box_qp.Copies.shifted` brings its systems down to the size of the sample.
+:meth:`~mercer.problems.box_qp.SignedCopies.shifted` brings its systems down to the size of the
+sample.
 """
 
 from __future__ import annotations

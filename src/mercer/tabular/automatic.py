@@ -24,9 +24,9 @@ from mercer.tabular.candidates import CANDIDATES, Candidate
 from mercer.tabular.explanation import Effect, Explanation, effect_of
 from mercer.tabular.members import (
     METRIC,
-    Columns,
     Cost,
     Member,
+    TableSample,
     enlarge,
     enlarging,
     judge,
@@ -164,7 +164,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             Tells how much each member counts, in shares of all, from left-out predictions.
         """
         n, encoder = len(M), self.encoder_
-        columns = Columns(
+        columns = TableSample(
             M,
             encoder.numeric_,
             encoder.categorical_,
@@ -225,7 +225,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         honest = partial(nested_predictions, best.name, candidate, columns, task)
         return replace(judged, honest=honest)
 
-    def _afforded(self, columns: Columns, plan: Plan) -> tuple[Cost, Columns]:
+    def _afforded(self, columns: TableSample, plan: Plan) -> tuple[Cost, TableSample]:
         """Return what machines cost, and rows for which one of them leaves most of the budget."""
         if time_left() == np.inf:
             return Cost(), columns
@@ -243,7 +243,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         warnings.warn(note, UserWarning, stacklevel=7)
         return cost, replace(columns, fitted=n, judged=min(n, columns.judged))
 
-    def _larger(self, n: int, columns: Columns, cost: Cost) -> bool:
+    def _larger(self, n: int, columns: TableSample, cost: Cost) -> bool:
         """Return whether there are more rows than an exact machine takes, and time for them."""
         if columns.fitted < min(n, self.max_rows) or n == columns.fitted:
             return False
@@ -256,7 +256,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         return False
 
     def _completed(
-        self, members: list[Member], columns: Columns, plan: Plan, cost: Cost
+        self, members: list[Member], columns: TableSample, plan: Plan, cost: Cost
     ) -> list[Member]:
         """Return members with machines of all rows, as far as the budget goes."""
         done: list[Member] = []
@@ -268,7 +268,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             done.append(member.completed(columns, plan[member.name][1]))
         return done
 
-    def _asked(self, plan: Plan, usual: Sequence[str], columns: Columns) -> Plan:
+    def _asked(self, plan: Plan, usual: Sequence[str], columns: TableSample) -> Plan:
         """Return the machines that are asked for and make sense."""
         asked = list(usual) if isinstance(self.members, str) else list(self.members)
         wrong = [name for name in asked if name not in plan]

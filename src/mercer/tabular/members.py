@@ -22,9 +22,9 @@ from mercer.tabular.tasks import Squares, Task, spread
 
 __all__ = [
     "METRIC",
-    "Columns",
     "Cost",
     "Member",
+    "TableSample",
     "enlarge",
     "enlarging",
     "judge",
@@ -50,7 +50,7 @@ PROBED, CUBIC = 400, 4000.0
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class TableSample:
     """A sample in a random order: numbers and category codes, and which rows are used for what."""
 
     X: Array
@@ -73,7 +73,7 @@ class Cost:
     """Seconds that a machine of few rows took; 0 where time is not limited."""
 
     @classmethod
-    def measured(cls, candidate: Candidate, columns: Columns, task: Task) -> Cost:
+    def measured(cls, candidate: Candidate, columns: TableSample, task: Task) -> Cost:
         """Return the cost of a machine of few rows; 0 where there are no more than these."""
         if columns.fitted <= PROBED:
             return cls()
@@ -138,7 +138,7 @@ class Member:
         Z = self.features(X)
         return Z if self.map is None else mapped(Z, self.map)
 
-    def completed(self, columns: Columns, task: Task) -> Member:
+    def completed(self, columns: TableSample, task: Task) -> Member:
         """Return the member with its machine fitted to all rows."""
         if self.machine is not None:
             return self
@@ -161,7 +161,7 @@ def mapped(Z: Array, R: Array) -> Array:
     return np.hstack([Z[:, :p] @ R, Z[:, p:]])
 
 
-def judge(name: str, candidate: Candidate, columns: Columns, task: Task) -> Member:
+def judge(name: str, candidate: Candidate, columns: TableSample, task: Task) -> Member:
     """Choose scales and C of a candidate by the evidence, and leave the judged rows out.
 
     Where there are more rows than are judged, an inverse of the whole kernel matrix would take most
@@ -199,7 +199,7 @@ def judge(name: str, candidate: Candidate, columns: Columns, task: Task) -> Memb
     )
 
 
-def judge_metric(base: Member, columns: Columns, task: Task) -> Member:
+def judge_metric(base: Member, columns: TableSample, task: Task) -> Member:
     """Learn a metric from the gradients of a Matern machine, and judge the machine in that metric.
 
     Left-out predictions are made by folds, each with the metric of its own gradients.
@@ -260,7 +260,7 @@ def judge_metric(base: Member, columns: Columns, task: Task) -> Member:
     return member.completed(columns, task) if m == columns.fitted else member
 
 
-def nested_predictions(name: str, candidate: Candidate, columns: Columns, task: Task) -> Array:
+def nested_predictions(name: str, candidate: Candidate, columns: TableSample, task: Task) -> Array:
     """Return predictions of the judged rows by folds, each with scales of its own, (m, d).
 
     Scales that were chosen by all rows know something of rows that are left out afterwards: enough
@@ -282,7 +282,7 @@ def nested_predictions(name: str, candidate: Candidate, columns: Columns, task: 
     return out
 
 
-def enlarge(member: Member, columns: Columns, task: Task, end: int) -> Member:
+def enlarge(member: Member, columns: TableSample, task: Task, end: int) -> Member:
     """Fit the machine of a member to all rows before the last ones, in parts.
 
     Parameters
@@ -322,7 +322,7 @@ def _fit(machine: Any, Z: Array, task: Task, rows: Any) -> Any:
         return clone(machine).fit(Z, task.targets(rows), sample_weight=task.weights[rows])
 
 
-def _tuned(machine: Any, Z: Array, task: Task, columns: Columns, **settings: Any) -> Tuning:
+def _tuned(machine: Any, Z: Array, task: Task, columns: TableSample, **settings: Any) -> Tuning:
     # Parts of a sample are drawn from all of it.
     few = slice(0, None if machine.approximation is not None else task.tuned)
     return tune(

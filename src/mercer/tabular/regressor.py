@@ -18,7 +18,7 @@ from mercer.machines.framing import framed, quantile_names, set_output
 from mercer.tabular.automatic import BY_NAME, Automatic, LeftOutPredictions
 from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
-from mercer.tabular.spread import Spread
+from mercer.tabular.spread import ErrorScales
 from mercer.tabular.stacking import convex_weights
 from mercer.tabular.tasks import Squares
 
@@ -209,7 +209,9 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         )
         self._left_out_error = float(np.sqrt(np.mean((known - F) ** 2)))
 
-    def _learn_spreads(self, M: Array, judged: LeftOutPredictions, task: Squares) -> list[Spread]:
+    def _learn_spreads(
+        self, M: Array, judged: LeftOutPredictions, task: Squares
+    ) -> list[ErrorScales]:
         """Return the scale of errors of every output."""
         best = self.members_[int(np.argmax(self._weights.mean(axis=0)))]
         points, kernel = best.points(M), best.machine.kernel_
@@ -218,7 +220,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         s = task.weights[judged.rows]
         few, seed = task.tuned, self.random_state
         seconds = judged.seconds
-        return [Spread.of(kernel, points, error, s, few, seed, seconds) for error in errors.T]
+        return [ErrorScales.of(kernel, points, error, s, few, seed, seconds) for error in errors.T]
 
     def _together(self, values: Array) -> Array:
         """Return predictions in units of the targets, (n, d)."""

@@ -20,7 +20,7 @@ from mercer._deadline import time_left
 from mercer.estimators.ls_svm import LSSVR
 from mercer.selection.tuning import tune
 
-__all__ = ["Spread"]
+__all__ = ["ErrorScales"]
 
 Array = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ COVERAGE = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class ErrorScales:
     """Scales of errors, and the errors of left-out samples in these units."""
 
     machine: LSSVR | None
@@ -56,7 +56,7 @@ class Spread:
         tuned: int,
         seed: int,
         seconds: float = 0.0,
-    ) -> Spread:
+    ) -> ErrorScales:
         """Learn scales from left-out errors.
 
         The local scale is used if intervals of 90 % with it have a smaller interval score on the
@@ -105,7 +105,7 @@ class Spread:
         return local if better else constant
 
     @classmethod
-    def _sorted(cls, machine: Any, least: float, errors: Array, weights: Array) -> Spread:
+    def _sorted(cls, machine: Any, least: float, errors: Array, weights: Array) -> ErrorScales:
         order = np.argsort(errors)
         return cls(machine, least, errors[order], weights[order])
 
@@ -116,7 +116,7 @@ class Spread:
         do not exceed if the new one does; below the middle likewise from the other side.
         """
         if level < 0.5:
-            flipped = Spread(None, 0.0, -self.errors[::-1], self.weights[::-1])
+            flipped = ErrorScales(None, 0.0, -self.errors[::-1], self.weights[::-1])
             return -flipped.quantile(1.0 - level)
         total = np.cumsum(self.weights)
         # The new sample weighs as much as the mean sample.

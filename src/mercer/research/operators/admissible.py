@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inspect.filters import filter_curve
-from mercer.inspect.printing import Report
+from mercer.inspect.printing import PrintedReport
 from mercer.kernels import callable as _callable
 from mercer.kernels.admissibility import power_series_check
 from mercer.kernels.base import Kernel
@@ -27,7 +27,7 @@ DERIVATIVES = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Verdict(Report):
+class Verdict(PrintedReport):
     """Whether a function is a kernel, from :func:`is_kernel` or :func:`conditional_order`.
 
     It is true where a truth value is expected if nothing refutes the function.

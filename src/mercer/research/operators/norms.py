@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inspect.bands import frequency_scale
-from mercer.inspect.printing import Report
+from mercer.inspect.printing import PrintedReport
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data
 from mercer.research.operators._fourier import cosine_integrals
@@ -20,7 +20,7 @@ MAX_LAGS = 400
 
 
 @dataclass(frozen=True, repr=False)
-class Penalty(Report):
+class Penalty(PrintedReport):
     """The squared norm of a function, from :func:`penalty`."""
 
     value: float
@@ -232,7 +232,7 @@ def _sum(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Consistency(Report):
+class Consistency(PrintedReport):
     """Whether kernel and operator belong together, from :func:`self_consistency`."""
 
     error: float
