@@ -200,8 +200,10 @@ def write_kernels(app, config):
 
 
 def write_rooms(app, config):
-    """Draw the rooms of the library, which a decision shows."""
-    importlib.import_module("rooms").draw(HERE / "reference" / "generated" / "rooms.svg")
+    """Draw the rooms of the library and the way through a fit, which decisions show."""
+    rooms, folder = importlib.import_module("rooms"), HERE / "reference" / "generated"
+    rooms.draw(folder / "rooms.svg")
+    rooms.draw_fit(folder / "fit.svg")
 
 
 def write_figures(app, config):

@@ -64,6 +64,38 @@ def draw(target: Path) -> None:
         figure.savefig(target, metadata={"Date": None})
 
 
+def draw_fit(target: Path) -> None:
+    """Draw the way through a fit: steps from left to right, and the four ways one below another."""
+    steps = {0.02: "validate\nsettings", 0.17: "choose_fit", 0.83: "one\nassignment"}
+    ways = {
+        "ExactFit": "prepare, minimize, read, assemble",
+        "LowRankFit": "census, map, passes over blocks, assemble",
+        "LocalFit": "tree, a machine in each leaf, join certificates",
+        "PilotFit": "fits of parts of the rows, then one of the others",
+    }
+    with matplotlib.rc_context({"svg.hashsalt": "fit", "font.size": 9}):
+        figure = Figure(figsize=(9.5, 2.6))
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set(xlim=(0, 1), ylim=(0, 1))
+        axes.axis("off")
+        box = {"boxstyle": "round,pad=0,rounding_size=0.01", "mutation_aspect": 3.5}
+        colours = {"facecolor": "#F2F2F2", "edgecolor": "#999999"}
+        arrow = {"arrowstyle": "->", "color": "#0072B2"}
+        for x, text in steps.items():
+            axes.add_patch(FancyBboxPatch((x, 0.38), 0.12, 0.24, **box, **colours))
+            axes.text(x + 0.06, 0.5, text, ha="center", va="center")
+        axes.annotate("", (0.17, 0.5), (0.14, 0.5), arrowprops=arrow)
+        for k, (name, text) in enumerate(ways.items()):
+            y = 0.88 - 0.25 * k
+            axes.add_patch(FancyBboxPatch((0.34, y - 0.1), 0.44, 0.2, **box, **colours))
+            axes.text(0.35, y, name, va="center", weight="bold")
+            axes.text(0.45, y, text, va="center", color="#444444", fontsize=8)
+            axes.annotate("", (0.34, y), (0.29, 0.5), arrowprops=arrow)
+            axes.annotate("", (0.83, 0.5), (0.78, y), arrowprops=arrow)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(target, metadata={"Date": None})
+
+
 def storing(tree: ast.AST) -> list[int]:
     """Return the lines of every constructor that only stores its arguments."""
     found = []
