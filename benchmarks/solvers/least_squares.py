@@ -39,7 +39,7 @@ from mercer.problems import RegularizedRisk
 from mercer.regularizers import Empty
 from mercer.smoothing import Spectral
 from mercer.solvers import ConjugateGradient, minimize
-from mercer.solvers.base import minimize_together
+from mercer.solvers.minimizing import minimize_together
 
 HERE = Path(__file__).resolve().parent
 TABLE = HERE / "least_squares.json"

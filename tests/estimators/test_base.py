@@ -26,8 +26,7 @@ from mercer.estimators import HuberSVR
 from mercer.gram import Dense, Tiled
 from mercer.kernels import Gaussian
 from mercer.losses import Huber
-from mercer.machines import solving
-from mercer.solvers import SMO, InteriorPoint, Newton, Status, minimize
+from mercer.solvers import SMO, InteriorPoint, Newton, Status, minimize, minimizing
 
 X, Y, Z, T = sample()
 BINARY = np.where(Y == "a", 1, -1)
@@ -123,7 +122,7 @@ class TestWarmStart:
             seen.append((risk, start))
             return minimize(risk, solver, start, **rest)
 
-        monkeypatch.setattr(solving, "minimize", spy)
+        monkeypatch.setattr(minimizing, "minimize", spy)
         machine.set_params(C=C).fit(X, BINARY)
         ((risk, start),) = seen
         K = risk.K.dense()
@@ -219,7 +218,7 @@ class TestRefusals:
             raise AssertionError("a solver was started")
 
         for door in ("minimize", "minimize_small", "minimize_batch"):
-            monkeypatch.setattr(solving, door, never)
+            monkeypatch.setattr(minimizing, door, never)
 
     @pytest.mark.parametrize(
         ("machine", "message"),
@@ -341,8 +340,8 @@ def test_coefficients_that_are_not_finite(monkeypatch):
     def diverge(*args, **kwargs):
         raise FloatingPointError("lower C")
 
-    monkeypatch.setattr(solving, "minimize", diverge)
-    monkeypatch.setattr(solving, "minimize_batch", lambda parts, solver: None)
+    monkeypatch.setattr(minimizing, "minimize", diverge)
+    monkeypatch.setattr(minimizing, "minimize_batch", lambda parts, solver: None)
     with pytest.raises(ValueError, match="not finite: lower C"):
         SVC().fit(X, Y)
 
@@ -364,7 +363,7 @@ class TestFailure:
             raise error
 
         for door in ("minimize", "minimize_small", "minimize_batch"):
-            monkeypatch.setattr(solving, door, interrupted)
+            monkeypatch.setattr(minimizing, door, interrupted)
         y = np.roll(target(machine)[:50], 7)
         with pytest.raises(error):
             machine.fit(X[:50, :2], y)

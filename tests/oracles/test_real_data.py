@@ -37,7 +37,7 @@ from mercer.losses import EpsilonInsensitive, Hinge
 from mercer.problems import RegularizedRisk
 from mercer.problems.nu import nu_classification, nu_regression, one_class
 from mercer.problems.risk import Certificate
-from mercer.solvers.base import snap_to_box
+from mercer.solvers.certify import snap_to_box
 
 pytestmark = [pytest.mark.data, pytest.mark.skipif(bool(MISSING), reason=MISSING)]
 

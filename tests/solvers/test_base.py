@@ -12,8 +12,9 @@ from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Squared
 from mercer.problems import RegularizedRisk
 from mercer.regularizers import Polynomial
-from mercer.solvers import SMO, ConvergenceWarning, Direct, Solver, Status, base, minimize
-from mercer.solvers.base import SUPPORT, Answer, snap_to_box
+from mercer.solvers import SMO, ConvergenceWarning, Direct, Solver, Status, certify, minimize
+from mercer.solvers.base import Answer
+from mercer.solvers.certify import SUPPORT, snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import join
 
@@ -166,14 +167,14 @@ def test_no_product_of_all_rows_is_begun_that_would_end_too_late(risk, monkeypat
     # As of products in single precision: it is not known whether the tolerance is met.
     error = np.full(risk.n, 0.1)
     answer = Answer(found.a, found.b, 1, risk.K.matvec(found.a), error)
-    now, products, product, believed = [0.0], [], Dense.product, base.believed
+    now, products, product, believed = [0.0], [], Dense.product, certify.believed
 
     def slow(*given):
         now[0] += 0.064  # for 64 rows
         return believed(*given)
 
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(base, "believed", slow)
+    monkeypatch.setattr(certify, "believed", slow)
     monkeypatch.setattr(
         Dense, "product", lambda self, *given: products.append(1) or product(self, *given)
     )

@@ -25,7 +25,7 @@ from mercer.solvers import (
     Status,
     minimize,
 )
-from mercer.solvers.base import alike, minimize_together
+from mercer.solvers.minimizing import alike, minimize_together
 
 EPS = np.finfo(float).eps
 N = 60

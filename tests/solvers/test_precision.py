@@ -10,7 +10,8 @@ from mercer.kernels import Gaussian, Laplacian
 from mercer.losses import EpsilonInsensitive, Hinge
 from mercer.problems import RegularizedRisk
 from mercer.solvers import SMO, Status, minimize, smo
-from mercer.solvers.base import CHECK, Answer, believed
+from mercer.solvers.base import Answer
+from mercer.solvers.certify import CHECK, believed
 from mercer.solvers.monitor import Monitor
 
 N = 1200

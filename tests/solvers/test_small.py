@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-import mercer.machines.solving as machines
+import mercer.solvers.minimizing as machines
 from mercer._deadline import deadline
 from mercer.estimators import SVC, NuSVC
 from mercer.gram import Dense

@@ -17,7 +17,7 @@ from mercer.solvers import (
     Status,
     minimize,
 )
-from mercer.solvers.base import minimize_together
+from mercer.solvers.minimizing import minimize_together
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.solvers.ConvergenceWarning")
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 
-from mercer.machines.callbacks import watched
+from mercer.machines.callbacks import Listener, watched
 from mercer.machines.subproblems import Subproblem, SubproblemBatch
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers import ConvergenceWarning, Solution, Solver, minimize
-from mercer.solvers.base import alike, minimize_together
-from mercer.solvers.small import minimize_batch, minimize_small
+from mercer.solvers import ConvergenceWarning, Solution
+from mercer.solvers.minimizing import minimize_all
+from mercer.solvers.small import RiskBatch
 
 __all__ = ["EarlyStop", "finite", "solve_subproblems"]
 
@@ -33,72 +33,49 @@ def finite() -> Iterator[None]:
         raise ValueError(f"The dual coefficients or intercepts are not finite: {error}") from error
 
 
+class _Risks(Sequence[RegularizedRisk]):
+    """The problems of a batch, each made when it is asked for."""
+
+    def __init__(self, subproblems: SubproblemBatch) -> None:
+        self.subproblems = subproblems
+
+    def __len__(self) -> int:
+        return len(self.subproblems)
+
+    def __getitem__(self, k: Any) -> Any:
+        return self.subproblems[k].risk
+
+
 def solve_subproblems(
     machine: Any, subproblems: Sequence[Subproblem], context: Any
 ) -> Sequence[Solution]:
-    """Solve the problems of a machine one after the other, telling whoever listens.
-
-    Small ones are solved together first, where nobody does; what is left comes in turn.
+    """Solve the problems of a machine, telling whoever listens.
 
     A callback that stops after a problem ends those that are left at their first report,
     because a machine needs all of them.
     """
-    solver, stop, solutions = machine._make_solver(), False, []
-    alone = machine.warm_start or machine.verbose or bool(getattr(machine, "_skl_callbacks", None))
-    quick: list[Solution | None] = [None] * len(subproblems)
-    if isinstance(subproblems, SubproblemBatch):
-        found = None if alone else minimize_batch(subproblems.parts, solver)
-        if found is not None and found.met.all():
-            return found
-        if found is not None:
-            quick = [found[k] if found.met[k] else None for k in range(len(subproblems))]
-    else:
-        risks = [one.risk for one in subproblems]
-        if len(risks) > 1 and alike(risks) and solver.choose(risks[0])[0].joint:
-            return _solve_together(machine, subproblems, solver, context)
-        quick = quick if alone else minimize_small(risks, solver)
-    for k in range(len(subproblems)):
-        if (known := quick[k]) is not None:
-            solutions.append(known)
-            continue
+    stop, n = False, len(subproblems)
+
+    @contextmanager
+    def watch(k: int) -> Iterator[tuple[Solution | None, Listener | None]]:
+        nonlocal stop
         title, risk, _ = subproblems[k]
         task = context.subcontext(task_name=title or "problem", max_subtasks=None)
         task.call_on_fit_task_begin(estimator=machine)
         with watched(machine, title, task, stop) as listener, finite():
-            solution = minimize(
-                risk,
-                solver,
-                _start(machine, k, len(subproblems), risk),
-                listener=listener,
-                warning=EarlyStop,
-            )
-        solutions.append(solution)
+            yield _start(machine, k, n, risk), listener
         stop |= bool(task.call_on_fit_task_end(estimator=machine))
-    return solutions
 
-
-def _solve_together(
-    machine: Any, subproblems: Sequence[Subproblem], solver: Solver, context: Any
-) -> list[Solution]:
-    """Solve problems that differ in their targets only at the price of one, or little more."""
-    titles, risks, _ = zip(*subproblems, strict=True)
-    tasks = [context.subcontext(task_name=title, max_subtasks=None) for title in titles]
-    with ExitStack() as stack:
-        listeners = []
-        for title, task in zip(titles, tasks, strict=True):
-            task.call_on_fit_task_begin(estimator=machine)
-            listeners.append(stack.enter_context(watched(machine, title, task, False)))
-        stack.enter_context(finite())
-        solutions = minimize_together(
-            risks,
-            solver,
-            [_start(machine, k, len(risks), risk) for k, risk in enumerate(risks)],
-            listeners=listeners,
-            warning=EarlyStop,
-        )
-    for task in tasks:
-        task.call_on_fit_task_end(estimator=machine)
-    return solutions
+    batch: RiskBatch | None = None
+    risks: Sequence[RegularizedRisk]
+    if isinstance(subproblems, SubproblemBatch):
+        batch, risks = subproblems.parts, _Risks(subproblems)
+    else:
+        risks = [one.risk for one in subproblems]
+    heard = machine.warm_start or machine.verbose or bool(getattr(machine, "_skl_callbacks", None))
+    return minimize_all(
+        risks, machine._make_solver(), watch, batch=batch, quick=not heard, warning=EarlyStop
+    )
 
 
 def _start(machine: Any, k: int, n_problems: int, risk: RegularizedRisk) -> Solution | None:

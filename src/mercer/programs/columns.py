@@ -25,7 +25,7 @@ from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs._curved import curved_master
 from mercer.programs._linear_master import LinearMaster, methods_for
 from mercer.solvers import Progress, Solution, Status
-from mercer.solvers.base import snap_to_box
+from mercer.solvers.certify import snap_to_box
 from mercer.solvers.monitor import Monitor
 
 __all__ = ["SparseSolution", "generate_columns", "threshold"]

@@ -22,7 +22,7 @@ from mercer.machines.subproblems import prepare
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.smoothing.eigendecomposition import Spectral
 from mercer.solvers import Auto, Solution, Solver, Status, minimize
-from mercer.solvers.base import snap_to_box
+from mercer.solvers.certify import snap_to_box
 from mercer.solvers.parametric_qp import Affine, ParametricQP, Piece
 from mercer.solvers.rational_path import RationalPath, Segment, kinds_at
 

@@ -29,7 +29,8 @@ from mercer.losses.base import Array
 from mercer.problems.box_qp import BoxProgram
 from mercer.problems.reductions import Back, Reduction
 from mercer.problems.risk import Certificate, RegularizedRisk
-from mercer.solvers.base import RESIDUAL, Answer, snap_to_box
+from mercer.solvers.base import Answer
+from mercer.solvers.certify import RESIDUAL, snap_to_box
 from mercer.solvers.monitor import Monitor
 
 __all__ = ["TINY", "Point", "Search", "System", "follow"]

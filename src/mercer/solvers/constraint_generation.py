@@ -15,8 +15,9 @@ from mercer._deadline import time_left
 from mercer.losses.base import Array
 from mercer.problems.constrained import Shaped
 from mercer.regularizers.constraints import Rows
-from mercer.solvers.base import Solver, minimize
+from mercer.solvers.base import Solver
 from mercer.solvers.interior_point import InteriorPoint
+from mercer.solvers.minimizing import minimize
 from mercer.solvers.solution import Solution
 from mercer.solvers.status import ConvergenceWarning, Status
 

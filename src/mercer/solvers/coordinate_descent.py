@@ -28,7 +28,8 @@ from mercer.kernels.points import is_sparse, take
 from mercer.losses.base import Array, DualTerms
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._over_factor import without_factor
-from mercer.solvers.base import RESIDUAL, Answer, Solver, snap_to_box
+from mercer.solvers.base import Answer, Solver
+from mercer.solvers.certify import RESIDUAL, snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
 

@@ -33,7 +33,8 @@ from mercer.problems.reductions import infeasible, resident
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.solvers._preconditioner import approximately
 from mercer.solvers._system import Bordered, factorized, iterated
-from mercer.solvers.base import Answer, Solver, snap_to_box
+from mercer.solvers.base import Answer, Solver
+from mercer.solvers.certify import snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
 

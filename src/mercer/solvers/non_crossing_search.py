@@ -13,7 +13,8 @@ from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
 from mercer.losses.base import Array, Loss
 from mercer.problems.non_crossing import Crossings, ordered, ordered_back
-from mercer.solvers.base import Solver, minimize
+from mercer.solvers.base import Solver
+from mercer.solvers.minimizing import minimize
 from mercer.solvers.solution import Solution, join
 from mercer.solvers.status import ConvergenceWarning, Status
 

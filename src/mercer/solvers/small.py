@@ -27,8 +27,10 @@ from mercer.losses.base import Array, DualTerms, Loss, QuadraticDualLoss
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._pairs import pack
 from mercer.solvers.auto import ENOUGH, FEW, STIFF, Auto, by_factor, decomposition
-from mercer.solvers.base import APART, NEGLIGIBLE, RESIDUAL, ROUNDS, SUPPORT, Solver, sharper
+from mercer.solvers.base import Solver
+from mercer.solvers.certify import RESIDUAL, ROUNDS, SUPPORT, sharper
 from mercer.solvers.monitor import Progress
+from mercer.solvers.rounding import APART, NEGLIGIBLE
 from mercer.solvers.smo import EXACT, SMO
 from mercer.solvers.solution import Solution, Terms
 from mercer.solvers.status import LOOSE, TINY, Status

@@ -24,7 +24,8 @@ from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._multipliers import Multipliers, kept
 from mercer.solvers._pairs import pack, pair_steps, slopes, survey
-from mercer.solvers.base import RESIDUAL, Answer, Solver, believed, snap_to_box
+from mercer.solvers.base import Answer, Solver
+from mercer.solvers.certify import RESIDUAL, believed, snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
 

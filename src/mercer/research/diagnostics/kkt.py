@@ -19,7 +19,7 @@ from mercer.kernels.points import Array
 from mercer.machines.base import unfitted
 from mercer.machines.subproblems import prepare
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers.base import SUPPORT
+from mercer.solvers.certify import SUPPORT
 
 __all__ = ["KKT", "ShadowPrices", "kkt", "shadow_prices"]
 

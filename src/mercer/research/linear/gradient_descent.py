@@ -21,7 +21,8 @@ import numpy as np
 
 from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers.base import Answer, Solver, snap_to_box
+from mercer.solvers.base import Answer, Solver
+from mercer.solvers.certify import snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
 

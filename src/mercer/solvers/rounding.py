@@ -1,0 +1,133 @@
+"""What rounding errors of decision values can change: objectives, gaps, and what a gap is worth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mercer.losses.base import Array
+from mercer.problems.risk import Certificate, RegularizedRisk
+from mercer.solvers.solution import Solution
+from mercer.solvers.status import LOOSE, TINY
+
+__all__ = [
+    "certify_bound",
+    "gap_resolution",
+    "is_moved",
+    "negligible_gap",
+    "rounding_effect",
+    "rounding_of",
+    "worst_of_rounding",
+]
+
+# Rounding errors of decision values, relative to the largest target or term in them.
+ROUND = 2.0 * float(np.finfo(np.float64).eps)
+
+# Rounding errors up to which a decision value is known; and by which two ways to add up the same
+# terms differ, as a certificate and a prediction do.
+ROUNDED = 64 * float(np.finfo(np.float64).eps)
+
+APART = 4.0 * ROUND
+
+# An objective below this part of the losses of a constant counts as that part, as long as the gap
+# proves that the function is within this part of the targets.
+NOTHING, NEGLIGIBLE = 1e-6, 1e-3
+
+
+def certify_bound(
+    risk: RegularizedRisk, a: Array, b: Array, bound: float, violation: float
+) -> Certificate:
+    """Measure a machine whose coefficients prove no bound themselves, at the worst of rounding.
+
+    No decision value has such slopes, so that the violation is what the solver measured.
+    """
+    Ka = risk.K.matvec(a)
+    f = Ka + risk.B @ b
+    found = risk.certificate(a, b, Ka, np.full(risk.n, APART * risk.size(a, b, f)))
+    return replace(found, dual=bound, gap=found.primal - bound, violation=violation, f=f)
+
+
+def is_moved(risk: RegularizedRisk, a: Array, before: Array) -> bool:
+    """Answer whether snapping changed a decision value by more than its rounding error."""
+    root = np.sqrt(np.maximum(risk.K.diag(), 0.0))
+    change = float(np.max(root, initial=0.0)) * float(root @ np.abs(a - before))
+    return change > ROUNDED * max(risk.size(a, np.zeros(risk.q), risk.y), TINY)
+
+
+def worst_of_rounding(risk: RegularizedRisk, a: Array, b: Array, found: Certificate) -> Certificate:
+    """Return the certificate, of the worst case where rounding could decide what it is worth.
+
+    Decision values add up in one order here and in another in a prediction. That is nothing beside
+    most objectives; weights of 1e12 make it more than all the rest. Then decision values are
+    multiplied again, and objective, gap and dual value hold for all that are as close as rounding.
+    """
+    if not _is_fragile(risk, a, b, found):
+        return found
+    Ka = risk.K.product(a, np.arange(risk.n))
+    found = risk.certificate(a, b, Ka)
+    error = np.full(risk.n, APART * risk.size(a, b, found.f))
+    worst = risk.certificate(a, b, Ka, error)
+    gap = max(worst.gap, worst.primal - worst.dual)
+    if gap <= negligible_gap(risk, found.f) or not np.isfinite(gap):
+        return found
+    return replace(found, primal=worst.primal, dual=worst.dual, gap=gap)
+
+
+def _is_fragile(risk: RegularizedRisk, a: Array, b: Array, found: Certificate) -> bool:
+    """Answer whether rounding of decision values can change the objective by a useless gap."""
+    limit = max(LOOSE * abs(found.primal), negligible_gap(risk, found.f))
+    return rounding_effect(risk, a, found.f, APART * risk.size(a, b, found.f)) > limit
+
+
+def rounding_effect(risk: RegularizedRisk, a: Array, f: Array, delta: float) -> float:
+    """Return by how much a change of decision values by ``delta`` can change objective and gap."""
+    value = risk.terms.value
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = np.maximum(value(f + delta), value(f - delta)) - value(f)
+        return float(np.nan_to_num(np.sum(moved + np.abs(a) * delta), nan=np.inf))
+
+
+def negligible_gap(risk: RegularizedRisk, f: Array) -> float:
+    r"""Return a gap that proves the function: no better one is a thousandth of the targets away.
+
+    Because half the squared norm is strongly convex, no function with a lower objective differs by
+    more than :math:`\sqrt{2\,gap\,k(x, x)}` at x.
+    """
+    largest = float(np.max(np.abs(risk.K.diag()), initial=0.0))
+    price = float(np.sum(np.abs(risk.d)))
+    size = float(np.max(np.abs(risk.y), initial=0.0))
+    if price:
+        # Coefficients of a region add up to the price of its width, and make nothing where the
+        # origin is among its points: labels are no unit of decision values, but a limit of one.
+        size = min(size, NEGLIGIBLE * price * largest)
+    size = max(size, float(np.max(np.abs(f), initial=0.0)))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        found = np.square(NEGLIGIBLE * size) / (2.0 * np.float64(largest))
+    return float(np.nan_to_num(found, nan=np.inf, posinf=np.inf))
+
+
+def gap_resolution(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float:
+    """Return a duality gap that is negligible: rounding, and a part of the losses of a constant.
+
+    That is what rounding of decision values and targets can cause: constant targets, or a single
+    class, leave an objective that is nothing else. And it is a part of the losses of a constant
+    (of the price of a width, if there is one), where the optimum explains all but a millionth of
+    them. Neither counts where the gap leaves open what the function is, as with weights of 1e12.
+    """
+    lower, upper = risk.box()
+    slopes = np.where(np.isfinite(upper - lower), upper - lower, np.abs(a))
+    value = risk.terms.value
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounding = rounding_effect(risk, a, f, ROUNDED * risk.size(a, b, f))
+        rounding += float(np.sum(ROUNDED * slopes * np.abs(risk.y)))
+        losses = float(np.sum(np.abs(value(np.full(risk.n, np.mean(risk.y))))))
+    price = float(np.sum(np.abs(risk.d)))
+    width = 0.5 * price**2 * float(np.max(risk.K.diag())) if price else 0.0
+    none = float(np.nan_to_num(rounding + LOOSE * NOTHING * (losses + width), posinf=0.0))
+    return min(none, negligible_gap(risk, f))
+
+
+def rounding_of(risk: RegularizedRisk, s: Solution) -> float:
+    """Return how much of the gap of a solution may be rounding of its decision values."""
+    return rounding_effect(risk, s.a, s.f, APART * risk.size(s.a, s.b, s.f))
