@@ -18,7 +18,11 @@ from mercer.claims import (
     error_bound,
     held_out_bound,
     mean_bound,
+    pac_bayes,
+    rademacher,
     randomized_machine_bound,
+    removal,
+    tails,
 )
 from mercer.claims.compressed import refit_to_support
 from mercer.claims.pac_bayes import PRIOR_SCALES, _clipped, pac_bayes_bound
@@ -322,16 +326,19 @@ def test_statements_of_stability():
         (lambda: mean_bound([0.1], largest=0.0), "largest must be a positive loss"),
         (lambda: mean_bound([0.1], method="sub-gaussian", scale=-1.0), "a positive number known"),
         (lambda: majority_error([]), "label of at least one row"),
-        (lambda: claims.binomial_upper(0, 0, -3.0), "at least one row"),
-        (lambda: claims.kl_upper(1.5, 0.1), "mean must lie between 0 and 1"),
-        (lambda: claims.pac_bayes_bound(0.1, 1.0, 0), "at least one row"),
+        (lambda: tails.binomial_upper(0, 0, -3.0), "at least one row"),
+        (lambda: tails.kl_upper(1.5, 0.1), "mean must lie between 0 and 1"),
+        (lambda: pac_bayes.pac_bayes_bound(0.1, 1.0, 0), "at least one row"),
         (lambda: claims.randomized_machine_bound([]), "margins must hold one number"),
         (lambda: claims.randomized_machine_bound([np.nan]), "margins holds NaN"),
-        (lambda: claims.rademacher_bound([], norm=1.0, size=1.0), "losses must hold one number"),
-        (lambda: claims.rademacher_margin_bound([], size=1.0), "margins must hold one number"),
-        (lambda: claims.local_complexity([1.0], 0, radius=1.0), "at least one row"),
         (
-            lambda: claims.stability_bound([], claims.removal_change(1.0), largest=1.0),
+            lambda: rademacher.rademacher_bound([], norm=1.0, size=1.0),
+            "losses must hold one number",
+        ),
+        (lambda: rademacher.rademacher_margin_bound([], size=1.0), "margins must hold one number"),
+        (lambda: rademacher.local_complexity([1.0], 0, radius=1.0), "at least one row"),
+        (
+            lambda: removal.stability_bound([], removal.removal_change(1.0), largest=1.0),
             "losses must hold one number",
         ),
     ],
@@ -342,4 +349,4 @@ def test_bounds_of_no_rows_are_refused_in_words(call, words):
 
 
 def test_a_budget_without_end_bounds_by_one():
-    assert claims.kl_upper(0.3, np.inf) == 1.0
+    assert tails.kl_upper(0.3, np.inf) == 1.0

@@ -117,7 +117,7 @@ def test_tiny_budgets_still_work():
 
 
 def test_a_precomputed_kernel_has_no_tiles():
-    with pytest.raises(ValueError, match=r"use mercer.gram.precomputed.Precomputed"):
+    with pytest.raises(ValueError, match=r"use the Gram Precomputed"):
         Tiled(PrecomputedKernel(), np.eye(3))
 
 

@@ -113,8 +113,9 @@ BY_CONTENT = {"Encoder", "StreamedSearch"}
 
 
 def with_cv():
-    """Return everything public with a parameter ``cv``, by name."""
-    found = {}
+    """Return everything public with a parameter ``cv``, and functions of modules, by name."""
+    functions = (as_splitter, median_of_five, stability)
+    found = {function.__name__: function for function in functions}
     for room in ROOMS:
         module = import_module(f"mercer.{room}")
         for name in module.__all__:

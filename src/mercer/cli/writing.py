@@ -150,5 +150,7 @@ def writer(
     writable(output, force)
     if path.suffix in SIGNS:
         return Text(path, SIGNS[path.suffix], formulas)
-    made: AbstractContextManager[RowWriter] = plugin("writing").Columns(path, COLUMNS[path.suffix])
+    made: AbstractContextManager[RowWriter] = plugin("writing").ColumnFile(
+        path, COLUMNS[path.suffix]
+    )
     return made

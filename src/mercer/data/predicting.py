@@ -173,7 +173,7 @@ def _to_file(
     bar: Bar,
 ) -> int:
     names, n = source.feature_names, 0
-    with Npy(path) if kind == "npy" else plugin("writing").Columns(path, kind) as file:
+    with Npy(path) if kind == "npy" else plugin("writing").ColumnFile(path, kind) as file:
         for block in source.blocks(rows):
             if kind == "npy":
                 file.write(_answers(machine, method, block, names))

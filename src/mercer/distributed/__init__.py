@@ -1,11 +1,14 @@
 """A Dask cluster below the same machines: rows stay on their workers, sums come back."""
 
+from mercer.distributed.connecting import connected
 from mercer.distributed.opening import as_source
 from mercer.distributed.partitions import Partitions
-from mercer.distributed.prediction import predict
+from mercer.distributed.prediction import lazy, predict
 
 __all__ = [
     "Partitions",
     "as_source",
+    "connected",
+    "lazy",
     "predict",
 ]

@@ -20,7 +20,7 @@ from mercer.machines.base import HARD
 from mercer.machines.expansion import Array, Function
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.framing import set_output
-from mercer.machines.ls_report import LeastSquaresReport, kept, quick_listing
+from mercer.machines.ls_report import Report, kept, quick_listing
 from mercer.machines.outputs import Outputs
 from mercer.machines.prediction_intervals import predict_interval
 from mercer.machines.subproblems import Coefficients, Rows, Sample, SolvedSubproblem, Subproblem
@@ -209,7 +209,7 @@ class LSSVR(Outputs):
     ) -> None:
         super()._assemble(sample, solved)
         self.C_, self._noise_known = self._weight(), None
-        self._report: LeastSquaresReport | None = None
+        self._report: Report | None = None
 
     def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         super()._assemble(sample, solved)
@@ -218,7 +218,7 @@ class LSSVR(Outputs):
             return  # a mean of machines is no machine of one linear system
         turn, shares = self._coupling(self._loss())
         X, whole = sample.X, self._function or self._precomputed
-        self._report = LeastSquaresReport(
+        self._report = Report(
             kernel=self._kernel_fit if self._function else self.kernel_,
             X=X if whole else kept(X, self.support_vectors_),
             B=sample.B,

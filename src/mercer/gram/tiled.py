@@ -64,7 +64,7 @@ class Tiled(Gram):
 
     def __init__(self, kernel: Kernel, X: Data, max_bytes: int = 2**26) -> None:
         if kernel.precomputed:
-            raise ValueError("A precomputed matrix is not evaluated; use mercer.gram.Precomputed.")
+            raise ValueError("A matrix that is given is not evaluated; use the Gram Precomputed.")
         self.kernel = kernel
         self.X = X
         self.max_bytes = int(max_bytes)

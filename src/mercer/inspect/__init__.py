@@ -1,15 +1,14 @@
 """Inspect kernels, Gram matrices and fitted machines: spectra, margins, intervals, survival."""
 
-from mercer.inspect.comparison import Comparison, Equivalence, compare, equivalent_width
-from mercer.inspect.filters import FilterCurve, filter_curve
-from mercer.inspect.gram import GramReport, PSDCheck, check_psd, gram_report, repair
+from mercer.inspect.comparison import compare, equivalent_width
+from mercer.inspect.filters import filter_curve
+from mercer.inspect.gram import check_psd, gram_report, repair
 from mercer.inspect.influence import jackknife, sensitivity_curve
-from mercer.inspect.machine import MachineReport, machine_report
-from mercer.inspect.margins import MarginReport, margin_report
+from mercer.inspect.machine import machine_report
+from mercer.inspect.margins import margin_report
 from mercer.inspect.prior import default_width, sample_paths
 from mercer.inspect.projection import project, project_new
 from mercer.inspect.survival import (
-    DCalibration,
     SurvivalCalibration,
     brier_score,
     concordance,
@@ -20,14 +19,6 @@ from mercer.inspect.survival import (
 )
 
 __all__ = [
-    "Comparison",
-    "DCalibration",
-    "Equivalence",
-    "FilterCurve",
-    "GramReport",
-    "MachineReport",
-    "MarginReport",
-    "PSDCheck",
     "SurvivalCalibration",
     "brier_score",
     "check_psd",

@@ -5,17 +5,20 @@ from mercer.kernels.admissibility import power_series_check
 from mercer.kernels.algebra import ActiveDims, Power, Product, Scaled, Sum
 from mercer.kernels.anova import ANOVA, Additive, Tensor, components
 from mercer.kernels.base import Kernel
+from mercer.kernels.callable import Callable, Pairwise
 from mercer.kernels.catalogue import catalogue
 from mercer.kernels.categorical import Categorical
 from mercer.kernels.compact import BSpline, RadialBSpline, Wendland
 from mercer.kernels.convolution import self_convolution
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
-from mercer.kernels.eigen import Fourier
+from mercer.kernels.eigen import Eigensystem, Fourier
 from mercer.kernels.exponential import Laplacian, PoweredExponential
 from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.invariant import Breaks, Invariant, LocalityImproved, Symmetrized, Transformed
 from mercer.kernels.matern import Matern
 from mercer.kernels.multiquadric import Cauchy, DampedOscillator, InverseMultiquadric, Multiquadric
+from mercer.kernels.observed import Observed
+from mercer.kernels.operator import Green
 from mercer.kernels.periodic import (
     Dirichlet,
     Periodic,
@@ -31,7 +34,9 @@ from mercer.kernels.spectral import BandLimited, FromSpectrum, SpectralMixture
 from mercer.kernels.spline import Haar, Spline
 from mercer.kernels.stretched import Stretched
 from mercer.kernels.structured import ObjectKernel, SetKernel, StringSpectrum, Subsequence
+from mercer.kernels.tabulated import Tabulated
 from mercer.kernels.taylor import derivatives
+from mercer.kernels.torus import Torus
 
 __all__ = [
     "ANOVA",
@@ -40,13 +45,16 @@ __all__ = [
     "BSpline",
     "BandLimited",
     "Breaks",
+    "Callable",
     "Categorical",
     "Cauchy",
     "DampedOscillator",
     "Dirichlet",
+    "Eigensystem",
     "Fourier",
     "FromSpectrum",
     "Gaussian",
+    "Green",
     "Haar",
     "Invariant",
     "InverseMultiquadric",
@@ -57,6 +65,8 @@ __all__ = [
     "Matern",
     "Multiquadric",
     "ObjectKernel",
+    "Observed",
+    "Pairwise",
     "Periodic",
     "PeriodicGaussian",
     "PeriodicSpline",
@@ -80,8 +90,10 @@ __all__ = [
     "Subsequence",
     "Sum",
     "Symmetrized",
+    "Tabulated",
     "Tensor",
     "ThinPlate",
+    "Torus",
     "Transform",
     "Transformed",
     "Wendland",

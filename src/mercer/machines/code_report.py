@@ -11,7 +11,7 @@ import numpy as np
 from mercer.kernels.base import Kernel
 from mercer.machines.calibration import sigmoid
 from mercer.machines.expansion import Array, Function
-from mercer.machines.ls_report import LeastSquaresReport, UnavailableError
+from mercer.machines.ls_report import Report, UnavailableError
 
 __all__ = ["CodeReport"]
 
@@ -45,7 +45,7 @@ class CodeReport:
     Parameters
     ----------
     kernel, X, B, kind :
-        As in :class:`~mercer.machines.ls_report.LeastSquaresReport`.
+        As in :class:`~mercer.machines.ls_report.Report`.
     targets : (n, n_columns) array
         Codes of the samples' classes; those coded 0 stay out of a column.
     s : (n,) array
@@ -83,7 +83,7 @@ class CodeReport:
         for g, mask in enumerate(masks.T):
             columns = np.flatnonzero(of.ravel() == g)
             d = len(columns)
-            report = LeastSquaresReport(
+            report = Report(
                 kernel=self.kernel,
                 X=self.X,
                 B=self.B,

@@ -27,7 +27,7 @@ from mercer.machines.expansion import Array, Function, dense
 from mercer.regularizers.errors import ErrorModel
 from mercer.smoothing.eigendecomposition import Spectral
 
-__all__ = ["LeastSquaresReport", "UnavailableError", "kept", "quick_listing", "report_of"]
+__all__ = ["Report", "UnavailableError", "kept", "quick_listing", "report_of"]
 
 # Matrices of the size of K that are alive at once: K, V, its factor, Q and a copy.
 MATRICES = 5
@@ -40,7 +40,7 @@ class UnavailableError(ValueError, AttributeError):
 
 
 @dataclass(eq=False)
-class LeastSquaresReport:
+class Report:
     """The sample that a machine was fitted to, with the diagnostics of one factorization.
 
     Parameters
@@ -309,7 +309,7 @@ def kept(X: Any, vectors: Any) -> Any:
     return copy.copy(X)
 
 
-def report_of(machine: Any) -> LeastSquaresReport:
+def report_of(machine: Any) -> Report:
     """Return the report of a fitted machine; refuse a machine without a factorization."""
     check_is_fitted(machine)
     if machine._local is not None:
@@ -324,7 +324,7 @@ def report_of(machine: Any) -> LeastSquaresReport:
             "factorization of their own; fit with std=0, ask the machine before compression, "
             "or fit without approximation."
         )
-    report: LeastSquaresReport = machine._report
+    report: Report = machine._report
     return report
 
 

@@ -141,7 +141,7 @@ class DifferogramDisplay(Display):
             Share of the pairs, the closest, that the curve is fitted to and that are drawn.
         degree : int, default=1
         model : {"polynomial", "gaussian"}, default="polynomial"
-            As in :meth:`mercer.smoothing.DifferogramCloud.fit`.
+            As in :meth:`mercer.smoothing.differogram.DifferogramCloud.fit`.
         ax : matplotlib Axes, optional
         **kwargs
             For :meth:`plot`.

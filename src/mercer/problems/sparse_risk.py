@@ -66,9 +66,10 @@ class SparseRisk:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.gram.dictionary import Table
+    >>> from mercer.gram.dictionary import DenseDictionary
     >>> from mercer.losses import Absolute
-    >>> risk = SparseRisk(Absolute(), Table(np.eye(2)), np.array([1.0, -1.0]), np.full(2, 3.0))
+    >>> G, y = DenseDictionary(np.eye(2)), np.array([1.0, -1.0])
+    >>> risk = SparseRisk(Absolute(), G, y, np.full(2, 3.0))
     >>> risk.value(np.array([1.0, -1.0]), np.zeros(0), np.array([1.0, -1.0]))
     2.0
     >>> u = np.array([3.0, -3.0])

@@ -103,12 +103,12 @@ def generate_columns(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.gram.dictionary import Table
+    >>> from mercer.gram.dictionary import DenseDictionary
     >>> from mercer.losses import Absolute
     >>> from mercer.problems.sparse_risk import SparseRisk
     >>> from mercer.programs.columns import generate_columns
     >>> G = np.array([[1.0, 0.0, 0.9], [0.0, 1.0, 0.9]])
-    >>> risk = SparseRisk(Absolute(), Table(G), np.array([1.0, 1.0]), np.full(2, 9.0))
+    >>> risk = SparseRisk(Absolute(), DenseDictionary(G), np.array([1.0, 1.0]), np.full(2, 9.0))
     >>> found = generate_columns(risk).solution
     >>> found.a.round(6) + 0.0, round(found.objective, 6)
     (array([0.      , 0.      , 1.111111]), 1.111111)
@@ -248,12 +248,13 @@ def threshold(risk: SparseRisk) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.gram.dictionary import Table
+    >>> from mercer.gram.dictionary import DenseDictionary
     >>> from mercer.losses import Hinge
     >>> from mercer.problems.sparse_risk import SparseRisk
     >>> y = np.array([1.0, 1.0, -1.0])
     >>> K = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, 0.1], [0.1, 0.1, 1.0]])
-    >>> round(1 / threshold(SparseRisk(Hinge(), Table(K), y, np.ones(3))), 9)  # max_j y_j (K y)_j
+    >>> risk = SparseRisk(Hinge(), DenseDictionary(K), y, np.ones(3))
+    >>> round(1 / threshold(risk), 9)  # max_j y_j (K y)_j
     1.4
     """
     none = np.empty(0, dtype=np.intp)

@@ -3,7 +3,7 @@
 from mercer.selection.l_curve import LCurve, corner, l_curve
 from mercer.selection.leave_one_out_errors import Influence, influence, leave_one_out
 from mercer.selection.levels import FixedComplexity, ParetoPath, pareto_path
-from mercer.selection.paths import SVMPath, svm_path
+from mercer.selection.paths import svm_path
 from mercer.selection.search import criterion_surface, halve
 from mercer.selection.self_tuned import LSSVCCV, LSSVRCV, SVCCV, SVRCV
 from mercer.selection.streamed import StreamedSearch
@@ -19,7 +19,6 @@ __all__ = [
     "Influence",
     "LCurve",
     "ParetoPath",
-    "SVMPath",
     "StreamedSearch",
     "ThresholdSelector",
     "Tuning",

@@ -112,7 +112,7 @@ def minimize_together(
     >>> from mercer.losses import Squared
     >>> from mercer.problems import RegularizedRisk
     >>> from mercer.solvers import ConjugateGradient
-    >>> from mercer.solvers.base import minimize_together
+    >>> from mercer.solvers.minimizing import minimize_together
     >>> K, Y = Dense(np.eye(2)), np.array([[2.0, 4.0], [6.0, 8.0]])
     >>> risks = [RegularizedRisk(Squared(), K, y, 1.0) for y in Y]
     >>> [solution.a for solution in minimize_together(risks, ConjugateGradient(tol=1e-9))]
