@@ -239,6 +239,7 @@ def test_leaving_one_out_agrees_with_scikit_learn():
 # Probabilities -----------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:Setting penalty=None")  # scikit-learn 1.8, of an infinite C
 def test_the_sigmoid_is_logistic_regression_on_platts_targets():
     rng = np.random.default_rng(0)
     f = rng.normal(size=60)

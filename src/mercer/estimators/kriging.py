@@ -125,7 +125,7 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
         K = self._make_gram(Rows(X)).dense().astype(np.float64)
         B = self._free_columns(X, Polynomial(1) if self.trend is None else self.trend)
         self.nugget_ = float(self.nugget)
-        if len(y) <= np.linalg.matrix_rank(B):
+        if B.size and len(y) <= np.linalg.matrix_rank(B):
             raise ValueError(
                 f"n_samples={len(y)} observations determine no more than the trend of "
                 f"{B.shape[1]} functions; take more samples or fewer functions."
