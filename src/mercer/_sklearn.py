@@ -53,7 +53,8 @@ except ModuleNotFoundError:  # before scikit-learn 1.9
 
     def align_api_if_sparse(X: Any) -> Any:
         """Return a sparse array as the sparse matrix that estimators of this version have."""
-        return getattr(sp, f"{X.format}_matrix")(X) if sp.issparse(X) else X  # type: ignore[attr-defined]
+        sparse: bool = sp.issparse(X)
+        return getattr(sp, f"{X.format}_matrix")(X) if sparse else X
 
 
 def check_sample_weight(sample_weight: Any, X: Any, **how: Any) -> NDArray[Any]:

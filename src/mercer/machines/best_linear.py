@@ -49,6 +49,12 @@ class BestLinear:
     def __init__(self, V: Array, B: Array) -> None:
         self.V = V
         self.U, self.back = orthonormal(B)
+        # What is left of V would be rounding, positive or negative as it happens.
+        if self.U.shape[1] == len(V):
+            raise ValueError(
+                f"the trend explains all of n_samples={len(V)} and leaves none for the covariance: "
+                "give more samples or a smaller trend."
+            )
         VU = V @ self.U
         M = V - self.U @ VU.T - VU @ self.U.T + self.U @ (self.U.T @ VU) @ self.U.T
         self.tau = float(np.mean(np.diag(M))) or 1.0
