@@ -10,7 +10,7 @@ import numpy as np
 __all__ = ["complaint"]
 
 
-def complaint(machine: Any, X: Any, y: Any, error: Exception) -> str | None:
+def complaint(machine: object, X: Any, y: Any, error: Exception) -> str | None:
     """Return the sentence that an error in a fit stands for; None if it is one already.
 
     Parameters

@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from numbers import Integral, Real
 from types import FunctionType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -81,8 +81,25 @@ EXTREME = 1e8
 _fitting: ContextVar[tuple[int, ...]] = ContextVar("_fitting", default=())
 
 
+State = TypeVar("State")
+
+
+class Talking(Protocol):
+    """What may be asked to say how its fit goes."""
+
+    @property
+    def verbose(self) -> bool | int: ...
+
+
+class Timed(Protocol):
+    """What has a clock for all of its fit, or not."""
+
+    @property
+    def _whole_clock(self) -> bool: ...
+
+
 @contextmanager
-def within(machine: Any) -> Iterator[None]:
+def within(machine: object) -> Iterator[None]:
     """Enter a fit of a machine: fits of it inside are parts of this one, and say no end."""
     token = _fitting.set((*_fitting.get(), id(machine)))
     try:
@@ -91,7 +108,7 @@ def within(machine: Any) -> Iterator[None]:
         _fitting.reset(token)
 
 
-def say(machine: Any, text: str) -> None:
+def say(machine: Talking, text: str) -> None:
     """Write a line about the fit of a machine to the standard error, if it is ``verbose``.
 
     Parameters
@@ -104,7 +121,7 @@ def say(machine: Any, text: str) -> None:
         print(f"{type(machine).__name__}: {text}", file=sys.stderr, flush=True)
 
 
-def ending(machine: Any) -> str:
+def ending(machine: object) -> str:
     """Return how the fit of a machine ended in a line: status, objective and gap where known.
 
     Parameters
@@ -183,7 +200,7 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
     return fit_twin
 
 
-def with_state(machine: Any, state: dict[str, Any]) -> Any:
+def with_state(machine: State, state: dict[str, Any]) -> State:
     """Return another object of a machine's class whose attributes are these, not a copy of them."""
     other = object.__new__(type(machine))
     other.__dict__ = state
@@ -206,7 +223,7 @@ def of_one_state(read: Callable[..., Any]) -> Callable[..., Any]:
     return read_state
 
 
-def _require_finite(machine: Any) -> None:
+def _require_finite(machine: object) -> None:
     """Refuse a fit whose coefficients overflowed, instead of predicting NaN from then on."""
     known = vars(machine)
     for name in COEFFICIENTS:
@@ -217,7 +234,7 @@ def _require_finite(machine: Any) -> None:
             raise FloatingPointError(f"{name} is not finite")
 
 
-def _extremes(machine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _extremes(machine: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """Return the magnitudes of the data and of the settings that double precision cannot join."""
     given = {**dict(zip(("X", "y", "sample_weight"), args, strict=False)), **kwargs}
     given |= machine.get_params(deep=False) if hasattr(machine, "get_params") else {}
@@ -255,7 +272,7 @@ def _rows(args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
     return float(len(X)) if isinstance(X, list | tuple) else np.inf
 
 
-def _seconds(machine: Any) -> float | None:
+def _seconds(machine: Timed) -> float | None:
     """Return the limit that a machine was given; one that is no number is refused elsewhere."""
     limit = getattr(machine, "max_time", None) if machine._whole_clock else None
     return max(float(limit), 0.0) if isinstance(limit, Real) else None

@@ -7,7 +7,7 @@ coefficient did not make it, once the choice of these rows is paid for.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from mercer._sklearn import safe_indexing
+from mercer._typing import Predictor
 from mercer.claims.quotable import INDEPENDENT, confidence, logarithm, losses_of, majority_error
 from mercer.claims.record import Assumption, Bound, Constant
 from mercer.claims.tails import binomial_upper, kl_upper, log_choose
@@ -39,8 +40,11 @@ def log_subsets(size: int, n_samples: int) -> float:
     return float(log_choose(n_samples, size)) + float(np.log((size + 1.0) * (size + 2.0)))
 
 
+Refitted = TypeVar("Refitted", bound=Predictor)
+
+
 @dataclass(frozen=True, eq=False)
-class Compressed:
+class Compressed(Generic[Refitted]):
     """A machine fitted to few rows, and its losses on the others; made by :func:`refit_to_support`.
 
     Parameters
@@ -62,7 +66,7 @@ class Compressed:
         What is known without a bound.
     """
 
-    machine: Any
+    machine: Refitted
     kept: NDArray[np.intp]
     given: NDArray[np.intp]
     losses: NDArray[np.float64]
@@ -104,13 +108,13 @@ class Compressed:
 
 
 def refit_to_support(
-    machine: Any,
+    machine: Refitted,
     X: Any,
     y: Any,
     *,
     given: ArrayLike = (),
     largest: float | None = None,
-) -> Compressed:
+) -> Compressed[Refitted]:
     """Refit a machine to its support vectors and measure it on all other rows.
 
     Parameters
@@ -155,7 +159,7 @@ def refit_to_support(
 
 
 def compression_bound(
-    machine: Any,
+    machine: Predictor,
     X: Any,
     y: Any,
     *,

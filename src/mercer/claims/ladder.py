@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
 from mercer._sklearn import safe_indexing
+from mercer._typing import Estimator
 from mercer.claims.audit import Audit
 from mercer.claims.certified import CertifiedSVC
 from mercer.claims.compressed import compression_bound
@@ -301,7 +302,7 @@ class _Ladder:
         )
         return replace(bound, assumptions=(*bound.assumptions, clip))
 
-    def _half(self, machine: Any, weights: Weights, Z: Any, margins: Array) -> Bound:
+    def _half(self, machine: Estimator, weights: Weights, Z: Any, margins: Array) -> Bound:
         """Return the bound whose prior is the same machine of one half, counted on the other."""
         n = len(margins)
         order = np.random.default_rng(self.random_state).permutation(n)

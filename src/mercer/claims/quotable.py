@@ -14,6 +14,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 
 from mercer._sklearn import safe_indexing
+from mercer._typing import Predictor
 from mercer.claims.record import Assumption, Bound, Constant
 from mercer.claims.tails import binomial_upper, kl_upper, one_each
 
@@ -215,7 +216,7 @@ def _bernstein(losses: Array, largest: float, log_delta: float) -> tuple[float, 
     return min(float(value), largest), "empirical Bernstein"
 
 
-def losses_of(machine: Any, X: Any, y: Any, largest: float | None) -> Array:
+def losses_of(machine: Predictor, X: Any, y: Any, largest: float | None) -> Array:
     """Return mistakes of a classifier, or absolute errors of a regressor clipped at `largest`."""
     predicted, y = np.asarray(machine.predict(X)), np.asarray(y)
     if is_classifier(machine):
@@ -230,7 +231,7 @@ def losses_of(machine: Any, X: Any, y: Any, largest: float | None) -> Array:
 
 
 def held_out_bound(
-    machine: Any,
+    machine: Predictor,
     X: Any,
     y: Any,
     *,
@@ -282,7 +283,7 @@ def held_out_bound(
 
 
 def cross_validated_estimate(
-    machine: Any, X: Any, y: Any, *, cv: Any = 5, largest: float | None = None
+    machine: Predictor, X: Any, y: Any, *, cv: Any = 5, largest: float | None = None
 ) -> Bound:
     r"""Estimate a risk by cross-validation, marked as what it is: without a guarantee.
 

@@ -10,6 +10,7 @@ import numpy as np
 from mercer.claims.weights import weights_of
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
+from mercer.machines.protocol import KernelFunction
 from mercer.smoothing.pairs import some_rows
 
 __all__ = ["ClassSize", "class_size", "machine_size"]
@@ -101,7 +102,7 @@ def class_size(
     )
 
 
-def machine_size(machine: Any, X: Any, y: Any, *, classifies: bool) -> ClassSize | None:
+def machine_size(machine: KernelFunction, X: Any, y: Any, *, classifies: bool) -> ClassSize | None:
     """Return the size of a machine's class, None if it is no single function of a kernel."""
     try:
         weights = weights_of(machine, constant=0.0)

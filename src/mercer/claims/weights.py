@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.kernels.base import Kernel
+from mercer.machines.protocol import KernelFunction
 
 __all__ = ["Weights", "weights_of"]
 
@@ -94,7 +95,7 @@ class Weights:
         return np.asarray(np.asarray(signs) * self(X) / (norm * self.sizes(X)))
 
 
-def weights_of(machine: Any, *, constant: float = OFFSET) -> Weights:
+def weights_of(machine: KernelFunction, *, constant: float = OFFSET) -> Weights:
     """Return the weight vector of a fitted machine with one output.
 
     Parameters

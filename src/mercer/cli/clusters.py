@@ -86,11 +86,12 @@ def fit_on_cluster(
         name = wishes.machine or ("LSSVR" if task == "regression" else "KernelLogisticRegression")
         picked = pick(name, task, 0, memory, settings=wishes.settings)
         machine = picked.machine
-        if "approximation" not in machine.get_params(deep=False):
+        settings = machine.get_params(deep=False)
+        if "approximation" not in settings:
             raise Refusal(f"{name} has no low-rank approximation; LSSVR, SVC and others have.")
-        if machine.approximation is None:
+        if settings["approximation"] is None:
             machine.set_params(approximation=Nystrom(LANDMARKS, memory_limit=int(memory.free / 2)))
-        if machine.C == 1.0 and "C" not in wishes.settings:
+        if settings.get("C") == 1.0 and "C" not in wishes.settings:
             machine.set_params(C="auto")
         steps = [("impute", Imputer()), ("encode", Encoder()), ("scale", Scaler())]
         pipeline = Pipeline([*steps, ("machine", machine)])

@@ -165,7 +165,7 @@ def _left_out(model: Model) -> dict[str, float]:
     return {f"{word} of rows left out": float(score)}
 
 
-def certificate(machine: Any) -> list[str]:
+def certificate(machine: object) -> list[str]:
     """Return how far a machine is from the optimum at most, in its own words.
 
     Parameters
@@ -432,7 +432,7 @@ def _rows(question: Question, rows: Any) -> Question:
 
 def _constant(question: Question, train: Any, test: Any) -> dict[str, float]:
     classes = question.task == "classification"
-    machine: Any = DummyClassifier() if classes else DummyRegressor()
+    machine = DummyClassifier() if classes else DummyRegressor()
     nothing = np.zeros((len(question.y), 1))
     f = machine.fit(nothing[train], question.y[train]).predict(nothing[test])
     y = question.y[test]

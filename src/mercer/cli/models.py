@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from mercer._typing import Estimator
 from mercer._words import plural
 from mercer.cli.memory import Memory
 from mercer.cli.picking import Picked, answers, pick, task_of
@@ -403,14 +404,14 @@ class Model:
         return cls(pipeline, card), picked
 
 
-def _talking(machine: Any, aloud: bool) -> Any:
+def _talking(machine: Estimator, aloud: bool) -> Any:
     """Return a machine that says how far it is, or no longer."""
     if "verbose" in machine.get_params(deep=False):
         machine.set_params(verbose=aloud)
     return machine
 
 
-def tuned(machine: Any, Z: Any, y: NDArray[Any], seconds: float, shown: Falling) -> Any:
+def tuned(machine: Estimator, Z: Any, y: NDArray[Any], seconds: float, shown: Falling) -> Any:
     """Return a machine with the hyperparameters that its criterion prefers, not fitted.
 
     Parameters
@@ -453,7 +454,7 @@ def _monotone(question: Question, wishes: Wishes, rows: int, memory: Memory) -> 
     return question.plan.transformer(named=True), Picked(machine, "its predictions are monotone")
 
 
-def _shaped(machine: Any, Z: Any, y: NDArray[Any], wishes: Wishes, shown: Falling) -> Any:
+def _shaped(machine: Estimator, Z: Any, y: NDArray[Any], wishes: Wishes, shown: Falling) -> Any:
     """Return a machine of a known shape with the kernel that a least-squares machine finds.
 
     Constraints take part in every fit, so a search over them would cost as many programs as trials;

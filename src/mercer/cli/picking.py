@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 
 from mercer import estimators, selection, tabular
+from mercer._typing import Estimator
 from mercer._words import did_you_mean
 from mercer.cli.memory import Memory
 from mercer.cli.refusals import Refusal
@@ -56,7 +57,7 @@ class Picked:
         Whether it reads tables as they are.
     """
 
-    machine: Any
+    machine: Estimator
     why: str
     as_is: bool = False
 
@@ -163,7 +164,7 @@ def pick(
 
 
 def _within(
-    machine: Any,
+    machine: Estimator,
     why: str,
     as_is: bool,
     rows: int,

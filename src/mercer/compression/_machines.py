@@ -30,7 +30,7 @@ __all__ = ["View", "expanded", "view"]
 class View:
     """The functions of a machine, and the points at which those of a wild kernel are tamed."""
 
-    machine: Any
+    machine: KernelMachine
     fitted: FittedExpansion
     functions: KernelFunctions
     anchors: NDArray[np.intp]
@@ -41,7 +41,7 @@ class View:
         return self.fitted.kernel is None
 
 
-def view(machine: Any, X: Any) -> View:
+def view(machine: object, X: Any) -> View:
     """Return the functions of a fitted machine.
 
     Parameters

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
+from mercer._typing import Predictor
 from mercer.compression._functions import KernelFunctions, Terms
 from mercer.compression._machines import View, expanded, view
 from mercer.compression.certificate import Compression
@@ -380,7 +381,7 @@ class _Compressor:
         return np.asarray(np.linalg.lstsq(B, rest)[0].T)
 
     def _certified(
-        self, machine: Any, found: _Found, kept: Terms, change: Array | None
+        self, machine: Predictor, found: _Found, kept: Terms, change: Array | None
     ) -> Compression:
         f, rest = self.f, self.f.minus(found.terms)
         worst = self._worst(found.terms, Shared(self.f, 1))

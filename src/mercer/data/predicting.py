@@ -34,7 +34,7 @@ TITLES = {
 
 
 def predict(
-    machine: Any,
+    machine: object,
     source: Any,
     to: str | os.PathLike[str],
     method: str = "predict",
@@ -121,7 +121,7 @@ def _reading(source: Source, wanted: list[str] | None, kept: list[str]) -> Sourc
     return source
 
 
-def _answers(machine: Any, method: str, block: Block, names: list[str] | None) -> Any:
+def _answers(machine: object, method: str, block: Block, names: list[str] | None) -> Any:
     """Return the predictions of a machine for a block: (n,) or (n, k)."""
     X, wanted = block.X, getattr(machine, "feature_names_in_", None)
     if wanted is not None:
@@ -145,7 +145,7 @@ def _chosen(X: Any, numbers: list[int]) -> Any:
 
 
 def _columns(
-    machine: Any, method: str, block: Block, names: list[str] | None, kept: list[str]
+    machine: object, method: str, block: Block, names: list[str] | None, kept: list[str]
 ) -> dict[str, Any]:
     """Return the columns, by name, that are written of a block."""
     answers = _answers(machine, method, block, names)
@@ -163,7 +163,7 @@ def _columns(
 
 
 def _to_file(
-    machine: Any,
+    machine: object,
     method: str,
     source: Source,
     kept: list[str],
@@ -187,7 +187,7 @@ def _to_file(
 
 
 def _to_folder(
-    machine: Any,
+    machine: object,
     method: str,
     source: Source,
     kept: list[str],

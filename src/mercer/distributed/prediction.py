@@ -13,7 +13,7 @@ from mercer.distributed.partitions import settled
 __all__ = ["lazy", "predict"]
 
 
-def predict(machine: Any, X: Any, method: str = "predict") -> Any:
+def predict(machine: object, X: Any, method: str = "predict") -> Any:
     """Return what a fitted machine says of every row of a Dask collection, when it is computed.
 
     Parameters
@@ -54,7 +54,7 @@ def predict(machine: Any, X: Any, method: str = "predict") -> Any:
     return X.map_blocks(_answer, machine=sent, method=method, kind=kind, meta=kind, **shape)
 
 
-def lazy(machine: Any, method: str, X: Any) -> Any:
+def lazy(machine: object, method: str, X: Any) -> Any:
     """Return :func:`predict` with its arguments in the order in which a machine has them.
 
     Parameters
@@ -66,13 +66,13 @@ def lazy(machine: Any, method: str, X: Any) -> Any:
     return predict(machine, X, method)
 
 
-def _answer(rows: Any, machine: Any, method: str, kind: Any = None) -> Any:
+def _answer(rows: Any, machine: object, method: str, kind: Any = None) -> Any:
     if rows.shape[0] == 0:
         return kind
     return np.asarray(getattr(machine, method)(settled(rows)))
 
 
-def _framed(rows: Any, machine: Any, method: str, kind: Any = None) -> Any:
+def _framed(rows: Any, machine: object, method: str, kind: Any = None) -> Any:
     """Return answers under the index of their rows, one column a class if there are several."""
     if len(rows) == 0:
         return kind

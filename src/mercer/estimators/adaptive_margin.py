@@ -27,6 +27,7 @@ from mercer.machines.fitted import FittedExpansion
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import (
+    Posing,
     Prepared,
     Rows,
     Sample,
@@ -155,7 +156,7 @@ class _AdaptiveMargin(PairwiseClassifier):
         diag, y, c = risk.K.diag()[live].astype(np.float64), risk.y[live], risk.c[live]
         return MarginProgram(K, columns, diag, y, c, risk.B[live], float(self.cap)), live
 
-    def _solve(self, prepared: Prepared, context: Any) -> list[SolvedSubproblem]:
+    def _solve(self, prepared: Prepared[Posing], context: Any) -> list[SolvedSubproblem]:
         solved = []
         for title, risk, _ in prepared.subproblems:
             solved.append(self._solved(title, risk))
@@ -475,7 +476,7 @@ class AdaptiveMarginPath:
 
 
 def adaptive_margin_path(
-    machine: Any,
+    machine: AdaptiveMarginSVC,
     X: Any,
     y: Any,
     lams: ArrayLike | None = None,

@@ -25,7 +25,7 @@ from mercer.machines.expansion import Array, Function
 from mercer.machines.framing import framed, quantile_names, set_output
 from mercer.machines.low_rank import by_blocks
 from mercer.machines.solving import EarlyStop
-from mercer.machines.subproblems import Prepared, Rows, Sample, SolvedSubproblem, Subproblem
+from mercer.machines.subproblems import Posing, Prepared, Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.census import Census
 from mercer.reduced.passes import Passes
@@ -175,7 +175,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
             for level, loss in zip(self.quantiles_, self._losses(), strict=True)
         ]
 
-    def _solve(self, prepared: Prepared, context: Any) -> list[SolvedSubproblem]:
+    def _solve(self, prepared: Prepared[Posing], context: Any) -> list[SolvedSubproblem]:
         sample, risk = prepared.sample, prepared.subproblems[0].risk
         apart = self._minimize(prepared.subproblems, context)
         points, K, B = self._everywhere(sample)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from mercer._sklearn import safe_indexing
+from mercer._typing import IntervalPredictor
 from mercer.estimators.ls_svm import LSSVR
 from mercer.machines.expansion import Array
 from mercer.machines.ls_diagnostics import at
@@ -35,7 +36,7 @@ CHUNK_BYTES = 2**26
 ROUNDING = 4 * np.finfo(np.float64).eps
 
 
-def bases(machine: Any, X: Any, band: bool) -> tuple[Array, Array]:
+def bases(machine: IntervalPredictor, X: Any, band: bool) -> tuple[Array, Array]:
     """Return the ends of the intervals of a machine, or its predictions as both of them."""
     if not band:
         f = np.asarray(machine.predict(X), dtype=np.float64)
@@ -48,7 +49,7 @@ def bases(machine: Any, X: Any, band: bool) -> tuple[Array, Array]:
 class Aside:
     """One machine, and samples that it has not seen."""
 
-    machine: Any
+    machine: IntervalPredictor
     band: bool
     index: NDArray[np.intp]
     """Numbers of those samples."""
@@ -147,7 +148,7 @@ class LeaveFoldOut:
         return f, f
 
 
-def has_left_out(machine: Any) -> bool:
+def has_left_out(machine: IntervalPredictor) -> bool:
     """Return whether a fitted machine has closed-form leave-one-out residuals."""
     if not isinstance(machine, LSSVR) or getattr(machine, "_report", None) is None:
         return False

@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from mercer.estimators.least_squares import GeneralizedLeastSquares
 from mercer.gram.factor import orthonormal
+from mercer.machines.base import KernelMachine
 from mercer.machines.best_linear import most_likely
 from mercer.machines.expansion import Array
 from mercer.machines.outputs import Outputs
@@ -92,7 +93,7 @@ def estimate_errors(machine: Machine, X: Any, y: Any) -> Machine:
     return machine
 
 
-def _prepared(machine: Any, X: Any, y: Any) -> tuple[Array, Array, Any]:
+def _prepared(machine: KernelMachine, X: Any, y: Any) -> tuple[Array, Array, Any]:
     """Return kernel matrix, unpenalized columns and points as the machine sees them."""
     if isinstance(machine, GeneralizedLeastSquares):
         X, _ = validate_data(machine, X, y, accept_sparse="csr", dtype=np.float64)

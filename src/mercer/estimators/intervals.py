@@ -23,6 +23,7 @@ from mercer._sklearn import (
     fit_context,
     safe_indexing,
 )
+from mercer._typing import Estimator
 from mercer.estimators.band import QuantileBand
 from mercer.estimators.conformal import (
     Aside,
@@ -265,12 +266,12 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
             return SupportVectorTube(exceptions=exceptions, approximation=few, **free)
         return LSSVR(C="auto", approximation=few, **free)
 
-    def _fitted(self, machine: Any, X: Any, y: Array, weight: Array | None, rows: Any) -> Any:
+    def _fitted(self, machine: Estimator, X: Any, y: Array, weight: Array | None, rows: Any) -> Any:
         extra = {} if weight is None else {"sample_weight": weight[rows]}
         return machine.fit(safe_indexing(X, rows), y[rows], **extra)
 
     def _aside(
-        self, machine: Any, X: Any, y: Array, weight: Array | None, rows: NDArray[np.intp]
+        self, machine: Estimator, X: Any, y: Array, weight: Array | None, rows: NDArray[np.intp]
     ) -> Aside:
         """Fit to the first of some samples and set the others aside."""
         m = min(max(1, round(self.calibration * len(rows))), ASIDE, len(rows) - 1)
@@ -280,7 +281,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         return Aside(self.estimator_, self._band, aside, *ends)
 
     def _left_out(
-        self, machine: Any, X: Any, y: Array, weight: Array | None, live: NDArray[np.intp]
+        self, machine: Estimator, X: Any, y: Array, weight: Array | None, live: NDArray[np.intp]
     ) -> Refitted | LeaveFoldOut:
         """Fit to all samples, and know what the machine would be without some."""
         n = len(y)
@@ -299,7 +300,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
             return LeaveFoldOut.of(self.estimator_, group)
         return refit(self.estimator_, X, y, folds, weight, self._band, self._report)
 
-    def _report(self, k: int, n: int, machine: Any) -> None:
+    def _report(self, k: int, n: int, machine: object) -> None:
         """Say how the machine of a fold ended, of at most a hundred folds."""
         if (k + 1) % -(-n // 100) == 0:
             say(self, f"fold {k + 1} of {n}: {ending(machine)}")

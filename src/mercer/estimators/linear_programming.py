@@ -24,6 +24,7 @@ from mercer.machines.regression import Regression
 from mercer.machines.sparse_machine import SparseMachine
 from mercer.machines.subproblems import (
     Coefficients,
+    Posing,
     Prepared,
     Rows,
     Sample,
@@ -432,7 +433,7 @@ class NuSparseClassifier(SparseMachine, OneVsRest):
     def _collapse(self, risk: SparseRisk) -> float:
         return 0.0
 
-    def _solve(self, prepared: Prepared, context: Any) -> list[SolvedSubproblem]:
+    def _solve(self, prepared: Prepared[Posing], context: Any) -> list[SolvedSubproblem]:
         solved = super()._solve(prepared, context)
         del self.C_min_
         margins = np.array([one.solution.b[0] for one in solved])

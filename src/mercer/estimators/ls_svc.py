@@ -40,7 +40,7 @@ from mercer.reduced.solve import Reduced
 __all__ = ["LSSVC"]
 
 
-def _has_probabilities(machine: Any) -> bool:
+def _has_probabilities(machine: LSSVC) -> bool:
     if machine.approximation is not None or getattr(machine, "_report", True) is None:
         raise AttributeError(
             "probabilities come from samples left out, which an approximation does not keep; use "

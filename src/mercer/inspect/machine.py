@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 from scipy import linalg
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._typing import SupportVectors
 from mercer.inspect.printing import PrintedReport
 from mercer.inspect.projection import column_space, complement
 from mercer.kernels.points import Array, Data, is_sparse
 from mercer.losses import Squared
+from mercer.machines.protocol import KernelFunction
+from mercer.regularizers.null_space import NullSpace
 
 MAX_SMOOTHER = 3000
 """Samples up to which the eigenvalues of the smoother are computed."""
@@ -22,7 +25,7 @@ MAX_SMOOTHER = 3000
 class MachineReport(PrintedReport):
     """The transfer function of a machine, from :func:`machine_report`."""
 
-    machine: Any
+    machine: SupportVectors
 
     omega: Array
     """Frequencies."""
@@ -87,7 +90,7 @@ class MachineReport(PrintedReport):
 
 
 def machine_report(
-    machine: Any,
+    machine: SupportVectors,
     X: Data,
     y: Array,
     *,
@@ -187,7 +190,7 @@ def _unit(direction: Array | None, p: int) -> Array:
     return np.asarray(direction / np.linalg.norm(direction))
 
 
-def _norm(machine: Any) -> tuple[float, Array]:
+def _norm(machine: SupportVectors) -> tuple[float, Array]:
     """Return the squared norm of a machine's function, and its coefficients."""
     kernel = getattr(machine, "kernel_", None)
     if kernel is None or kernel.precomputed or machine.dual_coef_.shape[0] != 1:
@@ -200,7 +203,7 @@ def _norm(machine: Any) -> tuple[float, Array]:
 
 
 def _function_power(
-    machine: Any, omega: Array, direction: Array | None, coef: Array
+    machine: SupportVectors, omega: Array, direction: Array | None, coef: Array
 ) -> Array | None:
     kernel, Z = getattr(machine, "kernel_", None), _numbers(machine.support_vectors_)
     if kernel is None or not kernel.stationary or kernel.period is not None:
@@ -215,12 +218,21 @@ def _function_power(
     return np.asarray((spectrum * sums) ** 2)
 
 
-def _squared(machine: Any) -> bool:
+class SquaredExpansion(KernelFunction, Protocol):
+    """A fitted machine of the squared loss."""
+
+    C: float
+
+    @property
+    def null_space_(self) -> NullSpace: ...
+
+
+def _squared(machine: SupportVectors) -> TypeGuard[SquaredExpansion]:
     loss = getattr(machine, "loss", None)
     return (loss == "squared" or isinstance(loss, Squared)) and hasattr(machine, "null_space_")
 
 
-def _expected(machine: Any, omega: Array, x: Array, p: int) -> Array | None:
+def _expected(machine: SupportVectors, omega: Array, x: Array, p: int) -> Array | None:
     kernel = getattr(machine, "kernel_", None)
     if p != 1 or not _squared(machine) or kernel is None or not kernel.stationary:
         return None
@@ -232,7 +244,7 @@ def _expected(machine: Any, omega: Array, x: Array, p: int) -> Array | None:
     return np.asarray(S / (S + 1.0 / (float(machine.C) * density)))
 
 
-def _smoother(machine: Any, X: Data, waves: Array) -> tuple[Array | None, Array | None]:
+def _smoother(machine: SupportVectors, X: Data, waves: Array) -> tuple[Array | None, Array | None]:
     """Eigenvalues of y -> f for equal weights, and its quadratic form at waves ``(m, n)``.
 
     On the complement of B the smoother is K (K + I/C)^-1; B itself is reproduced.

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._typing import Classifier, Predictor, SupportVectors
 from mercer.inspect.printing import PrintedReport
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.gaussian import Gaussian
 from mercer.losses.base import Array, Loss
+from mercer.machines.protocol import is_classifier
 
 __all__ = [
     "MarginReport",
@@ -25,7 +26,7 @@ __all__ = [
 
 
 def empirical_risk(
-    machine: Any,
+    machine: Predictor,
     X: Any,
     y: Any,
     loss: Loss | Callable[[Array, Array], ArrayLike] | None = None,
@@ -84,14 +85,21 @@ def empirical_risk(
     return float(np.average(cost, weights=weights))
 
 
-def _signs(machine: Any, y: Any) -> Array:
+def _signs(machine: Classifier, y: Any) -> Array:
     """Return labels plus and minus one of a machine of two classes."""
     if len(machine.classes_) != 2:
         raise ValueError(f"Margins are defined for two classes; got {len(machine.classes_)}.")
     return np.where(np.asarray(y) == machine.classes_[1], 1.0, -1.0)
 
 
-def _length(machine: Any, X: Any) -> float:
+class Separating(Classifier, SupportVectors, Protocol):
+    """A kernel machine of two classes, or a linear model, which has ``coef_`` alone."""
+
+    @property
+    def coef_(self) -> Any: ...
+
+
+def _length(machine: Separating, X: Any) -> float:
     """Return the norm of the penalized function of a machine of two classes."""
     kernel = getattr(machine, "kernel_", None)
     if kernel is None:
@@ -164,7 +172,7 @@ class MarginReport(PrintedReport):
         ]
 
 
-def margin_report(machine: Any, X: Any, y: Any) -> MarginReport:
+def margin_report(machine: Separating, X: Any, y: Any) -> MarginReport:
     r"""Collect the margins of samples under a classifier of two classes.
 
     .. math:: \rho_f(x, y) = y f(x), \qquad R_\rho(f) = \frac1n \#\{i : y_i f(x_i) < \rho\},
@@ -201,7 +209,7 @@ def margin_report(machine: Any, X: Any, y: Any) -> MarginReport:
     return MarginReport(y * np.ravel(machine.decision_function(X)), _length(machine, X))
 
 
-def robustness_radius(machine: Any, X: Any, y: Any) -> Array:
+def robustness_radius(machine: Separating, X: Any, y: Any) -> Array:
     r"""Return how far each input may move, in any direction, without changing its label.
 
     In the space of a kernel :math:`|f(x + \delta) - f(x)| \le \|f\|\, \|\phi(x + \delta) -

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.machines.expansion import Expansion
+
 __all__ = ["check_fitted"]
 
 ROOMS = ("mercer.", "sklearn.")
@@ -67,7 +69,7 @@ def _check_one(item: Any) -> None:
         _check_libsvm(item)
 
 
-def _check_libsvm(machine: Any) -> None:
+def _check_libsvm(machine: Expansion) -> None:
     """Refuse a machine of LIBSVM whose arrays have not the lengths that its loops go through."""
     n = machine.support_vectors_.shape[0]
     counts = np.atleast_1d(machine._n_support)

@@ -21,6 +21,7 @@ from mercer.io.errors import CannotConvert, ModelFileError
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
 from mercer.kernels.gaussian import Gaussian
+from mercer.machines.base import KernelMachine
 from mercer.regularizers.null_space import Constant
 
 __all__ = ["read_libsvm", "write_libsvm"]
@@ -243,7 +244,7 @@ def _points(lines: list[str], width: int, n_features: int | None, name: str) -> 
     return coef, Z
 
 
-def _keep(machine: Any, Z: Array, coef: Array, b: Array, counts: NDArray[Any]) -> Any:
+def _keep(machine: KernelMachine, Z: Array, coef: Array, b: Array, counts: NDArray[Any]) -> Any:
     machine.support_vectors_, machine.support_ = Z, np.arange(len(Z), dtype=np.int32)
     machine.dual_coef_ = machine._dual_coef_ = np.ascontiguousarray(coef)
     machine.intercept_, machine._n_support = b, counts.astype(np.int32)
@@ -254,7 +255,12 @@ def _keep(machine: Any, Z: Array, coef: Array, b: Array, counts: NDArray[Any]) -
 
 
 def _classifier(
-    machine: Any, Z: Array, coef: Array, b: Array, labels: NDArray[Any], counts: NDArray[Any]
+    machine: KernelMachine,
+    Z: Array,
+    coef: Array,
+    b: Array,
+    labels: NDArray[Any],
+    counts: NDArray[Any],
 ) -> Any:
     """Put classes in ascending order; of a pair whose order changes, coefficients change sign."""
     k, order = len(labels), np.argsort(labels)

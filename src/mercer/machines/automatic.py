@@ -18,6 +18,7 @@ from mercer.kernels.points import scale_features
 from mercer.kernels.stretched import stretch
 from mercer.machines.expansion import Array
 from mercer.machines.explaining import warn_of_scales
+from mercer.machines.protocol import KernelSettings, Machine
 from mercer.machines.subproblems import Rows, Sample
 from mercer.smoothing.pairs import feature_scales, some_rows
 from mercer.smoothing.tube_width import fit_noise, optimal_epsilon
@@ -31,7 +32,7 @@ AUTOMATIC_GAMMA = ("median", "tuned")
 POWERS = 1.25, 4.0
 
 
-def choose_kernel(machine: Any, rows: Rows, gamma: Any) -> tuple[Kernel, Array | None]:
+def choose_kernel(machine: Machine, rows: Rows, gamma: Any) -> tuple[Kernel, Array | None]:
     """Return the kernel that a machine means, with scales and width from the sample.
 
     Parameters
@@ -84,7 +85,7 @@ def named(kernel: Any) -> bool:
     return isinstance(kernel, str) and kernel in NAMES
 
 
-def made(machine: Any, gamma: float) -> Kernel:
+def made(machine: KernelSettings, gamma: float) -> Kernel:
     """Return the named kernel of a machine with a gamma."""
     return NAMES[machine.kernel](gamma, machine.degree, machine.coef0)
 
@@ -94,7 +95,7 @@ def stretched(kernel: Kernel, scales: Array | None) -> Kernel:
     return kernel if scales is None else stretch(kernel, scales)
 
 
-def guess(machine: Any, sample: Sample) -> Guess:
+def guess(machine: Machine, sample: Sample) -> Guess:
     """Return the least-squares machine on some rows with the lowest leave-one-out error.
 
     Parameters

@@ -38,6 +38,7 @@ from mercer.machines.plain_arrays import is_plain_targets
 from mercer.machines.solving import solve_subproblems
 from mercer.machines.subproblems import (
     Coefficients,
+    Posing,
     Prepared,
     Rows,
     Sample,
@@ -467,7 +468,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Settle the parameters that are left to the sample."""
         self._set_parameters(guess(self, sample) if self._automatic() else None, sample)
 
-    def _solve(self, prepared: Prepared, context: Any) -> Sequence[SolvedSubproblem]:
+    def _solve(self, prepared: Prepared[Posing], context: Any) -> Sequence[SolvedSubproblem]:
         """Solve the problems, and read their solutions."""
         subproblems = prepared.subproblems
         solutions = self._minimize(subproblems, context)

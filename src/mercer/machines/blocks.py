@@ -9,7 +9,7 @@ from mercer.data.opening import is_source
 __all__ = ["refuse_blocks"]
 
 
-def refuse_blocks(machine: Any, X: Any) -> None:
+def refuse_blocks(machine: object, X: Any) -> None:
     """Refuse rows that come in blocks, where a machine is no sum over rows."""
     if is_source(X):
         raise ValueError(

@@ -68,7 +68,7 @@ def chosen(f: Array) -> NDArray[np.intp]:
     return np.asarray(f > 0 if f.ndim == 1 else np.argmax(f, axis=1), dtype=np.intp)
 
 
-def _has_probabilities(machine: Any) -> bool:
+def _has_probabilities(machine: Classifier) -> bool:
     return machine.predict_proba is not None  # says itself why it is not there
 
 

@@ -25,6 +25,7 @@ from mercer.kernels.named import resolve
 from mercer.kernels.points import is_sparse, named_positions, take
 from mercer.kernels.stretched import stretch
 from mercer.machines.expansion import Array
+from mercer.machines.protocol import KernelSettings
 from mercer.programs.variation import Part
 
 __all__ = [
@@ -266,7 +267,7 @@ def _made(kernel: Any, X: Any, make: Callable[[Any, Any], Kernel]) -> Kernel:
     return copy.deepcopy(kernel)
 
 
-def named_kernel(machine: Any, gamma: Any = None) -> Callable[[Any, Any], Kernel]:
+def named_kernel(machine: KernelSettings, gamma: Any = None) -> Callable[[Any, Any], Kernel]:
     """Return how a machine makes kernels of names, with another gamma if given."""
     width = machine.gamma if gamma is None else gamma
 

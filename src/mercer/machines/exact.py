@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.machines.callbacks import fit_task
+from mercer.machines.protocol import ExactMachine
 from mercer.machines.subproblems import SolvedBatch, prepare
 from mercer.machines.warm_matrices import keep_matrix
 from mercer.solvers import Solution, Status
@@ -22,7 +23,7 @@ __all__ = ["ExactFit"]
 class ExactFit:
     """Fit a machine to all rows at once."""
 
-    def fit(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    def fit(self, machine: ExactMachine, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit the machine to rows in memory."""
         machine._functions = None
         prepared = prepare(machine, X, y, sample_weight)

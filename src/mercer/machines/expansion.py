@@ -543,7 +543,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         return getattr(getattr(self, "kernel_", None), "gamma", 0.0)
 
 
-def in_precision(machine: Any, single: bool) -> Any:
+def in_precision(machine: Expansion, single: bool) -> Any:
     """Return a copy of a fitted expansion that computes kernel values in float32, or float64."""
     check_is_fitted(machine)
     new = copy.copy(machine)

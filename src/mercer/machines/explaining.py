@@ -29,7 +29,7 @@ class ScaleWarning(UserWarning):
     """Features of very different scales meet a kernel with one width for all of them."""
 
 
-def warn_of_scales(machine: Any, X: Any) -> None:
+def warn_of_scales(machine: object, X: Any) -> None:
     """Warn if many features do not count beside others that vary a hundred times more.
 
     Parameters
@@ -106,7 +106,7 @@ def explained(estimator: Any, message: str) -> str:
 
 
 @contextmanager
-def explaining_data(machine: Any, X: Any) -> Iterator[None]:
+def explaining_data(machine: object, X: Any) -> Iterator[None]:
     """Let errors about missing cells, words and dates in data say what to do about them.
 
     Parameters
@@ -136,7 +136,7 @@ def explaining_data(machine: Any, X: Any) -> Iterator[None]:
         raise
 
 
-def _missing(machine: Any, X: Any) -> str:
+def _missing(machine: object, X: Any) -> str:
     names = list(getattr(X, "columns", []))
     held = X.toarray() if hasattr(X, "toarray") else X
     missing = held.isna() if hasattr(held, "isna") else [[_gap(v) for v in row] for row in held]
@@ -155,7 +155,7 @@ def _gap(cell: Any) -> bool:
     return cell is None or type(cell).__name__ == "NAType" or bool(cell != cell)
 
 
-def _worded(machine: Any, X: Any) -> str:
+def _worded(machine: object, X: Any) -> str:
     names = _word_columns(X)
     spans = [name for name in names if str(X[name].dtype).startswith(("timedelta", "duration"))]
     if spans:

@@ -26,6 +26,7 @@ from mercer.local import Local
 from mercer.local.tree import Tree
 from mercer.machines.leaf_tasks import LeafRows, Reader, Sorter, rows_of
 from mercer.machines.low_rank import set_parameters_on
+from mercer.machines.protocol import LocalMachine
 from mercer.machines.subproblems import Rows
 from mercer.reduced.census import take_census
 from mercer.reduced.passes import Passes
@@ -75,7 +76,7 @@ class InArrays:
 
     read: Reader | None = None
 
-    def __init__(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    def __init__(self, machine: LocalMachine, X: Any, y: Any, sample_weight: Any) -> None:
         rows = machine._validate(X, y, sample_weight)
         machine._sparse, machine.shape_fit_ = sp.issparse(rows.X), rows.X.shape
         machine._X_fit = machine._kernel_fit = None
@@ -134,7 +135,9 @@ class InBlocks:
         From the name of a pass and the number of rows to a bar.
     """
 
-    def __init__(self, machine: Any, X: Any, y: Any, sample_weight: Any, bar: Bars) -> None:
+    def __init__(
+        self, machine: LocalMachine, X: Any, y: Any, sample_weight: Any, bar: Bars
+    ) -> None:
         self.source, rows = machine._validate_blocks(X, y, sample_weight)
         how: Local = machine.approximation
         passes, self.bar = Passes(self.source, bar=bar), bar

@@ -32,6 +32,7 @@ from mercer.kernels.points import Array, count, take
 from mercer.kernels.stretched import stretch
 from mercer.local.tree import grow
 from mercer.machines.leaf_tasks import Recipe
+from mercer.machines.protocol import Machine
 from mercer.machines.subproblems import Rows
 from mercer.smoothing import Spectral
 from mercer.smoothing.criteria import LeaveOneOut
@@ -88,7 +89,7 @@ class Examination:
         As the tree was grown with.
     """
 
-    machine: Any
+    machine: Machine
     recipe: Recipe
     kernels: Sequence[Kernel]
     weights: Array
@@ -152,7 +153,7 @@ def left_out(K: Array, B: Array, weights: Any, C: float, Y: Array) -> float:
 
 
 def leaf_settings(
-    machine: Any,
+    machine: Machine,
     groups: Groups,
     recipe: Recipe,
     leaves: int,
@@ -227,7 +228,7 @@ def _piece(rows: Rows, number: int, shared: Examination, size: int) -> Rows:
     return Rows(take(rows.X, some), y, weights)
 
 
-def _scores(machine: Any, piece: Rows, kernels: Sequence[Kernel], weights: Array) -> Array:
+def _scores(machine: Machine, piece: Rows, kernels: Sequence[Kernel], weights: Array) -> Array:
     """Return half the rows times the logarithm of the left-out error, (kernels, weights)."""
     X, s, n = piece.X, np.asarray(piece.weights), count(piece.X)
     Y = machine._targets(np.asarray(piece.y))

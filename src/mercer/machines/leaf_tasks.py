@@ -15,6 +15,7 @@ from mercer.data.base import Block
 from mercer.data.sampling import fingerprints
 from mercer.kernels.points import count, take
 from mercer.local.tree import Tree, grow
+from mercer.machines.protocol import Machine
 from mercer.machines.subproblems import Rows
 
 __all__ = [
@@ -51,7 +52,7 @@ class Leaf:
     rows: NDArray[np.intp]
     """Which rows of the data it was fitted to."""
 
-    machine: Any
+    machine: Machine | None
     classes: NDArray[np.intp]
     """Positions of its classes among all classes."""
 
@@ -189,7 +190,7 @@ class Recipe:
         return found
 
 
-def template_of(machine: Any) -> Any:
+def template_of(machine: Machine) -> Any:
     """Return the machine of a leaf, with what all rows decide about the kernel."""
     settings: dict[str, Any] = {"approximation": None, "kernel": machine.kernel_}
     names = getattr(machine, "feature_names_in_", None)

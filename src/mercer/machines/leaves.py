@@ -24,6 +24,7 @@ from mercer.machines.expansion import BLOCK
 from mercer.machines.leaf_samples import Divisible, InArrays, InBlocks
 from mercer.machines.leaf_settings import leaf_settings
 from mercer.machines.leaf_tasks import Cutting, Leaf, Recipe, fit_branch, template_of
+from mercer.machines.protocol import LocalMachine
 from mercer.machines.solving import EarlyStop
 from mercer.solvers import Solution, Status
 from mercer.solvers.solution import join
@@ -140,12 +141,12 @@ class LocalFit:
 
     how: Local
 
-    def fit(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    def fit(self, machine: LocalMachine, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit the machine to rows in memory, or to those of a source."""
         with fit_task(machine, 0, X, y, sample_weight):
             self._fit(machine, X, y, sample_weight)
 
-    def _fit(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, machine: LocalMachine, X: Any, y: Any, sample_weight: Any) -> None:
         how = self.how
         _refuse(machine)
         parameters = machine.get_params(deep=False)
@@ -226,7 +227,7 @@ class LocalFit:
             _declare_coarse(machine, len(lacking) / len(branches), coarse.leaves[0])
 
 
-def _declare_coarse(machine: Any, share: float, coarse: Leaf) -> None:
+def _declare_coarse(machine: LocalMachine, share: float, coarse: Leaf) -> None:
     """Say that some leaves have a machine of few rows for their own, without certificate."""
     reason = (
         f"max_time={machine.max_time} s were over before {share:.0%} of the tree was fitted; there "
@@ -239,7 +240,7 @@ def _declare_coarse(machine: Any, share: float, coarse: Leaf) -> None:
     warnings.warn(f"{reason}. Give it more time, or smaller leaves.", EarlyStop, stacklevel=6)
 
 
-def _certify(machine: Any, certificates: _Certificates, complete: bool) -> None:
+def _certify(machine: LocalMachine, certificates: _Certificates, complete: bool) -> None:
     """Join what the leaves certify, with all coefficients where they are in memory."""
     solution, local = certificates.joined(), machine._local
     if not local.leaves.on_disk:
@@ -297,7 +298,7 @@ def _summary(solution: Solution) -> Solution:
     return replace(solution, a=empty, b=empty, f=empty, history=(), b_interval=None, terms=terms)
 
 
-def _refuse(machine: Any) -> None:
+def _refuse(machine: LocalMachine) -> None:
     if machine._function or machine._precomputed or machine._objects:
         raise ValueError(
             "a tree cuts features: local machines need a Kernel of numbers or its name, not a "
@@ -307,7 +308,7 @@ def _refuse(machine: Any) -> None:
         raise ValueError(f"{type(machine).__name__} has no targets that leaves could predict.")
 
 
-def _refuse_large(machine: Any, how: Local, n: int) -> None:
+def _refuse_large(machine: LocalMachine, how: Local, n: int) -> None:
     """Refuse leaves whose kernel matrices take more than the memory limit, before any work."""
     limit, jobs = parse(how.memory_limit), at_once(how.n_jobs)
     rows = min(int(how.leaf_size), n)

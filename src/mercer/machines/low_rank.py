@@ -22,6 +22,7 @@ from mercer.gram.dense import Dense
 from mercer.kernels.points import take
 from mercer.machines.callbacks import fit_task, watched
 from mercer.machines.expansion import BLOCK, OVERFLOW, Function
+from mercer.machines.protocol import LowRankMachine
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem
 from mercer.reduced.census import Census, take_census
 from mercer.reduced.cost import COSTED
@@ -68,7 +69,7 @@ def by_blocks(method: Function) -> Function:
     return streamed
 
 
-def _compare_names(machine: Any, source: Source) -> None:
+def _compare_names(machine: object, source: Source) -> None:
     """Refuse a source whose features have other names than those of the fit."""
     fitted, given = getattr(machine, "feature_names_in_", None), source.given_names
     if fitted is not None and given is not None and list(fitted) != list(given):
@@ -85,13 +86,15 @@ class LowRankFit:
     warning: type[Warning]
     """Category of the warning that a fit stopped early."""
 
-    def fit(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    def fit(self, machine: LowRankMachine, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit the machine to rows in memory, or to those of a source."""
         with fit_task(machine, 1, X, y, sample_weight) as context:
             self._fit(machine, X, y, sample_weight, context)
             machine._fit_reduced_extras(X, y, sample_weight)
 
-    def _fit(self, machine: Any, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
+    def _fit(
+        self, machine: LowRankMachine, X: Any, y: Any, sample_weight: Any, context: Any
+    ) -> None:
         if machine._function or machine._precomputed or machine._objects:
             raise ValueError(
                 "an approximation evaluates the kernel at new pairs of points; give a Kernel of "
@@ -122,7 +125,7 @@ class LowRankFit:
         _store(machine, found, census, labels)
 
 
-def validate_blocks(machine: Any, X: Any, y: Any, s: Any) -> tuple[Source, Rows]:
+def validate_blocks(machine: LowRankMachine, X: Any, y: Any, s: Any) -> tuple[Source, Rows]:
     """Return the rows as a source, and arrays, encoded targets and weights if they are at hand."""
     if is_source(X) or isinstance(X, np.memmap):
         source = as_source(X, y, s).checked()
@@ -148,7 +151,7 @@ def validate_blocks(machine: Any, X: Any, y: Any, s: Any) -> tuple[Source, Rows]
 
 
 def prepare_reduced(
-    machine: Any, rows: Rows, census: Census, warning: type[Warning]
+    machine: LowRankMachine, rows: Rows, census: Census, warning: type[Warning]
 ) -> tuple[Task, Any]:
     """Settle the data-dependent parameters, and return the problems and the labels of the classes.
 
@@ -190,7 +193,7 @@ def prepare_reduced(
     return task, labels
 
 
-def set_parameters_on(machine: Any, rows: Rows, census: Census, labels: Any) -> None:
+def set_parameters_on(machine: LowRankMachine, rows: Rows, census: Census, labels: Any) -> None:
     """Settle kernel, unpenalized functions and what is left to the sample.
 
     Parameters
@@ -231,7 +234,9 @@ def set_parameters_on(machine: Any, rows: Rows, census: Census, labels: Any) -> 
     machine._choose_parameters(Sample(some.X, y, s, K=K, B=B))
 
 
-def solve_reduced(machine: Any, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
+def solve_reduced(
+    machine: LowRankMachine, task: Task, census: Census, passes: Passes, how: Any
+) -> Reduced:
     """Solve the problems that were declared.
 
     The weight of the squared loss that is left to the sample is chosen by generalized
@@ -249,7 +254,7 @@ def solve_reduced(machine: Any, task: Task, census: Census, passes: Passes, how:
 
 
 def _watched(
-    machine: Any, task: Task, census: Census, passes: Any, how: Any, context: Any
+    machine: LowRankMachine, task: Task, census: Census, passes: Any, how: Any, context: Any
 ) -> Reduced:
     subtask = context.subcontext(task_name="reduced problem", max_subtasks=None)
     subtask.call_on_fit_task_begin(estimator=machine)
@@ -261,7 +266,7 @@ def _watched(
     return found
 
 
-def _store(machine: Any, found: Reduced, census: Census, labels: Any) -> None:
+def _store(machine: LowRankMachine, found: Reduced, census: Census, labels: Any) -> None:
     """Make the machine of the coefficients of its functions."""
     k = found.A.shape[1]
     solutions = [replace(found.solution, a=found.A[:, j], b=found.b[:, j]) for j in range(k)]

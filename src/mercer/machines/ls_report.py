@@ -24,6 +24,7 @@ from mercer.gram.make import make as make_gram
 from mercer.kernels.base import Kernel
 from mercer.machines.best_linear import BestLinear
 from mercer.machines.expansion import Array, Function, dense
+from mercer.machines.protocol import LeastSquaresMachine
 from mercer.regularizers.errors import ErrorModel
 from mercer.smoothing.eigendecomposition import Spectral
 
@@ -309,7 +310,7 @@ def kept(X: Any, vectors: Any) -> Any:
     return copy.copy(X)
 
 
-def report_of(machine: Any) -> Report:
+def report_of(machine: LeastSquaresMachine) -> Report:
     """Return the report of a fitted machine; refuse a machine without a factorization."""
     check_is_fitted(machine)
     if machine._local is not None:
@@ -328,7 +329,7 @@ def report_of(machine: Any) -> Report:
     return report
 
 
-def quick_listing(machine: Any) -> Iterable[str]:
+def quick_listing(machine: LeastSquaresMachine) -> Iterable[str]:
     """List the attributes of a machine without diagnostics that are not computed yet and slow.
 
     scikit-learn's listing, and the page that shows an estimator, read every attribute.

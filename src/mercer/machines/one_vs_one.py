@@ -53,7 +53,7 @@ SHARED = 0.5
 FEW_CLASSES = 64
 
 
-def _has_probabilities(machine: Any) -> bool:
+def _has_probabilities(machine: PairwiseClassifier) -> bool:
     if machine.probability == "deprecated" or not machine.probability:
         raise AttributeError("predict_proba is not available when probability=False")
     return True

@@ -28,7 +28,7 @@ def probabilities(loss: Any, f: Array) -> Array:
     return np.asarray(np.divide(p, total, out=np.full_like(p, 1 / p.shape[1]), where=total > 0))
 
 
-def has_probabilities(machine: Any) -> bool:
+def has_probabilities(machine: OneVsRest) -> bool:
     """Return whether the loss of a machine has probabilities; else say how to have them."""
     if not hasattr(getattr(machine, "loss_", machine._loss()), "probability"):
         raise AttributeError(

@@ -17,6 +17,7 @@ from mercer._sklearn import safe_indexing
 from mercer.kernels.points import count, take
 from mercer.local import Local
 from mercer.local.tree import equality_columns, grow, sensitivity
+from mercer.machines.protocol import WholeMachine
 from mercer.reduced.nystrom import Nystrom
 
 __all__ = ["Choice", "PilotFit", "choose_approximation"]
@@ -54,7 +55,7 @@ class Choice:
 class PilotFit:
     """Fit a machine by the approximation that a pilot chooses."""
 
-    def fit(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    def fit(self, machine: WholeMachine, X: Any, y: Any, sample_weight: Any) -> None:
         """Choose by fits to a part of the rows, then fit to all of them."""
         choice = choose_approximation(machine, X, y, sample_weight)
         other = copy.copy(machine).set_params(approximation=choice.how)
@@ -66,7 +67,9 @@ class PilotFit:
         machine.approximation_, machine.approximation_reason_ = choice.how, choice.reason
 
 
-def choose_approximation(machine: Any, X: Any, y: Any, sample_weight: Any = None) -> Choice:
+def choose_approximation(
+    machine: WholeMachine, X: Any, y: Any, sample_weight: Any = None
+) -> Choice:
     """Return how to fit a machine to a sample in memory.
 
     Parts of neighbouring rows, as dense as the sample, are fitted in three ways, and rows of the

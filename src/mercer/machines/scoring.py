@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer._typing import Predictor
 from mercer.data.base import Block, Sums
 from mercer.data.opening import as_source
 from mercer.machines.expansion import BLOCK, Array
@@ -47,7 +48,7 @@ def _weights(block: Block) -> Array:
     return np.ones(block.n) if block.s is None else np.asarray(block.s, dtype=float)
 
 
-def _predicted(machine: Any, block: Block) -> Any:
+def _predicted(machine: Predictor, block: Block) -> Any:
     if block.y is None:
         raise ValueError("the source has no targets to compare predictions with: give y")
     with warnings.catch_warnings():
@@ -55,7 +56,7 @@ def _predicted(machine: Any, block: Block) -> Any:
         return machine.predict(block.X)
 
 
-def _explained(block: Block, machine: Any, _: Any) -> Explained:
+def _explained(block: Block, machine: Predictor, _: Any) -> Explained:
     f = np.asarray(_predicted(machine, block), dtype=float).reshape(block.n, -1)
     y, s = np.asarray(block.y, dtype=float).reshape(block.n, -1), _weights(block)
     weight = float(s.sum())
@@ -63,13 +64,13 @@ def _explained(block: Block, machine: Any, _: Any) -> Explained:
     return Explained(weight, mean, s @ (y - mean) ** 2, s @ (y - f) ** 2)
 
 
-def _right(block: Block, machine: Any, _: Any) -> Sums:
+def _right(block: Block, machine: Predictor, _: Any) -> Sums:
     s = _weights(block)
     right = np.ravel(_predicted(machine, block)) == np.ravel(block.y)
     return Sums(weight=float(s.sum()), right=float(s @ right))
 
 
-def r2(machine: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+def r2(machine: Predictor, X: Any, y: Any = None, sample_weight: Any = None) -> float:
     r"""Return :math:`R^2 = 1 - \sum_i s_i (y_i - f_i)^2 / \sum_i s_i (y_i - \bar y)^2` by blocks.
 
     Parameters
@@ -85,7 +86,7 @@ def r2(machine: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
     return found.r2
 
 
-def accuracy(machine: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+def accuracy(machine: Predictor, X: Any, y: Any = None, sample_weight: Any = None) -> float:
     """Return the share of rows whose class is predicted, by blocks.
 
     Parameters

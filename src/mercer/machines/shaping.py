@@ -27,7 +27,7 @@ from mercer.losses.base import QuadraticDualLoss
 from mercer.machines.base import KernelMachine
 from mercer.machines.expansion import Array
 from mercer.machines.solving import EarlyStop
-from mercer.machines.subproblems import Prepared, Rows, Sample, SolvedSubproblem, Subproblem
+from mercer.machines.subproblems import Posing, Prepared, Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.constrained import SampleLosses, Shaped
 from mercer.problems.proof import Curve, bounds_on_lines
 from mercer.problems.risk import RegularizedRisk
@@ -252,7 +252,7 @@ class ShapedMachine(KernelMachine):
         weight = 100.0 * float(np.max(c)) * max(1.0, float(np.std(self._targets(sample.y))))
         return [Subproblem("", Known(problem, known, domain, phi, weight))]
 
-    def _solve(self, prepared: Prepared, context: Any) -> list[SolvedSubproblem]:
+    def _solve(self, prepared: Prepared[Posing], context: Any) -> list[SolvedSubproblem]:
         ((_, subproblems, _),) = prepared.subproblems
         found, certificate = self._satisfied(subproblems)
         self.shape_certificate_ = certificate

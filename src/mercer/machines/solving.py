@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 
 from mercer.machines.callbacks import Listener, watched
+from mercer.machines.protocol import Solving
 from mercer.machines.subproblems import Subproblem, SubproblemBatch
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers import ConvergenceWarning, Solution
@@ -47,7 +48,7 @@ class _Risks(Sequence[RegularizedRisk]):
 
 
 def solve_subproblems(
-    machine: Any, subproblems: Sequence[Subproblem], context: Any
+    machine: Solving, subproblems: Sequence[Subproblem], context: Any
 ) -> Sequence[Solution]:
     """Solve the problems of a machine, telling whoever listens.
 
@@ -78,7 +79,7 @@ def solve_subproblems(
     )
 
 
-def _start(machine: Any, k: int, n_problems: int, risk: RegularizedRisk) -> Solution | None:
+def _start(machine: Solving, k: int, n_problems: int, risk: RegularizedRisk) -> Solution | None:
     """Return the last solution of problem ``k`` if it can start this one and that is wanted.
 
     Coefficients grow in proportion to a new ``C``, which keeps those on their bounds there and

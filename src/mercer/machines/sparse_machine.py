@@ -20,7 +20,7 @@ from mercer.machines.base import KernelMachine
 from mercer.machines.callbacks import watched
 from mercer.machines.expansion import Array, as_objects
 from mercer.machines.solving import EarlyStop
-from mercer.machines.subproblems import Prepared, Rows, Sample, SolvedSubproblem
+from mercer.machines.subproblems import Posing, Prepared, Rows, Sample, SolvedSubproblem
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs.columns import SparseSolution, generate_columns, threshold
 from mercer.solvers import Solution, Status
@@ -126,7 +126,7 @@ class SparseMachine(KernelMachine):
     def _signs(self, G: Dictionary, y: Array) -> Array | None:
         return np.ones(G.shape[1]) if self.positive else None
 
-    def _solve(self, prepared: Prepared, context: Any) -> list[SolvedSubproblem]:
+    def _solve(self, prepared: Prepared[Posing], context: Any) -> list[SolvedSubproblem]:
         subproblems = prepared.subproblems
         stop, found = False, list[SparseSolution]()
         last = self._found if self.warm_start and len(self._found) == len(subproblems) else ()

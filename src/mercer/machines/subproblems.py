@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, overload
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from mercer.solvers.small import RiskBatch, SolutionBatch
 
 __all__ = [
     "Coefficients",
+    "Posing",
     "Prepared",
     "Rows",
     "Sample",
@@ -180,11 +181,27 @@ class SolvedBatch(Sequence[SolvedSubproblem]):
         return SolvedSubproblem(self.found[k], self.a[ends[k] : ends[k + 1]], self.b[k])
 
 
+class Posing(Protocol):
+    """What poses problems: the first of the four steps, in its parts."""
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Rows: ...
+
+    def _build_sample(self, rows: Rows) -> Sample: ...
+
+    def _choose_parameters(self, sample: Sample) -> None: ...
+
+    def _subproblems(self, sample: Sample) -> Sequence[Subproblem]: ...
+
+
+Poser = TypeVar("Poser", bound=Posing)
+Poser_co = TypeVar("Poser_co", bound=Posing, covariant=True)
+
+
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class Prepared(Generic[Poser_co]):
     """A machine on a sample with kernel and automatic parameters settled, and its problems."""
 
-    machine: Any
+    machine: Poser_co
     sample: Sample
     subproblems: Sequence[Subproblem]
 
@@ -193,13 +210,13 @@ class Prepared:
         """The problems alone."""
         return [one.risk for one in self.subproblems]
 
-    def reweighted(self, weights: Array) -> Prepared:
+    def reweighted(self, weights: Array) -> Prepared[Poser_co]:
         """Return the problems with other weights of the samples."""
         sample = replace(self.sample, weights=weights)
         return replace(self, sample=sample, subproblems=self.machine._subproblems(sample))
 
 
-def prepare(machine: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Prepared:
+def prepare(machine: Poser, X: Any, y: Any = None, sample_weight: Any = None) -> Prepared[Poser]:
     """Take the steps of a fit up to its problems.
 
     Parameters

@@ -16,6 +16,7 @@ from mercer.gram.lasting import Lasting
 from mercer.gram.shared import key
 from mercer.gram.tiled import Tiled
 from mercer.kernels.base import Kernel
+from mercer.machines.protocol import Machine
 from mercer.solvers.solution import Solution
 
 __all__ = ["keep_matrix", "take_matrix", "to_last"]
@@ -23,7 +24,7 @@ __all__ = ["keep_matrix", "take_matrix", "to_last"]
 _kept: WeakKeyDictionary[Solution, tuple[Tiled, int]] = WeakKeyDictionary()
 
 
-def take_matrix(machine: Any, kernel: Kernel, X: Any, cache_bytes: int) -> Gram | None:
+def take_matrix(machine: object, kernel: Kernel, X: Any, cache_bytes: int) -> Gram | None:
     """Return the matrix of a machine's last fit if it would be the same now, else None.
 
     It is taken away: a fit that fails or is interrupted may leave half a row in it.
@@ -59,7 +60,7 @@ def to_last(gram: Gram, cache_bytes: int) -> None:
         gram.X, gram.lasting = gram.X.copy(), Lasting()
 
 
-def keep_matrix(machine: Any, gram: Any, cache_bytes: int) -> None:
+def keep_matrix(machine: Machine, gram: Any, cache_bytes: int) -> None:
     """Keep the matrix of a fit that succeeded for the next one, if it is made to last.
 
     Parameters

@@ -10,6 +10,7 @@ from mercer.machines.exact import ExactFit
 from mercer.machines.leaves import LocalFit
 from mercer.machines.low_rank import LowRankFit
 from mercer.machines.pilot import PilotFit
+from mercer.machines.protocol import WholeMachine
 from mercer.machines.solving import EarlyStop
 
 __all__ = ["FitMethod", "choose_fit"]
@@ -18,11 +19,11 @@ __all__ = ["FitMethod", "choose_fit"]
 class FitMethod(Protocol):
     """A way to fit a machine: a value, with settings of its own."""
 
-    def fit(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    def fit(self, machine: WholeMachine, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit the machine."""
 
 
-def choose_fit(machine: Any, X: Any) -> FitMethod:
+def choose_fit(machine: WholeMachine, X: Any) -> FitMethod:
     """Return how a machine is fitted to rows.
 
     Parameters

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.points import Array, take, to_dense
+from mercer.machines.expansion import Expansion
 from mercer.machines.solving import EarlyStop
 from mercer.manifold.preimages import (
     Distance,
@@ -49,7 +50,7 @@ def some_rows(X: Any, weights: Array) -> tuple[Array, Array] | None:
     return np.array(to_dense(take(X, index)), dtype=np.float64), weights[index]
 
 
-def find_preimages(machine: Any, scores: Array) -> Preimages:
+def find_preimages(machine: Expansion, scores: Array) -> Preimages:
     """Return pre-images of points of feature space.
 
     Parameters
@@ -99,7 +100,7 @@ def find_preimages(machine: Any, scores: Array) -> Preimages:
     return found
 
 
-def _distance(machine: Any, reference: Reference) -> Distance | None:
+def _distance(machine: Expansion, reference: Reference) -> Distance | None:
     """Return the distance in feature space; None if the kernel is indefinite."""
     if np.any(machine.signature_ < 0):
         return None
@@ -126,7 +127,7 @@ def _distance(machine: Any, reference: Reference) -> Distance | None:
 
 
 def _penalized(
-    machine: Any, distance: Distance, reference: Reference, scores: Array, starts: list[Array]
+    machine: Expansion, distance: Distance, reference: Reference, scores: Array, starts: list[Array]
 ) -> tuple[Array, Array, Any]:
     """Return the ends of searches from all starts, their values, and whether they converged.
 
@@ -153,7 +154,7 @@ def _penalized(
 
 
 def _fixed(
-    machine: Any, distance: Distance, reference: Reference, scores: Array, starts: list[Array]
+    machine: Expansion, distance: Distance, reference: Reference, scores: Array, starts: list[Array]
 ) -> tuple[Array, Array, Any]:
     """Return the ends of fixed-point iterations; a search that is stuck comes after all others."""
     if not distance.gaussian:

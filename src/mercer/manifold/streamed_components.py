@@ -17,7 +17,7 @@ from mercer.gram.tiled import Tiled
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE
 from mercer.kernels.points import Array, is_sparse, take
-from mercer.machines.expansion import check_weights
+from mercer.machines.expansion import Expansion, check_weights
 from mercer.machines.subproblems import Rows
 from mercer.manifold.block_moments import Features, gather, regressed, vary
 from mercer.manifold.eigen import EPS, Eigenpairs
@@ -42,7 +42,7 @@ LOOKED_AT = 2000
 """Rows on which that share is measured."""
 
 
-def fit_blocks(machine: Any, X: Any, sample_weight: Any) -> None:
+def fit_blocks(machine: Expansion, X: Any, sample_weight: Any) -> None:
     """Find the components of a low-rank approximation, by passes over the rows.
 
     Parameters
@@ -98,7 +98,7 @@ def _some(pool: FingerprintSample) -> tuple[Any, Array]:
     return take(pool.X, heavy), np.asarray(pool.s, dtype=np.float64)[heavy]
 
 
-def _validate(machine: Any, X: Any, sample_weight: Any) -> Source:
+def _validate(machine: Expansion, X: Any, sample_weight: Any) -> Source:
     """Return checked rows as a source, and remember their features."""
     if not (is_source(X) or isinstance(X, np.memmap)):
         X = validate_data(
@@ -114,7 +114,7 @@ def _validate(machine: Any, X: Any, sample_weight: Any) -> Source:
     return source
 
 
-def _kernel_of(machine: Any, passes: Passes, census: Census) -> Kernel:
+def _kernel_of(machine: Expansion, passes: Passes, census: Census) -> Kernel:
     """Return the kernel, with the width that all rows have and not those that were drawn."""
     pool, name = census.pool, machine.kernel
     if machine.gamma != "scale" or not isinstance(name, str) or name in FREE:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mercer.kernels.points import Array
+from mercer.machines.base import KernelMachine
 from mercer.plotting.base import Axes, axes_of, figure_of, plt
 
 __all__ = ["ComponentDisplay", "EvolutionDisplay"]
@@ -175,7 +176,7 @@ class ComponentDisplay:
     @classmethod
     def from_estimator(
         cls,
-        machine: Any,
+        machine: KernelMachine,
         X: Any,
         *,
         components: Sequence[Any] | None = None,
@@ -202,7 +203,7 @@ class ComponentDisplay:
         **kwargs
             As in :meth:`plot`.
         """
-        inner = getattr(machine, "machine_", machine)
+        inner: Any = getattr(machine, "machine_", machine)
         if inner is None:
             raise ValueError("the machine has no components that could be drawn.")
         points = np.asarray(X, dtype=np.float64)
@@ -240,7 +241,7 @@ class ComponentDisplay:
         return cls(names=titles, errors=errors, **parts).plot(ax, **kwargs)
 
 
-def _chosen(machine: Any, components: Sequence[Any] | None) -> list[int]:
+def _chosen(machine: KernelMachine, components: Sequence[Any] | None) -> list[int]:
     """Return the components that are meant, of one or two features each."""
     terms = machine.terms_
     if components is None:
@@ -376,7 +377,7 @@ class EvolutionDisplay:
         return self
 
     @classmethod
-    def from_estimator(cls, machine: Any, ax: Any = None, **kwargs: Any) -> Self:
+    def from_estimator(cls, machine: KernelMachine, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the path of a fitted sparse additive machine.
 
         Parameters

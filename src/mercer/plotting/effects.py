@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Classifier, Predictor
 from mercer.plotting._sections import Section, positions
 from mercer.plotting.base import Axes, Figure, axes_of, chosen_of, figure_of, plt
 
@@ -134,7 +135,7 @@ class EffectDisplay:
     @classmethod
     def from_estimator(
         cls,
-        machine: Any,
+        machine: Predictor,
         X: Any,
         *,
         features: Sequence[int | str] | None = None,
@@ -178,7 +179,7 @@ class EffectDisplay:
 
 
 def effects_of(
-    machine: Any,
+    machine: Predictor,
     X: Any,
     *,
     features: Sequence[int | str] | None = None,
@@ -198,12 +199,12 @@ def effects_of(
     list of Effect
         The largest first, or in the order of `features`.
     """
-    machine, section = chosen_of(machine), Section(X)
+    section = Section(X)
     n = len(section.column(0))
     rows = np.arange(n)
     if n > ROWS:
         rows = np.sort(np.random.default_rng(random_state).choice(n, ROWS, replace=False))
-    predict = _prediction(machine, label)
+    predict = _prediction(chosen_of(machine), label)
     chosen = positions(X, range(len(section.names)) if features is None else features)
     found = [_effect(predict, section, rows, j) for j in chosen]
     if features is None:
@@ -222,7 +223,7 @@ def _effect(predict: Any, section: Section, rows: Any, j: int) -> Effect:
     return Effect(section.names[j], values, change.mean(axis=1), low, high, section.column(j))
 
 
-def _prediction(machine: Any, label: Any) -> Any:
+def _prediction(machine: Classifier, label: Any) -> Any:
     """Return the function of rows whose changes are effects."""
     classes = getattr(machine, "classes_", None)
     if classes is None:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Predictor
 from mercer.plotting._sections import Section, positions
 from mercer.plotting.base import Axes, Display, chosen_of
 
@@ -166,7 +167,7 @@ class FitDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        machine: Any,
+        machine: Predictor,
         X: Any,
         y: Any = None,
         *,
@@ -235,7 +236,7 @@ class FitDisplay(Display):
         decision = None
         if classes is not None:
             values = np.searchsorted(classes, values)
-            decision = _decision(machine, rows, shape)
+            decision = _decision(machine, len(classes), rows, shape)
         display = cls(
             grid=sides, values=values.reshape(shape), decision=decision, points=points,
             support=vectors, classes=classes, names=(*names, target),
@@ -243,7 +244,7 @@ class FitDisplay(Display):
         return display.plot(ax, **kwargs)
 
 
-def _support(machine: Any, n: int) -> Array | None:
+def _support(machine: Predictor, n: int) -> Array | None:
     """Return which samples are support vectors, unless all are or others were fitted."""
     found = getattr(machine, "support_", None)
     if found is None or len(found) >= n or np.max(found, initial=-1) >= n:
@@ -251,7 +252,7 @@ def _support(machine: Any, n: int) -> Array | None:
     return np.asarray(found)
 
 
-def _around(machine: Any, rows: Any) -> tuple[Array | None, Array | None]:
+def _around(machine: Predictor, rows: Any) -> tuple[Array | None, Array | None]:
     """Return the interval, else the tube, and the quantiles of a regression."""
     lines = None
     if hasattr(machine, "predict_quantiles"):
@@ -265,7 +266,7 @@ def _around(machine: Any, rows: Any) -> tuple[Array | None, Array | None]:
     return None, lines
 
 
-def _decision(machine: Any, rows: Any, shape: tuple[int, ...]) -> Array | None:
-    if len(machine.classes_) != 2 or not hasattr(machine, "decision_function"):
+def _decision(machine: Predictor, k: int, rows: Any, shape: tuple[int, ...]) -> Array | None:
+    if k != 2 or not hasattr(machine, "decision_function"):
         return None
     return np.asarray(machine.decision_function(rows)).reshape(shape)

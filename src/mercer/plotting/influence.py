@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.machines.base import KernelMachine
 from mercer.plotting.base import Axes, Display
 from mercer.selection.leave_one_out_errors import Influence, influence
 from mercer.selection.protocols import SelectionStatistics
@@ -70,7 +71,14 @@ class InfluenceDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, machine: Any, X: Any, y: Any, *, points: Any = None, ax: Axes | None = None, **kw: Any
+        cls,
+        machine: KernelMachine,
+        X: Any,
+        y: Any,
+        *,
+        points: Any = None,
+        ax: Axes | None = None,
+        **kw: Any,
     ) -> Self:
         """Leave out the samples of a fitted machine and draw what each does.
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mercer._typing import IntervalPredictor
 from mercer.plotting.base import Axes, Display
 from mercer.smoothing.coverage import CoverageReport, coverage_of
 
@@ -132,7 +133,7 @@ class IntervalDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        machine: Any,
+        machine: IntervalPredictor,
         X: Any,
         y: ArrayLike | None = None,
         *,

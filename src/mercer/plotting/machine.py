@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from mercer._typing import SupportVectors
 from mercer.inspect.machine import MachineReport, machine_report
 from mercer.kernels.points import Array, Data
 from mercer.plotting.base import Axes, Display
@@ -77,7 +78,7 @@ class MachineFilterDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        machine: Any,
+        machine: SupportVectors,
         X: Data,
         y: Array,
         *,

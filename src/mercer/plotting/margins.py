@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.estimators.adaptive_margin import AdaptiveMargins
-from mercer.inspect.margins import MarginReport, margin_report
+from mercer.estimators.adaptive_margin import AdaptiveMargins, AdaptiveMarginSVC
+from mercer.inspect.margins import MarginReport, Separating, margin_report
 from mercer.plotting.base import Axes, Display
 
 __all__ = ["AdaptiveMarginDisplay", "MarginDisplay"]
@@ -68,7 +68,7 @@ class MarginDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, machine: Any, X: Any, y: Any, *, ax: Axes | None = None, **kwargs: Any
+        cls, machine: Separating, X: Any, y: Any, *, ax: Axes | None = None, **kwargs: Any
     ) -> Self:
         """Measure the margins of a fitted classifier and draw them.
 
@@ -148,7 +148,7 @@ class AdaptiveMarginDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, machine: Any, *, pair: int = 0, ax: Axes | None = None, **kwargs: Any
+        cls, machine: AdaptiveMarginSVC, *, pair: int = 0, ax: Axes | None = None, **kwargs: Any
     ) -> Self:
         """Draw the margins of a fitted machine.
 

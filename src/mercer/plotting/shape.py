@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.kernels.points import Array
+from mercer.machines.base import KernelMachine
 from mercer.plotting.base import Axes, Display
 
 
@@ -87,7 +88,7 @@ class ShapeDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        machine: Any,
+        machine: KernelMachine,
         X: Any,
         *,
         feature: int | str = 0,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._typing import Estimator
 from mercer.plotting import panels
 from mercer.reporting.page import Section, number
 from mercer.reporting.subject import Subject
@@ -54,7 +55,7 @@ def machine_section(subject: Subject) -> Section:
     return section
 
 
-def _settings(machine: Any) -> Iterator[tuple[str, Any]]:
+def _settings(machine: Estimator) -> Iterator[tuple[str, Any]]:
     fresh = type(machine)().get_params(deep=False) if _makes(type(machine)) else {}
     for name, value in machine.get_params(deep=False).items():
         if name not in fresh or repr(fresh[name]) != repr(value):

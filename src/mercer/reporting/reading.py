@@ -12,6 +12,7 @@ from scipy import linalg
 from sklearn.base import OneToOneFeatureMixin
 
 from mercer.inspect import filter_curve
+from mercer.machines.base import KernelMachine
 from mercer.plotting import panels
 from mercer.plotting.effects import POINTS, ROWS, Effect, EffectDisplay, effects_of
 from mercer.reporting.judging import Validated
@@ -124,7 +125,7 @@ def _value(effect: Effect, k: int) -> str:
 def influence_section(subject: Subject, found: Validated | None, max_time: float | None) -> Section:
     """List the rows that the model depends on most, or those that it predicts worst."""
     section = Section("Most influential rows", "influence")
-    machine: Any = subject.machine
+    machine = subject.machine
     index: Any = getattr(machine, "support_", None)
     coef: Any = getattr(machine, "dual_coef_", None) if index is not None else None
     fit = subject.faithful and coef is not None and np.shape(coef)[1] == len(index)
@@ -172,6 +173,8 @@ def influence_section(subject: Subject, found: Validated | None, max_time: float
 
 def _left_out(subject: Subject) -> Array | None:
     """Return how much the function changes without each row, None if others were fitted."""
+    if not isinstance(subject.machine, KernelMachine):
+        return None
     try:
         found = influence(subject.machine, subject.inside(np.arange(subject.n)), subject.y)
     except ValueError:  # fitted with weights, or to other rows: their certificate does not fit
@@ -187,7 +190,7 @@ def _can_leave_out(subject: Subject, support: int, max_time: float | None) -> bo
     errors = getattr(subject.machine, "errors", None) is not None
     if not one or weighted or errors or subject.n > EXACT or not solution.converged:
         return False
-    if np.shape(subject.machine.dual_coef_)[0] != 1:
+    if np.shape(getattr(subject.machine, "dual_coef_", ()))[:1] != (1,):
         return False
     if solution.n_iter == 1 and support == subject.n:  # a linear system: one inverse tells all
         return True
@@ -213,10 +216,12 @@ def _plain(value: Any) -> Any:
 
 def kernel_section(subject: Subject) -> Section | None:
     """Say what the kernel keeps and removes; None for machines without one kernel of points."""
-    machine: Any = subject.machine
-    rows = subject.some(SPECTRUM)
-    member = None
-    if hasattr(machine, "members_") and hasattr(machine, "weights_"):
+    machine, rows, member = subject.machine, subject.some(SPECTRUM), None
+    if (
+        hasattr(machine, "members_")
+        and hasattr(machine, "weights_")
+        and hasattr(machine, "encoder_")
+    ):
         weights = np.atleast_2d(machine.weights_).mean(axis=0)
         member = machine.members_[int(np.argmax(weights))]
         Z = member.points(np.asarray(machine.encoder_.transform(subject.inside(rows)), dtype=float))

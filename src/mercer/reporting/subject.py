@@ -12,6 +12,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._sklearn import num_samples, safe_indexing
+from mercer._typing import Estimator
 
 __all__ = ["Subject", "subject_of"]
 
@@ -33,7 +34,7 @@ class Subject:
     target: str
     """What is predicted."""
 
-    machine: Any
+    machine: Estimator
     """The fitted machine inside pipelines, searches and machines that tune themselves."""
 
     layers: list[Any]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from mercer.losses.base import Array
 from mercer.losses.classification import Hinge, SquaredHinge
-from mercer.machines.base import unfitted
+from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import prepare
 from mercer.problems.risk import RegularizedRisk
 from mercer.selection.leave_one_out_errors import single
@@ -90,7 +90,7 @@ class _Margin:
         return np.flatnonzero((self.alpha > 0) & ~self.bounded)
 
 
-def _margin(machine: Any, X: Any, y: Any, sample_weight: Any) -> _Margin:
+def _margin(machine: KernelMachine, X: Any, y: Any, sample_weight: Any) -> _Margin:
     risk, solution = single(machine, X, y, sample_weight)
     if not isinstance(risk.loss, Hinge) or np.any(risk.d) or not np.all(np.abs(risk.y) == 1.0):
         raise ValueError(
@@ -100,7 +100,9 @@ def _margin(machine: Any, X: Any, y: Any, sample_weight: Any) -> _Margin:
     return _Margin(risk, solution.a, solution.f, risk.K.diag())
 
 
-def support_vector_bound(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) -> ErrorBound:
+def support_vector_bound(
+    machine: KernelMachine, X: Any, y: Any, *, sample_weight: Any = None
+) -> ErrorBound:
     r"""Count support vectors: without any other sample the machine is the same.
 
     .. math:: R_{\text{out}} \le \#\{i : \alpha_i > 0\} / n
@@ -129,7 +131,9 @@ def support_vector_bound(machine: Any, X: Any, y: Any, *, sample_weight: Any = N
     return _bound("support vectors", m.alpha > 0, certified=True)
 
 
-def jaakkola_haussler(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) -> ErrorBound:
+def jaakkola_haussler(
+    machine: KernelMachine, X: Any, y: Any, *, sample_weight: Any = None
+) -> ErrorBound:
     r"""Flag samples whose margin is owed to their own term of the expansion.
 
     .. math:: R_{\text{out}} \le \frac1n \#\{i : y_i f(x_i) - \alpha_i k(x_i, x_i) \le 0\}
@@ -157,7 +161,7 @@ def jaakkola_haussler(machine: Any, X: Any, y: Any, *, sample_weight: Any = None
     return _bound("Jaakkola-Haussler", m.margin <= m.alpha * m.k, certified=not m.risk.q)
 
 
-def xi_alpha(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) -> ErrorBound:
+def xi_alpha(machine: KernelMachine, X: Any, y: Any, *, sample_weight: Any = None) -> ErrorBound:
     r"""Flag samples by slack and coefficient, with or without threshold.
 
     .. math:: 2 \alpha_i R_\Delta^2 + \xi_i \ge 1, \qquad
@@ -185,7 +189,7 @@ def xi_alpha(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) -> Erro
     return _bound("xi-alpha", flagged, certified=bool(len(m.free)))
 
 
-def span_rule(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) -> ErrorBound:
+def span_rule(machine: KernelMachine, X: Any, y: Any, *, sample_weight: Any = None) -> ErrorBound:
     r"""Flag samples by the span rule, as if no other coefficient reached or left its bound.
 
     .. math:: y_i \bigl(f(x_i) - f^{(-i)}(x_i)\bigr) = \alpha_i S_i^2, \qquad
@@ -236,7 +240,7 @@ def _spans(m: _Margin) -> Array:
     return np.maximum(spans, 0.0)
 
 
-def span_bound(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) -> ErrorBound:
+def span_bound(machine: KernelMachine, X: Any, y: Any, *, sample_weight: Any = None) -> ErrorBound:
     r"""Bound the leave-one-out error by constrained spans, whichever coefficients change.
 
     A free support vector can be wrong only if :math:`\alpha_p S_p \max(D, 1/\sqrt C) \ge 1`, where
@@ -340,7 +344,9 @@ class RadiusMargin:
     """Derivatives of the value by ``log C`` and by the parameters of the kernel."""
 
 
-def radius_margin(machine: Any, X: Any, y: Any, *, sample_weight: Any = None) -> RadiusMargin:
+def radius_margin(
+    machine: KernelMachine, X: Any, y: Any, *, sample_weight: Any = None
+) -> RadiusMargin:
     r"""Return the radius-margin bound and how it changes with C and the kernel.
 
     .. math::

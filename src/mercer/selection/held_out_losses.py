@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from mercer._typing import Predictor
 from mercer.estimators.censored import CensoredRegressor
 from mercer.estimators.robust import RobustLSSVR
 from mercer.losses.base import Array, Loss
@@ -30,7 +31,7 @@ def splitter(y: NDArray[Any], folds: int, classification: bool) -> Any:
     return as_splitter(min(folds, rarest), y, classifier=True)
 
 
-def held_out_loss(machine: Any, X: Any, y: Any, weights: Any = None) -> float:
+def held_out_loss(machine: Predictor, X: Any, y: Any, weights: Any = None) -> float:
     """Return the summed loss of a machine on samples that it was not fitted to.
 
     Mistakes of a classifier. The own loss of a regressor, or squared errors if its loss is zero
@@ -48,7 +49,7 @@ def held_out_loss(machine: Any, X: Any, y: Any, weights: Any = None) -> float:
 
 
 @singledispatch
-def held_out_losses(machine: Any, X: Any, y: Any) -> Array:
+def held_out_losses(machine: Predictor, X: Any, y: Any) -> Array:
     """Return the loss of a machine at every sample.
 
     Parameters
@@ -86,7 +87,7 @@ def _(machine: RobustLSSVR, X: Any, y: Any) -> Array:
     return np.asarray(np.abs(machine.predict(X) - y).reshape(len(y), -1).sum(axis=1))
 
 
-def _not_flat(machine: Any) -> Loss:
+def _not_flat(machine: Predictor) -> Loss:
     """Return the loss of a machine; the squared loss if its own is zero over a tube, or unknown."""
     # The loss of a problem with a width is not the loss of a prediction.
     if not isinstance(machine, KernelMachine) or not (

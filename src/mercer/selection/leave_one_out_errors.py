@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._sklearn import num_samples
 from mercer.losses.base import Array
-from mercer.machines.base import unfitted
+from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import Prepared, prepare
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers import Solution, minimize
@@ -49,7 +49,12 @@ class LeftOut:
 
 
 def leave_one_out(
-    machine: Any, X: Any, y: Any = None, *, sample_weight: Any = None, tol: float | None = None
+    machine: KernelMachine,
+    X: Any,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    tol: float | None = None,
 ) -> LeftOut:
     r"""Leave out one sample after the other, refitting only where something changes.
 
@@ -125,7 +130,7 @@ class Influence:
 
 
 def influence(
-    machine: Any,
+    machine: KernelMachine,
     X: Any,
     y: Any = None,
     points: Any = None,
@@ -200,7 +205,9 @@ def influence(
 class _Removed:
     """A machine of a single problem, and its coefficients without a sample."""
 
-    def __init__(self, machine: Any, prepared: Prepared, tol: float | None) -> None:
+    def __init__(
+        self, machine: KernelMachine, prepared: Prepared[KernelMachine], tol: float | None
+    ) -> None:
         if getattr(machine, "errors", None) is not None:
             raise ValueError("samples with correlated errors cannot be left out one by one.")
         (risk,) = prepared.risks
@@ -231,7 +238,7 @@ class _Removed:
         """Return the kernel between new points and all samples."""
         machine = self.prepared.machine
         if machine._function:
-            return machine._kernel_matrix(X, machine._X_fit)  # type: ignore[no-any-return]
+            return machine._kernel_matrix(X, machine._X_fit)
         if machine._precomputed:
             return np.asarray(X, dtype=np.float64)
         return np.asarray(machine.kernel_(X, self.prepared.sample.X), dtype=np.float64)
@@ -262,7 +269,7 @@ class _Removed:
 
 
 def _predictions_and_errors(
-    machine: Any, y: NDArray[Any], decision: Array
+    machine: KernelMachine, y: NDArray[Any], decision: Array
 ) -> tuple[NDArray[Any], Array]:
     """Return predictions and errors of decision values."""
     if is_classifier(machine):
@@ -276,7 +283,7 @@ def _predictions_and_errors(
 
 
 def _refit_estimator(
-    machine: Any, X: Any, y: NDArray[Any], sample_weight: Any, tol: float | None
+    machine: KernelMachine, X: Any, y: NDArray[Any], sample_weight: Any, tol: float | None
 ) -> LeftOut:
     """Refit a machine of several problems without each of its support vectors."""
     n = num_samples(X)
@@ -297,7 +304,9 @@ def _refit_estimator(
     return LeftOut(prediction, None, errors, float(np.mean(errors)), support)
 
 
-def single(machine: Any, X: Any, y: Any, sample_weight: Any) -> tuple[RegularizedRisk, Solution]:
+def single(
+    machine: KernelMachine, X: Any, y: Any, sample_weight: Any
+) -> tuple[RegularizedRisk, Solution]:
     """Return problem and solution of a fitted machine of one problem, checked for agreement."""
     check_is_fitted(machine)
     prepared = prepare(unfitted(machine), X, y, sample_weight)

@@ -28,7 +28,7 @@ from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, Interval, fit_context
 from mercer.losses.base import Array
-from mercer.machines.base import unfitted
+from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import Prepared, SolvedSubproblem, prepare
 from mercer.problems.risk import RegularizedRisk
 from mercer.problems.sparse_risk import SparseRisk
@@ -62,7 +62,7 @@ class LevelPoint:
 class Curve:
     """The trade-off of norm and loss: solutions by C, each with a warm start from the last."""
 
-    def __init__(self, prepared: Prepared) -> None:
+    def __init__(self, prepared: Prepared[KernelMachine]) -> None:
         self.prepared = prepared
         self.risks: Sequence[Any] = prepared.risks
         if any(np.any(risk.d) for risk in self.risks):

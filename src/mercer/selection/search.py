@@ -12,6 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 
 from mercer._sklearn import safe_indexing
+from mercer._typing import Predictor
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
 from mercer.selection.held_out_losses import held_out_loss, splitter
@@ -214,7 +215,7 @@ def halve(
     return Tuning(machine, left[0], best_value, "held out", trials, status, seconds)
 
 
-def _score(machine: Any, X: Any, y: NDArray[Any], folds: int) -> float:
+def _score(machine: Predictor, X: Any, y: NDArray[Any], folds: int) -> float:
     """Return the mean loss of folds that were left out."""
     total = 0.0
     for inside, outside in splitter(y, folds, is_classifier(machine)).split(y, y):

@@ -14,14 +14,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._sklearn import safe_indexing
+from mercer._typing import Predictor
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.base import KernelMachine
+from mercer.machines.protocol import is_classifier
 from mercer.selection.folds import Folds
 from mercer.selection.leave_one_out_errors import leave_one_out
 
@@ -121,7 +123,7 @@ class Stability:
 
 
 def stability(
-    machine: Any,
+    machine: Predictor,
     X: Any,
     y: ArrayLike,
     *,
@@ -190,14 +192,14 @@ def stability(
     return Stability(targets - _values(machine, X), targets - np.asarray(left_out, np.float64))
 
 
-def _values(machine: Any, X: Any) -> Array:
+def _values(machine: Predictor, X: Any) -> Array:
     """Return decision values, or predictions of a regressor."""
     values = machine.decision_function(X) if is_classifier(machine) else machine.predict(X)
     return np.asarray(values, dtype=np.float64)
 
 
 def _refitted(
-    machine: Any, X: Any, y: NDArray[Any], labels: NDArray[np.intp], sample_weight: Any
+    machine: Predictor, X: Any, y: NDArray[Any], labels: NDArray[np.intp], sample_weight: Any
 ) -> Array:
     """Return cross-validated predictions: of every sample by a machine fitted without its fold."""
     values = np.empty(y.shape)

@@ -319,7 +319,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
                 setattr(self, name, getattr(machines[0], name))
         return tasks
 
-    def _scorer(self, machine: Any, tasks: list[Task]) -> tuple[Scorer, float]:
+    def _scorer(self, machine: KernelMachine, tasks: list[Task]) -> tuple[Scorer, float]:
         """Return the loss of predictions, and the factor that makes a score of its mean."""
         targets, loss = tasks[0].targets, tasks[0].loss
         named = isinstance(self.scoring, str)

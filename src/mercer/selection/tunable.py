@@ -56,7 +56,7 @@ def check_tunable(estimator: Any) -> None:
 
 def prepare_statement(
     estimator: KernelMachine, X: Any, y: Any, sample_weight: Any, statement: Statement
-) -> Prepared:
+) -> Prepared[KernelMachine]:
     """Return the problem of a machine on the samples of a statement, with its kernel and C = 1.
 
     Parameters
@@ -81,7 +81,7 @@ def prepare_statement(
     )
 
 
-def is_least_squares(prepared: Prepared) -> bool:
+def is_least_squares(prepared: Prepared[KernelMachine]) -> bool:
     """Return whether a machine minimizes squared errors, so that closed criteria are its own.
 
     Every problem must be a linear system in the weights of the samples as they were given, and
@@ -100,7 +100,7 @@ def is_least_squares(prepared: Prepared) -> bool:
     )
 
 
-def is_logistic(prepared: Prepared) -> bool:
+def is_logistic(prepared: Prepared[KernelMachine]) -> bool:
     """Return whether a machine minimizes the logistic loss, so that its evidence is known.
 
     Parameters
@@ -114,7 +114,7 @@ def is_logistic(prepared: Prepared) -> bool:
     )
 
 
-def follows_least_squares(prepared: Prepared) -> bool:
+def follows_least_squares(prepared: Prepared[KernelMachine]) -> bool:
     """Return whether a machine reads its C off the least-squares machine of the same targets.
 
     It does if the loss that its ``C="auto"`` calibrates against squared errors is the loss that it
@@ -134,7 +134,8 @@ def follows_least_squares(prepared: Prepared) -> bool:
         return False
     if any(np.any(risk.d) for risk in risks):
         return True
-    calibrated = machine._calibrated_loss(None, prepared.sample)
+    # Only machines whose width is part of the problem look at a guess.
+    calibrated = machine._calibrated_loss(None, prepared.sample)  # type: ignore[arg-type]
     return all(
         type(risk.loss) is type(calibrated) and _as_weighted(risk.c, prepared.sample.weights)
         for risk in risks
@@ -146,7 +147,7 @@ def _accepts_auto(constraints: Any) -> bool:
     return any("auto" in getattr(constraint, "options", ()) for constraint in constraints)
 
 
-def _risks(prepared: Prepared) -> list[RegularizedRisk] | None:
+def _risks(prepared: Prepared[KernelMachine]) -> list[RegularizedRisk] | None:
     """Return the problems if they are regularized risks and nothing more is known."""
     risks: list[Any] = [risk.plain if isinstance(risk, Known) else risk for risk in prepared.risks]
     return risks if all(isinstance(risk, RegularizedRisk) for risk in risks) else None

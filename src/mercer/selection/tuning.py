@@ -224,7 +224,9 @@ def tune(
     check_tunable(estimator)
     if is_local(estimator):
 
-        def search_part(machine: Any, X: Any, y: Any, weights: Any, left: float | None) -> Tuning:
+        def search_part(
+            machine: KernelMachine, X: Any, y: Any, weights: Any, left: float | None
+        ) -> Tuning:
             return tune(
                 machine,
                 X,

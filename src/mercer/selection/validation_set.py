@@ -22,6 +22,7 @@ from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.utils import check_random_state
 
 from mercer._sklearn import num_samples
+from mercer._typing import Predictor
 from mercer.losses.base import Array
 
 __all__ = ["HeldOutChoice", "hoeffding", "holdout", "leave_n_out"]
@@ -76,7 +77,7 @@ class HeldOutChoice:
     best: int
     """The candidate of the smallest; the first of those tied."""
 
-    machine: Any
+    machine: Predictor
     """The best candidate, fitted again on all samples that chose it."""
 
     risk: float

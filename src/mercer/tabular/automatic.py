@@ -206,7 +206,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             members = [member.judged_by(M[held], self._outputs) for member in members]
             self.notes_.append(
                 f"One machine of all {n} rows is too large: exact machines are fitted to "
-                f"{columns.fitted} rows, and local machines in {len(members[-1].machine.leaves_)} "
+                f"{columns.fitted} rows, and local machines in {len(members[-1].fitted.leaves_)} "
                 f"parts to all but {n - held.start}, which decide between them."
             )
         self.members_ = members

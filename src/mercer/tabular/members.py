@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from mercer._deadline import no_deadline, time_left
+from mercer._typing import Estimator
 from mercer.kernels.base import Kernel
 from mercer.kernels.matern import Matern
 from mercer.local import Local
+from mercer.machines.base import KernelMachine
 from mercer.selection.tuning import Tuning, tune
 from mercer.tabular.candidates import Candidate, Features
 from mercer.tabular.metric import gradients, normalized, outer_product, root
@@ -114,7 +116,7 @@ class Member:
     template: Any
     """The machine with its parameters, not fitted."""
 
-    machine: Any
+    machine: KernelMachine | None
     """Fitted to all rows; None as long as it is fitted to the judged rows only."""
 
     left_out: Array
@@ -146,13 +148,19 @@ class Member:
         machine = _fit(self.template, self.points(columns.X[rows]), task, rows)
         return replace(self, machine=machine, seconds=self.seconds + time.perf_counter() - began)
 
+    @property
+    def fitted(self) -> KernelMachine:
+        """The machine, once it is fitted."""
+        assert self.machine is not None
+        return self.machine
+
     def judged_by(self, X: Array, d: int) -> Member:
         """Return the member with what it says of rows that it does not know."""
         return replace(self, left_out=self.values(X, d))
 
     def values(self, X: Array, d: int) -> Array:
         """Return what the machine says of rows of a table, (n, d)."""
-        return self.task.says(self.machine, self.points(X), d)
+        return self.task.says(self.fitted, self.points(X), d)
 
 
 def mapped(Z: Array, R: Array) -> Array:
@@ -317,12 +325,14 @@ def enlarging(n: int, cost: Cost) -> float:
     return cost.of(leaf) * n / leaf
 
 
-def _fit(machine: Any, Z: Array, task: Task, rows: Any) -> Any:
+def _fit(machine: Estimator, Z: Array, task: Task, rows: Any) -> Any:
     with no_deadline():
         return clone(machine).fit(Z, task.targets(rows), sample_weight=task.weights[rows])
 
 
-def _tuned(machine: Any, Z: Array, task: Task, columns: TableSample, **settings: Any) -> Tuning:
+def _tuned(
+    machine: KernelMachine, Z: Array, task: Task, columns: TableSample, **settings: Any
+) -> Tuning:
     # Parts of a sample are drawn from all of it.
     few = slice(0, None if machine.approximation is not None else task.tuned)
     return tune(

@@ -214,7 +214,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
     ) -> list[ErrorScales]:
         """Return the scale of errors of every output."""
         best = self.members_[int(np.argmax(self._weights.mean(axis=0)))]
-        points, kernel = best.points(M), best.machine.kernel_
+        points, kernel = best.points(M), best.fitted.kernel_
         errors = task.Y[judged.rows] - np.einsum("km,mnk->nk", self._weights, judged.values)
         self._spread_member = best
         s = task.weights[judged.rows]

@@ -105,7 +105,9 @@ class ErrorScales:
         return local if better else constant
 
     @classmethod
-    def _sorted(cls, machine: Any, least: float, errors: Array, weights: Array) -> ErrorScales:
+    def _sorted(
+        cls, machine: LSSVR | None, least: float, errors: Array, weights: Array
+    ) -> ErrorScales:
         order = np.argsort(errors)
         return cls(machine, least, errors[order], weights[order])
 

@@ -11,6 +11,7 @@ from scipy.special import expit
 from mercer.estimators.general import KernelLogisticRegression
 from mercer.estimators.ls_svm import LSSVR
 from mercer.kernels.base import Kernel
+from mercer.machines.base import KernelMachine
 from mercer.smoothing.factored import Factored
 
 __all__ = [
@@ -62,11 +63,11 @@ class Task(Protocol):
     def divisible(self, n: int) -> bool:
         """Return whether all machines can be fitted without any fold."""
 
-    def left_out(self, machine: Any, Z: Array, rows: Any) -> Array:
+    def left_out(self, machine: KernelMachine, Z: Array, rows: Any) -> Array:
         """Return what the machines without each sample say of it, (n, d)."""
 
     @staticmethod
-    def says(machine: Any, Z: Array, d: int) -> Array:
+    def says(machine: KernelMachine, Z: Array, d: int) -> Array:
         """Return what a machine says of the targets at points: numbers or log odds, (n, d)."""
 
 
@@ -102,22 +103,22 @@ class Squares:
     def divisible(self, n: int) -> bool:
         return n >= 2 * FOLDS
 
-    def left_out(self, machine: Any, Z: Array, rows: Any) -> Array:
+    def left_out(self, machine: KernelMachine, Z: Array, rows: Any) -> Array:
         return np.asarray(machine.loo_predictions_, dtype=np.float64).reshape(len(Z), -1)
 
     @staticmethod
-    def says(machine: Any, Z: Array, d: int) -> Array:
+    def says(machine: KernelMachine, Z: Array, d: int) -> Array:
         return np.asarray(machine.predict(Z), dtype=np.float64).reshape(len(Z), d)
 
 
 class SquaredSigns(Squares):
     """Least squares of classes as plus and minus one."""
 
-    def left_out(self, machine: Any, Z: Array, rows: Any) -> Array:
+    def left_out(self, machine: KernelMachine, Z: Array, rows: Any) -> Array:
         return soft_odds(super().left_out(machine, Z, rows))
 
     @staticmethod
-    def says(machine: Any, Z: Array, d: int) -> Array:
+    def says(machine: KernelMachine, Z: Array, d: int) -> Array:
         return soft_odds(Squares.says(machine, Z, d))
 
 
@@ -160,7 +161,7 @@ class Logistic:
     def divisible(self, n: int) -> bool:
         return int(np.min(np.bincount(self.labels[:n], minlength=self.k))) >= 2 * FOLDS
 
-    def left_out(self, machine: Any, Z: Array, rows: Any) -> Array:
+    def left_out(self, machine: KernelMachine, Z: Array, rows: Any) -> Array:
         K, f = np.asarray(machine.kernel_(Z)), self.says(machine, Z, self.Y.shape[1])
         Y, s = self.Y[rows], self.weights[rows]
         found = [
@@ -169,7 +170,7 @@ class Logistic:
         return np.column_stack(found)
 
     @staticmethod
-    def says(machine: Any, Z: Array, d: int) -> Array:
+    def says(machine: KernelMachine, Z: Array, d: int) -> Array:
         found = np.asarray(machine.decision_function(Z), dtype=np.float64).reshape(len(Z), -1)
         classes = machine.classes_
         if len(classes) == max(d, 2):
@@ -205,7 +206,7 @@ def signs(labels: NDArray[np.intp], k: int) -> Array:
     return np.where(labels[:, None] == np.arange(k), 1.0, -1.0)
 
 
-def spread(machine: Any, n: int) -> Array:
+def spread(machine: KernelMachine, n: int) -> Array:
     """Return the coefficients of a machine in all n samples, (n, d)."""
     coefficients = np.atleast_2d(np.asarray(machine.dual_coef_, dtype=np.float64))
     out = np.zeros((n, len(coefficients)))

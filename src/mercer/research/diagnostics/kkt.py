@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.points import Array
-from mercer.machines.base import unfitted
+from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import prepare
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers.certify import SUPPORT
@@ -83,7 +83,7 @@ class KKT:
         return f"{worst}; {counts} samples"
 
 
-def kkt(machine: Any, X: Any, y: Any, sample_weight: Any = None) -> KKT | list[KKT]:
+def kkt(machine: KernelMachine, X: Any, y: Any, sample_weight: Any = None) -> KKT | list[KKT]:
     r"""Check the optimality conditions of a fitted machine on the sample it was fitted to.
 
     Parameters
@@ -126,7 +126,7 @@ def kkt(machine: Any, X: Any, y: Any, sample_weight: Any = None) -> KKT | list[K
 
 
 def _problems(
-    machine: Any, X: Any, y: Any, sample_weight: Any
+    machine: KernelMachine, X: Any, y: Any, sample_weight: Any
 ) -> tuple[list[RegularizedRisk], Indices | None, Any]:
     """Return the problems that were solved, and the order and points of their samples."""
     twin = unfitted(machine)
@@ -199,7 +199,9 @@ class ShadowPrices:
     """
 
 
-def shadow_prices(machine: Any, X: Any, y: Any, sample_weight: Any = None) -> ShadowPrices:
+def shadow_prices(
+    machine: KernelMachine, X: Any, y: Any, sample_weight: Any = None
+) -> ShadowPrices:
     r"""Return the shadow prices of a regression: derivatives of its optimum by the data.
 
     Parameters

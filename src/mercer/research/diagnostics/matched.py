@@ -12,6 +12,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from mercer._typing import SupportVectors
 from mercer.inspect.margins import empirical_risk, margin_report
 from mercer.losses.base import Array
 
@@ -98,7 +99,7 @@ class MatchedMachine:
     parameter: dict[str, Any]
     """The setting that came nearest."""
 
-    machine: Any
+    machine: SupportVectors
     error: float
     """Share of mistakes on the sample it was matched on."""
 

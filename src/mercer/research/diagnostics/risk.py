@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.kernels.points import Array
+from mercer.machines.base import KernelMachine
 
 __all__ = ["RiskBound", "TubeRisk", "risk_bound", "tube_risk_bound"]
 
@@ -53,7 +54,7 @@ class RiskBound(Terms):
     """Whether the bound says no more than that targets and functions are bounded."""
 
 
-def risk_bound(machine: Any, X: Any, y: Any, *, delta: float = 0.05) -> RiskBound:
+def risk_bound(machine: KernelMachine, X: Any, y: Any, *, delta: float = 0.05) -> RiskBound:
     r"""Bound the expected squared error of a function in a ball of the kernel's space.
 
     With probability at least :math:`1 - \delta` over samples of size n, for all functions with
@@ -116,7 +117,7 @@ def risk_bound(machine: Any, X: Any, y: Any, *, delta: float = 0.05) -> RiskBoun
     return replace(bound, vacuous=bound.value >= 4.0 * reach**2)
 
 
-def check_bounded(machine: Any, delta: float) -> None:
+def check_bounded(machine: KernelMachine, delta: float) -> None:
     """Refuse a machine, or a probability of failure, that a bound does not speak of."""
     check_is_fitted(machine)
     if not 0 < delta < 1:
@@ -127,11 +128,11 @@ def check_bounded(machine: Any, delta: float) -> None:
         )
 
 
-def norm_of(machine: Any, f: Array) -> float:
+def norm_of(machine: KernelMachine, f: Array) -> float:
     """Return the norm of a machine whose values on its sample are `f`."""
     a = np.ravel(machine.dual_coef_)
     # The values at the support are K a there, so that a'Ka needs no matrix.
-    return float(np.sqrt(max(a @ f[machine.support_], 0.0)))
+    return float(np.sqrt(max(float(a @ f[machine.support_]), 0.0)))
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class TubeRisk(Terms):
 
 
 def tube_risk_bound(
-    machine: Any, X: Any, y: ArrayLike, tau: float, *, delta: float = 0.05
+    machine: KernelMachine, X: Any, y: ArrayLike, tau: float, *, delta: float = 0.05
 ) -> TubeRisk:
     r"""Bound the probability that a new observation lies farther than tau from a function.
 

@@ -135,7 +135,7 @@ def outlier_curve(
     )
 
 
-def _coefficient(machine: Any, i: int) -> float:
+def _coefficient(machine: object, i: int) -> float:
     """Return the coefficient of a sample, zero if it is not in the support."""
     if not (hasattr(machine, "support_") and hasattr(machine, "dual_coef_")):
         return np.nan
