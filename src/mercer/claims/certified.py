@@ -33,6 +33,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
+from mercer._typing import Array
 from mercer.claims.compressed import refit_to_support
 from mercer.claims.pac_bayes import randomized_machine_bound
 from mercer.claims.quotable import INDEPENDENT, error_bound, majority_error
@@ -44,7 +45,6 @@ from mercer.kernels.gaussian import Gaussian
 
 __all__ = ["CertifiedSVC"]
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 ASIDE = Assumption("the rows set aside made neither machine nor scaler", "checked")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Estimator
+from mercer._typing import Array, Estimator
 from mercer.claims.audit import Audit
 from mercer.claims.certified import CertifiedSVC
 from mercer.claims.compressed import compression_bound
@@ -24,7 +24,6 @@ from mercer.claims.weights import Weights, weights_of
 
 __all__ = ["ReportSample", "Rung", "known_without", "ladder"]
 
-Array = NDArray[np.float64]
 
 # Bounds from the training rows of a classifier and of a regressor; they share delta, so that the
 # least of them may be quoted.

@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from mercer._typing import Array
 from mercer.claims.quotable import INDEPENDENT, confidence, logarithm
 from mercer.claims.record import Assumption, Bound, Constant
 from mercer.claims.tails import kl_upper, log_kl_moment, one_each
@@ -31,7 +32,6 @@ __all__ = [
     "randomized_regression_bound",
 ]
 
-Array = NDArray[np.float64]
 
 # Scales of the posterior, then ten between the neighbours of the best. The theorem holds for all
 # posteriors at once, so they cost nothing.

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Predictor
+from mercer._typing import Array, Predictor
 from mercer.claims.record import Assumption, Bound, Constant
 from mercer.claims.tails import binomial_upper, kl_upper, one_each
 
@@ -27,7 +27,6 @@ __all__ = [
     "mean_bound",
 ]
 
-Array = NDArray[np.float64]
 
 INDEPENDENT = Assumption("the rows are independent draws of the distribution to come")
 UNSEEN = Assumption("nothing about the machine was chosen by looking at these rows")

@@ -7,15 +7,15 @@ These are shown beside the other bounds and usually say nothing: a term of
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mercer._typing import Array
 from mercer.claims.quotable import INDEPENDENT, confidence, logarithm
 from mercer.claims.record import Assumption, Bound, Constant
 from mercer.claims.tails import one_each, some_samples
 
 __all__ = ["local_complexity", "rademacher_bound", "rademacher_margin_bound"]
 
-Array = NDArray[np.float64]
 
 # Margins R 2^(-j/2), the j-th with the part 1/((j + 1)(j + 2)) of delta.
 MARGINS = 40

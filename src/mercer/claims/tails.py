@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr, gammaln, rel_entr, xlogy
 
+from mercer._typing import Array
+
 __all__ = ["binomial_upper", "kl_upper", "log_choose", "log_kl_moment", "split_kl"]
 
-Array = NDArray[np.float64]
 
 # Halvings of [0, 1]; the upper end is returned, so that rounding never makes a bound smaller.
 HALVINGS = 60

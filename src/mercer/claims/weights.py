@@ -11,15 +11,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.machines.protocol import KernelFunction
 
 __all__ = ["Weights", "weights_of"]
 
-Array = NDArray[np.float64]
 
 # The constant feature's value c. Small, it makes an offset expensive; large, it shrinks margins by
 # sqrt(k(x, x) + c^2). For kernels with k(x, x) = 1 a quarter costs 3 % of the margin. It must not

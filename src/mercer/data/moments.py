@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.data.base import Block, Source
 from mercer.data.table import DataError, Table
 
 __all__ = ["Moments", "moments"]
 
-Array = NDArray[np.float64]
 
 # Features of sparse rows up to which all moments take less than a gigabyte.
 WIDEST = 10_000_000

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mercer._typing import Array
 from mercer.data.base import Block, Source
 from mercer.data.categories import column_of
 from mercer.data.table import DataError
 
 __all__ = ["Sketch", "Sketches", "quantiles", "sketches"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.data.base import Block, Source, Sums
 from mercer.data.sampling import fingerprints
 from mercer.data.table import DataError, Table
 
 __all__ = ["MidRanks", "mid_ranks"]
 
-Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 ENDS = 64

@@ -9,13 +9,12 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer._jobs import each
+from mercer._typing import Array
 
 __all__ = ["HELD", "GroupWork", "Groups", "Sort", "Spill"]
 
-Array = NDArray[np.float64]
 
 # Bytes that are held before they are written: files are opened for pieces, not for rows.
 HELD = 2**26

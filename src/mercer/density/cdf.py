@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.kernels.gaussian import Gaussian
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive, Squared
-from mercer.machines.expansion import Array
 from mercer.machines.shaping import ShapedMachine
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem
 from mercer.problems.constrained import SampleLosses, chebychev

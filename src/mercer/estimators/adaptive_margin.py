@@ -17,12 +17,13 @@ from sklearn.utils import check_random_state
 from mercer._fitting import say
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.classifier import refuse_one_class
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.solving import EarlyStop

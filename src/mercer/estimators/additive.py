@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
+from mercer._typing import Array
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.machines.additive import Additive
 from mercer.machines.best_linear import BestLinear
 from mercer.machines.components import Component
 from mercer.machines.exact import ExactFit
-from mercer.machines.expansion import Array
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.outputs import Outputs
 from mercer.machines.ways import choose_fit

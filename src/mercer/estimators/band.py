@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
+from mercer._typing import Array
 from mercer.data.base import Block
 from mercer.gram.base import Gram
 from mercer.gram.make import make as make_gram
@@ -21,7 +22,7 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Expectile, Pinball
 from mercer.machines.base import KernelMachine
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.framing import framed, quantile_names, set_output
 from mercer.machines.low_rank import by_blocks
 from mercer.machines.solving import EarlyStop

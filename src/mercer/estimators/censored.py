@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, num_samples, safe_split
+from mercer._typing import Array
 from mercer.data.base import Source
 from mercer.gram.combined import extend
 from mercer.kernels.base import Kernel
@@ -23,7 +24,7 @@ from mercer.losses.base import Loss
 from mercer.losses.interval import Interval, within
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.stacked import stack
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.folds import as_splitter
 from mercer.machines.framing import framed, set_output
 from mercer.machines.low_rank import by_blocks

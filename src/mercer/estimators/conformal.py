@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import IntervalPredictor
+from mercer._typing import Array, IntervalPredictor
 from mercer.estimators.ls_svm import LSSVR
-from mercer.machines.expansion import Array
 from mercer.machines.ls_diagnostics import at
 from mercer.machines.ls_report import report_of
 

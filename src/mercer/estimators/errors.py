@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
+from mercer._typing import Array
 from mercer.estimators.least_squares import GeneralizedLeastSquares
 from mercer.gram.factor import orthonormal
 from mercer.machines.base import KernelMachine
 from mercer.machines.best_linear import most_likely
-from mercer.machines.expansion import Array
 from mercer.machines.outputs import Outputs
 
 __all__ = ["estimate_errors"]

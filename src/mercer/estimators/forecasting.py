@@ -13,11 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
+from mercer._typing import Array
 from mercer.estimators.ls_svm import LSSVR
 
 __all__ = ["Backtest", "Forecaster"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.callbacks import Listener, watched
 from mercer.machines.classifier import refuse_one_class
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Rows, Subproblem

@@ -11,10 +11,11 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Rows, Sample, Subproblem
 from mercer.problems.risk import RegularizedRisk

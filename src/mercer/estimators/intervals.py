@@ -23,7 +23,7 @@ from mercer._sklearn import (
     fit_context,
     safe_indexing,
 )
-from mercer._typing import Estimator
+from mercer._typing import Array, Estimator
 from mercer.estimators.band import QuantileBand
 from mercer.estimators.conformal import (
     Aside,
@@ -36,7 +36,6 @@ from mercer.estimators.conformal import (
 )
 from mercer.estimators.ls_svm import LSSVR
 from mercer.estimators.tube import SupportVectorTube
-from mercer.machines.expansion import Array
 from mercer.machines.folds import as_splitter
 from mercer.machines.framing import framed, set_output
 from mercer.smoothing.coverage import CoverageReport, coverage_of

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
+from mercer._typing import Array
 from mercer.machines.blocks import refuse_blocks
-from mercer.machines.expansion import Array
 from mercer.regularizers.errors import ErrorModel, Independent
 from mercer.regularizers.null_space import NullSpace, Polynomial
 

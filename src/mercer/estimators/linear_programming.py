@@ -12,13 +12,14 @@ import scipy.sparse as sp
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval
+from mercer._typing import Array
 from mercer.gram.dictionary import Arranged, Dictionary
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.losses.regression import Pinball, Squared
 from mercer.losses.stacked import stack
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.regression import Regression
 from mercer.machines.sparse_machine import SparseMachine

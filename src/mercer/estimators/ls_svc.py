@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions
+from mercer._typing import Array
 from mercer.gram.indexed import Indexed
 from mercer.gram.remembered import Remembered
 from mercer.kernels.base import Kernel
@@ -29,7 +30,7 @@ from mercer.machines.codes import (
     code_book,
     decode,
 )
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.low_rank import by_blocks
 from mercer.machines.ls_report import kept, quick_listing

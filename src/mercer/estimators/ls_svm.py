@@ -11,13 +11,14 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
+from mercer._typing import Array
 from mercer.gram.factor import MAX_BYTES
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.machines import ls_diagnostics
 from mercer.machines.base import HARD
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.framing import set_output
 from mercer.machines.ls_report import Report, kept, quick_listing

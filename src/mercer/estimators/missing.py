@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
+from mercer._typing import Array
 from mercer.estimators.missing_risks import STRATEGIES, GapStrategy, Reading, named
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -28,7 +29,6 @@ from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.machines.base import finite_weight
 from mercer.machines.blocks import refuse_blocks
 from mercer.machines.classifier import chosen, encode_classes, signs
-from mercer.machines.expansion import Array
 from mercer.machines.framing import framed, set_output
 from mercer.machines.missing_cells import WHOLE, Components, groups
 from mercer.machines.one_vs_rest import has_probabilities, probabilities

@@ -13,10 +13,10 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from mercer._params import Params
+from mercer._typing import Array
 from mercer.gram.low_rank import LowRank
 from mercer.losses.base import Loss, QuadraticDualLoss
 from mercer.machines.completion import LAWS, CompletedRows, Law
-from mercer.machines.expansion import Array
 from mercer.machines.missing_cells import Components
 from mercer.machines.solving import EarlyStop
 from mercer.problems.risk import RegularizedRisk

@@ -12,10 +12,10 @@ import numpy as np
 from mercer._deadline import eigh
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
+from mercer._typing import Array
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
-from mercer.machines.expansion import Array
 from mercer.machines.outputs import Outputs
 from mercer.machines.subproblems import Rows, Sample, SampleGram, SolvedSubproblem
 from mercer.reduced.nystrom import Nystrom

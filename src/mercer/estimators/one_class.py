@@ -10,12 +10,13 @@ from sklearn.base import OutlierMixin
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import num_samples
+from mercer._typing import Array
 from mercer.data.opening import is_source
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.base import KernelMachine
-from mercer.machines.expansion import Array, Function, dense
+from mercer.machines.expansion import Function, dense
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.low_rank import by_blocks
 from mercer.machines.regression import predict_parts

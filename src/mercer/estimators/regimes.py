@@ -22,11 +22,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing, say
 from mercer._settings import KW_ONLY, settings
+from mercer._typing import Array
 from mercer.estimators.ls_svm import LSSVR
 
 __all__ = ["RegimeSwitchingRegressor"]
 
-Array = NDArray[np.float64]
 
 # A share below which a sample is not learned: it would only spoil the condition of a system.
 LEAST = 1e-6

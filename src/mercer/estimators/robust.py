@@ -12,12 +12,13 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
+from mercer._typing import Array
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Source
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
-from mercer.machines.expansion import BLOCK, Array, Function
+from mercer.machines.expansion import BLOCK, Function
 from mercer.machines.outputs import Outputs
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem

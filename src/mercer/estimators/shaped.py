@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
-from mercer.machines.expansion import Array
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.regression import Regression
 from mercer.machines.shaping import ShapedMachine

@@ -12,12 +12,12 @@ from scipy.optimize import minimize_scalar
 
 from mercer._deadline import eigh
 from mercer._sklearn import Interval, StrOptions
+from mercer._typing import Array
 from mercer.gram.factor import orthonormal
 from mercer.kernels.base import Kernel
 from mercer.kernels.polyharmonic import ThinPlate
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
-from mercer.machines.expansion import Array
 from mercer.machines.outputs import Outputs
 from mercer.machines.subproblems import Rows, Sample, Subproblem
 from mercer.reduced.base import Approximation, FeatureMap

@@ -10,11 +10,11 @@ from sklearn.utils import compute_class_weight
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions
+from mercer._typing import Array
 from mercer.estimators.additive import AdditiveClassifier, AdditiveRegressor
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.machines.classifier import chosen, encode_classes, refuse_one_class, signs
-from mercer.machines.expansion import Array
 from mercer.machines.variation_machine import StructureWarning, VariationMachine, VariationPath
 
 __all__ = [

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._settings import KW_ONLY, settings
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.classifier import refuse_one_class
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.subproblems import Coefficients, Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.nu import (

@@ -11,11 +11,12 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive, Huber, Pinball
 from mercer.machines.automatic import choose_epsilon, choose_nu
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem
 from mercer.problems.nu import nu_regression, nu_regression_back

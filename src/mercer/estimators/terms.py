@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._fitting import ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
+from mercer._typing import Array
 from mercer.estimators.general import KernelRegressor
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.machines.best_linear import BestLinear
 from mercer.machines.blocks import refuse_blocks
-from mercer.machines.expansion import Array, Expansion, Function
+from mercer.machines.expansion import Expansion, Function
 from mercer.machines.subproblems import Rows
 from mercer.regularizers.null_space import Breaks, Columns, Constant, Functions, NullSpace
 

@@ -11,11 +11,12 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Pinball
 from mercer.machines.base import HARD
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.framing import framed, set_output
 from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem, prepare

@@ -13,12 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.interval import within
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.regression import EpsilonInsensitive, Pinball
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.framing import framed, set_output
 from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpbtrf, dpbtrs
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from mercer.gram.factor import JITTERS, Array, Indefinite, Solve, refined
+from mercer._typing import Array
+from mercer.gram.factor import JITTERS, Indefinite, Solve, refined
 
 __all__ = ["Band", "by_band", "narrowed"]
 

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve, get_blas_funcs, solve_triangular
 from scipy.linalg.lapack import dpotrf, spotrf
 
+from mercer._typing import Array
+
 __all__ = [
     "MAX_BYTES",
     "Indefinite",
@@ -30,7 +32,6 @@ __all__ = [
     "shifted",
 ]
 
-Array = NDArray[np.float64]
 Solve = Callable[[Array], Array]
 
 # Memory that one dense factorization may take unless the caller says otherwise.

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._typing import Classifier, Predictor, SupportVectors
+from mercer._typing import Array, Classifier, Predictor, SupportVectors
 from mercer.inspect.printing import PrintedReport
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.gaussian import Gaussian
-from mercer.losses.base import Array, Loss
+from mercer.losses.base import Loss
 from mercer.machines.protocol import is_classifier
 
 __all__ = [

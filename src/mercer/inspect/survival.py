@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, norm
 
+from mercer._typing import Array
 from mercer.losses.base import Loss
 from mercer.losses.regression import Absolute
 from mercer.machines.survival_targets import Intervals, as_intervals
@@ -32,7 +33,6 @@ __all__ = [
     "survival_calibration",
 ]
 
-Array = NDArray[np.float64]
 
 # Pairs that are compared at once.
 PAIRS = 2**22

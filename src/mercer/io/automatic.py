@@ -8,8 +8,8 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.io.steps import interpolated
 from mercer.io.symbols import Eager, Value
 from mercer.preprocessing import RankNormalizer
@@ -27,7 +27,6 @@ __all__ = [
     "sample",
 ]
 
-Array = NDArray[np.float64]
 Planned = Callable[[Any], Any]
 
 

@@ -13,8 +13,8 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.io.errors import CannotConvert
 from mercer.io.symbols import Value
 from mercer.kernels.algebra import ActiveDims, Power, Product, Scaled, Sum, terms
@@ -33,8 +33,6 @@ from mercer.kernels.stretched import Stretched
 from mercer.regularizers import null_space
 
 __all__ = ["Points", "around", "expansion", "free_part", "gram", "is_wide", "origin_of"]
-
-Array = NDArray[np.float64]
 
 
 class Points(NamedTuple):

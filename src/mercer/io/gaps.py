@@ -6,16 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.estimators.missing_risks import ByComponent
 from mercer.io.emitters import around, gram
 from mercer.io.errors import CannotConvert
 from mercer.io.symbols import Value
 
 __all__ = ["with_gaps"]
-
-Array = NDArray[np.float64]
 
 
 def with_gaps(model: Any) -> tuple[Callable[[Value], tuple[Value, Value, Value]], Array]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._typing import Array
 from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.io.errors import CannotConvert, ModelFileError
 from mercer.kernels.base import Kernel
@@ -26,7 +27,6 @@ from mercer.regularizers.null_space import Constant
 
 __all__ = ["read_libsvm", "write_libsvm"]
 
-Array = NDArray[np.float64]
 
 KINDS: dict[str, type[Any]] = {
     "c_svc": SVC,

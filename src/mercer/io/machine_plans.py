@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.estimators import (
     LSSVC,
     CensoredRegressor,
@@ -34,7 +34,6 @@ from mercer.reduced.feature_maps import Waves, Within
 
 __all__ = ["TRIED", "regressor", "voted"]
 
-Array = NDArray[np.float64]
 # Points on which a plan is compared with its model.
 TRIED = 100
 

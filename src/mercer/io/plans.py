@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._typing import Array
 from mercer.claims import CertifiedSVC
 from mercer.estimators import (
     ConformalRegressor,
@@ -49,7 +49,6 @@ from mercer.tabular.regressor import LEVELS
 
 __all__ = ["LABEL", "METHODS", "Plan", "plan_of"]
 
-Array = NDArray[np.float64]
 # How much a plan and its model may differ in float64 as a share of the values: what is looked for
 # is another formula. Rounding of terms that are added in another order is 1e-12 of them at most
 # before they cancel.

@@ -6,15 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.io.errors import CannotConvert
 from mercer.io.symbols import Outputs, Value
 
 __all__ = ["Plan", "Planner", "planner_of", "refuse", "register"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,15 +10,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.io.errors import CannotConvert
 from mercer.io.symbols import Backend, Value
 from mercer.preprocessing.dates import DIGITS, MONDAY, PERIODS
 
 __all__ = ["GAPS", "Cells", "dated", "dates", "encoded", "interpolated"]
 
-Array = NDArray[np.float64]
 
 GAPS = ("", "nan")
 """Words that stand for missing cells: graphs have no missing words."""

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LABEL", "METHODS", "Backend", "Eager", "Outputs", "RowNumbers", "Value"]
+from mercer._typing import Array
 
-Array = NDArray[np.float64]
+__all__ = ["LABEL", "METHODS", "Backend", "Eager", "Outputs", "RowNumbers", "Value"]
 
 
 class Backend(ABC):

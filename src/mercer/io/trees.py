@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.io.symbols import LABEL, METHODS, Outputs, Value
 from mercer.machines.leaves import UNSEEN
 
 __all__ = ["local"]
-
-Array = NDArray[np.float64]
 
 
 def local(

@@ -4,13 +4,11 @@ The products ``d = <x, z>`` and half the squared norms ``hx``, ``hz`` make the e
 ``t = d - hx - hz = -1/2 |x - z|^2``. Every pass keeps a NaN a NaN, so that bad input is noticed.
 """
 
-from typing import Any, TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer._compile_numba import njit
 from mercer.kernels._wide_numba import wide
+from mercer.kernels.points import Array
 from mercer.kernels.tile_sizes import LOWEST, LOWEST_DOUBLE, RUN
 
 __all__ = [
@@ -28,7 +26,6 @@ __all__ = [
     "weigh_powers",
 ]
 
-Array: TypeAlias = NDArray[Any]
 
 # Columns summed at once.
 COLUMNS = 2048

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 Array: TypeAlias = NDArray[Any]
+"""Numbers of single or double precision; those of double precision alone are in `_typing`."""
+
 Data: TypeAlias = Any
 """Points: an ``(n, p)`` array or CSR matrix (or whatever a user's own function understands)."""
 

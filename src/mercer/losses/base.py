@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._params import Params
-from mercer.losses.conjugate import SLACK, Array, Conjugate, DualTerms, WeightedLosses
+from mercer._typing import Array
+from mercer.losses.conjugate import SLACK, Conjugate, DualTerms, WeightedLosses
 
 # An interval is below the rounding of its ends after so many halvings, unless it holds zero, where
 # what is left is a part of its length that nobody sees.
@@ -26,7 +27,6 @@ HALVINGS = 64
 
 __all__ = [
     "SLACK",
-    "Array",
     "Conjugate",
     "ConjugateLoss",
     "DualTerms",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit, xlogy
 
-from mercer.losses.base import SLACK, Array, Conjugate, Loss, MarginLoss, check_positive
+from mercer._typing import Array
+from mercer.losses.base import SLACK, Conjugate, Loss, MarginLoss, check_positive
 
 __all__ = ["Hinge", "HuberHinge", "Logistic", "SquaredHinge"]
 

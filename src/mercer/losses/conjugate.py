@@ -13,9 +13,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
+
 __all__ = ["SLACK", "Array", "Conjugate", "DualTerms", "WeightedLosses"]
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 # A slope a / c recovered from a = c * bound may leave the box by rounding; this relative slack is

@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.losses.base import Array, check_positive
+from mercer._typing import Array
+from mercer.losses.base import check_positive
 from mercer.losses.numeric import NumericLoss
 
 __all__ = ["Custom"]

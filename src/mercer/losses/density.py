@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer.losses.base import Array, Loss
+from mercer._typing import Array
+from mercer.losses.base import Loss
 from mercer.losses.custom import Custom, Function
 
 __all__ = ["NoiseDensity", "density_from_loss", "loss_from_density"]

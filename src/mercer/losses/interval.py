@@ -18,7 +18,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.losses.base import Array, Conjugate, DualTerms, Loss, ResidualLoss
+from mercer._typing import Array
+from mercer.losses.base import Conjugate, DualTerms, Loss, ResidualLoss
 
 __all__ = ["Interval", "IntervalResidual", "within"]
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import xlogy
 
-from mercer.losses.base import SLACK, Array, Loss, check_positive
+from mercer._typing import Array
+from mercer.losses.base import SLACK, Loss, check_positive
 
 __all__ = ["LogCosh"]
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.losses.base import SLACK, Array, Loss
+from mercer._typing import Array
+from mercer.losses.base import SLACK, Loss
 
 __all__ = ["NumericLoss"]
 

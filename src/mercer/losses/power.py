@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.losses.base import SLACK, Array, Loss, check_positive, check_width
+from mercer._typing import Array
+from mercer.losses.base import SLACK, Loss, check_positive, check_width
 
 __all__ = ["PiecewisePolynomial", "Polynomial"]
 

@@ -12,7 +12,8 @@ from typing import Self
 
 import numpy as np
 
-from mercer.losses.base import Array, Conjugate, ResidualLoss, check_positive, check_width
+from mercer._typing import Array
+from mercer.losses.base import Conjugate, ResidualLoss, check_positive, check_width
 
 __all__ = [
     "Absolute",

@@ -15,7 +15,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.losses.base import Array, Loss
+from mercer._typing import Array
+from mercer.losses.base import Loss
 from mercer.losses.numeric import NumericLoss
 
 __all__ = ["Several"]

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mercer.losses.base import Array, Conjugate, ConjugateLoss, Loss, MarginLoss, ResidualLoss
+from mercer._typing import Array
+from mercer.losses.base import Conjugate, ConjugateLoss, Loss, MarginLoss, ResidualLoss
 
 __all__ = ["smoothed"]
 

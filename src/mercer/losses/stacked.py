@@ -14,7 +14,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.losses.base import Array, DualTerms, Loss, QuadraticDualLoss
+from mercer._typing import Array
+from mercer.losses.base import DualTerms, Loss, QuadraticDualLoss
 
 __all__ = ["Stacked", "StackedQuadratic", "stack"]
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._deadline import time_left
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
+from mercer._typing import Array
 from mercer.data.opening import is_source
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -22,7 +23,6 @@ from mercer.kernels.points import take
 from mercer.machines.base import KernelMachine
 from mercer.machines.component_tuning import tune_terms
 from mercer.machines.components import Term, named_kernel, read_components
-from mercer.machines.expansion import Array
 from mercer.machines.subproblems import Rows
 from mercer.reduced.base import Approximation
 from mercer.reduced.named import NAMES as APPROXIMATIONS

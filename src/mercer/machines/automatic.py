@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import NAMES, gamma_of_width, resolve
 from mercer.kernels.points import scale_features
 from mercer.kernels.stretched import stretch
-from mercer.machines.expansion import Array
 from mercer.machines.explaining import warn_of_scales
 from mercer.machines.protocol import KernelSettings, Machine
 from mercer.machines.subproblems import Rows, Sample

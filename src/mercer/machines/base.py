@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import CallbackSupportMixin, Interval, StrOptions, fit_context
+from mercer._typing import Array
 from mercer.data.base import Source
 from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
@@ -31,7 +32,7 @@ from mercer.losses.base import Loss
 from mercer.machines import risk_terms
 from mercer.machines.automatic import choose_kernel, guess, stretched
 from mercer.machines.callbacks import SILENT
-from mercer.machines.expansion import Array, Expansion, Function, check_weights, dense
+from mercer.machines.expansion import Expansion, Function, check_weights, dense
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.low_rank import solve_reduced, validate_blocks
 from mercer.machines.plain_arrays import is_plain_targets

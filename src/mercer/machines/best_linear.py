@@ -12,17 +12,16 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 
 from mercer._deadline import interruptible
+from mercer._typing import Array
 from mercer.gram.factor import orthonormal
 
 __all__ = ["BestLinear", "most_likely"]
 
-Array = NDArray[np.float64]
 
 # Q_ii V_ii is one for a sample alone, and rounding where the sample determines a trend by itself.
 ALONE = 1e-10

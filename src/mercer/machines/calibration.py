@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from mercer.machines.expansion import Array
+from mercer._typing import Array
 
 __all__ = ["agreeing", "coupled", "sigmoid"]
 

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions
+from mercer._typing import Array
 from mercer.data.opening import is_source
 from mercer.machines.base import KernelMachine
-from mercer.machines.expansion import Array
 from mercer.machines.low_rank import by_blocks
 from mercer.machines.plain_arrays import is_plain_targets, number_classes
 from mercer.machines.scoring import accuracy

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.machines.calibration import sigmoid
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.ls_report import Report, UnavailableError
 
 __all__ = ["CodeReport"]

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import hadamard
 from sklearn.utils import check_random_state
 
-from mercer.machines.expansion import Array
+from mercer._typing import Array
 
 __all__ = [
     "CODES",

@@ -10,7 +10,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from mercer.machines.expansion import Array
+from mercer._typing import Array
 
 __all__ = ["LAWS", "CompletedRows", "Law", "Marginals", "Normal"]
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from mercer._typing import Array
 from mercer.kernels.points import take
 from mercer.machines.components import Term
-from mercer.machines.expansion import Array
 from mercer.smoothing.criteria import Evidence
 from mercer.smoothing.factored import Factored
 from mercer.smoothing.pairs import some_rows

@@ -15,6 +15,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from mercer._params import Params, is_integer
+from mercer._typing import Array
 from mercer.gram.pivoted import pivoted_cholesky
 from mercer.gram.tiled import Tiled
 from mercer.kernels.anova import subsets
@@ -24,7 +25,6 @@ from mercer.kernels.dot_product import Linear
 from mercer.kernels.named import resolve
 from mercer.kernels.points import is_sparse, named_positions, take
 from mercer.kernels.stretched import stretch
-from mercer.machines.expansion import Array
 from mercer.machines.protocol import KernelSettings
 from mercer.programs.variation import Part
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
-from mercer.losses.base import Array
+from mercer._typing import Array
 
 __all__ = ["IndefiniteKernel", "chosen_points", "negative_eigenvalue", "warn_if_indefinite"]
 

@@ -20,6 +20,7 @@ from mercer._fitting import ending, guard_fits, guard_frames
 from mercer._params import same
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import InvalidParameterError, align_api_if_sparse, num_samples
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.make import make as make_gram
 from mercer.gram.precomputed import Precomputed as PrecomputedGram
@@ -46,7 +47,6 @@ from mercer.regularizers.null_space import Constant, NullSpace, complete
 
 __all__ = [
     "BLOCK",
-    "Array",
     "CollinearColumns",
     "Expansion",
     "Function",
@@ -56,7 +56,6 @@ __all__ = [
     "in_precision",
 ]
 
-Array: TypeAlias = NDArray[np.float64]
 Function: TypeAlias = Callable[..., Any]
 
 

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer.machines.expansion import Array
+from mercer._typing import Array
 from mercer.machines.ls_report import UnavailableError, report_of
 from mercer.machines.outputs import Outputs
 

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._typing import Array
 from mercer.gram.factor import MAX_BYTES
 from mercer.gram.make import make as make_gram
 from mercer.kernels.base import Kernel
 from mercer.machines.best_linear import BestLinear
-from mercer.machines.expansion import Array, Function, dense
+from mercer.machines.expansion import Function, dense
 from mercer.machines.protocol import LeastSquaresMachine
 from mercer.regularizers.errors import ErrorModel
 from mercer.smoothing.eigendecomposition import Spectral

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import resolve
-from mercer.machines.expansion import Array
 from mercer.reduced.nystrom import NystromMap
 
 __all__ = ["Components", "groups"]

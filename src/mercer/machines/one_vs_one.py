@@ -20,13 +20,14 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._lazily import lazily
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Hidden, StrOptions, num_samples, ovr_decision_function
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.class_blocks import ClassBlocks
 from mercer.gram.indexed import Indexed
 from mercer.gram.row_store import WHOLE
 from mercer.kernels.bounded_products import Bounded, bounded_products
 from mercer.machines.classifier import Classifier
-from mercer.machines.expansion import Array, dense
+from mercer.machines.expansion import dense
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.low_rank import by_blocks
 from mercer.machines.sigmoids import Sigmoids, fold_numbers

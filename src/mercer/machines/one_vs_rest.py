@@ -11,10 +11,10 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer._settings import settings
 from mercer._sklearn import StrOptions
+from mercer._typing import Array
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, resolve
 from mercer.machines.classifier import Classifier, signs
-from mercer.machines.expansion import Array
 from mercer.machines.low_rank import by_blocks
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
 

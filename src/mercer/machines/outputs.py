@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
+from mercer._typing import Array
 from mercer.gram.remembered import Remembered
 from mercer.gram.whitened import whiten
 from mercer.losses.base import Loss
-from mercer.machines.expansion import Array
 from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Rows, Sample, SampleGram, SolvedSubproblem, Subproblem
 from mercer.problems.risk import RegularizedRisk

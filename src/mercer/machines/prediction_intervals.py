@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import t as student
 from sklearn.utils import check_random_state
 
-from mercer.machines.expansion import Array
+from mercer._typing import Array
 from mercer.machines.framing import framed
 from mercer.machines.ls_report import Report, report_of
 from mercer.smoothing.intervals import METHODS, Predictive

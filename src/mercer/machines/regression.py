@@ -9,13 +9,13 @@ from sklearn.base import RegressorMixin
 
 from mercer._settings import settings
 from mercer._sklearn import StrOptions
+from mercer._typing import Array
 from mercer.data.opening import is_source
 from mercer.kernels.algebra import terms
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.base import KernelMachine
-from mercer.machines.expansion import Array
 from mercer.machines.low_rank import by_blocks
 from mercer.machines.scoring import r2
 from mercer.machines.subproblems import Rows

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.machines.expansion import Array
+from mercer._typing import Array
 from mercer.solvers.solution import Terms
 
 __all__ = ["empirical_risk", "intercept_interval", "norm", "penalty", "regularized_risk"]

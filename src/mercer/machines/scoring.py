@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer._typing import Predictor
+from mercer._typing import Array, Predictor
 from mercer.data.base import Block, Sums
 from mercer.data.opening import as_source
-from mercer.machines.expansion import BLOCK, Array
+from mercer.machines.expansion import BLOCK
 
 __all__ = ["accuracy", "r2"]
 

@@ -18,6 +18,7 @@ from mercer._deadline import time_left
 from mercer._fitting import say
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
+from mercer._typing import Array
 from mercer.data.sampling import FingerprintSample as Pool
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
@@ -25,7 +26,6 @@ from mercer.kernels.named import NAMES
 from mercer.kernels.taylor import separate
 from mercer.losses.base import QuadraticDualLoss
 from mercer.machines.base import KernelMachine
-from mercer.machines.expansion import Array
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Posing, Prepared, Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.constrained import SampleLosses, Shaped

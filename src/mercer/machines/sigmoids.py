@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from mercer._lazily import lazily
+from mercer._typing import Array
 
 newton_loop = lazily("mercer.machines._sigmoids_numba", "newton_loop")
 
 __all__ = ["Sigmoids", "fit_sigmoid", "fold_numbers"]
 
-Array = NDArray[np.float64]
 
 # Newton steps, and the gain a sample at which they end; curvature that is always there.
 STEPS, LEVEL, RIDGE = 100, 1e-15, 1e-12

@@ -13,12 +13,13 @@ from sklearn.utils import check_array
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, num_samples
+from mercer._typing import Array
 from mercer.gram.dictionary import DenseDictionary, Dictionary, KernelColumns
 from mercer.kernels.points import take
 from mercer.losses.base import Loss
 from mercer.machines.base import KernelMachine
 from mercer.machines.callbacks import watched
-from mercer.machines.expansion import Array, as_objects
+from mercer.machines.expansion import as_objects
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Posing, Prepared, Rows, Sample, SolvedSubproblem
 from mercer.problems.sparse_risk import SparseRisk

@@ -16,8 +16,8 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.gram.base import Gram
-from mercer.losses.base import Array
 from mercer.solvers import Solution
 from mercer.solvers.small import RiskBatch, SolutionBatch
 

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from mercer._typing import Array
+
 __all__ = ["Intervals", "as_intervals", "is_plain"]
 
-Array = NDArray[np.float64]
 
 EVENT = {"event", "status", "death", "dead", "observed", "failure", "failed"}
 ENDS = {"lower", "upper"}

@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
+from mercer._typing import Array
 from mercer.losses.base import Loss
 from mercer.machines.additive import CONSTRAINTS
 from mercer.machines.components import functions_of, named_kernel, read_components
-from mercer.machines.expansion import Array
 from mercer.machines.folds import as_splitter
 from mercer.machines.solving import EarlyStop
 from mercer.programs.variation import Variation, VariationProblem

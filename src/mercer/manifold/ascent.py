@@ -9,7 +9,8 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from mercer.manifold.contrasts import Array, Contrast
+from mercer._typing import Array
+from mercer.manifold.contrasts import Contrast
 
 __all__ = ["Ascent", "ascend", "ascend_l1", "standardized"]
 

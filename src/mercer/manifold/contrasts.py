@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+
+from mercer._typing import Array
 
 __all__ = ["CONTRASTS", "Contrast", "power"]
 
-Array: TypeAlias = NDArray[np.float64]
 Function: TypeAlias = Callable[[Array], Any]
 
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from mercer._params import is_integer
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
+from mercer._typing import Array
 from mercer.data.base import Block
 from mercer.data.opening import is_source
 from mercer.gram.base import Gram
@@ -22,13 +23,7 @@ from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.kernels.points import take
-from mercer.machines.expansion import (
-    Array,
-    Expansion,
-    Function,
-    IndefiniteKernel,
-    check_weights,
-)
+from mercer.machines.expansion import Expansion, Function, IndefiniteKernel, check_weights
 from mercer.machines.folds import as_splitter
 from mercer.machines.low_rank import by_blocks
 from mercer.machines.solving import EarlyStop

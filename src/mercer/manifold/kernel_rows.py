@@ -5,24 +5,22 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight
+from mercer._typing import Array
 from mercer.data.opening import is_source
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES, resolve
 from mercer.kernels.points import BLOCK_BYTES, count, row_slices, take
 
 __all__ = ["Array", "KernelFeatures", "KernelRows"]
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 class KernelRows:

@@ -14,10 +14,11 @@ from sklearn.utils import check_random_state
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.manifold.ascent import ascend, ascend_l1, standardized
 from mercer.manifold.contrasts import CONTRASTS, Contrast
-from mercer.manifold.kernel_rows import Array, KernelFeatures, KernelRows
+from mercer.manifold.kernel_rows import KernelFeatures, KernelRows
 from mercer.solvers import ConvergenceWarning
 
 __all__ = ["KernelProjectionPursuit"]

@@ -14,10 +14,11 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import BLOCK_BYTES, count, row_slices, take
 from mercer.manifold.contrasts import CONTRASTS, Contrast, power
-from mercer.manifold.kernel_rows import Array, KernelFeatures, KernelRows
+from mercer.manifold.kernel_rows import KernelFeatures, KernelRows
 from mercer.solvers import ConvergenceWarning
 
 __all__ = ["SparseKernelFeatures", "Vertices", "search_vertices"]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from mercer.kernels.points import Array
 
 __all__ = ["Section", "is_frame", "names_of", "positions"]
 
-Array = NDArray[Any]
 FEW = 12
 """Different numbers up to which a feature is drawn at these alone."""
 

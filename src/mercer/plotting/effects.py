@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer._typing import Classifier, Predictor
+from mercer.kernels.points import Array
 from mercer.plotting._sections import Section, positions
 from mercer.plotting.base import Axes, Figure, axes_of, chosen_of, figure_of, plt
 
 __all__ = ["Effect", "EffectDisplay", "effects_of"]
 
-Array = NDArray[Any]
 POINTS, ROWS, CALL = 40, 300, 4000
 """Values of a feature, rows over which predictions are averaged, rows of one call."""
 

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer._typing import Predictor
+from mercer.kernels.points import Array
 from mercer.plotting._sections import Section, positions
 from mercer.plotting.base import Axes, Display, chosen_of
 
 __all__ = ["FitDisplay"]
 
-Array = NDArray[Any]
 FINE, COARSE = 300, 120
 """Points of a curve, and of each side of a surface."""
 

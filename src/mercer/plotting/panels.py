@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.kernels.points import Array
 from mercer.plotting.base import Axes
 
 __all__ = ["bars", "calibration", "descent", "histogram", "intervals", "kept", "roc", "versus"]
-
-Array = NDArray[Any]
 
 
 def _label(ax: Axes, x: str, y: str) -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.data import DataError
 from mercer.data.base import Block
 from mercer.data.categories import column_of
@@ -16,7 +16,6 @@ from mercer.data.table import factorized
 
 __all__ = ["SEED", "Groups", "grouped", "key_of", "merged", "shrunk"]
 
-Array = NDArray[np.float64]
 
 # Of the folds.
 SEED = 1

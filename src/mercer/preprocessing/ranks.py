@@ -12,13 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, check_feature_names_in
+from mercer._typing import Array
 from mercer.data import Source
 from mercer.data.ranks import MidRanks, mid_ranks
 from mercer.preprocessing.base import Streamed
 
 __all__ = ["RankNormalizer"]
-
-Array = NDArray[np.float64]
 
 
 @settings

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.factor import MAX_BYTES, Solve
-from mercer.losses.base import Array
 
 __all__ = ["BoxProgram", "BoxQP", "Residuals", "SignedCopies"]
 

@@ -26,6 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.combined import extend
 from mercer.gram.dense import Dense
@@ -33,7 +34,7 @@ from mercer.gram.factor import bordered
 from mercer.gram.indexed import Indexed
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.points import row_slices
-from mercer.losses.base import Array, Conjugate, Loss, ResidualLoss
+from mercer.losses.base import Conjugate, Loss, ResidualLoss
 from mercer.losses.stacked import stack
 from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.constraints import Rows, join_rows

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer._typing import Array
 from mercer.gram.indexed import Indexed
-from mercer.losses.base import Array
 from mercer.losses.stacked import stack
 from mercer.problems.risk import RegularizedRisk
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.problems.risk import RegularizedRisk
 
 __all__ = ["fit_columns", "pull_back"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mercer.losses.base import Array
+from mercer._typing import Array
 
 __all__ = ["HullCertificate", "NotSeparable"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.losses.base import Array, DualTerms
+from mercer._typing import Array
+from mercer.losses.base import DualTerms
 from mercer.problems.risk import RegularizedRisk
 
 __all__ = ["centre_intercepts"]

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.combined import extend
-from mercer.losses.base import Array, Loss
+from mercer.losses.base import Loss
 from mercer.losses.regression import Absolute
 from mercer.losses.stacked import stack
 from mercer.problems.nu import Machine

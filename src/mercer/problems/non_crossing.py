@@ -17,9 +17,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.levels import Levels
-from mercer.losses.base import Array, Loss
+from mercer.losses.base import Loss
 from mercer.losses.regression import Pinball
 from mercer.losses.stacked import stack
 from mercer.problems.risk import RegularizedRisk

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.indexed import Indexed
-from mercer.losses.base import Array
 from mercer.losses.classification import Hinge
 from mercer.losses.regression import Pinball
 from mercer.problems.risk import RegularizedRisk

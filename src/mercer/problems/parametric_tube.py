@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import null_space
 
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.combined import extend
 from mercer.gram.indexed import Indexed
-from mercer.losses.base import Array
 from mercer.losses.regression import Pinball
 from mercer.problems.risk import RegularizedRisk
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.kernels.taylor import derivatives, differentiable, roughness
-from mercer.losses.base import Array
 from mercer.regularizers.null_space import Constant, Empty, NullSpace, Polynomial, Sum
 
 __all__ = ["Curve", "bounds_on_lines"]

@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._linear_program import NoOptimumError, linear_program
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
 from mercer.gram.factor import orthonormal
 from mercer.gram.indexed import Indexed
-from mercer.losses.base import Array, DualTerms, Loss
+from mercer.losses.base import DualTerms, Loss
 from mercer.problems.box_qp import BoxProgram, BoxQP, SignedCopies
 from mercer.problems.risk import RegularizedRisk
 

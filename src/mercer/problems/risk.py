@@ -19,8 +19,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.gram.base import Gram
-from mercer.losses.base import Array, Loss, WeightedLosses
+from mercer.losses.base import Loss, WeightedLosses
 
 __all__ = ["Certificate", "RegularizedRisk"]
 

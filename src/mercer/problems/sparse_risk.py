@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.gram.dictionary import Dictionary
 from mercer.gram.low_rank import LowRank
-from mercer.losses.base import Array, DualTerms, Loss
+from mercer.losses.base import DualTerms, Loss
 from mercer.losses.regression import Pinball
 from mercer.losses.stacked import stack
 from mercer.problems.risk import RegularizedRisk

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.indexed import Indexed
-from mercer.losses.base import Array
 from mercer.losses.regression import Pinball
 from mercer.problems.nu import nu_regression_back, sides
 from mercer.problems.risk import RegularizedRisk

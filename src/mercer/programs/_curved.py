@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.solvers import ConvergenceWarning, InteriorPoint, minimize
 

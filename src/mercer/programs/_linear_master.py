@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._linear_program import linear_program
-from mercer.losses.base import Array, DualTerms
+from mercer._typing import Array
+from mercer.losses.base import DualTerms
 from mercer.problems.sparse_risk import SparseRisk
 
 __all__ = ["LinearMaster", "Master", "methods_for", "restricted_program"]

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from mercer._deadline import interruptible, time_left
 from mercer._linear_program import NoOptimumError, linear_program
+from mercer._typing import Array
 from mercer.programs.cones import (
-    Array,
     Cone,
     Exponential,
     Nonnegative,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from mercer.programs.cones import Array
+from mercer._typing import Array
 from mercer.programs.program import Block, Program, ProgramRows
 
 __all__ = ["chance"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer._deadline import eigh, interruptible
 from mercer._linear_program import linear_program
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.programs._linear_master import methods_for
 
 __all__ = ["SmallestTube", "smallest_tube"]

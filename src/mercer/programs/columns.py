@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._linear_program import linear_program
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs._curved import curved_master
 from mercer.programs._linear_master import LinearMaster, methods_for

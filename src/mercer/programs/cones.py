@@ -10,10 +10,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from mercer._typing import Array
 
 __all__ = [
-    "Array",
     "Cone",
     "Exponential",
     "Nonnegative",
@@ -22,8 +22,6 @@ __all__ = [
     "Semidefinite",
     "Zero",
 ]
-
-Array = NDArray[np.float64]
 
 
 class Cone(ABC):

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.programs.cones import Array
+from mercer._typing import Array
 from mercer.programs.program import Program
 
 __all__ = ["Lifted", "QuadraticConstraint", "lift", "triangle"]

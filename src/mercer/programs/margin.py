@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer._linear_program import linear_program
-from mercer.losses.base import Array
+from mercer._typing import Array
 
 __all__ = ["MarginAnswer", "MarginProgram"]
 

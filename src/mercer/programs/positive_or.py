@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
-from mercer.programs.cones import Array
+from mercer._typing import Array
 from mercer.programs.lifting import triangle
 from mercer.programs.program import Program
 

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._typing import Array
 from mercer.programs import backends
 from mercer.programs.cones import (
-    Array,
     Cone,
     Exponential,
     Nonnegative,

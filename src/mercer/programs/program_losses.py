@@ -19,7 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.losses.base import Array, DualTerms
+from mercer._typing import Array
+from mercer.losses.base import DualTerms
 from mercer.programs.program import Optimum, Program, ProgramRows, Terms
 
 __all__ = ["ProgramLosses", "add_losses"]

@@ -24,7 +24,8 @@ import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.losses.base import Array, Loss, QuadraticDualLoss
+from mercer._typing import Array
+from mercer.losses.base import Loss, QuadraticDualLoss
 from mercer.programs.program import Block, Infeasible, Program
 from mercer.programs.program_losses import add_losses
 from mercer.solvers.solution import Solution

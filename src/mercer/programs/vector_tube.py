@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._typing import Array
 from mercer.gram.pivoted import pivoted_cholesky
-from mercer.programs.cones import Array
 from mercer.programs.program import Block, Program
 from mercer.solvers.solution import Solution
 from mercer.solvers.status import Status

@@ -29,7 +29,8 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from mercer.losses.base import Array, DualTerms
+from mercer._typing import Array
+from mercer.losses.base import DualTerms
 from mercer.programs.variation import Part, Variation
 from mercer.solvers.solution import Solution
 from mercer.solvers.status import Status

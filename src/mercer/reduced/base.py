@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._params import Params
+from mercer._typing import Array
 from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 
 __all__ = ["DENSE", "Approximation", "Array", "FeatureMap"]
 
-Array = NDArray[np.float64]
 
 # Up to this many features their matrix of curvatures is summed where the rows are. Beyond, rows are
 # sent that it can be made of: eight or ten for each feature, instead of one number for each pair.

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
+from mercer._typing import Array
 from mercer.data.base import Block, Sums
 from mercer.data.sampling import FingerprintSample, sampled
 from mercer.kernels.points import pieces
-from mercer.reduced.base import Array
 from mercer.reduced.problem import Problem, as_rows, columns_of, held_out, rows_of
 from mercer.reduced.rounded import Rounded
 

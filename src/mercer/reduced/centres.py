@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.data.base import Source
 from mercer.data.sampling import FingerprintSample, fingerprints
 from mercer.gram.base import Gram, Index, positions
@@ -24,7 +25,6 @@ from mercer.kernels.points import (
     scale_features,
     take,
 )
-from mercer.losses.base import Array
 from mercer.reduced.clusters import lloyd, nearest_rows, seeds, streamed, units
 from mercer.reduced.greedy import Fit, Trace, best_of_few
 from mercer.reduced.leverage import inclusion, recursive_scores

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.data.base import Block, Source, Sums
 from mercer.kernels.algebra import ActiveDims, Modified, Pair
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import BLOCK_BYTES, is_sparse, row_slices, scale_features
 from mercer.kernels.stationary import Dimensional, Stationary
 from mercer.kernels.stretched import Stretched
-from mercer.losses.base import Array
 
 __all__ = ["lloyd", "nearest_rows", "seeds", "streamed", "units"]
 

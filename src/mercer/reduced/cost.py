@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.data.base import Block
 from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import take
-from mercer.reduced.base import Array
 from mercer.reduced.problem import Problem
 from mercer.reduced.rounded import Rounded
 

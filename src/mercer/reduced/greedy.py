@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.gram.base import Gram
-from mercer.losses.base import Array
 
 __all__ = ["CANDIDATES", "Fit", "Trace", "best_of_few"]
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._threads import usable_cores
+from mercer._typing import Array
 from mercer.data.base import Block
 from mercer.data.memory import parse
 from mercer.data.sampling import FingerprintSample
 from mercer.losses.base import Loss
-from mercer.reduced.base import Approximation, Array, FeatureMap
+from mercer.reduced.base import Approximation, FeatureMap
 from mercer.reduced.newton import Minimum
 from mercer.reduced.normal import NormalEquations
 from mercer.reduced.passes import Passes

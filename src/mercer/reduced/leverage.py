@@ -12,9 +12,9 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.kernels.points import BLOCK_BYTES, row_slices
-from mercer.losses.base import Array
 
 __all__ = ["leverage_scores", "recursive_scores"]
 

@@ -18,7 +18,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from mercer._deadline import time_left
-from mercer.reduced.base import Array
+from mercer._typing import Array
 from mercer.reduced.oracle import Evaluation, Oracle, Summed
 from mercer.solvers.monitor import Progress
 from mercer.solvers.status import Status

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
+from mercer._typing import Array
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
-from mercer.reduced.base import DENSE, Array
+from mercer.reduced.base import DENSE
 from mercer.reduced.normal_sums import Whole, folded, gather, left_out
 from mercer.reduced.normal_system import System
 from mercer.reduced.passes import Passes

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer._typing import Array
 from mercer.data.base import Block, Sums
 from mercer.data.sampling import fold_of
 from mercer.losses.base import Loss
-from mercer.reduced.base import Array
 from mercer.reduced.problem import Problem
 
 __all__ = ["Whole", "folded", "gather", "left_out"]

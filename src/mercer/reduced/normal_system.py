@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg as la
 
-from mercer.reduced.base import Array
+from mercer._typing import Array
 
 __all__ = ["System"]
 

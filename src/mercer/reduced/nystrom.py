@@ -12,12 +12,13 @@ from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dtrtri
 
 from mercer._params import is_integer
+from mercer._typing import Array
 from mercer.data.memory import parse
 from mercer.data.sampling import FingerprintSample
 from mercer.gram.pivoted import pivoted_cholesky
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import count, take
-from mercer.reduced.base import Approximation, Array, FeatureMap
+from mercer.reduced.base import Approximation, FeatureMap
 from mercer.reduced.centres import Centres, choose
 from mercer.reduced.panel import Panel, Slopes
 from mercer.regularizers.null_space import Monomials

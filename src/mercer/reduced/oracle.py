@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Sums
 from mercer.data.sampling import FingerprintSample
-from mercer.reduced.base import DENSE, Array
+from mercer.reduced.base import DENSE
 from mercer.reduced.block_sums import curvature, evaluate, in_features, product, weigh
 from mercer.reduced.passes import Passes
 from mercer.reduced.problem import Problem

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer._typing import Array
 from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import count
-from mercer.reduced.base import Approximation, Array
+from mercer.reduced.base import Approximation
 from mercer.reduced.nystrom import CentredMap, Nystrom
 from mercer.reduced.panel import Panel
 

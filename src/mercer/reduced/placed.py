@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from mercer._typing import Array
 from mercer.kernels.points import as_points, is_sparse
-from mercer.reduced.base import Array, FeatureMap
+from mercer.reduced.base import FeatureMap
 from mercer.reduced.devices import Device, resolve
 from mercer.reduced.feature_maps import Joined, Waves
 from mercer.reduced.nystrom import NystromMap

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.data.base import Block
 from mercer.data.sampling import fingerprints
 from mercer.losses.base import Loss
-from mercer.reduced.base import Array, FeatureMap
+from mercer.reduced.base import FeatureMap
 from mercer.reduced.targets import Targets
 from mercer.reduced.variable_width import VariableWidth
 from mercer.regularizers.null_space import NullSpace

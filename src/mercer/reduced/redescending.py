@@ -7,8 +7,8 @@ from typing import NoReturn
 
 import numpy as np
 
+from mercer._typing import Array
 from mercer.losses.base import Loss
-from mercer.reduced.base import Array
 from mercer.smoothing.weights import WeightFunction
 
 __all__ = ["Redescending"]

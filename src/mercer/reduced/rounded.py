@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer._typing import Array
 from mercer.losses.base import Loss
 from mercer.losses.smoothed import smoothed
-from mercer.reduced.base import Array
 from mercer.reduced.problem import columns_of, rows_of
 
 __all__ = ["Rounded"]

@@ -13,11 +13,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.data.base import Block, Sums
 from mercer.data.sampling import fold_of
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
-from mercer.reduced.base import Array, FeatureMap
+from mercer.reduced.base import FeatureMap
 from mercer.reduced.normal_sums import FOLDED
 from mercer.reduced.passes import Passes
 from mercer.reduced.problem import as_rows, held_out

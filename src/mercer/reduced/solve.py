@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._threads import usable_cores
+from mercer._typing import Array
 from mercer.data.base import Block, Source
 from mercer.data.memory import block_rows, parse
 from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
-from mercer.reduced.base import DENSE, Approximation, Array, FeatureMap
+from mercer.reduced.base import DENSE, Approximation, FeatureMap
 from mercer.reduced.block_sums import TALL, score
 from mercer.reduced.census import Census
 from mercer.reduced.cost import Cost, approximation_cost

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.data.base import Block
-from mercer.reduced.base import Array
 
 __all__ = ["Codes", "Ones", "Some", "Targets", "Values"]
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from mercer._typing import Array
 from mercer.data.base import Block
 from mercer.data.sampling import FingerprintSample
 from mercer.gram.dense import Dense
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.problems.risk import RegularizedRisk
-from mercer.reduced.base import Array
 from mercer.reduced.cost import Cost, duals
 from mercer.reduced.newton import Minimum
 from mercer.reduced.oracle import Evaluation

@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mercer._typing import Array
 from mercer.data.base import Block
 from mercer.losses.base import Loss
 from mercer.losses.regression import Pinball
-from mercer.reduced.base import Array
 from mercer.reduced.targets import Codes
 
 __all__ = ["VariableMargin", "VariableOffset", "VariableTube", "VariableWidth"]

@@ -7,7 +7,7 @@ whitens the rest in a time that grows with n.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,7 @@ from scipy.linalg.lapack import dtbtrs
 from scipy.sparse.linalg import LinearOperator
 
 from mercer._lazily import lazily
-
-Array: TypeAlias = NDArray[np.float64]
+from mercer._typing import Array
 
 lfilter = lazily("scipy.signal", "lfilter")
 

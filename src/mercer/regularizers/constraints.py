@@ -18,10 +18,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer._params import Params, is_integer
+from mercer._typing import Array
 
 __all__ = ["Array", "Constraint", "Domain", "Feature", "Region", "Rows", "compile_rows"]
 
-Array: TypeAlias = NDArray[np.float64]
 Feature: TypeAlias = int | str
 Region: TypeAlias = Mapping[Feature, Any] | None
 

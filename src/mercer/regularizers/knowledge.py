@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.regularizers.constraints import (
-    Array,
     Constraint,
     Domain,
     Feature,

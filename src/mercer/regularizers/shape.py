@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._typing import Array
 from mercer.regularizers.constraints import (
-    Array,
     Constraint,
     Domain,
     Feature,

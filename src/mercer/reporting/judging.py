@@ -16,12 +16,12 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from mercer._sklearn import safe_indexing
+from mercer.kernels.points import Array
 from mercer.machines.ls_report import UnavailableError
 from mercer.reporting.subject import Subject
 
 __all__ = ["COVERAGE", "Answers", "Validated", "answers_of", "measures", "validate"]
 
-Array = NDArray[Any]
 PILOT, COVERAGE = 200, 0.9
 LATER = (FutureWarning, PendingDeprecationWarning, DeprecationWarning)
 # Direct solvers take n^3 and decomposition about n^2: between them, so that a guess is no promise.

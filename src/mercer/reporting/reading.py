@@ -12,6 +12,7 @@ from scipy import linalg
 from sklearn.base import OneToOneFeatureMixin
 
 from mercer.inspect import filter_curve
+from mercer.kernels.points import Array
 from mercer.machines.base import KernelMachine
 from mercer.plotting import panels
 from mercer.plotting.effects import POINTS, ROWS, Effect, EffectDisplay, effects_of
@@ -23,7 +24,6 @@ from mercer.selection import influence
 
 __all__ = ["effects_section", "influence_section", "kernel_section"]
 
-Array = NDArray[Any]
 INPUTS, LISTED, LONG = 24, 10, 32
 """Effects that are drawn, rows that are listed, letters of a name in a figure."""
 

@@ -13,10 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._sklearn import num_samples, safe_indexing
 from mercer._typing import Estimator
+from mercer.kernels.points import Array
 
 __all__ = ["Subject", "subject_of"]
-
-Array = NDArray[Any]
 
 
 @dataclass(eq=False)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import metrics
 
 from mercer.claims import capacity_report
+from mercer.kernels.points import Array
 from mercer.plotting import panels
 from mercer.reporting.judging import COVERAGE, Answers, Validated, answers_of, measures
 from mercer.reporting.page import Section, number
@@ -18,7 +18,6 @@ from mercer.selection.validation_set import hoeffding
 
 __all__ = ["claims_section", "errors_section", "headline", "validation_section"]
 
-Array = NDArray[Any]
 DRAWN, BARS = 800, 60
 """Points of a cloud, and intervals of a figure."""
 

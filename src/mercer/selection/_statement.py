@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import take
 from mercer.machines.base import KernelMachine
 
 __all__ = ["Array", "Statement", "state"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.losses.classification import Hinge, SquaredHinge
 from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import prepare

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.selection._statement import Statement
 from mercer.selection.limits import FAR
 from mercer.selection.objective import SHORT, Search
@@ -16,7 +16,6 @@ from mercer.selection.space import Space
 
 __all__ = ["drawn", "optimum"]
 
-Array = NDArray[np.float64]
 
 # Correlations of the median pair of points that widths are tried for: from every point for itself
 # to almost a line.

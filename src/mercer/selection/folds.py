@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mercer._typing import Array
 from mercer.machines.folds import as_splitter
 
 __all__ = ["Folds", "as_splitter"]
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 

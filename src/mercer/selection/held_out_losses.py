@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from mercer._typing import Predictor
+from mercer._typing import Array, Predictor
 from mercer.estimators.censored import CensoredRegressor
 from mercer.estimators.robust import RobustLSSVR
-from mercer.losses.base import Array, Loss
+from mercer.losses.base import Loss
 from mercer.losses.interval import within
 from mercer.losses.regression import Squared
 from mercer.machines.base import KernelMachine

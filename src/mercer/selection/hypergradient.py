@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.machines.base import unfitted
 from mercer.machines.subproblems import prepare
 from mercer.selection.validation import Validation

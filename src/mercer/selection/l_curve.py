@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mercer._typing import Array
 from mercer.smoothing import Spectral
 
 __all__ = ["LCurve", "corner", "l_curve"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

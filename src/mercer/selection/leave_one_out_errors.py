@@ -19,7 +19,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._sklearn import num_samples
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import Prepared, prepare
 from mercer.problems.risk import RegularizedRisk

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, Interval, fit_context
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import Prepared, SolvedSubproblem, prepare
 from mercer.problems.risk import RegularizedRisk

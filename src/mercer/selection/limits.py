@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.kernels.algebra import ActiveDims, Pair, Power, Scaled
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Stationary
@@ -16,7 +17,6 @@ from mercer.selection.space import Space, features_of
 
 __all__ = ["Limits"]
 
-Array = NDArray[np.float64]
 
 # Logarithms beyond which a parameter that is no length scale, relative to its start, says nothing
 # new.

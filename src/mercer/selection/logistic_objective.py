@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mercer.selection._statement import Array, Statement
+from mercer._typing import Array
+from mercer.selection._statement import Statement
 from mercer.selection.objective import Objective
 from mercer.smoothing.logistic_evidence import LogisticEvidence
 

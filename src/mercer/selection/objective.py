@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.selection._statement import Statement
 from mercer.selection.limits import Limits
@@ -32,7 +32,6 @@ __all__ = [
     "listed",
 ]
 
-Array = NDArray[np.float64]
 
 CRITERIA: dict[str, Callable[[], Criterion]] = {
     "loo": LeaveOneOut,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from mercer._sklearn import safe_indexing
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.kernels.precomputed import Precomputed
 from mercer.machines.base import KernelMachine
@@ -19,7 +19,6 @@ from mercer.selection.pace import Stop
 
 __all__ = ["choose_weight"]
 
-Array = NDArray[np.float64]
 
 # Weights that are tried around the one given, a decade apart, then half a decade around the best.
 DECADES = (0.01, 0.1, 1.0, 10.0)

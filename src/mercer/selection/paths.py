@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
+from mercer._typing import Array
+from mercer.losses.base import DualTerms, QuadraticDualLoss
 from mercer.machines.base import unfitted
 from mercer.machines.subproblems import prepare
 from mercer.problems.risk import Certificate, RegularizedRisk

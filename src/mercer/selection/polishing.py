@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._threads import map_blocks
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.local.tree import equality_columns
 from mercer.machines.leaf_settings import left_out
-from mercer.selection._statement import Array, Statement
+from mercer.selection._statement import Statement
 from mercer.selection.space import Space, features_of
 
 __all__ = ["polish"]

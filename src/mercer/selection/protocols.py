@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV
 
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.machines.folds import as_splitter
 from mercer.selection.bounds import jaakkola_haussler, support_vector_bound
 from mercer.selection.leave_one_out_errors import single

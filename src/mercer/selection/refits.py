@@ -18,6 +18,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from mercer._sklearn import safe_indexing
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import Statement
@@ -26,7 +27,6 @@ from mercer.selection.objective import Search
 
 __all__ = ["Refits"]
 
-Array = NDArray[np.float64]
 
 FOLDS = 5
 # Weights that are tried on some of the rows: of the loss, in units of the inverse kernel value, and

@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Predictor
+from mercer._typing import Array, Predictor
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
 from mercer.selection.held_out_losses import held_out_loss, splitter
@@ -23,8 +23,6 @@ from mercer.selection.tuning import Tuning
 from mercer.smoothing.criteria import Criterion
 
 __all__ = ["Surface", "criterion_surface", "halve"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.kernels.algebra import ActiveDims
 from mercer.kernels.base import Kernel
 
 __all__ = ["Space"]
 
-Array = NDArray[np.float64]
 
 WIDTH = "length_scale"
 

@@ -19,7 +19,7 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Predictor
+from mercer._typing import Array, Predictor
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.base import KernelMachine
@@ -28,8 +28,6 @@ from mercer.selection.folds import Folds
 from mercer.selection.leave_one_out_errors import leave_one_out
 
 __all__ = ["Stability", "stability"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

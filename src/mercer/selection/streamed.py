@@ -24,6 +24,7 @@ from mercer._params import same
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._threads import usable_cores
+from mercer._typing import Array
 from mercer.data.arrays import Arrays
 from mercer.data.memory import parse
 from mercer.data.opening import as_source
@@ -49,7 +50,6 @@ from mercer.solvers.status import Status
 
 __all__ = ["StreamedSearch"]
 
-Array = NDArray[np.float64]
 
 # Scores by their names in scikit-learn: the loss, and what its mean is multiplied by.
 NAMED: dict[str, tuple[Loss, float]] = {

@@ -27,10 +27,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, Interval, fit_context, safe_indexing
+from mercer._typing import Array
 
 __all__ = ["PurityCurve", "ThresholdSelector", "purity_curve"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

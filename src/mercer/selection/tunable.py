@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
 from mercer._sklearn import safe_indexing
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.losses.classification import Logistic
 from mercer.machines.additive import Additive
 from mercer.machines.base import KernelMachine, unfitted

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.losses.base import Array, Loss
+from mercer._typing import Array
+from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 
 __all__ = ["Validation"]

@@ -22,8 +22,7 @@ from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.utils import check_random_state
 
 from mercer._sklearn import num_samples
-from mercer._typing import Predictor
-from mercer.losses.base import Array
+from mercer._typing import Array, Predictor
 
 __all__ = ["HeldOutChoice", "hoeffding", "holdout", "leave_n_out"]
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import fft
 
-Array: TypeAlias = NDArray[Any]
+from mercer.kernels.points import Array
 
 
 def as_series(y: ArrayLike, name: str = "y") -> Array:

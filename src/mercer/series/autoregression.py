@@ -9,7 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer.series.autocovariance import Array, as_series
+from mercer.kernels.points import Array
+from mercer.series.autocovariance import as_series
 
 
 class Lagged(NamedTuple):

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 
 from mercer.kernels import Gaussian, Kernel, Matern, RadialBSpline
-from mercer.series.autocovariance import Array, as_series
+from mercer.kernels.points import Array
+from mercer.series.autocovariance import as_series
 
 SHAPES: dict[str, Kernel] = {
     "gaussian": Gaussian(),

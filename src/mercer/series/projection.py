@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import fft, linalg, optimize
 
-from mercer.series.autocovariance import Array
+from mercer.kernels.points import Array
 from mercer.series.toeplitz import Toeplitz
 
 # By how much the weight of the distance against the barrier grows from one round to the next.

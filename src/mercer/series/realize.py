@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike
 from scipy import fft, linalg, optimize
 
 from mercer.kernels import Fourier, Gaussian, Kernel, Matern
+from mercer.kernels.points import Array
 from mercer.kernels.tabulated import Tabulated
-from mercer.series.autocovariance import Array, as_series, autocovariance
+from mercer.series.autocovariance import as_series, autocovariance
 from mercer.series.projection import nearest_moving_average
 
 SHAPES: list[Kernel] = [Gaussian(), Matern(nu=0.5), Matern(nu=1.5), Matern(nu=2.5)]

@@ -12,7 +12,8 @@ from scipy import signal
 
 from mercer.kernels import FromSpectrum, SpectralMixture
 from mercer.kernels.base import Kernel
-from mercer.series.autocovariance import Array, as_series
+from mercer.kernels.points import Array
+from mercer.series.autocovariance import as_series
 
 UNITARY = np.sqrt(2.0 * np.pi)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg, signal
 
-from mercer.series.autocovariance import Array
+from mercer.kernels.points import Array
 
 
 def markov_parameters(system: signal.StateSpace, n: int) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import fft, linalg
 
-from mercer.series.autocovariance import Array
+from mercer.kernels.points import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from mercer.series.autocovariance import Array, autocovariance, cross_covariance
+from mercer.kernels.points import Array
+from mercer.series.autocovariance import autocovariance, cross_covariance
 
 
 def wiener_hopf(

@@ -9,13 +9,12 @@ of WB, the coefficients of the machine are :math:`a = W \tilde a` with :math:`U'
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mercer._typing import Array
 from mercer.gram.factor import orthonormal
 
 __all__ = ["Array", "OffColumns"]
-
-Array = NDArray[np.float64]
 
 
 class OffColumns:

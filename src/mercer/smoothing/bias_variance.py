@@ -14,14 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
+from mercer._typing import Array
 from mercer.smoothing.eigendecomposition import Spectral
 
 __all__ = ["BiasVariance", "bias_variance", "plug_in"]
 
-Array = NDArray[np.float64]
 # Range of C in units of the largest eigenvalue in which minima are looked for, and how finely: no
 # term of the sums changes by more than a third between neighbours.
 LOW, HIGH, STEPS = 1e-4, 1e12, 200

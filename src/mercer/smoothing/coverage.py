@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 __all__ = [
@@ -33,8 +33,6 @@ __all__ = [
     "tolerance_probability",
     "tolerance_sample_size",
 ]
-
-Array = NDArray[np.float64]
 
 
 def tolerance_probability(

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._params import Params
+from mercer._typing import Array
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
-from mercer.smoothing._off import Array
 from mercer.smoothing.eigendecomposition import Spectral
 from mercer.smoothing.factored import Factored
 from mercer.smoothing.fit import Fit

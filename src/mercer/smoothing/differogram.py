@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
-from mercer.smoothing._off import Array
+from mercer._typing import Array
 from mercer.smoothing.pairs import Index, all_pairs, as_sample, in_units, nearest_pairs
 
 __all__ = ["DifferogramBins", "DifferogramCloud", "DifferogramFit"]

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mercer._deadline import eigh
-from mercer.smoothing._off import Array, OffColumns
+from mercer._typing import Array
+from mercer.smoothing._off import OffColumns
 from mercer.smoothing.fit import Fit
 
 __all__ = ["Spectral"]

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
 
-from mercer.smoothing._off import Array, OffColumns
+from mercer._typing import Array
+from mercer.smoothing._off import OffColumns
 from mercer.smoothing.fit import Fit
 
 __all__ = ["Factored"]

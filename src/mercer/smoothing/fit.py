@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.smoothing._off import Array
+from mercer._typing import Array
 
 __all__ = ["Fit"]
 

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from mercer._typing import Array
+
 __all__ = ["METHODS", "Predictive", "order_statistics"]
 
-Array = NDArray[np.float64]
 
 # Resampled fits at a time: a few arrays of this many columns.
 PIECE = 256

@@ -15,13 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.special import expit
 
+from mercer._typing import Array
+
 __all__ = ["LogisticEvidence"]
 
-Array = NDArray[np.float64]
 
 # Prior variance of the log odds of the classes: a constant of three either way is usual.
 CONSTANT = 10.0

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.spatial import cKDTree
 
+from mercer._typing import Array
 from mercer.kernels import Gaussian
-from mercer.smoothing._off import Array
 from mercer.smoothing.differogram import DifferogramCloud, jackknife
 from mercer.smoothing.eigendecomposition import Spectral
 from mercer.smoothing.pairs import as_sample, in_units, neighbours, some_rows

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from mercer.smoothing._off import Array
+from mercer._typing import Array
 
 __all__ = [
     "Pairs",

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from mercer._typing import Array
+
 __all__ = ["SCALES", "ScaleWarning", "robust_scale"]
 
-Array = NDArray[np.float64]
 
 # What makes each of them the standard deviation of normal values, for large samples.
 NORMAL = float(ndtri(0.75))

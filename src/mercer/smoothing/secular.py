@@ -16,9 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mercer._params import Params, is_integer
+from mercer._typing import Array
 from mercer.smoothing.eigendecomposition import Spectral
 
 __all__ = [
@@ -33,7 +34,6 @@ __all__ = [
     "squared_norm",
 ]
 
-Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
 # Steps of a bracket in log C, and of Newton's method in it; bisection alone needs about 60.
 STEP = np.log(100.0)

@@ -13,11 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from mercer._typing import Array
 
 __all__ = ["SurvivalCurve", "kaplan_meier", "turnbull"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

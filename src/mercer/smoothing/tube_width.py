@@ -24,9 +24,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import integrate, optimize, special, stats
 
+from mercer._typing import Array
 from mercer.losses.base import Loss
 from mercer.losses.density import NoiseDensity, density_from_loss, known_score
 
@@ -39,7 +40,6 @@ __all__ = [
     "tube_variance",
 ]
 
-Array = NDArray[np.float64]
 
 NAMES = {"gaussian": 2.0, "laplace": 1.0}
 """Named densities of variance one, by the power in their exponent."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer._params import Params
+from mercer._typing import Array
 from mercer.losses.base import Loss, check_positive
 from mercer.losses.log_cosh import LogCosh
 from mercer.losses.regression import Huber
@@ -32,8 +32,6 @@ __all__ = [
     "MyriadWeights",
     "WeightFunction",
 ]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False)

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 
+from mercer._typing import Array
 from mercer.kernels import Gaussian
 from mercer.kernels.named import median_distance
 from mercer.losses.base import Loss
-from mercer.smoothing._off import Array
 from mercer.smoothing.eigendecomposition import Spectral
 from mercer.smoothing.pairs import neighbours, some_rows
 

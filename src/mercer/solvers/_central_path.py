@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.gram.factor import EPS, Indefinite, orthonormal
-from mercer.losses.base import Array
 from mercer.problems.box_qp import BoxProgram
 from mercer.problems.reductions import Back, Reduction
 from mercer.problems.risk import Certificate, RegularizedRisk

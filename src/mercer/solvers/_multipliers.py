@@ -17,9 +17,9 @@ from functools import cached_property
 
 import numpy as np
 
+from mercer._typing import Array
 from mercer.gram.factor import orthonormal
 from mercer.gram.projected import Projected
-from mercer.losses.base import Array
 from mercer.problems.risk import RegularizedRisk
 
 __all__ = ["Multipliers", "kept"]

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mercer._lazily import lazily
-from mercer.losses.base import Array, DualTerms
+from mercer._typing import Array
+from mercer.losses.base import DualTerms
 
 pair_loop, slopes_loop = lazily("mercer.solvers._smo_numba", "pair_loop", "slopes_loop")
 

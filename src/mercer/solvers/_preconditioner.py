@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from mercer._threads import map_blocks
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.factor import Indefinite, Solve, cholesky
 from mercer.gram.pivoted import Deflated
 from mercer.kernels.points import BLOCK_BYTES, row_slices
-from mercer.losses.base import Array
 
 __all__ = [
     "approximately",

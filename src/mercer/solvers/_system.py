@@ -16,11 +16,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.factor import INDEFINITE, Indefinite, Solve, bordered, shifted
 from mercer.gram.indexed import Indexed
 from mercer.gram.projected import Projected
-from mercer.losses.base import Array
 
 __all__ = ["Bordered", "factorized", "iterated"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.losses.base import Array
+from mercer._typing import Array
 
 __all__ = ["LOWER", "NEGATIVE", "POSITIVE", "UPPER", "ZERO", "Kinds", "kinds_of"]
 

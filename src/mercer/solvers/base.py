@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mercer._params import Params
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution

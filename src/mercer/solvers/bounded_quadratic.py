@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._typing import Array
 from mercer.gram import Dense
-from mercer.losses.base import Array, Conjugate, ResidualLoss
+from mercer.losses.base import Conjugate, ResidualLoss
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers import InteriorPoint, Solution, minimize
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.problems.fallback import pull_back
 from mercer.problems.intercept import centre_intercepts
 from mercer.problems.risk import Certificate, RegularizedRisk

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.data.memory import machine_bytes
 from mercer.gram.base import Gram
 from mercer.gram.factor import MAX_BYTES, Indefinite, Solve, orthonormal
 from mercer.gram.pivoted import pivoted_cholesky
-from mercer.losses.base import Array
 from mercer.problems.reductions import LinearSystem, infeasible, linear_system
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._preconditioner import (

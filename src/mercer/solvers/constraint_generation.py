@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._deadline import time_left
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.problems.constrained import Shaped
 from mercer.regularizers.constraints import Rows
 from mercer.solvers.base import Solver

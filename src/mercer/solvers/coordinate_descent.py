@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._lazily import lazily
+from mercer._typing import Array
 from mercer.kernels.points import is_sparse, take
-from mercer.losses.base import Array, DualTerms
+from mercer.losses.base import DualTerms
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._over_factor import without_factor
 from mercer.solvers.base import Answer, Solver

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._typing import Array
 from mercer.gram.factor import INDEFINITE, MAX_BYTES, Indefinite, lacking, orthonormal, schur
-from mercer.losses.base import Array
 from mercer.problems.reductions import copies, infeasible, linear_system, resident
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers.base import Answer, Solver

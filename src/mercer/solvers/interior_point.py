@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.gram.factor import INDEFINITE, MAX_BYTES, Indefinite, bordered, lacking
-from mercer.losses.base import Array
 from mercer.problems.box_qp import BoxProgram
 from mercer.problems.reductions import box_program, infeasible, resident
 from mercer.problems.risk import RegularizedRisk

@@ -26,9 +26,9 @@ from itertools import count
 import numpy as np
 from scipy.linalg import null_space
 
+from mercer._typing import Array
 from mercer.gram.factor import orthonormal
 from mercer.gram.pivoted import pivoted_cholesky
-from mercer.losses.base import Array
 from mercer.problems.reductions import infeasible, resident
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.solvers._preconditioner import approximately

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._deadline import time_left
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
-from mercer.losses.base import Array, Loss
+from mercer.losses.base import Loss
 from mercer.problems.non_crossing import Crossings, ordered, ordered_back
 from mercer.solvers.base import Solver
 from mercer.solvers.minimizing import minimize

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.solvers.active_set import LOWER, NEGATIVE, POSITIVE, UPPER, ZERO, Kinds, kinds_of
 
 __all__ = ["Affine", "ParametricQP", "Piece", "StuckError"]

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
-from mercer.losses.base import Array, DualTerms
+from mercer._typing import Array
+from mercer.losses.base import DualTerms
 from mercer.solvers.active_set import LOWER, NEGATIVE, POSITIVE, UPPER, ZERO, Kinds, kinds_of
 
 __all__ = ["RationalPath", "Segment", "kinds_at"]

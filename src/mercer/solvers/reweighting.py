@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.factor import MAX_BYTES, Solve, bordered, lacking, orthonormal, shifted
-from mercer.losses.base import Array
 from mercer.losses.log_cosh import LogCosh
 from mercer.losses.regression import Huber, Squared
 from mercer.problems.reductions import infeasible, resident

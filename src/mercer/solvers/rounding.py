@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.solvers.solution import Solution
 from mercer.solvers.status import LOOSE, TINY

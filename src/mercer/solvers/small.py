@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from mercer._deadline import time_left
 from mercer._lazily import lazily
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.row_store import WHOLE
-from mercer.losses.base import Array, DualTerms, Loss, QuadraticDualLoss
+from mercer.losses.base import DualTerms, Loss, QuadraticDualLoss
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._pairs import pack
 from mercer.solvers.auto import ENOUGH, FEW, STIFF, Auto, by_factor, decomposition

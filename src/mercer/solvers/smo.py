@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._threads import team
+from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.lasting import Lasting, Products
 from mercer.gram.row_store import WHOLE, RowStore
 from mercer.kernels.roundoff import Roundoff
-from mercer.losses.base import Array, DualTerms, QuadraticDualLoss
+from mercer.losses.base import DualTerms, QuadraticDualLoss
 from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._multipliers import Multipliers, kept

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.solvers.monitor import Progress
 from mercer.solvers.status import ROUNDING, Status, check, relative_gap
 

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from mercer._typing import Array
 from mercer.gram.factor import MAX_BYTES
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.points import dense_double
-from mercer.losses.base import Array
 from mercer.problems.box_qp import BoxProgram
 from mercer.problems.reductions import box_program
 from mercer.problems.risk import RegularizedRisk

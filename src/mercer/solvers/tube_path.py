@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._linear_program import linear_program
+from mercer._typing import Array
 from mercer.gram.factor import orthonormal
-from mercer.losses.base import Array
 
 __all__ = ["TubePath", "tube_path"]
 

@@ -18,6 +18,7 @@ from mercer._deadline import deadline, time_left
 from mercer._fitting import AllOrNothing, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, num_samples
+from mercer._typing import Array
 from mercer.preprocessing import TableEncoder
 from mercer.preprocessing.table_encoder import RARE
 from mercer.tabular.candidates import CANDIDATES, Candidate
@@ -37,7 +38,6 @@ from mercer.tabular.tasks import FOLDS, Task
 
 __all__ = ["BY_NAME", "Automatic", "LeftOutPredictions", "Plan"]
 
-Array = NDArray[np.float64]
 
 BY_NAME = {candidate.name: candidate for candidate in CANDIDATES}
 """Candidates by their names."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.kernels.exponential import Laplacian
 from mercer.kernels.gaussian import Gaussian
@@ -18,7 +19,6 @@ from mercer.preprocessing import RankNormalizer, Scaler
 
 __all__ = ["CANDIDATES", "Candidate", "Features"]
 
-Array = NDArray[np.float64]
 
 # Pairs of rows that tell how far apart the values of a column are.
 PAIRS = 1000

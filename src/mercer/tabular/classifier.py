@@ -16,6 +16,7 @@ from mercer._deadline import deadline
 from mercer._settings import settings
 from mercer._sklearn import fit_context, num_samples
 from mercer._threads import small_algebra
+from mercer._typing import Array
 from mercer.tabular.automatic import BY_NAME, Automatic, LeftOutPredictions, Plan
 from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
@@ -24,7 +25,6 @@ from mercer.tabular.tasks import Logistic, SquaredSigns, signs
 
 __all__ = ["AutoClassifier"]
 
-Array = NDArray[np.float64]
 
 # Rows squared, times classes, beyond which logistic machines would take too long.
 AFFORDABLE = 1.2e8

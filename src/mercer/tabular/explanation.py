@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Effect", "Explanation", "effect_of"]
+from mercer._typing import Array
 
-Array = NDArray[np.float64]
+__all__ = ["Effect", "Explanation", "effect_of"]
 
 
 @dataclass(frozen=True, eq=False)

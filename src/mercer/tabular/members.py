@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from mercer._deadline import no_deadline, time_left
-from mercer._typing import Estimator
+from mercer._typing import Array, Estimator
 from mercer.kernels.base import Kernel
 from mercer.kernels.matern import Matern
 from mercer.local import Local
@@ -34,7 +34,6 @@ __all__ = [
     "nested_predictions",
 ]
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 METRIC = "metric"

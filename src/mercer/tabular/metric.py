@@ -11,12 +11,12 @@ left out afterwards; so its left-out predictions are made by folds, each with a 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
+
+from mercer._typing import Array
 
 __all__ = ["gradients", "normalized", "outer_product", "root"]
 
-Array = NDArray[np.float64]
 
 ROOT_3 = np.sqrt(3.0)
 

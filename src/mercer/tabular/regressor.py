@@ -14,6 +14,7 @@ from mercer._deadline import deadline
 from mercer._settings import settings
 from mercer._sklearn import check_y, fit_context, num_samples
 from mercer._threads import small_algebra
+from mercer._typing import Array
 from mercer.machines.framing import framed, quantile_names, set_output
 from mercer.tabular.automatic import BY_NAME, Automatic, LeftOutPredictions
 from mercer.tabular.explanation import Explanation
@@ -25,8 +26,6 @@ from mercer.tabular.tasks import Squares
 __all__ = ["AutoRegressor"]
 
 LEVELS = (0.05, 0.5, 0.95)
-
-Array = NDArray[np.float64]
 
 
 @settings

@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer._deadline import time_left
+from mercer._typing import Array
 from mercer.estimators.ls_svm import LSSVR
 from mercer.selection.tuning import tune
 
 __all__ = ["ErrorScales"]
 
-Array = NDArray[np.float64]
 
 # Scales are not smaller than this share of their mean.
 LEAST = 0.05

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
+from mercer._typing import Array
+
 __all__ = ["convex_weights", "log_odds", "logistic_weights", "probabilities"]
 
-Array = NDArray[np.float64]
 
 # What unequal weights cost, in units of log-likelihood: chosen on the sets that the contest says
 # were developed on. Log losses of left-out classes tell less than squared errors of numbers.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from mercer._typing import Array
 from mercer.estimators.general import KernelLogisticRegression
 from mercer.estimators.ls_svm import LSSVR
 from mercer.kernels.base import Kernel
@@ -25,7 +26,6 @@ __all__ = [
     "spread",
 ]
 
-Array = NDArray[np.float64]
 
 FOLDS = 5
 # Log odds beyond which a sample that is left out is as good as certain.

@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._sklearn import Interval, fit_context
+from mercer._typing import Array
 from mercer.programs.program import Program
-from mercer.research.density.classical import Array, Distribution
+from mercer.research.density.classical import Distribution
 
 __all__ = ["ChiSquareDensity"]
 

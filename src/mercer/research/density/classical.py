@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from numbers import Real
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
@@ -16,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import fixed, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
+from mercer._typing import Array
 
 __all__ = ["EmpiricalCDF", "GaussianDensity", "HistogramDensity", "ParzenWindow"]
 
-Array: TypeAlias = NDArray[np.float64]
 
 # Pairs of a sample and new points that are looked at at once.
 BLOCK = 4_000_000

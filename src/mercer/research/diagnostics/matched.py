@@ -12,9 +12,8 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from mercer._typing import SupportVectors
+from mercer._typing import Array, SupportVectors
 from mercer.inspect.margins import empirical_risk, margin_report
-from mercer.losses.base import Array
 
 __all__ = ["MatchedMachine", "TwoGaussians", "match_errors"]
 

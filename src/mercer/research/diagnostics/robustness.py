@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+
+from mercer._typing import Array
 
 __all__ = [
     "ContaminationCurve",
@@ -19,7 +21,6 @@ __all__ = [
     "outlier_curve",
 ]
 
-Array = NDArray[np.float64]
 Law = Callable[[Any, int], ArrayLike]
 
 

@@ -17,9 +17,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh, lstsq
 
+from mercer._typing import Array
 from mercer.gram.factor import orthonormal
 from mercer.gram.precomputed import Precomputed
 from mercer.losses.base import Loss
@@ -31,7 +32,6 @@ from mercer.solvers.auto import Auto
 
 __all__ = ["FastFusion", "FoldedSubstrate", "fast_fusion"]
 
-Array = NDArray[np.float64]
 
 # Condition of a block of the inverse beyond which no four digits of a left-out residual are right.
 SINGULAR = 1e12

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.programs.program import Program
 from mercer.research.fusion.complementarity import ComplementarityProgram
 

@@ -20,7 +20,7 @@ from scipy.linalg import eigh
 from scipy.optimize import minimize
 
 from mercer._linear_program import NoOptimumError, linear_program
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.losses.classification import Hinge
 from mercer.problems.risk import RegularizedRisk
 

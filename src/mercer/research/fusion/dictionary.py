@@ -13,16 +13,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from mercer._linear_program import linear_program
+from mercer._typing import Array
 from mercer.gram.factor import orthonormal
 from mercer.losses.base import Loss, QuadraticDualLoss
 
 __all__ = ["Sparse", "largest_penalty", "sparse_fit", "sparse_path"]
 
-Array = NDArray[np.float64]
 
 # What is added to the squared lengths of columns, relative to the largest: of columns that depend
 # on each other any share is as good.

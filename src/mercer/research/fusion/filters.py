@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize_scalar
 
+from mercer._typing import Array
 from mercer.gram.factor import orthonormal
 from mercer.smoothing import Spectral
 
 __all__ = ["Decomposition", "Filtered", "PathMinimum", "ValidationPath", "shrinkage"]
 
-Array = NDArray[np.float64]
 
 # Components below this share of the largest are known to no digit after the division by them.
 RANK = 1e-10

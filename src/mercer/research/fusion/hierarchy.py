@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.machines.base import unfitted
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.subproblems import prepare

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mercer._typing import Array
 from mercer.research.fusion.filters import ValidationPath
 
 __all__ = ["Hull", "minimize_over_hull", "nearest_point", "simplex_least_squares"]
 
-Array = NDArray[np.float64]
 Oracle = Callable[[Array], tuple[float, Array]]
 
 MAX_ITER = 1000

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, RealNotInt, StrOptions, fit_context
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.folds import as_splitter
 from mercer.machines.subproblems import Rows
 from mercer.regularizers.null_space import Constant

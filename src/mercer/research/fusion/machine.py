@@ -12,12 +12,13 @@ from sklearn.utils.validation import column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight
+from mercer._typing import Array
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.explicit import Explicit
 from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION
-from mercer.machines.expansion import Array, Expansion, dense
+from mercer.machines.expansion import Expansion, dense
 from mercer.machines.subproblems import Rows
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.research.fusion.substrate import System

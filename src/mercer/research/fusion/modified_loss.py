@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from mercer._typing import Array
 
 __all__ = ["MeanShift", "additive_ridge", "equivalent_shifts", "mean_shift", "modified_loss"]
 
-Array = NDArray[np.float64]
 
 MAX_ITER = 500
 

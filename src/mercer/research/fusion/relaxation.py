@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer._typing import Array
 from mercer.research.fusion.filters import Filtered
 from mercer.research.linear.constrained import constrained_least_squares
 
 __all__ = ["Relaxed", "relax"]
 
-Array = NDArray[np.float64]
 
 # Eigenvalues this near to each other have one filter: a polytope would be flat between them.
 EQUAL = 1e-7

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import null_space, svd
 
+from mercer._typing import Array
 from mercer.research.linear.constrained import constrained_least_squares
 
 __all__ = ["Slab", "Within"]
 
-Array = NDArray[np.float64]
 
 ROUNDING = 1e-13
 # What the cost may be above the least, as a part of that of z = 0.

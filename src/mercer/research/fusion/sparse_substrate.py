@@ -16,11 +16,12 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer._fitting import AllOrNothing, ending
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.machines.classifier import chosen, signs
-from mercer.machines.expansion import Array, Function
+from mercer.machines.expansion import Function
 from mercer.machines.subproblems import Rows
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.research.fusion.dictionary import Sparse, largest_penalty, sparse_fit, sparse_path

@@ -12,8 +12,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mercer._typing import Array
 from mercer.gram.factor import orthonormal
 from mercer.research.fusion.additive_cv import FoldedSubstrate
 from mercer.research.fusion.slab import Slab, Within
@@ -27,8 +28,6 @@ __all__ = [
     "StabilityCurve",
     "StableFolds",
 ]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer.losses.base import Array
+from mercer._typing import Array
 from mercer.programs.variation import Variation, VariationProblem
 from mercer.research.fusion.hierarchy import FusedPath
 from mercer.research.linear.lasso import lasso_homotopy

@@ -15,16 +15,15 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mercer._params import Params
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.smoothing.factored import Factored
 
 __all__ = ["Affine", "EffectiveC", "Substrate", "System"]
-
-Array = NDArray[np.float64]
 
 
 class Affine(NamedTuple):

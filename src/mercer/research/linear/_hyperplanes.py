@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions, check_sample_weight
+from mercer._typing import Array
 from mercer.machines.classifier import chosen
-from mercer.research.linear._model import Array, Optimum
+from mercer.research.linear._model import Optimum
 
 __all__ = ["Hyperplanes", "TwoClasses"]
 

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import check_sample_weight
+from mercer._typing import Array
 from mercer.solvers.status import ROUNDING, relative_gap
 
 __all__ = ["Array", "Centred", "LinearModel", "Optimum", "centre"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from mercer._typing import Array
 from mercer.machines.folds import as_splitter
-from mercer.research.linear._model import Array, Centred, LinearModel, centre
+from mercer.research.linear._model import Centred, LinearModel, centre
 
 __all__ = ["Split", "Validated"]
 

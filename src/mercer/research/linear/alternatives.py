@@ -15,7 +15,8 @@ from scipy.optimize import nnls
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer.research.linear._model import Array, LinearModel, Optimum
+from mercer._typing import Array
+from mercer.research.linear._model import LinearModel, Optimum
 
 __all__ = ["AlternativesRelaxation", "LeastSquaresAmongstAlternatives", "relax_alternatives"]
 

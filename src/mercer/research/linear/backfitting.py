@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 
-from mercer.research.linear._model import Array
+from mercer._typing import Array
 
 __all__ = ["Backfit", "backfit", "marginal_integration"]
 

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, Interval, check_sample_weight, fit_context
+from mercer._typing import Array
 from mercer.research.linear._hyperplanes import TwoClasses
-from mercer.research.linear._model import Array
 
 __all__ = ["MarginBoost", "boosting_bound"]
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer.research.linear._model import Array, LinearModel, Optimum
+from mercer._typing import Array
+from mercer.research.linear._model import LinearModel, Optimum
 
 __all__ = ["Bridge"]
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from mercer.research.linear._model import Array, centre
+from mercer._typing import Array
+from mercer.research.linear._model import centre
 from mercer.research.linear._validation import Split
 from mercer.research.linear.constrained import constrained_least_squares
 from mercer.research.linear.fused_ridge import spectrum

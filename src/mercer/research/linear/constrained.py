@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
-from mercer.research.linear._model import Array
+from mercer._typing import Array
 
 __all__ = ["ConstrainedFit", "constrained_least_squares"]
 

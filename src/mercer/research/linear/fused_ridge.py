@@ -11,7 +11,8 @@ from scipy.optimize import brentq
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import fit_context
-from mercer.research.linear._model import Array, Centred
+from mercer._typing import Array
+from mercer.research.linear._model import Centred
 from mercer.research.linear._validation import Split, Validated
 
 __all__ = ["FusedRidge", "FusionCertificate", "RidgeFusion", "ValidationCurve"]

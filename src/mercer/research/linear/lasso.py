@@ -12,7 +12,8 @@ from sklearn.linear_model import lars_path
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer.research.linear._model import Array, LinearModel, Optimum
+from mercer._typing import Array
+from mercer.research.linear._model import LinearModel, Optimum
 from mercer.research.linear._validation import Split, Validated
 
 __all__ = [

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.research.linear._model import Array
+from mercer._typing import Array
 
 __all__ = ["LeastSquaresFit", "least_squares"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from mercer.research.linear._model import Array
+from mercer._typing import Array
 from mercer.research.linear.norms import THRESHOLD, residual_scale, solve_norm
 
 __all__ = ["Location", "location"]

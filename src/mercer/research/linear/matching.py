@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from mercer._linear_program import linear_program
-from mercer.research.linear._model import Array
+from mercer._typing import Array
 
 __all__ = ["RobustLocation", "robust_location"]
 

@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
+from mercer._typing import Array
 from mercer.kernels import Gaussian, Kernel
-from mercer.research.linear._model import Array, require_squares
+from mercer.research.linear._model import require_squares
 
 __all__ = ["NadarayaWatson"]
 

@@ -10,7 +10,8 @@ import numpy as np
 from mercer._linear_program import linear_program
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer.research.linear._model import Array, LinearModel, Optimum
+from mercer._typing import Array
+from mercer.research.linear._model import LinearModel, Optimum
 from mercer.research.linear.least_squares import LeastSquaresFit, least_squares
 
 __all__ = ["NormRegression", "residual_scale", "solve_norm"]

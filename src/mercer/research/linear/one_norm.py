@@ -10,8 +10,9 @@ import numpy as np
 from mercer._linear_program import linear_program
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
+from mercer._typing import Array
 from mercer.research.linear._hyperplanes import Hyperplanes
-from mercer.research.linear._model import Array, Optimum
+from mercer.research.linear._model import Optimum
 
 __all__ = ["OneNormSVC"]
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.io.emitters import around, gram
 from mercer.io.machine_plans import TRIED, voted
@@ -26,7 +25,6 @@ from mercer.research.linear.plausible_fit import PlausibleLeastSquares
 from mercer.research.linear.rbf_network import RBFNetwork
 from mercer.research.linear.validated_selection import ValidatedSelection
 
-Array = NDArray[np.float64]
 Function = Callable[[Value], Value]
 
 # Sums of weights below which no sample is near, as the machine has it.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer.research.linear._model import Array
+from mercer._typing import Array
 
 __all__ = ["OrthonormalFusion", "fuse_orthonormal", "hard_threshold", "shrink", "soft_threshold"]
 

@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import resolve
 from mercer.research.linear._hyperplanes import TwoClasses
-from mercer.research.linear._model import Array, require_squares
+from mercer.research.linear._model import require_squares
 
 __all__ = ["KernelPerceptron", "mistake_bound"]
 

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
 from mercer._linear_program import NoOptimumError, linear_program
-from mercer.research.linear._model import Array
+from mercer._typing import Array
 from mercer.research.linear.least_squares import least_squares
 
 __all__ = [

@@ -10,7 +10,8 @@ from sklearn.utils import check_random_state
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer.research.linear._model import Array, Centred
+from mercer._typing import Array
+from mercer.research.linear._model import Centred
 from mercer.research.linear._validation import Validated
 from mercer.research.linear.plausible import METHODS, PlausibleSet, plausible_sets
 

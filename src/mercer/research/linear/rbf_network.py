@@ -16,7 +16,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lstsq
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -27,10 +26,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
+from mercer._typing import Array
 
 __all__ = ["RBFNetwork"]
-
-Array = NDArray[np.float64]
 
 
 @settings

@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer.research.linear._model import Array
+from mercer._typing import Array
 from mercer.research.linear._validation import Split, Validated
 from mercer.research.linear.constrained import ConstrainedFit, constrained_least_squares
 from mercer.research.linear.fused_ridge import RidgeFusion, spectrum
