@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from mercer._typing import PointsLike, TargetsLike
+
 __all__ = ["complaint"]
 
 
-def complaint(machine: object, X: Any, y: Any, error: Exception) -> str | None:
+def complaint(machine: object, X: PointsLike, y: TargetsLike, error: Exception) -> str | None:
     """Return the sentence that an error in a fit stands for; None if it is one already.
 
     Parameters
@@ -59,7 +61,7 @@ def complaint(machine: object, X: Any, y: Any, error: Exception) -> str | None:
     return None
 
 
-def _cells(y: Any) -> list[Any]:
+def _cells(y: TargetsLike) -> list[Any]:
     if y is None or isinstance(y, str):
         return []
     try:
@@ -68,11 +70,11 @@ def _cells(y: Any) -> list[Any]:
         return []
 
 
-def _holds_na(y: Any) -> bool:
+def _holds_na(y: TargetsLike) -> bool:
     return any(type(cell).__name__ == "NAType" for cell in _cells(y))
 
 
-def _kinds(y: Any) -> set[str]:
+def _kinds(y: TargetsLike) -> set[str]:
     """Return which kinds of labels there are, in words."""
     words = {str: "words", bool: "truth values", type(None): "missing labels"}
     return {

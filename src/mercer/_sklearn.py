@@ -24,6 +24,8 @@ from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _check_y as check_y
 from sklearn.utils.validation import _num_samples as num_samples
 
+from mercer._typing import PointsLike, WeightsLike
+
 __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
@@ -51,13 +53,13 @@ except ModuleNotFoundError:  # before scikit-learn 1.9
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Callbacks of a fit, which this version of scikit-learn does not have."""
 
-    def align_api_if_sparse(X: Any) -> Any:
+    def align_api_if_sparse(X: PointsLike) -> Any:
         """Return a sparse array as the sparse matrix that estimators of this version have."""
         sparse: bool = sp.issparse(X)
         return getattr(sp, f"{X.format}_matrix")(X) if sparse else X
 
 
-def check_sample_weight(sample_weight: Any, X: Any, **how: Any) -> NDArray[Any]:
+def check_sample_weight(sample_weight: WeightsLike, X: PointsLike, **how: Any) -> NDArray[Any]:
     """Return weights of the rows of X; weights that are all zero are refused by every version."""
     weights: NDArray[Any] = _check_sample_weight(sample_weight, X, **how)
     if not weights.any():

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.claims import pac_bayes, quotable, rademacher, record
 from mercer.claims.copies import CopiedRows, find_copies
 from mercer.claims.record import Assumption, Bound, Status
@@ -186,8 +187,8 @@ def _named(rows: str) -> str:
 
 def audit(
     model: Any,
-    X: Any,
-    y: Any = None,
+    X: PointsLike,
+    y: TargetsLike = None,
     X_test: Any = None,
     y_test: Any = None,
     *,
@@ -354,7 +355,7 @@ class _Record:
             "training", "settings", "violated", f"{title(search)} chose among {many} settings"
         )
 
-    def scaled(self, X: Any, X_test: Any) -> None:
+    def scaled(self, X: PointsLike, X_test: Any) -> None:
         """Note whether the rows carry the marks of a scaler."""
         if is_sparse(X) or np.asarray(X).dtype.kind != "f" or np.ndim(X) != 2:
             return

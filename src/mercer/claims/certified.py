@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.claims.compressed import refit_to_support
 from mercer.claims.pac_bayes import randomized_machine_bound
 from mercer.claims.quotable import INDEPENDENT, error_bound, majority_error
@@ -232,7 +232,7 @@ class CertifiedSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignor
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike) -> Self:
         """Fit machines of all settings and shares, and keep the one with the least bound."""
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
@@ -371,13 +371,13 @@ class CertifiedSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignor
         }
         self.accuracy_cost_ = float(accuracy[best] - accuracy[-1])
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: PointsLike) -> Array:
         """Return the values of the machine; positive ones are of the second class."""
         check_is_fitted(self, "machine_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(self.machine_.decision_function(self._scale(X)))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: PointsLike) -> NDArray[Any]:
         """Predict classes."""
         check_is_fitted(self, "machine_")
         X = validate_data(self, X, dtype=np.float64, reset=False)

@@ -7,7 +7,7 @@ coefficient did not make it, once the choice of these rows is paid for.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Predictor
+from mercer._typing import PointsLike, Predictor, TargetsLike
 from mercer.claims.quotable import INDEPENDENT, confidence, logarithm, losses_of, majority_error
 from mercer.claims.record import Assumption, Bound, Constant
 from mercer.claims.tails import binomial_upper, kl_upper, log_choose
@@ -109,8 +109,8 @@ class Compressed(Generic[Refitted]):
 
 def refit_to_support(
     machine: Refitted,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     *,
     given: ArrayLike = (),
     largest: float | None = None,
@@ -160,8 +160,8 @@ def refit_to_support(
 
 def compression_bound(
     machine: Predictor,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     *,
     given: ArrayLike = (),
     delta: float = 0.05,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import PointsLike
 from mercer.kernels.points import is_sparse
 
 __all__ = ["CopiedRows", "find_copies", "identify"]
@@ -86,7 +87,7 @@ class CopiedRows:
     """Whether no split of 999 at random has so many."""
 
 
-def find_copies(X: Any, X_test: Any = None, *, random_state: int = 0) -> CopiedRows:
+def find_copies(X: PointsLike, X_test: Any = None, *, random_state: int = 0) -> CopiedRows:
     r"""Find rows that are copies of others, within the training rows and across the split.
 
     Two rows of continuous features are never equal by chance, two rows of a table of counts often
@@ -146,7 +147,7 @@ def find_copies(X: Any, X_test: Any = None, *, random_state: int = 0) -> CopiedR
     )
 
 
-def _objects(X: Any) -> bool:
+def _objects(X: PointsLike) -> bool:
     return np.asarray(X).dtype.kind not in "biuf"
 
 

@@ -13,13 +13,12 @@ the kernel's space (the theorem of Cameron and Martin), whatever the dimension o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.claims.quotable import INDEPENDENT, confidence, logarithm
 from mercer.claims.record import Assumption, Bound, Constant
 from mercer.claims.tails import kl_upper, log_kl_moment, one_each
@@ -177,8 +176,8 @@ def randomized_machine_bound(
 
 def randomized_regression_bound(
     weights: Weights,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     *,
     largest: float,
     scales: Sequence[float] = PRIOR_SCALES,

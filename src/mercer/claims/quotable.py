@@ -14,7 +14,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array, Predictor
+from mercer._typing import Array, PointsLike, Predictor, TargetsLike
 from mercer.claims.record import Assumption, Bound, Constant
 from mercer.claims.tails import binomial_upper, kl_upper, one_each
 
@@ -36,7 +36,7 @@ BOUNDED = "every loss lies between 0 and {:g}"
 TAILS = ("kl", "bernstein")
 
 
-def majority_error(y: Any) -> float:
+def majority_error(y: TargetsLike) -> float:
     """Return the error rate of always predicting the most frequent label.
 
     Examples
@@ -215,7 +215,7 @@ def _bernstein(losses: Array, largest: float, log_delta: float) -> tuple[float, 
     return min(float(value), largest), "empirical Bernstein"
 
 
-def losses_of(machine: Predictor, X: Any, y: Any, largest: float | None) -> Array:
+def losses_of(machine: Predictor, X: PointsLike, y: TargetsLike, largest: float | None) -> Array:
     """Return mistakes of a classifier, or absolute errors of a regressor clipped at `largest`."""
     predicted, y = np.asarray(machine.predict(X)), np.asarray(y)
     if is_classifier(machine):
@@ -231,8 +231,8 @@ def losses_of(machine: Predictor, X: Any, y: Any, largest: float | None) -> Arra
 
 def held_out_bound(
     machine: Predictor,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     *,
     delta: float = 0.05,
     choices: float = 1,
@@ -282,7 +282,7 @@ def held_out_bound(
 
 
 def cross_validated_estimate(
-    machine: Predictor, X: Any, y: Any, *, cv: Any = 5, largest: float | None = None
+    machine: Predictor, X: PointsLike, y: TargetsLike, *, cv: Any = 5, largest: float | None = None
 ) -> Bound:
     r"""Estimate a risk by cross-validation, marked as what it is: without a guarantee.
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.claims.copies import identify
 from mercer.claims.states import (
     ROUNDING,
@@ -44,7 +45,7 @@ LEVELS = 20
 OUTPUTS = ("transform", "predict", "predict_proba", "decision_function")
 
 
-def seen(part: FittedPart, y: Any, y_test: Any) -> tuple[Seen, str]:
+def seen(part: FittedPart, y: TargetsLike, y_test: Any) -> tuple[Seen, str]:
     """Return which rows an object was fitted to, and how that shows, in words.
 
     "training" is said only if it is proved: a clone with the same settings, fitted to the training
@@ -96,7 +97,7 @@ def learns_nothing(fitted: Any) -> bool:
     return not get_tags(fitted).requires_fit
 
 
-def _rows(X: Any) -> int:
+def _rows(X: PointsLike) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
@@ -140,7 +141,7 @@ def _kept(part: FittedPart) -> tuple[Seen, str] | None:
     return which, f"keeps {int(outside.sum())} held-out rows among its support vectors"
 
 
-def _refitted(part: FittedPart, y: Any, y_test: Any) -> tuple[Seen, str]:
+def _refitted(part: FittedPart, y: TargetsLike, y_test: Any) -> tuple[Seen, str]:
     """Return to which rows an object fitted again becomes the same."""
     fitted, probes = part.fitted, _probes(part)
     ours = [_outputs(fitted, rows) for rows in probes]
@@ -168,7 +169,7 @@ def _refitted(part: FittedPart, y: Any, y_test: Any) -> tuple[Seen, str]:
     return "unknown", _why_unknown(part, again, train)
 
 
-def _others(part: FittedPart, y: Any, y_test: Any) -> Iterator[tuple[Seen, str, Any]]:
+def _others(part: FittedPart, y: TargetsLike, y_test: Any) -> Iterator[tuple[Seen, str, Any]]:
     """Yield refits that saw the held-out rows."""
     if part.X_test is None or (y is not None and y_test is None):
         return
@@ -216,7 +217,7 @@ def _probes(part: FittedPart) -> list[Any]:
     return [*given, np.take_along_axis(table, where, axis=0)]
 
 
-def _outputs(fitted: Any, X: Any) -> dict[str, Any]:
+def _outputs(fitted: Any, X: PointsLike) -> dict[str, Any]:
     """Return everything that an object says of rows, None where it refuses them."""
     said: dict[str, Any] = {}
     for name in OUTPUTS:
@@ -257,7 +258,7 @@ def _smooth(ours: list[dict[str, Any]]) -> bool:
     )
 
 
-def _stack(X: Any, X_test: Any) -> Any:
+def _stack(X: PointsLike, X_test: Any) -> Any:
     if is_sparse(X):
         return sp.vstack([X, X_test]).tocsr()
     if hasattr(X, "columns"):
@@ -266,7 +267,7 @@ def _stack(X: Any, X_test: Any) -> Any:
     return np.concatenate([np.asarray(X), np.asarray(X_test)])
 
 
-def _fit(fitted: Any, X: Any, y: Any) -> Any:
+def _fit(fitted: Any, X: PointsLike, y: TargetsLike) -> Any:
     """Return a copy that is fitted to rows, None if it refuses them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

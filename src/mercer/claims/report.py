@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from mercer._optional import plugin
+from mercer._typing import PointsLike, TargetsLike
 from mercer.claims.audit import Audit, audit
 from mercer.claims.ladder import ReportSample, Rung, known_without, ladder
 from mercer.claims.quotable import losses_of
@@ -257,8 +258,8 @@ def _finite(value: float) -> float | None:
 
 def capacity_report(
     model: Any,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     X_test: Any = None,
     y_test: Any = None,
     *,

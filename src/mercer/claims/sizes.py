@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.claims.weights import weights_of
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
@@ -57,7 +57,7 @@ class ClassSize:
 
 
 def class_size(
-    kernel: Kernel, X: Any, norm: float, *, precision: float, C: float | None = None
+    kernel: Kernel, X: PointsLike, norm: float, *, precision: float, C: float | None = None
 ) -> ClassSize:
     r"""Measure the class of functions with bounded norm on a sample.
 
@@ -102,7 +102,9 @@ def class_size(
     )
 
 
-def machine_size(machine: KernelFunction, X: Any, y: Any, *, classifies: bool) -> ClassSize | None:
+def machine_size(
+    machine: KernelFunction, X: PointsLike, y: TargetsLike, *, classifies: bool
+) -> ClassSize | None:
     """Return the size of a machine's class, None if it is no single function of a kernel."""
     try:
         weights = weights_of(machine, constant=0.0)
@@ -119,7 +121,7 @@ def machine_size(machine: KernelFunction, X: Any, y: Any, *, classifies: bool) -
     return class_size(weights.kernel, Z, norm, precision=precision, C=C)
 
 
-def _eigenvalues(kernel: Kernel, X: Any) -> Array:
+def _eigenvalues(kernel: Kernel, X: PointsLike) -> Array:
     """Return eigenvalues of K/n, of many rows those of K projected upon the span of some."""
     n = X.shape[0]
     if n <= WHOLE:
@@ -137,7 +139,7 @@ def _eigenvalues(kernel: Kernel, X: Any) -> Array:
     return np.asarray(np.maximum(values[::-1], 0.0) / n)
 
 
-def _mean_square(kernel: Kernel, X: Any) -> float:
+def _mean_square(kernel: Kernel, X: PointsLike) -> float:
     r"""Return :math:`\sum_i\lambda_i^2 = \frac1{n^2}\sum_{ij} k(x_i, x_j)^2`, from 1,000 rows."""
     n = X.shape[0]
     K = np.asarray(kernel(X[some_rows(n, WHOLE)]), dtype=float) ** 2

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._typing import PointsLike
 from mercer.claims.certified import CertifiedSVC
 from mercer.selection.tuning import Tuning
 
@@ -36,7 +37,7 @@ class FittedPart:
     X_test: Any
 
 
-def parts(model: Any, X: Any, X_test: Any = None) -> Iterator[FittedPart]:
+def parts(model: Any, X: PointsLike, X_test: Any = None) -> Iterator[FittedPart]:
     """Yield the searches, the transformers and what predicts, of which a fitted model is made.
 
     Parameters
@@ -80,7 +81,7 @@ def _thawed(model: Any) -> Any:
     return model.estimator if title(model) == "FrozenEstimator" else model
 
 
-def innermost(model: Any, X: Any) -> FittedPart:
+def innermost(model: Any, X: PointsLike) -> FittedPart:
     """Return what predicts in a model, with the rows as they reach it.
 
     Wrappers are not looked into: one that moves a threshold, or transforms targets, predicts

@@ -14,6 +14,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from mercer import datasets, io
 from mercer._optional import plugin
+from mercer._typing import PointsLike, TargetsLike
 from mercer._words import plural
 from mercer.cli.memory import Memory
 from mercer.cli.models import Model, Question, Wishes
@@ -265,7 +266,9 @@ def evaluate(
     return {**answer, "report": str(page)}
 
 
-def _scored(model: Model, X: Any, y: Any, coverage: float | None) -> dict[str, float]:
+def _scored(
+    model: Model, X: PointsLike, y: TargetsLike, coverage: float | None
+) -> dict[str, float]:
     f = np.asarray(model.pipeline.predict(X))
     if model.classifies:
         if coverage is not None:

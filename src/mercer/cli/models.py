@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from mercer._typing import Estimator
+from mercer._typing import Estimator, PointsLike
 from mercer._words import plural
 from mercer.cli.memory import Memory
 from mercer.cli.picking import Picked, answers, pick, task_of
@@ -240,7 +240,7 @@ class Model:
         frame = table.frame.drop(columns=[self.card.get("target", "target")], errors="ignore")
         return frame.to_numpy()
 
-    def ready(self, X: Any) -> Any:
+    def ready(self, X: PointsLike) -> Any:
         """Return the columns of a table as the pipeline takes them.
 
         A machine that takes tables reads words by itself; others are given what was read.
@@ -295,7 +295,7 @@ class Model:
         """Whether the model predicts classes."""
         return hasattr(self.pipeline, "classes_")
 
-    def intervals(self, X: Any, coverage: float) -> NDArray[np.float64]:
+    def intervals(self, X: PointsLike, coverage: float) -> NDArray[np.float64]:
         """Return prediction intervals, (n, 2).
 
         Parameters

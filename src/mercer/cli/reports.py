@@ -8,6 +8,7 @@ from typing import Any
 
 from mercer import io
 from mercer._optional import plugin
+from mercer._typing import PointsLike, TargetsLike
 from mercer.cli.memory import Memory
 from mercer.cli.models import Model
 from mercer.cli.refusals import Refusal
@@ -38,7 +39,13 @@ def page_at(report: str | None, force: bool = False) -> Path | None:
 
 
 def write_page(
-    path: Path, model: Model, X: Any, y: Any, teller: Teller, X_test: Any = None, y_test: Any = None
+    path: Path,
+    model: Model,
+    X: PointsLike,
+    y: TargetsLike,
+    teller: Teller,
+    X_test: Any = None,
+    y_test: Any = None,
 ) -> None:
     """Write the page about a model, :func:`mercer.report`.
 

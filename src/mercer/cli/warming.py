@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mercer._typing import Estimator
+from mercer._typing import Estimator, PointsLike, TargetsLike
 from mercer.estimators import LSSVC, LSSVR, SVC, SVR, NuSVC, OneClassSVM
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 from mercer.local import Local
@@ -55,7 +55,7 @@ def small_fits() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "Local", partial(_fit, LSSVR(approximation=Local(400)), X, y)
 
 
-def _fit(machine: Estimator, X: Any, y: Any) -> None:
+def _fit(machine: Estimator, X: PointsLike, y: TargetsLike) -> None:
     machine.fit(X, y).predict(X)
 
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from mercer._typing import PointsLike
 from mercer.kernels.base import Evaluator, Kernel, put
 from mercer.kernels.points import (
     Array,
@@ -145,7 +146,7 @@ def stack(*points: Any) -> Any:
     return np.concatenate([np.asarray(part) for part in points])
 
 
-def _dense(X: Any) -> Array:
+def _dense(X: PointsLike) -> Array:
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import PointsLike
 from mercer.compression._functions import (
     KernelFunctions,
     MatrixKernel,
@@ -41,7 +41,7 @@ class View:
         return self.fitted.kernel is None
 
 
-def view(machine: object, X: Any) -> View:
+def view(machine: object, X: PointsLike) -> View:
     """Return the functions of a fitted machine.
 
     Parameters
@@ -67,7 +67,7 @@ def view(machine: object, X: Any) -> View:
     return View(machine, fitted, functions, anchors)
 
 
-def _sample_matrix(machine: KernelMachine, fitted: FittedExpansion, X: Any) -> Array:
+def _sample_matrix(machine: KernelMachine, fitted: FittedExpansion, X: PointsLike) -> Array:
     n = machine.shape_fit_[0]
     if fitted.matrix is not None:
         if X is not None:

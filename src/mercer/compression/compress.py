@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
-from mercer._typing import Predictor
+from mercer._typing import PointsLike, Predictor
 from mercer.compression._functions import KernelFunctions, Terms
 from mercer.compression._machines import View, expanded, view
 from mercer.compression.certificate import Compression
@@ -45,7 +45,7 @@ Machine = TypeVar("Machine")
 
 def compress(
     machine: Machine,
-    X: Any = None,
+    X: PointsLike = None,
     *,
     n_centres: int | None = None,
     error: float | None = None,
@@ -165,7 +165,7 @@ def compress(
     return _Compressor(seen, X, **how).run()  # type: ignore[no-any-return]
 
 
-def _last_of(pipeline: Any, X: Any, settings: dict[str, Any]) -> Any:
+def _last_of(pipeline: Any, X: PointsLike, settings: dict[str, Any]) -> Any:
     """Compress the last step of a pipeline, on points that went through the others."""
     how = {k: v for k, v in settings.items() if k not in ("machine", "X")}
     if X is not None and len(pipeline) > 1:
@@ -191,7 +191,7 @@ class _Found(NamedTuple):
 class _Compressor:
     """One compression: a machine, points, settings."""
 
-    def __init__(self, seen: View, X: Any, **how: Any) -> None:
+    def __init__(self, seen: View, X: PointsLike, **how: Any) -> None:
         self.view, self.f = seen, seen.functions
         self.how, self.method = how, how["method"]
         self.n_centres, self.error = how["n_centres"], how["error"]

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from mercer._typing import PointsLike
 from mercer.compression._functions import (
     HELD,
     KernelFunctions,
@@ -257,7 +258,7 @@ def worst_of(f: KernelFunctions, terms: Terms, X: Data, size: int = 1, start: in
     return Worst(size, values[order], take(X, order), start + order, diag, len(values))
 
 
-def as_rows(f: KernelFunctions, X: Any) -> Any:
+def as_rows(f: KernelFunctions, X: PointsLike) -> Any:
     """Return rows of a source as points like those of the functions."""
     if sp.issparse(f.points):
         return sp.csr_array(X, dtype=np.float64)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.data.base import Block, Source
 from mercer.data.table import DataError, Table
 
@@ -34,7 +35,11 @@ class Arrays(Source):
     """
 
     def __init__(
-        self, X: Any, y: Any = None, s: Any = None, feature_names: list[str] | None = None
+        self,
+        X: PointsLike,
+        y: TargetsLike = None,
+        s: Any = None,
+        feature_names: list[str] | None = None,
     ) -> None:
         sparse = sp.issparse(X)
         self.X: Any = sp.csr_array(X) if sparse else _sliceable(X)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.data.base import Block, Source
 from mercer.data.choice import OBJECT, Choice, Names
 from mercer.data.frames import Adapter, Frame
@@ -125,7 +126,7 @@ class Dataset(Source):
         return rechunked(read, rows)
 
 
-def as_source(X: Any, y: Any = None, s: Any = None) -> Source:
+def as_source(X: PointsLike, y: TargetsLike = None, s: Any = None) -> Source:
     """Return a table, record batch or dataset of Arrow as a source.
 
     Parameters

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer._typing import PointsLike
 from mercer.data.base import Block, Source
 from mercer.data.table import DataError, Table, factorized
 
@@ -20,7 +21,7 @@ MOST = 1_000_000
 """Different values of a column beyond which it is taken for a name of rows."""
 
 
-def column_of(X: Any, j: int) -> NDArray[Any]:
+def column_of(X: PointsLike, j: int) -> NDArray[Any]:
     """Return a column of an array, a CSR matrix or a table.
 
     Parameters

@@ -16,6 +16,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs as fs
 from numpy.typing import NDArray
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.data.arrow import as_source, column, kinds
 from mercer.data.base import Block, Source
 from mercer.data.choice import OBJECT, Choice, Names, listed
@@ -256,7 +257,7 @@ class Files(Chain):
         return twin
 
 
-def arrow_source(X: Any, y: Any = None, s: Any = None) -> Source:
+def arrow_source(X: PointsLike, y: TargetsLike = None, s: Any = None) -> Source:
     """Return a table, record batch or dataset of Arrow as a source.
 
     Parameters

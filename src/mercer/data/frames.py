@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import TargetsLike
 from mercer.data.base import Block, Source
 from mercer.data.choice import OBJECT, Choice, Names
 from mercer.data.streams import rechunked
@@ -120,7 +121,7 @@ class Frame(Source):
     ([['no'], ['yes']], ['a', 'b'])
     """
 
-    def __init__(self, frame: Any, adapter: Adapter, y: Any = None, s: Any = None) -> None:
+    def __init__(self, frame: Any, adapter: Adapter, y: TargetsLike = None, s: Any = None) -> None:
         self.frame, self.adapter = frame, adapter
         kinds = adapter.kinds(frame)
         if len(kinds) < frame.shape[1]:

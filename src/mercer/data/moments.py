@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.data.base import Block, Source
 from mercer.data.table import DataError, Table
 
@@ -96,7 +96,7 @@ class Moments:
         return found
 
     @classmethod
-    def of(cls, X: Any) -> Moments:
+    def of(cls, X: PointsLike) -> Moments:
         """Return the moments of some rows.
 
         Parameters
@@ -133,7 +133,7 @@ class Moments:
         return cls(len(values), n, mean, squares, low, high)
 
     @classmethod
-    def _of_sparse(cls, X: Any) -> Moments:
+    def _of_sparse(cls, X: PointsLike) -> Moments:
         """Return the moments of a CSR matrix, whose zeros are values as well."""
         if X.shape[1] > WIDEST:
             raise DataError(

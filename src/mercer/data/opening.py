@@ -8,6 +8,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from mercer._optional import plugin
+from mercer._typing import PointsLike, TargetsLike
 from mercer.data.arrays import Arrays
 from mercer.data.base import Mapped, Source
 from mercer.data.frames import FRAMES, Frame, Lazy
@@ -17,7 +18,7 @@ from mercer.data.table import Table
 __all__ = ["as_source", "is_source"]
 
 
-def is_source(X: Any) -> bool:
+def is_source(X: PointsLike) -> bool:
     """Return whether rows come in blocks: a source, or a collection of Dask.
 
     Parameters
@@ -33,7 +34,7 @@ def is_source(X: Any) -> bool:
     return isinstance(X, Source) or _home(X) in {"dask", "dask_expr"}
 
 
-def as_source(X: Any, y: Any = None, s: Any = None) -> Source:
+def as_source(X: PointsLike, y: TargetsLike = None, s: Any = None) -> Source:
     """Return rows, with their targets and weights, as a source.
 
     Parameters
@@ -83,11 +84,11 @@ def as_source(X: Any, y: Any = None, s: Any = None) -> Source:
     return Arrays(X, y, s)
 
 
-def _home(X: Any) -> str:
+def _home(X: PointsLike) -> str:
     return type(X).__module__.split(".")[0]
 
 
-def _blocks(X: Any) -> bool:
+def _blocks(X: PointsLike) -> bool:
     """Return whether an object yields blocks, rather than rows of numbers."""
     if callable(X):
         return True

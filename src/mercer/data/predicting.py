@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._optional import plugin
+from mercer._typing import PointsLike
 from mercer.data.base import Block, Source
 from mercer.data.categories import column_of
 from mercer.data.npy import Npy
@@ -137,7 +138,7 @@ def _answers(machine: object, method: str, block: Block, names: list[str] | None
     return np.asarray(found.toarray() if sparse else found)
 
 
-def _chosen(X: Any, numbers: list[int]) -> Any:
+def _chosen(X: PointsLike, numbers: list[int]) -> Any:
     if isinstance(X, Table):
         names = list(X.columns)
         return Table({names[j]: X.columns[names[j]] for j in numbers})

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer._typing import PointsLike
 from mercer.data.base import Block, Source
 from mercer.data.table import Table, hashes, stack
 
@@ -26,7 +27,7 @@ def _mixed(h: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return h ^ (h >> np.uint64(31))
 
 
-def fingerprints(X: Any, seed: int = 0) -> NDArray[np.uint64]:
+def fingerprints(X: PointsLike, seed: int = 0) -> NDArray[np.uint64]:
     """Return a pseudo-random number for every row that depends on its values only.
 
     Parameters
@@ -70,7 +71,7 @@ def fingerprints(X: Any, seed: int = 0) -> NDArray[np.uint64]:
         return _mixed(total + start)
 
 
-def fold_of(X: Any, folds: int, seed: int) -> NDArray[np.intp]:
+def fold_of(X: PointsLike, folds: int, seed: int) -> NDArray[np.intp]:
     """Return the fold of each row, by what it holds: equal rows are in the same one, whoever asks.
 
     Parameters

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 import scipy.sparse as sp
 
+from mercer._typing import PointsLike
 from mercer.data.table import Table
 
 __all__ = ["frame"]
 
 
-def frame(X: Any, names: Sequence[str]) -> pd.DataFrame:
+def frame(X: PointsLike, names: Sequence[str]) -> pd.DataFrame:
     """Return rows as a data frame; an array is not copied.
 
     Parameters

@@ -7,10 +7,12 @@ from typing import Any
 
 import polars as pl
 
+from mercer._typing import PointsLike
+
 __all__ = ["frame"]
 
 
-def frame(X: Any, names: Sequence[str]) -> Any:
+def frame(X: PointsLike, names: Sequence[str]) -> Any:
     """Return an array as a data frame of Polars.
 
     Parameters

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.gaussian import Gaussian
 from mercer.losses.base import Loss
@@ -138,7 +138,7 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
 
     # From a sample to a machine ------------------------------------------------------------
 
-    def _encode(self, y: Any) -> tuple[Array, float]:
+    def _encode(self, y: TargetsLike) -> tuple[Array, float]:
         return np.asarray(y), 1.0
 
     def _loss(self, rows: Rows | None = None) -> Loss:
@@ -149,7 +149,7 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
         steps: Steps = rows.known
         return EpsilonInsensitive(0.5 * (steps.upper - steps.lower))
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _validate(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> Rows:
         X = self._check_X(X)
         w = self._check_weights(sample_weight, len(X))
         live = w > 0
@@ -249,7 +249,7 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
             self.null_space_coef_,
         )
 
-    def cdf(self, X: Any) -> Array:
+    def cdf(self, X: PointsLike) -> Array:
         """Evaluate the distribution function.
 
         Parameters
@@ -270,7 +270,7 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
         low, high = self.support_interval_
         return np.where(X[:, 0] < low, 0.0, np.where(X[:, 0] >= high, 1.0, F))
 
-    def pdf(self, X: Any) -> Array:
+    def pdf(self, X: PointsLike) -> Array:
         """Evaluate the density, the derivative of the distribution function.
 
         Parameters
@@ -309,12 +309,12 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
         slopes = np.where(values > 0, np.prod(-gaps, axis=2), 0.0) * values
         return np.asarray(slopes @ np.asarray(self.dual_coef_)[0])
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: PointsLike) -> Array:
         """Evaluate the logarithm of the density, (n_samples,)."""
         with np.errstate(divide="ignore"):
             return np.log(self.pdf(X))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: PointsLike, y: TargetsLike = None) -> float:
         """Return the mean logarithm of the density at points.
 
         Parameters

@@ -14,6 +14,7 @@ import numpy as np
 from dask.delayed import Delayed
 from distributed import Client, Future, get_client
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.data import Source
 from mercer.data.base import Mapped
 from mercer.distributed.cluster import Cluster
@@ -30,8 +31,8 @@ SMALLEST, LARGEST, PIECES = 2**14, 2**20, 64
 
 
 def as_source(
-    X: Any,
-    y: Any = None,
+    X: PointsLike,
+    y: TargetsLike = None,
     s: Any = None,
     client: Client | None = None,
     *,
@@ -143,7 +144,7 @@ def _n_features(part: Any) -> int:
     return int((part[0] if isinstance(part, tuple) else part).shape[1])
 
 
-def _collection(X: Any, y: Any, s: Any, client: Client | None) -> dict[str, Any]:
+def _collection(X: PointsLike, y: TargetsLike, s: Any, client: Client | None) -> dict[str, Any]:
     """Return the graph of arrays or frames whose partitions belong to each other."""
     names: list[str] | None = None
     sizes: Sequence[Any] | None = None

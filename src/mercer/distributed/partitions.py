@@ -14,6 +14,7 @@ from dask.delayed import Delayed
 from dask.sizeof import sizeof
 from distributed.protocol.pickle import dumps, loads
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.data import Arrays, Source, as_source
 from mercer.data.base import Block
 from mercer.data.checks import Places
@@ -112,7 +113,7 @@ class PartitionRows:
         return object.__sizeof__(self) + self.nbytes
 
 
-def read(X: Any, y: Any, s: Any, number: int, load: bool) -> PartitionRows:
+def read(X: PointsLike, y: TargetsLike, s: Any, number: int, load: bool) -> PartitionRows:
     """Return a partition from what it was computed as: a task of the cluster.
 
     Parameters

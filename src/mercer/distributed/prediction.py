@@ -8,12 +8,13 @@ import dask
 import dask.array as da
 import numpy as np
 
+from mercer._typing import PointsLike
 from mercer.distributed.partitions import settled
 
 __all__ = ["lazy", "predict"]
 
 
-def predict(machine: object, X: Any, method: str = "predict") -> Any:
+def predict(machine: object, X: PointsLike, method: str = "predict") -> Any:
     """Return what a fitted machine says of every row of a Dask collection, when it is computed.
 
     Parameters
@@ -54,7 +55,7 @@ def predict(machine: object, X: Any, method: str = "predict") -> Any:
     return X.map_blocks(_answer, machine=sent, method=method, kind=kind, meta=kind, **shape)
 
 
-def lazy(machine: object, method: str, X: Any) -> Any:
+def lazy(machine: object, method: str, X: PointsLike) -> Any:
     """Return :func:`predict` with its arguments in the order in which a machine has them.
 
     Parameters

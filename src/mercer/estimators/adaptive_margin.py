@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from mercer._fitting import say
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -133,10 +133,10 @@ class _AdaptiveMargin(PairwiseClassifier):
     def _weight(self) -> float:
         return 1.0
 
-    def _order(self, y: Any) -> NDArray[np.intp] | None:
+    def _order(self, y: TargetsLike) -> NDArray[np.intp] | None:
         return None  # margins are reported in the order of the sample
 
-    def _warn_if_indefinite(self, X: Any) -> None:
+    def _warn_if_indefinite(self, X: PointsLike) -> None:
         """Say nothing: a linear program has one minimum whatever the matrix is."""
 
     def _loss(self, rows: Rows | None = None) -> Loss:
@@ -478,8 +478,8 @@ class AdaptiveMarginPath:
 
 def adaptive_margin_path(
     machine: AdaptiveMarginSVC,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     lams: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.machines.additive import Additive
@@ -111,7 +111,7 @@ class AdditiveRegressor(Additive, Outputs):
     def _single_output(self) -> bool:
         return self._n_outputs is None
 
-    def _fit_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_extras(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> None:
         super()._fit_extras(X, y, sample_weight)
         exact = isinstance(choose_fit(self, X), ExactFit)
         exact = exact and self.errors is None and self._single_output()
@@ -124,7 +124,7 @@ class AdditiveRegressor(Additive, Outputs):
 
     # What squared losses tell of components -------------------------------------------------------
 
-    def component_errors(self, X: Any) -> Array:
+    def component_errors(self, X: PointsLike) -> Array:
         r"""Return standard errors of the centred components, for the squared loss.
 
         They are those of the Gaussian process behind the machine,
@@ -187,7 +187,7 @@ class AdditiveRegressor(Additive, Outputs):
         K = np.asarray(self.kernel_(points), dtype=np.float64)
         return BestLinear(K + np.diag(1.0 / c), self.null_space_(points)), c
 
-    def _functionals(self, X: Any) -> Any:
+    def _functionals(self, X: PointsLike) -> Any:
         """Yield covariance with the sample, unpenalized part and variance of each component."""
         points = self.support_vectors_
         new, old = self.null_space_(X), self.null_space_(points)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.data.base import Block
 from mercer.gram.base import Gram
 from mercer.gram.make import make as make_gram
@@ -139,7 +139,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
     # What is declared -----------------------------------------------------------------------------
 
-    def _encode(self, y: Any) -> tuple[Array, float]:
+    def _encode(self, y: TargetsLike) -> tuple[Array, float]:
         levels = np.asarray(self.quantiles, dtype=np.float64)
         if levels.ndim != 1 or not len(levels) or np.any(np.diff(levels) <= 0):
             raise ValueError(f"quantiles must ascend, got {self.quantiles!r}.")
@@ -154,7 +154,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
     def _loss(self, rows: Rows | None = None) -> Loss:
         return LOSSES[self.kind](0.5)  # in the middle of the levels
 
-    def _further(self, X: Any) -> Array | None:
+    def _further(self, X: PointsLike) -> Array | None:
         """Return further points at which functions are to keep their order."""
         if self.points is None or (isinstance(self.points, Integral) and self.points == 0):
             return None
@@ -237,7 +237,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
     # What it says ---------------------------------------------------------------------------------
 
-    def _evaluate(self, X: Any) -> Array:
+    def _evaluate(self, X: PointsLike) -> Array:
         """Evaluate the functions at points that were checked, (n, m), as they are."""
         return np.asarray(
             self._expand(X, self._dual_coef_.T) + self.null_space_(X) @ self.null_space_coef_.T
@@ -247,7 +247,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
     @framed(lambda self: quantile_names(self.quantiles_))
     @by_blocks
-    def predict_quantiles(self, X: Any) -> Array:
+    def predict_quantiles(self, X: PointsLike) -> Array:
         """Return all quantiles, ascending.
 
         Parameters
@@ -262,7 +262,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         return np.sort(self._evaluate(self._check_new(X)), axis=1)
 
     @by_blocks
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: PointsLike) -> Array:
         """Return the quantile whose level is nearest to one half.
 
         Parameters
@@ -278,7 +278,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         return np.asarray(Q[:, int(np.argmin(np.abs(self.quantiles_ - 0.5)))])
 
     @framed()
-    def predict_interval(self, X: Any) -> Array:
+    def predict_interval(self, X: PointsLike) -> Array:
         """Return the lowest and the highest quantile.
 
         Parameters
@@ -292,7 +292,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         """
         return np.asarray(self.predict_quantiles(X))[:, [0, -1]]
 
-    def crossing(self, X: Any) -> Array:
+    def crossing(self, X: PointsLike) -> Array:
         """Return by how much the functions cross at new points before they are sorted.
 
         Parameters

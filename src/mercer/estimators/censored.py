@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, num_samples, safe_split
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.data.base import Source
 from mercer.gram.combined import extend
 from mercer.kernels.base import Kernel
@@ -142,12 +142,14 @@ class CensoredRegressor(Regression):
 
     # The problem ---------------------------------------------------------------------------------
 
-    def _scaled(self, y: Any) -> Intervals:
+    def _scaled(self, y: TargetsLike) -> Intervals:
         """Return what is known of the values that are fitted."""
         known = as_intervals(y)
         return known.log() if self.log else known
 
-    def _targets_of(self, y: Any, sample_weight: Any) -> tuple[Any, Any, Censored | None]:
+    def _targets_of(
+        self, y: TargetsLike, sample_weight: WeightsLike
+    ) -> tuple[Any, Any, Censored | None]:
         """Return a number a sample, weights, and what is known of the targets if not a number."""
         if y is None or (is_plain(y) and not self.log):
             return y, sample_weight, None
@@ -160,11 +162,13 @@ class CensoredRegressor(Regression):
             sample_weight = s * np.where(event, 1.0 / np.where(event, unseen.before(time), 1.0), 0)
         return anchors, sample_weight, Censored(known, below, above)
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _validate(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> Rows:
         y, sample_weight, known = self._targets_of(y, sample_weight)
         return replace(super()._validate(X, y, sample_weight), known=known)
 
-    def _validate_blocks(self, X: Any, y: Any, sample_weight: Any) -> tuple[Source, Rows]:
+    def _validate_blocks(
+        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
+    ) -> tuple[Source, Rows]:
         y, sample_weight, known = self._targets_of(y, sample_weight)
         source, rows = super()._validate_blocks(X, y, sample_weight)
         return source, replace(rows, known=known)
@@ -216,14 +220,16 @@ class CensoredRegressor(Regression):
 
     # What is left over ---------------------------------------------------------------------------
 
-    def _fit_reduced_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_reduced_extras(
+        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
+    ) -> None:
         if y is None or isinstance(X, Source):
             for name in ("residual_curve_", "event_times_"):
                 self.__dict__.pop(name, None)
         else:
             self._fit_extras(X, y, sample_weight)
 
-    def _fit_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_extras(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> None:
         known = self._scaled(y)
         n = len(known.lower)
         if self.cv is not None:
@@ -237,7 +243,7 @@ class CensoredRegressor(Regression):
         ends = np.unique(known.upper[np.isfinite(known.upper)])
         self.event_times_ = np.exp(ends) if self.log else ends
 
-    def _left_out(self, X: Any, y: Any, sample_weight: Any, n: int) -> Array:
+    def _left_out(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike, n: int) -> Array:
         """Return what machines without a fold predict of it."""
         (X, y), f = indexable(X, y), np.empty(n)
         for train, test in as_splitter(self.cv, np.zeros(n)).split(np.zeros(n)):
@@ -255,7 +261,7 @@ class CensoredRegressor(Regression):
         return np.exp(values) if self.log else values
 
     @by_blocks
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: PointsLike) -> Array:
         """Evaluate the fitted function, on the scale of the targets.
 
         Parameters
@@ -270,7 +276,7 @@ class CensoredRegressor(Regression):
         """
         return self._back(self._decision(X))
 
-    def predict_survival_function(self, X: Any, times: ArrayLike | None = None) -> Array:
+    def predict_survival_function(self, X: PointsLike, times: ArrayLike | None = None) -> Array:
         r"""Return the probabilities that new targets exceed given values.
 
         .. math:: P(y > t \mid x) = S(t - f(x))
@@ -299,7 +305,7 @@ class CensoredRegressor(Regression):
                 t = np.log(np.maximum(t, 0.0))
         return np.asarray(curve(t - self._decision(X)[:, None]))
 
-    def predict_quantile(self, X: Any, level: ArrayLike = 0.5) -> Array:
+    def predict_quantile(self, X: PointsLike, level: ArrayLike = 0.5) -> Array:
         """Return values that new targets do not exceed with a probability; medians by default.
 
         Parameters
@@ -323,7 +329,7 @@ class CensoredRegressor(Regression):
     set_output = set_output
 
     @framed()
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+    def predict_interval(self, X: PointsLike, coverage: float = 0.9) -> Array:
         """Return intervals in which new targets lie with a probability.
 
         Parameters
@@ -349,7 +355,9 @@ class CensoredRegressor(Regression):
             )
         return self.residual_curve_
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
+    ) -> float:
         r"""Return the share of the squared distances that is explained.
 
         .. math:: 1 - \frac{\sum_i s_i\, d_i(f(x_i))^2}{\min_c \sum_i s_i\, d_i(c)^2}, \qquad

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array, IntervalPredictor
+from mercer._typing import Array, IntervalPredictor, PointsLike
 from mercer.estimators.ls_svm import LSSVR
 from mercer.machines.ls_diagnostics import at
 from mercer.machines.ls_report import report_of
@@ -35,7 +35,7 @@ CHUNK_BYTES = 2**26
 ROUNDING = 4 * np.finfo(np.float64).eps
 
 
-def bases(machine: IntervalPredictor, X: Any, band: bool) -> tuple[Array, Array]:
+def bases(machine: IntervalPredictor, X: PointsLike, band: bool) -> tuple[Array, Array]:
     """Return the ends of the intervals of a machine, or its predictions as both of them."""
     if not band:
         f = np.asarray(machine.predict(X), dtype=np.float64)
@@ -62,7 +62,7 @@ class Aside:
         """Which machine has not seen a sample."""
         return np.zeros(len(self.index), dtype=np.intp)
 
-    def __call__(self, X: Any) -> tuple[Array, Array]:
+    def __call__(self, X: PointsLike) -> tuple[Array, Array]:
         low, high = bases(self.machine, X, self.band)
         return low[:, None], high[:, None]
 
@@ -78,7 +78,7 @@ class Refitted:
     low: Array
     high: Array
 
-    def __call__(self, X: Any) -> tuple[Array, Array]:
+    def __call__(self, X: PointsLike) -> tuple[Array, Array]:
         low, high = zip(*(bases(machine, X, self.band) for machine in self.machines), strict=True)
         return np.column_stack(low), np.column_stack(high)
 
@@ -131,7 +131,7 @@ class LeaveFoldOut:
                 errors[S] = np.linalg.solve(Q[np.ix_(S, S)], a[S])
         return cls(machine, live, group, y - errors, errors)
 
-    def __call__(self, X: Any) -> tuple[Array, Array]:
+    def __call__(self, X: PointsLike) -> tuple[Array, Array]:
         X, K, B = at(self.machine, X)
         weights = report_of(self.machine).weights(0, K, B)[:, self.index] * self.errors
         k = int(self.group.max()) + 1
@@ -157,7 +157,7 @@ def has_left_out(machine: IntervalPredictor) -> bool:
 
 def refit(
     estimator: Any,
-    X: Any,
+    X: PointsLike,
     y: Array,
     folds: Sequence[Any],
     weight: Array | None,
@@ -198,7 +198,7 @@ def refit(
 
 def conformal_ends(
     held: Any,
-    X: Any,
+    X: PointsLike,
     below: Array,
     above: Array,
     coverage: float,

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.estimators.least_squares import GeneralizedLeastSquares
 from mercer.gram.factor import orthonormal
 from mercer.machines.base import KernelMachine
@@ -20,7 +20,7 @@ __all__ = ["estimate_errors"]
 Machine = TypeVar("Machine", Outputs, GeneralizedLeastSquares)
 
 
-def estimate_errors(machine: Machine, X: Any, y: Any) -> Machine:
+def estimate_errors(machine: Machine, X: PointsLike, y: TargetsLike) -> Machine:
     r"""Choose the parameters of an error model by restricted maximum likelihood.
 
     A machine of the squared loss is the mean of a Gaussian process,
@@ -93,7 +93,7 @@ def estimate_errors(machine: Machine, X: Any, y: Any) -> Machine:
     return machine
 
 
-def _prepared(machine: KernelMachine, X: Any, y: Any) -> tuple[Array, Array, Any]:
+def _prepared(machine: KernelMachine, X: PointsLike, y: TargetsLike) -> tuple[Array, Array, Any]:
     """Return kernel matrix, unpenalized columns and points as the machine sees them."""
     if isinstance(machine, GeneralizedLeastSquares):
         X, _ = validate_data(machine, X, y, accept_sparse="csr", dtype=np.float64)

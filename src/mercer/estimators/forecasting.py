@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.estimators.ls_svm import LSSVR
 
 __all__ = ["Backtest", "Forecaster"]
@@ -124,7 +124,7 @@ class Forecaster(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     strategy: str = "recursive"
     steps: int = 1
 
-    def fit(self, y: Any, X: Any = None) -> Self:
+    def fit(self, y: TargetsLike, X: PointsLike = None) -> Self:
         """Fit the machine to a series.
 
         Parameters
@@ -168,7 +168,7 @@ class Forecaster(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     def _ending(self) -> str:
         return f"{type(self.estimators_[-1]).__name__}, {ending(self.estimators_[-1])}"
 
-    def forecast(self, steps: int, X: Any = None, y: Any = None) -> Array:
+    def forecast(self, steps: int, X: PointsLike = None, y: TargetsLike = None) -> Array:
         """Continue the series.
 
         Parameters
@@ -199,7 +199,14 @@ class Forecaster(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         return line
 
     def backtest(
-        self, y: Any, X: Any = None, *, start: int, steps: int, every: int = 1, refit: bool = False
+        self,
+        y: TargetsLike,
+        X: PointsLike = None,
+        *,
+        start: int,
+        steps: int,
+        every: int = 1,
+        refit: bool = False,
     ) -> Backtest:
         """Forecast from origins in the past and keep the observations beside the forecasts.
 
@@ -233,7 +240,7 @@ class Forecaster(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             forecasts[at] = machine._continue(pasts, X, ahead[at])
         return Backtest(origins - 1, forecasts, y[ahead])
 
-    def _continue(self, pasts: Array, X: Any, rows: NDArray[np.intp]) -> Array:
+    def _continue(self, pasts: Array, X: PointsLike, rows: NDArray[np.intp]) -> Array:
         """Continue several pasts at once; ``rows`` of X belong to their steps."""
         reach, steps = pasts.shape[1], rows.shape[1]
         line = np.hstack([pasts, np.full((len(pasts), steps), np.nan)])
@@ -254,18 +261,18 @@ class Forecaster(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             raise ValueError("horizon, delay and steps must be at least 1, lags not negative")
         return delays.astype(np.intp)
 
-    def _series(self, y: Any) -> Array:
+    def _series(self, y: TargetsLike) -> Array:
         series: Array = np.asarray(y, dtype=np.float64)
         if series.ndim != 1 or not np.all(np.isfinite(series)):
             raise ValueError("the series must be one row of finite values, oldest first")
         return series
 
-    def _rows(self, X: Any, index: NDArray[np.intp]) -> Any:
+    def _rows(self, X: PointsLike, index: NDArray[np.intp]) -> Any:
         if X is None:
             return None
         return X.iloc[index] if hasattr(X, "iloc") else np.asarray(X)[index]
 
-    def _join(self, X: Any, index: NDArray[np.intp], lagged: Array, horizon: int) -> Any:
+    def _join(self, X: PointsLike, index: NDArray[np.intp], lagged: Array, horizon: int) -> Any:
         """Return the features of targets: what was known of them, then the delayed values."""
         known = self._rows(X, index)
         if known is None:

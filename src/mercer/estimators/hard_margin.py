@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -231,7 +231,7 @@ class HardMarginSVC(PairwiseClassifier):
 
 
 def separability(
-    X: Any, y: Any, *, kernel: Kernel | str | Function = "linear", **params: Any
+    X: PointsLike, y: TargetsLike, *, kernel: Kernel | str | Function = "linear", **params: Any
 ) -> HullCertificate:
     """Answer whether a hyperplane divides two classes in the space of a kernel, with the proof.
 

@@ -23,7 +23,7 @@ from mercer._sklearn import (
     fit_context,
     safe_indexing,
 )
-from mercer._typing import Array, Estimator
+from mercer._typing import Array, Estimator, PointsLike, TargetsLike, WeightsLike
 from mercer.estimators.band import QuantileBand
 from mercer.estimators.conformal import (
     Aside,
@@ -191,7 +191,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
     # Fitting --------------------------------------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None) -> Self:
         """Fit the machine, and machines that did not see some samples.
 
         Parameters
@@ -265,12 +265,19 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
             return SupportVectorTube(exceptions=exceptions, approximation=few, **free)
         return LSSVR(C="auto", approximation=few, **free)
 
-    def _fitted(self, machine: Estimator, X: Any, y: Array, weight: Array | None, rows: Any) -> Any:
+    def _fitted(
+        self, machine: Estimator, X: PointsLike, y: Array, weight: Array | None, rows: Any
+    ) -> Any:
         extra = {} if weight is None else {"sample_weight": weight[rows]}
         return machine.fit(safe_indexing(X, rows), y[rows], **extra)
 
     def _aside(
-        self, machine: Estimator, X: Any, y: Array, weight: Array | None, rows: NDArray[np.intp]
+        self,
+        machine: Estimator,
+        X: PointsLike,
+        y: Array,
+        weight: Array | None,
+        rows: NDArray[np.intp],
     ) -> Aside:
         """Fit to the first of some samples and set the others aside."""
         m = min(max(1, round(self.calibration * len(rows))), ASIDE, len(rows) - 1)
@@ -280,7 +287,12 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         return Aside(self.estimator_, self._band, aside, *ends)
 
     def _left_out(
-        self, machine: Estimator, X: Any, y: Array, weight: Array | None, live: NDArray[np.intp]
+        self,
+        machine: Estimator,
+        X: PointsLike,
+        y: Array,
+        weight: Array | None,
+        live: NDArray[np.intp],
     ) -> Refitted | LeaveFoldOut:
         """Fit to all samples, and know what the machine would be without some."""
         n = len(y)
@@ -312,7 +324,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
 
     # How large errors are, and where --------------------------------------------------------------
 
-    def _calibrate(self, X: Any, y: Array, rng: Any) -> None:
+    def _calibrate(self, X: PointsLike, y: Array, rng: Any) -> None:
         """Make scores of the errors, in units of what is expected of them where they are."""
         held = self._held
         below, above = held.low - self._y, self._y - held.high
@@ -340,7 +352,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         self.n_calibration_ = len(self._y)
 
     def _local(
-        self, X: Any, y: Array, rng: Any
+        self, X: PointsLike, y: Array, rng: Any
     ) -> tuple[LSSVR, float, tuple[NDArray[np.intp], Array]]:
         """Fit the logarithm of absolute errors; return also how surely it beats their mean."""
         index, r = self._errors(X, y, rng)
@@ -364,7 +376,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         proof = float(np.mean(gain)) / error if error > 0 else 0.0
         return spread, proof, (index, left_out)
 
-    def _errors(self, X: Any, y: Array, rng: Any) -> tuple[NDArray[np.intp], Array]:
+    def _errors(self, X: PointsLike, y: Array, rng: Any) -> tuple[NDArray[np.intp], Array]:
         """Return samples that intervals are not calibrated by, or all, with errors left out."""
         held = self._held
         if not isinstance(held, Aside):
@@ -383,11 +395,11 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         out = refit(machine, X, y, folds, None, False, self._report)
         return out.index, y[out.index] - out.low
 
-    def _plain(self, X: Any) -> Array:
+    def _plain(self, X: PointsLike) -> Array:
         """Return features without names, as numbers."""
         return np.asarray(X, dtype=np.float64)
 
-    def _numbers(self, X: Any) -> bool:
+    def _numbers(self, X: PointsLike) -> bool:
         """Return whether features are numbers, all of them there."""
         kinds = X.dtypes if hasattr(X, "dtypes") else [np.asarray(X).dtype]
         if not all(getattr(kind, "kind", "O") in "biuf" for kind in kinds):
@@ -396,14 +408,14 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
 
     # What it says ---------------------------------------------------------------------------------
 
-    def _new(self, X: Any) -> Any:
+    def _new(self, X: PointsLike) -> Any:
         check_is_fitted(self)
         checked = validate_data(
             self, X, reset=False, dtype=None, ensure_all_finite=self.estimator is None
         )
         return X if self._names and hasattr(X, "iloc") else checked
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: PointsLike) -> Array:
         """Predict as the machine does.
 
         Parameters
@@ -421,7 +433,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
     set_output = set_output
 
     @framed()
-    def predict_interval(self, X: Any, coverage: float | None = None) -> Array:
+    def predict_interval(self, X: PointsLike, coverage: float | None = None) -> Array:
         """Return intervals for new observations.
 
         Parameters
@@ -456,7 +468,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         )
 
     def coverage_report(
-        self, X: Any, y: ArrayLike, groups: Sequence[Any] | ArrayLike | None = None
+        self, X: PointsLike, y: ArrayLike, groups: Sequence[Any] | ArrayLike | None = None
     ) -> CoverageReport:
         """Count how many new observations lie inside, everywhere and by groups.
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.data.progress import Bar
 from mercer.kernels.algebra import Scaled
 from mercer.kernels.base import Kernel
@@ -110,7 +110,7 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
     degree, gamma, coef0, gram, cache_size, tol = 3, "scale", 0.0, "dense", 200.0, 1e-6
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None) -> Self:
         """Factorize the covariance of a sample.
 
         Parameters
@@ -147,7 +147,7 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
             f"nugget {self.nugget_:.4g}"
         )
 
-    def _optimize(self, X: Any, y: Array, B: Array) -> Array:
+    def _optimize(self, X: PointsLike, y: Array, B: Array) -> Array:
         """Choose kernel and nugget, and return the new kernel matrix."""
         kernel = self.kernel_
         factor, base = (kernel.factor, kernel.kernel) if isinstance(kernel, Scaled) else (1, kernel)
@@ -183,12 +183,12 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
         return np.asarray(self.kernel_(X), dtype=np.float64)
 
     @overload
-    def predict(self, X: Any) -> Array: ...
+    def predict(self, X: PointsLike) -> Array: ...
 
     @overload
-    def predict(self, X: Any, return_std: bool) -> tuple[Array, Array]: ...
+    def predict(self, X: PointsLike, return_std: bool) -> tuple[Array, Array]: ...
 
-    def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
+    def predict(self, X: PointsLike, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Predict the field at new places.
 
         Parameters

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.machines.blocks import refuse_blocks
 from mercer.regularizers.errors import ErrorModel, Independent
 from mercer.regularizers.null_space import NullSpace, Polynomial
@@ -107,7 +107,7 @@ class GeneralizedLeastSquares(RegressorMixin, AllOrNothing, BaseEstimator):  # t
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None) -> Self:
         """Fit the trend.
 
         Parameters
@@ -165,7 +165,7 @@ class GeneralizedLeastSquares(RegressorMixin, AllOrNothing, BaseEstimator):  # t
             return errors.bind(features), trend.bind(features)
         return errors, trend
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: PointsLike) -> Array:
         """Evaluate the trend.
 
         Parameters

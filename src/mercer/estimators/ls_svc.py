@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.gram.indexed import Indexed
 from mercer.gram.remembered import Remembered
 from mercer.kernels.base import Kernel
@@ -141,7 +141,7 @@ class LSSVC(Classifier):
 
     # Fitting -------------------------------------------------------------------------------------
 
-    def _encode(self, y: Any) -> tuple[NDArray[np.intp], Array]:
+    def _encode(self, y: TargetsLike) -> tuple[NDArray[np.intp], Array]:
         labels, factors = super()._encode(y)
         self._set_codes()
         return labels, factors
@@ -197,7 +197,9 @@ class LSSVC(Classifier):
             kind=self.gram,
         )
 
-    def _keep(self, X: Any, index: NDArray[np.intp], coef: Array, b: Array, y: Any) -> None:
+    def _keep(
+        self, X: PointsLike, index: NDArray[np.intp], coef: Array, b: Array, y: TargetsLike
+    ) -> None:
         """Make the machine of coefficients of some points, and of the classes of these."""
         self._store(X, index, coef)
         self._n_support = np.bincount(y, minlength=len(self.classes_)).astype(np.int32)
@@ -235,7 +237,7 @@ class LSSVC(Classifier):
     # Prediction ----------------------------------------------------------------------------------
 
     @by_blocks
-    def column_decision(self, X: Any) -> Array:
+    def column_decision(self, X: PointsLike) -> Array:
         """Evaluate the machines of all columns of the codes.
 
         Parameters
@@ -265,7 +267,7 @@ class LSSVC(Classifier):
         return decode(M, F, self._decoding_fit)
 
     @by_blocks
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: PointsLike) -> Array:
         """Evaluate the decision function.
 
         Parameters
@@ -284,7 +286,7 @@ class LSSVC(Classifier):
 
     @available_if(_has_probabilities)
     @by_blocks
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: PointsLike) -> Array:
         r"""Predict class probabilities.
 
         Two classes have a sigmoid of the decision value, :math:`1/(1 + e^{-Af})`, fitted to the

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.estimators.missing_risks import STRATEGIES, GapStrategy, Reading, named
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -82,7 +82,7 @@ class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         return tags
 
     @abstractmethod
-    def _encode(self, y: Any) -> tuple[Array, Array]:
+    def _encode(self, y: TargetsLike) -> tuple[Array, Array]:
         """Return the targets of the problems, (n, m), and factors of the weights."""
 
     @abstractmethod
@@ -90,7 +90,7 @@ class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         """Return the loss."""
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None) -> Self:
         """Fit the machine to a sample.
 
         Parameters
@@ -121,7 +121,7 @@ class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         self._record(X, Y, loss, solutions)
         return self
 
-    def _check(self, X: Any, y: Any) -> tuple[Array, Any]:
+    def _check(self, X: PointsLike, y: TargetsLike) -> tuple[Array, Any]:
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
         if np.isinf(X).any():
             raise ValueError("X contains infinity; give nan where a cell is missing.")
@@ -174,7 +174,7 @@ class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
                 stacklevel=6,
             )
 
-    def _between(self, X: Any) -> tuple[Array, Array, Array]:
+    def _between(self, X: PointsLike) -> tuple[Array, Array, Array]:
         """Return values and what the gaps leave open, (n, m) each."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
@@ -186,7 +186,7 @@ class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "solution_")
 
-    def predict_components(self, X: Any) -> dict[str, Array]:
+    def predict_components(self, X: PointsLike) -> dict[str, Array]:
         """Evaluate the functions whose sum, with the intercept, is the machine.
 
         Parameters
@@ -295,11 +295,11 @@ class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc
     def _loss(self) -> Loss:
         return resolve(self.loss, REGRESSION)
 
-    def _encode(self, y: Any) -> tuple[Array, Array]:
+    def _encode(self, y: TargetsLike) -> tuple[Array, Array]:
         y = np.asarray(y, dtype=np.float64)
         return y[:, None], np.ones(len(y))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: PointsLike) -> Array:
         """Predict targets; missing cells contribute their mean, or nothing in the worst case.
 
         Parameters
@@ -312,7 +312,7 @@ class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc
     set_output = set_output
 
     @framed()
-    def predict_interval(self, X: Any) -> Array:
+    def predict_interval(self, X: PointsLike) -> Array:
         """Return the least and largest value that the gaps of each row leave open.
 
         Parameters
@@ -394,12 +394,12 @@ class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[mi
     def _loss(self) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
 
-    def _encode(self, y: Any) -> tuple[Array, Array]:
+    def _encode(self, y: TargetsLike) -> tuple[Array, Array]:
         self.classes_, codes = encode_classes(y)
         factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         return signs(codes, len(self.classes_)), factors[codes]
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: PointsLike) -> Array:
         """Evaluate the decision function.
 
         Parameters
@@ -414,7 +414,7 @@ class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[mi
         """
         return _flat(self._between(X)[0])
 
-    def decision_interval(self, X: Any) -> tuple[Array, Array]:
+    def decision_interval(self, X: PointsLike) -> tuple[Array, Array]:
         """Return the least and largest decision values that the gaps of each row leave open.
 
         Parameters
@@ -430,7 +430,7 @@ class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[mi
         _, low, high = self._between(X)
         return _flat(low), _flat(high)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: PointsLike) -> Any:
         """Predict the class of new rows, or ``abstain`` where their gaps leave it open.
 
         Parameters
@@ -446,7 +446,7 @@ class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[mi
         return np.where(_open(low, high, best), np.asarray(self.abstain, dtype=object), labels)
 
     @available_if(has_probabilities)
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: PointsLike) -> Array:
         """Predict class probabilities, for losses that have them, normalized over the classes.
 
         Parameters

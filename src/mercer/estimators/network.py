@@ -12,7 +12,7 @@ import numpy as np
 from mercer._deadline import eigh
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -142,7 +142,7 @@ class RegularizationNetwork(Outputs):
     def _definite(self) -> bool:
         return True  # the matrix of the dual is a square
 
-    def _warn_if_indefinite(self, X: Any) -> None:
+    def _warn_if_indefinite(self, X: PointsLike) -> None:
         """Take a basis as it is: it may be any symmetric function."""
 
     def _null_space(self) -> NullSpace:
@@ -180,7 +180,7 @@ class RegularizationNetwork(Outputs):
                 stacklevel=2,
             )
 
-    def _penalty(self, X: Any) -> Array:
+    def _penalty(self, X: PointsLike) -> Array:
         """Return D on the sample."""
         n, operator = X.shape[0], self.operator
         if isinstance(operator, str):

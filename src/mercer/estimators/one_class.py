@@ -10,7 +10,7 @@ from sklearn.base import OutlierMixin
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import num_samples
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -78,7 +78,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     def _weight(self) -> float:
         return 1.0
 
-    def _targets(self, y: Any) -> Array:
+    def _targets(self, y: TargetsLike) -> Array:
         if isinstance(self.gamma, str) and self.gamma == "tuned":
             raise ValueError("gamma='tuned' needs targets; use 'median' or a number.")
         return super()._targets(y)
@@ -86,7 +86,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     def _loss(self, rows: Rows | None = None) -> Loss:
         return Hinge(margin=0.0)  # whose offset is a variable
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _validate(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> Rows:
         return super()._validate(X, np.ones(num_samples(X)) if y is None else y, sample_weight)
 
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
@@ -111,7 +111,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         new.offset_ = -new.intercept_
         return new
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Fit the region to a sample.
 
         Parameters
@@ -134,7 +134,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         return self
 
     @by_blocks
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: PointsLike) -> Array:
         """Evaluate the decision function, positive inside the region and zero on its boundary.
 
         Values that are zero but for rounding are zero: points of the sample lie on the boundary,
@@ -154,7 +154,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         f = self._evaluate(X)
         return np.where(np.abs(f) <= ROUNDING * self._largest(X), 0.0, f)
 
-    def _largest(self, X: Any) -> Array:
+    def _largest(self, X: PointsLike) -> Array:
         """Return bounds on the terms of decision values, or the level where these are unknown."""
         level = np.full(num_samples(X), np.max(np.abs(self.null_space_coef_), initial=0.0))
         if self._precomputed or self._X_fit is not None or self._functions is not None:
@@ -164,7 +164,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         return level + norm * np.sqrt(np.abs(kernel.diag(X)))
 
     @by_blocks
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: PointsLike) -> Array:
         """Evaluate the decision function without its offset.
 
         Parameters
@@ -180,7 +180,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         return np.asarray(self.decision_function(X) + self.offset_)
 
     @by_blocks
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: PointsLike) -> Any:
         """Tell inliers (+1), those on the boundary among them, from outliers (-1).
 
         Parameters

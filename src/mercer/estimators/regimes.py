@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing, say
 from mercer._settings import KW_ONLY, settings
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.estimators.ls_svm import LSSVR
 
 __all__ = ["RegimeSwitchingRegressor"]
@@ -88,7 +88,7 @@ class RegimeSwitchingRegressor(AllOrNothing, BaseEstimator):  # type: ignore[mis
     n_rounds: int = 10
     random_state: Any = 0
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike) -> Self:
         """Divide samples in the order of time among the machines.
 
         Parameters
@@ -134,7 +134,7 @@ class RegimeSwitchingRegressor(AllOrNothing, BaseEstimator):  # type: ignore[mis
             f"mean squared error {self.errors_[-1]:.6g}"
         )
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: PointsLike) -> Array:
         """Predict by the machine of the regime that the series ended in."""
         check_is_fitted(self, "estimators_")
         return np.asarray(self.estimators_[self.labels_[-1]].predict(X))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, TargetsLike
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
@@ -203,7 +203,7 @@ class ShapeConstrainedClassifier(ShapedMachine, OneVsRest):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _encode(self, y: Any) -> tuple[NDArray[np.intp], Array]:
+    def _encode(self, y: TargetsLike) -> tuple[NDArray[np.intp], Array]:
         codes, weights = super()._encode(y)
         if len(self.classes_) > 2:
             raise ValueError(

@@ -10,7 +10,7 @@ from sklearn.utils import compute_class_weight
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.estimators.additive import AdditiveClassifier, AdditiveRegressor
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
@@ -132,11 +132,11 @@ class SparseAdditiveRegressor(RegressorMixin, VariationMachine):  # type: ignore
 
     _additive = AdditiveRegressor
 
-    def _encode(self, y: Any, s: Array) -> tuple[Any, Array, Array]:
+    def _encode(self, y: TargetsLike, s: Array) -> tuple[Any, Array, Array]:
         y = np.asarray(y, dtype=np.float64)
         return y, y[:, None], s
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: PointsLike) -> Array:
         """Evaluate the fitted function.
 
         Parameters
@@ -223,13 +223,13 @@ class SparseAdditiveClassifier(ClassifierMixin, VariationMachine):  # type: igno
     def _stratified(self, Y: Array) -> Any:
         return np.argmax(Y, axis=1) if Y.shape[1] > 1 else (Y[:, 0] > 0).astype(int)
 
-    def _encode(self, y: Any, s: Array) -> tuple[Any, Array, Array]:
+    def _encode(self, y: TargetsLike, s: Array) -> tuple[Any, Array, Array]:
         self.classes_, codes = encode_classes(y)
         refuse_one_class(codes[s > 0])
         weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         return y, signs(codes, len(self.classes_)), s * weights[codes]
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: PointsLike) -> Array:
         """Evaluate the decision function.
 
         Parameters
@@ -248,7 +248,7 @@ class SparseAdditiveClassifier(ClassifierMixin, VariationMachine):  # type: igno
         f = self._values(X)
         return f[:, 0] if len(self.classes_) == 2 else f
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: PointsLike) -> Any:
         """Predict the class of new points.
 
         Parameters

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._fitting import ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.estimators.general import KernelRegressor
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -122,7 +122,7 @@ class TermSelector(RegressorMixin, Expansion):  # type: ignore[misc]
     gram, cache_size, tol = "dense", 200.0, 1e-6
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None) -> Self:
         """Select terms and fit them with the smooth part.
 
         Parameters
@@ -211,7 +211,7 @@ class TermSelector(RegressorMixin, Expansion):  # type: ignore[misc]
         picked = Functions([_Picked(space, chosen)], widths=[len(chosen)])
         return base + picked
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: PointsLike) -> Array:
         """Evaluate the refitted machine.
 
         Parameters
@@ -230,7 +230,7 @@ class _Picked:
     def __init__(self, space: NullSpace, columns: NDArray[np.intp]) -> None:
         self.space, self.columns = space, columns
 
-    def __call__(self, X: Any) -> Array:
+    def __call__(self, X: PointsLike) -> Array:
         return self.space(X)[:, self.columns]
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Pinball
@@ -224,7 +224,7 @@ class SupportVectorTube(Regression):
     set_output = set_output
 
     @framed()
-    def predict_interval(self, X: Any) -> Array:
+    def predict_interval(self, X: PointsLike) -> Array:
         """Return the walls of the tube at new points.
 
         Parameters
@@ -240,7 +240,7 @@ class SupportVectorTube(Regression):
         f = self.predict(X)
         return np.column_stack([f - self.tube_halfwidth_, f + self.tube_halfwidth_])
 
-    def calibrate(self, X: Any, y: Any, coverage: float = 0.9) -> Self:
+    def calibrate(self, X: PointsLike, y: TargetsLike, coverage: float = 0.9) -> Self:
         r"""Make the tube as wide as observations that it has not seen ask for.
 
         .. math:: t = |r|_{(k)}, \qquad k = \lceil \gamma (m + 1) \rceil
@@ -272,7 +272,7 @@ class SupportVectorTube(Regression):
         self.__dict__ = self.__dict__ | found
         return self
 
-    def path(self, X: Any, y: Any) -> TubePath:
+    def path(self, X: PointsLike, y: TargetsLike) -> TubePath:
         """Return the hard tubes of a sample at all prices: the LASSO in kernel and targets.
 
         Parameters

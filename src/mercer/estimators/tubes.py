@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.interval import within
@@ -102,7 +102,7 @@ class HeteroscedasticSVR(Regression):
         "loss": [Loss, str],
     }
 
-    def _measure(self, X: Any) -> tuple[Any, Any]:
+    def _measure(self, X: PointsLike) -> tuple[Any, Any]:
         """Return the widths below and above the function at points, numbers where they are."""
         upper = self._width(self.upper, "upper", X)
         lower = upper if self.lower is None else self._width(self.lower, "lower", X)
@@ -113,7 +113,7 @@ class HeteroscedasticSVR(Regression):
             )
         return lower, upper
 
-    def _width(self, width: Any, name: str, X: Any) -> Any:
+    def _width(self, width: Any, name: str, X: PointsLike) -> Any:
         n = X.shape[0]
         values = np.asarray(width(X) if callable(width) else width, dtype=np.float64)
         if values.shape not in ((), (n,)):
@@ -138,7 +138,7 @@ class HeteroscedasticSVR(Regression):
     set_output = set_output
 
     @framed()
-    def predict_interval(self, X: Any) -> Array:
+    def predict_interval(self, X: PointsLike) -> Array:
         """Return the walls of the tube at new points.
 
         Parameters
@@ -241,7 +241,7 @@ class HeteroscedasticNuSVR(Regression):
         "symmetric": ["boolean"],
     }
 
-    def _widths(self, X: Any) -> Array:
+    def _widths(self, X: PointsLike) -> Array:
         """Settle the functions of the tube, and return them on the sample, (n, k)."""
         space = copy.deepcopy(Constant() if self.tube is None else self.tube)
         features = getattr(self, "feature_names_in_", None)
@@ -291,7 +291,7 @@ class HeteroscedasticNuSVR(Regression):
     set_output = set_output
 
     @framed()
-    def predict_interval(self, X: Any) -> Array:
+    def predict_interval(self, X: PointsLike) -> Array:
         r"""Return the walls of the tube at new points.
 
         Parameters

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._typing import SupportVectors
+from mercer._typing import PointsLike, SupportVectors
 from mercer.inspect.printing import PrintedReport
 from mercer.inspect.projection import column_space, complement
 from mercer.kernels.points import Array, Data, is_sparse
@@ -175,7 +175,7 @@ def machine_report(
     )
 
 
-def _numbers(X: Any) -> Array:
+def _numbers(X: PointsLike) -> Array:
     return np.asarray(X.toarray() if is_sparse(X) else X, dtype=float)
 
 

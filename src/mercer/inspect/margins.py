@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._typing import Array, Classifier, Predictor, SupportVectors
+from mercer._typing import Array, Classifier, PointsLike, Predictor, SupportVectors, TargetsLike
 from mercer.inspect.printing import PrintedReport
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.gaussian import Gaussian
@@ -27,8 +27,8 @@ __all__ = [
 
 def empirical_risk(
     machine: Predictor,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     loss: Loss | Callable[[Array, Array], ArrayLike] | None = None,
     *,
     sample_weight: ArrayLike | None = None,
@@ -85,7 +85,7 @@ def empirical_risk(
     return float(np.average(cost, weights=weights))
 
 
-def _signs(machine: Classifier, y: Any) -> Array:
+def _signs(machine: Classifier, y: TargetsLike) -> Array:
     """Return labels plus and minus one of a machine of two classes."""
     if len(machine.classes_) != 2:
         raise ValueError(f"Margins are defined for two classes; got {len(machine.classes_)}.")
@@ -99,7 +99,7 @@ class Separating(Classifier, SupportVectors, Protocol):
     def coef_(self) -> Any: ...
 
 
-def _length(machine: Separating, X: Any) -> float:
+def _length(machine: Separating, X: PointsLike) -> float:
     """Return the norm of the penalized function of a machine of two classes."""
     kernel = getattr(machine, "kernel_", None)
     if kernel is None:
@@ -172,7 +172,7 @@ class MarginReport(PrintedReport):
         ]
 
 
-def margin_report(machine: Separating, X: Any, y: Any) -> MarginReport:
+def margin_report(machine: Separating, X: PointsLike, y: TargetsLike) -> MarginReport:
     r"""Collect the margins of samples under a classifier of two classes.
 
     .. math:: \rho_f(x, y) = y f(x), \qquad R_\rho(f) = \frac1n \#\{i : y_i f(x_i) < \rho\},
@@ -209,7 +209,7 @@ def margin_report(machine: Separating, X: Any, y: Any) -> MarginReport:
     return MarginReport(y * np.ravel(machine.decision_function(X)), _length(machine, X))
 
 
-def robustness_radius(machine: Separating, X: Any, y: Any) -> Array:
+def robustness_radius(machine: Separating, X: PointsLike, y: TargetsLike) -> Array:
     r"""Return how far each input may move, in any direction, without changing its label.
 
     In the space of a kernel :math:`|f(x + \delta) - f(x)| \le \|f\|\, \|\phi(x + \delta) -

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, norm
 
-from mercer._typing import Array
+from mercer._typing import Array, TargetsLike, WeightsLike
 from mercer.losses.base import Loss
 from mercer.losses.regression import Absolute
 from mercer.machines.survival_targets import Intervals, as_intervals
@@ -39,7 +39,12 @@ PAIRS = 2**22
 
 
 def concordance(
-    y: Any, predicted: ArrayLike, *, train: Any = None, tau: float | None = None, tol: float = 1e-8
+    y: TargetsLike,
+    predicted: ArrayLike,
+    *,
+    train: Any = None,
+    tau: float | None = None,
+    tol: float = 1e-8,
 ) -> float:
     r"""Return the share of pairs whose order is known and predicted.
 
@@ -105,7 +110,11 @@ def concordance(
 
 
 def interval_error(
-    y: Any, predicted: ArrayLike, *, loss: Loss | None = None, sample_weight: Any = None
+    y: TargetsLike,
+    predicted: ArrayLike,
+    *,
+    loss: Loss | None = None,
+    sample_weight: WeightsLike = None,
 ) -> float:
     r"""Return the mean loss of the distance to the intervals; absolute distance by default.
 
@@ -135,7 +144,7 @@ def interval_error(
     return float(np.average(cost, weights=sample_weight))
 
 
-def brier_score(train: Any, y: Any, survival: ArrayLike, times: ArrayLike) -> Array:
+def brier_score(train: Any, y: TargetsLike, survival: ArrayLike, times: ArrayLike) -> Array:
     r"""Return the mean squared error of predicted probabilities to exceed given times.
 
     .. math:: B(t) = \frac1n \sum_i \Bigl( \frac{S_i(t)^2\, [y_i \le t]}{G(y_i)}
@@ -186,7 +195,9 @@ def brier_score(train: Any, y: Any, survival: ArrayLike, times: ArrayLike) -> Ar
     return np.asarray(np.mean(over + np.where(time[:, None] > t, (1 - S) ** 2 / at, 0.0), axis=0))
 
 
-def integrated_brier_score(train: Any, y: Any, survival: ArrayLike, times: ArrayLike) -> float:
+def integrated_brier_score(
+    train: Any, y: TargetsLike, survival: ArrayLike, times: ArrayLike
+) -> float:
     """Return the Brier score's mean over a stretch of time, by the trapezoidal rule.
 
     Parameters
@@ -242,7 +253,7 @@ class SurvivalCalibration:
 
 
 def survival_calibration(
-    y: Any, predicted: ArrayLike, time: float, *, bins: int = 10, coverage: float = 0.95
+    y: TargetsLike, predicted: ArrayLike, time: float, *, bins: int = 10, coverage: float = 0.95
 ) -> SurvivalCalibration:
     r"""Compare predicted survival probabilities with the observed survival of groups.
 
@@ -317,7 +328,9 @@ class DCalibration:
     p_value: float
 
 
-def d_calibration(y: Any, survival: ArrayLike, times: ArrayLike, *, bins: int = 10) -> DCalibration:
+def d_calibration(
+    y: TargetsLike, survival: ArrayLike, times: ArrayLike, *, bins: int = 10
+) -> DCalibration:
     r"""Test whether targets are distributed as predicted, all times at once.
 
     If :math:`S_i` is the distribution of :math:`y_i`, then :math:`S_i(y_i)` is uniform. A target
@@ -377,7 +390,7 @@ def d_calibration(y: Any, survival: ArrayLike, times: ArrayLike, *, bins: int = 
     return DCalibration(counts / n, statistic, float(chi2.sf(statistic, bins - 1)))
 
 
-def _numbers(predicted: ArrayLike, y: Any) -> Array:
+def _numbers(predicted: ArrayLike, y: TargetsLike) -> Array:
     f = np.asarray(predicted, dtype=np.float64)
     n = len(as_intervals(y).lower)
     if f.shape != (n,) or not np.all(np.isfinite(f)):

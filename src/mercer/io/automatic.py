@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.io.steps import interpolated
 from mercer.io.symbols import Eager, Value
 from mercer.preprocessing import RankNormalizer
@@ -33,7 +33,7 @@ Planned = Callable[[Any], Any]
 class _Encoded:
     """Stand in for the encoder of a table that is encoded already."""
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: PointsLike) -> Any:
         return X
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from mercer._typing import PointsLike
 from mercer.kernels.points import (
     BLOCK_BYTES,
     CHUNK_BYTES,
@@ -154,7 +155,7 @@ def _by_rows(X: Array, Z: Array, finish: Callable[[Array], None] | None) -> Arra
     return out
 
 
-def _sparse_manhattan(X: Any, Z: Any) -> Array:
+def _sparse_manhattan(X: PointsLike, Z: Any) -> Array:
     """Distances of a few CSR rows: only features used on both sides need a difference."""
     shared = np.intersect1d(X.indices, Z.indices)
     rest = np.ones(X.shape[1], dtype=bool)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from mercer._typing import PointsLike
 from mercer.kernels.base import Evaluator, Kernel, put
 from mercer.kernels.points import Array, Data, as_points, is_sparse
 
@@ -63,7 +63,7 @@ class Precomputed(Kernel):
         return np.array(X.diagonal())
 
 
-def _matrix(X: Any) -> Array:
+def _matrix(X: PointsLike) -> Array:
     if is_sparse(X):
         raise ValueError("A precomputed kernel matrix must be dense; call X.toarray() first.")
     matrix: Array = as_points(X)

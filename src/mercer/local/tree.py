@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._lazily import lazily
+from mercer._typing import PointsLike
 from mercer.kernels.algebra import ActiveDims
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, count, is_sparse, take
@@ -55,7 +56,7 @@ def equality_columns(kernel: Any, p: int) -> list[int]:
     return sorted(found)
 
 
-def sensitivity(kernel: Kernel, X: Any, categories: Sequence[int] = ()) -> Array:
+def sensitivity(kernel: Kernel, X: PointsLike, categories: Sequence[int] = ()) -> Array:
     r"""Return how far apart a kernel sees points per unit of each feature, (p,).
 
     One feature of a row is replaced by that of another: the loss of correlation,
@@ -151,7 +152,7 @@ class Tree:
 
         return below(0)
 
-    def route(self, X: Any) -> Rows:
+    def route(self, X: PointsLike) -> Rows:
         """Return the leaf that each point falls into, (n,)."""
         if is_sparse(X):
             out = np.empty(count(X), dtype=np.intp)
@@ -191,7 +192,9 @@ class Tree:
             np.concatenate(codes).astype(np.float64),
         )
 
-    def parts(self, X: Any, overlap: bool = False) -> Iterator[tuple[int, Rows, Array | None]]:
+    def parts(
+        self, X: PointsLike, overlap: bool = False
+    ) -> Iterator[tuple[int, Rows, Array | None]]:
         """Yield leaves with their points: numbers of rows, and how much the leaf counts for them.
 
         Parameters
@@ -214,7 +217,7 @@ class Tree:
         for k in np.flatnonzero(counts):
             yield int(k), order[ends[k] - counts[k] : ends[k]], None
 
-    def _visited(self, X: Any, overlap: bool) -> Iterator[tuple[int, Rows, Array | None]]:
+    def _visited(self, X: PointsLike, overlap: bool) -> Iterator[tuple[int, Rows, Array | None]]:
         """Yield leaves with their points, node by node."""
         columns = X.tocsc() if is_sparse(X) else X
 
@@ -260,7 +263,7 @@ class Tree:
 
 
 def grow(
-    X: Any,
+    X: PointsLike,
     leaves: int,
     scales: Array,
     categories: Sequence[int] = (),

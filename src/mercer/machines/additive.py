@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._deadline import time_left
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -97,10 +97,12 @@ class Additive(KernelMachine):
             self._evidence_weight = C
         return [replace(term, weight=term.weight / C) for term in found]
 
-    def _fit_reduced_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_reduced_extras(
+        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
+    ) -> None:
         self._fit_extras(X, y, sample_weight)
 
-    def _fit_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_extras(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> None:
         super()._fit_extras(X, y, sample_weight)
         names = self.null_space_names_
         features = getattr(self, "feature_names_in_", None)
@@ -122,7 +124,7 @@ class Additive(KernelMachine):
         self.component_names_ += [names[j] for j in self._further]
         self._show(X, sample_weight)
 
-    def _show(self, X: Any, sample_weight: Any) -> None:
+    def _show(self, X: PointsLike, sample_weight: WeightsLike) -> None:
         """Find means and ranges of the components over the sample."""
         n = self.shape_fit_[0]
         for name in ("component_means_", "component_range_", "component_variation_"):
@@ -146,7 +148,7 @@ class Additive(KernelMachine):
         )
         self.component_variation_ = self._one_or_more(np.abs(parts).max(axis=0))
 
-    def _parts(self, X: Any) -> Array:
+    def _parts(self, X: PointsLike) -> Array:
         """Evaluate the components at checked points, (n, P, d)."""
         if self._functions is not None:
             raise ValueError(
@@ -168,7 +170,7 @@ class Additive(KernelMachine):
     def _single_output(self) -> bool:
         """Answer whether the machine has one function."""
 
-    def predict_components(self, X: Any, *, centred: bool = True) -> Array:
+    def predict_components(self, X: PointsLike, *, centred: bool = True) -> Array:
         r"""Evaluate the components, whose sum with a constant is the fitted function.
 
         .. math:: f(x) = b + \sum_p f_p(x^{(p)}), \qquad f_p(x) = v_p \sum_i a_i k_p(x_i, x)

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import CallbackSupportMixin, Interval, StrOptions, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.data.base import Source
 from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
@@ -173,7 +173,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
 
     # What a kind of machine declares --------------------------------------------------------------
 
-    def _encode(self, y: Any) -> tuple[Array | NDArray[np.intp], float | Array]:
+    def _encode(self, y: TargetsLike) -> tuple[Array | NDArray[np.intp], float | Array]:
         """Return the targets, or the class of each sample, and the factors of the weights."""
         known = is_plain_targets(y, np.shape(y)[0] if np.ndim(y) else 0)
         targets = y if known else column_or_1d(y, warn=True)
@@ -200,7 +200,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         self.n_iter_: Any = int(one.solution.n_iter)
         self.__dict__.update(one.facts)
 
-    def _order(self, y: Any) -> NDArray[np.intp] | None:
+    def _order(self, y: TargetsLike) -> NDArray[np.intp] | None:
         """Return an order of the samples in which the problems meet them in one piece, if any."""
         return None
 
@@ -239,7 +239,9 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Return the margin or tube whose width is a variable, if there is one."""
         return None
 
-    def _validate_blocks(self, X: Any, y: Any, sample_weight: Any) -> tuple[Source, Rows]:
+    def _validate_blocks(
+        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
+    ) -> tuple[Source, Rows]:
         """Return the rows as a source, and what of them is at hand."""
         return validate_blocks(self, X, y, sample_weight)
 
@@ -257,7 +259,9 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Make the machine of the coefficients of its functions."""
         self._assemble(sample, solved)
 
-    def _fit_reduced_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_reduced_extras(
+        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
+    ) -> None:
         """Fit what an approximated machine has beside its expansion; by default nothing."""
 
     @property
@@ -274,11 +278,11 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
 
     # What it predicts -----------------------------------------------------------------------------
 
-    def _decision(self, X: Any) -> Array:
+    def _decision(self, X: PointsLike) -> Array:
         """Evaluate the fitted function."""
         return self._evaluate(self._check_new(X))
 
-    def _evaluate(self, X: Any) -> Array:
+    def _evaluate(self, X: PointsLike) -> Array:
         """Evaluate the fitted function at points that were checked."""
         return (
             self._flat(self._expand(X, self._dual_coef_.T))
@@ -372,7 +376,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
 
     # What the sample decides ----------------------------------------------------------------------
 
-    def _targets(self, y: Any) -> Array:
+    def _targets(self, y: TargetsLike) -> Array:
         """Return the targets of a least-squares machine, (n, d)."""
         return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
 
@@ -407,7 +411,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
             self.feature_scales_ = scales
         return stretched(self._bound(kernel), scales)
 
-    def _fit_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_extras(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> None:
         """Fit what a machine has beside its expansion; by default nothing."""
 
     # Fitting -------------------------------------------------------------------------------------
@@ -419,7 +423,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         return SILENT
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Fit the machine to a sample.
 
         Parameters
@@ -446,7 +450,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Return how many problems are solved at most."""
         return len(subproblems)
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _validate(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> Rows:
         """Return checked points, encoded targets and weights, in the order of the problems."""
         X, y = self._check_X(X, y)
         y, factors = self._encode(y)
@@ -481,7 +485,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
             for one, solution in zip(subproblems, solutions, strict=True)
         ]
 
-    def _check_weights(self, sample_weight: Any, n: int) -> Array:
+    def _check_weights(self, sample_weight: WeightsLike, n: int) -> Array:
         """Return the weights, one by default; refuse a sample without any."""
         return check_weights(sample_weight, n)
 

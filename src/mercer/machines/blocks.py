@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from mercer._typing import PointsLike
 from mercer.data.opening import is_source
 
 __all__ = ["refuse_blocks"]
 
 
-def refuse_blocks(machine: object, X: Any) -> None:
+def refuse_blocks(machine: object, X: PointsLike) -> None:
     """Refuse rows that come in blocks, where a machine is no sum over rows."""
     if is_source(X):
         raise ValueError(

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.progress import is_live
 from mercer.solvers.monitor import Progress
 
@@ -39,7 +40,7 @@ SILENT = Silence()
 
 @contextmanager
 def fit_task(
-    estimator: Any, max_subtasks: int, X: Any, y: Any, sample_weight: Any
+    estimator: Any, max_subtasks: int, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
 ) -> Iterator[Any]:
     """Tell scikit-learn's callbacks that a fit begins and, unless it fails, that it ended.
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.machines.base import KernelMachine
 from mercer.machines.low_rank import by_blocks
@@ -26,7 +26,7 @@ from mercer.smoothing.widths import margin_error
 __all__ = ["Classifier", "chosen", "encode_classes", "refuse_one_class", "signs"]
 
 
-def encode_classes(y: Any) -> tuple[Any, NDArray[np.intp]]:
+def encode_classes(y: TargetsLike) -> tuple[Any, NDArray[np.intp]]:
     """Return the classes, and the position of each sample's among them; refuse a single class."""
     known = number_classes(y)
     if known is None:
@@ -83,7 +83,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
 
-    def _encode(self, y: Any) -> tuple[NDArray[np.intp], Array]:
+    def _encode(self, y: TargetsLike) -> tuple[NDArray[np.intp], Array]:
         labels = y if is_plain_targets(y, len(y)) else column_or_1d(y, warn=True)
         self.classes_, codes = encode_classes(labels)
         if self.class_weight is None:
@@ -116,14 +116,14 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         book = self._book()
         return Codes(labels, book, np.asarray(self.class_weight_)), np.ones(book.shape[1])
 
-    def _targets(self, y: Any) -> Array:
+    def _targets(self, y: TargetsLike) -> Array:
         return signs(y, len(self.classes_))
 
     def _cost(self, y: Array, f: Array) -> Array:
         return margin_error(y, f)
 
     @by_blocks
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: PointsLike) -> Any:
         """Predict the class of new points.
 
         Parameters
@@ -141,7 +141,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     @available_if(_has_probabilities)
     @by_blocks
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: PointsLike) -> Array:
         """Predict logarithms of class probabilities, where there are probabilities.
 
         Parameters
@@ -157,7 +157,9 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
+    ) -> float:
         """Return the share of samples whose class is predicted.
 
         Parameters

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.kernels.points import take
 from mercer.machines.components import Term
 from mercer.smoothing.criteria import Evidence
@@ -39,7 +38,7 @@ STEPS = 60
 
 
 def tune_terms(
-    terms: Sequence[Term], X: Any, Y: Array, B: Array, s: Array, widths: bool
+    terms: Sequence[Term], X: PointsLike, Y: Array, B: Array, s: Array, widths: bool
 ) -> list[Term]:
     """Return the components with their maximum-likelihood weights, for a loss with C = 1.
 

@@ -15,7 +15,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from mercer._params import Params, is_integer
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.gram.pivoted import pivoted_cholesky
 from mercer.gram.tiled import Tiled
 from mercer.kernels.anova import subsets
@@ -137,7 +137,7 @@ def read_components(
     components: Any,
     kernel: Any,
     categorical: Any,
-    X: Any,
+    X: PointsLike,
     names: Sequence[str] | None,
     make: Callable[[Any, Any], Kernel],
 ) -> list[Term]:
@@ -261,7 +261,7 @@ def _some(columns: Any, p: int, names: Sequence[str] | None) -> tuple[int, ...]:
     return positions(columns, p, names) if mask.size else ()
 
 
-def _made(kernel: Any, X: Any, make: Callable[[Any, Any], Kernel]) -> Kernel:
+def _made(kernel: Any, X: PointsLike, make: Callable[[Any, Any], Kernel]) -> Kernel:
     if isinstance(kernel, str) or not isinstance(kernel, Kernel):
         return make(kernel, X)
     return copy.deepcopy(kernel)
@@ -271,7 +271,7 @@ def named_kernel(machine: KernelSettings, gamma: Any = None) -> Callable[[Any, A
     """Return how a machine makes kernels of names, with another gamma if given."""
     width = machine.gamma if gamma is None else gamma
 
-    def make(kernel: Any, X: Any) -> Kernel:
+    def make(kernel: Any, X: PointsLike) -> Kernel:
         made = resolve(kernel, X, gamma=width, degree=machine.degree, coef0=machine.coef0)
         if made.precomputed or not made.numeric:
             raise ValueError("components are functions of features: give a kernel of numbers.")
@@ -280,11 +280,11 @@ def named_kernel(machine: KernelSettings, gamma: Any = None) -> Callable[[Any, A
     return make
 
 
-def _points(X: Any, columns: Sequence[int]) -> Any:
+def _points(X: PointsLike, columns: Sequence[int]) -> Any:
     return X[:, list(columns)]
 
 
-def _column(X: Any, j: int) -> Array:
+def _column(X: PointsLike, j: int) -> Array:
     column = X[:, [j]]
     return np.asarray(column.toarray() if is_sparse(column) else column, dtype=np.float64)[:, 0]
 
@@ -318,7 +318,7 @@ class ComponentFunctions:
     part: Part
     shift: Array
 
-    def __call__(self, X: Any) -> Array:
+    def __call__(self, X: PointsLike) -> Array:
         """Evaluate the functions, (n, r)."""
         K = np.asarray(self.kernel(X, self.Z), dtype=np.float64)
         return (
@@ -340,7 +340,7 @@ class ComponentFunctions:
 
 def functions_of(
     term: Term,
-    X: Any,
+    X: PointsLike,
     rank: int,
     observed: NDArray[np.bool_] | None = None,
     tol: float = RANK,

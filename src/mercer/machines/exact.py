@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.machines.callbacks import fit_task
 from mercer.machines.protocol import ExactMachine
 from mercer.machines.subproblems import SolvedBatch, prepare
@@ -23,7 +23,9 @@ __all__ = ["ExactFit"]
 class ExactFit:
     """Fit a machine to all rows at once."""
 
-    def fit(self, machine: ExactMachine, X: Any, y: Any, sample_weight: Any) -> None:
+    def fit(
+        self, machine: ExactMachine, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
+    ) -> None:
         """Fit the machine to rows in memory."""
         machine._functions = None
         prepared = prepare(machine, X, y, sample_weight)

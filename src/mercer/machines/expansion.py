@@ -20,7 +20,7 @@ from mercer._fitting import ending, guard_fits, guard_frames
 from mercer._params import same
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import InvalidParameterError, align_api_if_sparse, num_samples
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.gram.base import Gram
 from mercer.gram.make import make as make_gram
 from mercer.gram.precomputed import Precomputed as PrecomputedGram
@@ -102,7 +102,7 @@ def condition(B: Array) -> float:
     return np.inf if dependent else float(values[0] / values[-1])
 
 
-def as_objects(X: Any) -> NDArray[np.object_]:
+def as_objects(X: PointsLike) -> NDArray[np.object_]:
     """Return arbitrary objects as an array of shape (n,)."""
     objects = np.empty(num_samples(X), dtype=object)
     objects[:] = list(X)
@@ -114,7 +114,7 @@ def dense(values: Any) -> Any:
     return values.toarray() if hasattr(values, "toarray") else values
 
 
-def with_short_indices(X: Any) -> Any:
+def with_short_indices(X: PointsLike) -> Any:
     """Return sparse rows with indices of 32 bits where they suffice; others are as they were.
 
     scikit-learn's reader of svmlight files returns indices of 64 bits, which its checks refuse.
@@ -127,7 +127,7 @@ def with_short_indices(X: Any) -> Any:
     return type(X)(parts, shape=X.shape)
 
 
-def check_weights(sample_weight: Any, n: int) -> Array:
+def check_weights(sample_weight: WeightsLike, n: int) -> Array:
     """Return the weights, one by default; refuse a sample without any."""
     if sample_weight is None:
         return np.ones(n)
@@ -249,7 +249,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         kernel = self.kernel
         return not isinstance(kernel, str) and isinstance(kernel, Kernel) and not kernel.numeric
 
-    def _check_X(self, X: Any, y: Any = "no_validation", reset: bool = True) -> Any:
+    def _check_X(self, X: PointsLike, y: TargetsLike = "no_validation", reset: bool = True) -> Any:
         """Validate training data, or new points with ``reset=False``."""
         if self._objects:
             if reset:
@@ -342,7 +342,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         return kernel if names is None else kernel.bind(list(names))
 
-    def _warn_if_indefinite(self, X: Any) -> None:
+    def _warn_if_indefinite(self, X: PointsLike) -> None:
         """Warn if the kernel is indefinite on 200 sample points, or 100 to 200 of its matrix."""
         if self._function or self._precomputed:
             values = np.asarray(X)
@@ -355,7 +355,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         some = chosen_points(count(X))
         warn_if_indefinite(self.kernel_(take(X, some)), repr(self.kernel_))
 
-    def _kernel_matrix(self, X: Any, Z: Any) -> Array:
+    def _kernel_matrix(self, X: PointsLike, Z: Any) -> Array:
         """Call a plain kernel function on whole samples, as scikit-learn does."""
         K = np.asarray(dense(self._kernel_fit(X, Z)), dtype=np.float64)
         if K.shape != (num_samples(X), num_samples(Z)):
@@ -365,7 +365,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
             )
         return K
 
-    def _store(self, X: Any, index: NDArray[np.intp], coef: Array) -> None:
+    def _store(self, X: PointsLike, index: NDArray[np.intp], coef: Array) -> None:
         """Keep the samples ``index`` and their coefficients (n_support, m): the machine itself."""
         self.support_, self._tol_fit = index.astype(np.int32), float(self.tol)
         self._single = False
@@ -377,7 +377,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         else:
             self.support_vectors_ = align_api_if_sparse(self.kernel_.points(X, index))
 
-    def _store_nonzero(self, X: Any, coef: Array, free: Array) -> None:
+    def _store_nonzero(self, X: PointsLike, coef: Array, free: Array) -> None:
         """Keep the samples with a coefficient (n, m), and free coefficients, (q,) or (m, q)."""
         index = np.flatnonzero(coef.any(axis=1))
         self._store(X, index, coef[index])
@@ -385,7 +385,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         self.null_space_coef_ = free
         self.intercept_ = np.atleast_1d(self._intercept(free))
 
-    def _check_new(self, X: Any) -> Any:
+    def _check_new(self, X: PointsLike) -> Any:
         """Validate new points against what the machine was fitted on."""
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
@@ -399,13 +399,13 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
             X = sp.csr_array(X)
         return X
 
-    def _expand(self, X: Any, coef: Any, kernel: Kernel | None = None) -> Array:
+    def _expand(self, X: PointsLike, coef: Any, kernel: Kernel | None = None) -> Array:
         """Evaluate ``k(X, support) coef``, for several columns at once."""
         f: Array = self._expand_classes(X, [coef.shape[0]], coef, kernel)[0]
         return f
 
     def _expand_classes(
-        self, X: Any, n_support: Any, coef: Any, kernel: Kernel | None = None
+        self, X: PointsLike, n_support: Any, coef: Any, kernel: Kernel | None = None
     ) -> Array:
         """Evaluate ``k(X, support of a class) (coefficients of the class)``, for every class.
 
@@ -447,14 +447,14 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
             PREPARED[id(Z)] = known
         return known[2]
 
-    def _by_map(self, X: Any, coef: Array) -> Array:
+    def _by_map(self, X: PointsLike, coef: Array) -> Array:
         """Evaluate a machine that is no expansion of its kernel, some rows at a time."""
         A = np.zeros((self._functions.m, coef.shape[1]))
         A[self._kept] = coef
         rows = [slice(j, j + BLOCK) for j in range(0, X.shape[0], BLOCK)]
         return np.concatenate([np.asarray(self._functions.raw(X[part])) @ A for part in rows])
 
-    def _free_columns(self, X: Any, null_space: NullSpace) -> Array:
+    def _free_columns(self, X: PointsLike, null_space: NullSpace) -> Array:
         """Settle what stays unpenalized, with what the kernel needs, and return it on the sample.
 
         Columns that depend on each other leave the function well defined, but not its coefficients:

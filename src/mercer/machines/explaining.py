@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 
 from mercer._sklearn import StrOptions
+from mercer._typing import PointsLike
 from mercer._words import did_you_mean
 
 __all__ = ["ScaleWarning", "explained", "explaining_data", "warn_of_scales"]
@@ -29,7 +30,7 @@ class ScaleWarning(UserWarning):
     """Features of very different scales meet a kernel with one width for all of them."""
 
 
-def warn_of_scales(machine: object, X: Any) -> None:
+def warn_of_scales(machine: object, X: PointsLike) -> None:
     """Warn if many features do not count beside others that vary a hundred times more.
 
     Parameters
@@ -106,7 +107,7 @@ def explained(estimator: Any, message: str) -> str:
 
 
 @contextmanager
-def explaining_data(machine: object, X: Any) -> Iterator[None]:
+def explaining_data(machine: object, X: PointsLike) -> Iterator[None]:
     """Let errors about missing cells, words and dates in data say what to do about them.
 
     Parameters
@@ -136,7 +137,7 @@ def explaining_data(machine: object, X: Any) -> Iterator[None]:
         raise
 
 
-def _missing(machine: object, X: Any) -> str:
+def _missing(machine: object, X: PointsLike) -> str:
     names = list(getattr(X, "columns", []))
     held = X.toarray() if hasattr(X, "toarray") else X
     missing = held.isna() if hasattr(held, "isna") else [[_gap(v) for v in row] for row in held]
@@ -155,7 +156,7 @@ def _gap(cell: Any) -> bool:
     return cell is None or type(cell).__name__ == "NAType" or bool(cell != cell)
 
 
-def _worded(machine: object, X: Any) -> str:
+def _worded(machine: object, X: PointsLike) -> str:
     names = _word_columns(X)
     spans = [name for name in names if str(X[name].dtype).startswith(("timedelta", "duration"))]
     if spans:
@@ -171,7 +172,7 @@ def _worded(machine: object, X: Any) -> str:
     )
 
 
-def _word_columns(X: Any) -> list[Any]:
+def _word_columns(X: PointsLike) -> list[Any]:
     """Return names of the columns of a data frame that are no numbers."""
     kinds = getattr(X, "dtypes", None)
     columns = getattr(X, "columns", None)
@@ -184,7 +185,7 @@ def _word_columns(X: Any) -> list[Any]:
     ]
 
 
-def _of_words(X: Any, text: str) -> bool:
+def _of_words(X: PointsLike, text: str) -> bool:
     return bool(_word_columns(X)) and ("convert" in text or "dtype" in text or "float" in text)
 
 

@@ -8,12 +8,18 @@ from typing import Any
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 
 from mercer._sklearn import num_samples
+from mercer._typing import TargetsLike
 
 __all__ = ["as_splitter"]
 
 
 def as_splitter(
-    cv: Any, y: Any, random_state: Any = 0, *, classifier: bool = False, shuffle: bool = True
+    cv: Any,
+    y: TargetsLike,
+    random_state: Any = 0,
+    *,
+    classifier: bool = False,
+    shuffle: bool = True,
 ) -> Any:
     """Return the splitter that a parameter ``cv`` stands for, the same in every estimator.
 

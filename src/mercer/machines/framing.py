@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer._optional import plugin
+from mercer._typing import PointsLike
 
 __all__ = ["framed", "quantile_names", "set_output"]
 
@@ -58,7 +59,7 @@ def framed(names: Callable[..., Sequence[str]] | None = None) -> Callable[[Any],
 
     def decorate(method: Any) -> Any:
         @functools.wraps(method)
-        def wrapped(self: Any, X: Any, *args: Any, **how: Any) -> Any:
+        def wrapped(self: Any, X: PointsLike, *args: Any, **how: Any) -> Any:
             found = method(self, X, *args, **how)
             container = getattr(self, "_sklearn_output_config", {}).get("predict", "default")
             if container == "default" or np.ndim(found) != 2:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mercer._jobs import each
 from mercer._sklearn import safe_indexing
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.memory import parse
 from mercer.data.progress import Bar
 from mercer.data.spill import HELD, Groups, GroupWork
@@ -76,7 +77,9 @@ class InArrays:
 
     read: Reader | None = None
 
-    def __init__(self, machine: LocalMachine, X: Any, y: Any, sample_weight: Any) -> None:
+    def __init__(
+        self, machine: LocalMachine, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
+    ) -> None:
         rows = machine._validate(X, y, sample_weight)
         machine._sparse, machine.shape_fit_ = sp.issparse(rows.X), rows.X.shape
         machine._X_fit = machine._kernel_fit = None
@@ -136,7 +139,12 @@ class InBlocks:
     """
 
     def __init__(
-        self, machine: LocalMachine, X: Any, y: Any, sample_weight: Any, bar: Bars
+        self,
+        machine: LocalMachine,
+        X: PointsLike,
+        y: TargetsLike,
+        sample_weight: WeightsLike,
+        bar: Bars,
     ) -> None:
         self.source, rows = machine._validate_blocks(X, y, sample_weight)
         how: Local = machine.approximation

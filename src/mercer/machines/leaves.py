@@ -12,6 +12,7 @@ import numpy as np
 from mercer._deadline import time_left
 from mercer._jobs import at_once
 from mercer._threads import small_algebra
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.memory import parse, show
 from mercer.data.opening import is_source
 from mercer.data.progress import Bar
@@ -76,7 +77,7 @@ class Leaves:
         """Return how many rows of a source are asked together: leaves should see many at once."""
         return int(np.clip(ASKED * self.limit / (8 * (4 * features + 16)), BLOCK, MANY))
 
-    def evaluate(self, whole: Any, name: str, X: Any) -> Any:
+    def evaluate(self, whole: Any, name: str, X: PointsLike) -> Any:
         """Return what a method of the machines says of new points, each by its own leaf.
 
         Parameters
@@ -105,7 +106,7 @@ class Leaves:
                 out[rows] += values * weight.reshape(-1, *[1] * (values.ndim - 1))
         return out
 
-    def _values(self, whole: Any, leaf: Leaf, name: str, X: Any) -> Any:
+    def _values(self, whole: Any, leaf: Leaf, name: str, X: PointsLike) -> Any:
         """Return what one leaf says, in terms of all classes."""
         if not whole._labelled():
             return np.asarray(getattr(leaf.machine, name)(X))
@@ -141,12 +142,16 @@ class LocalFit:
 
     how: Local
 
-    def fit(self, machine: LocalMachine, X: Any, y: Any, sample_weight: Any) -> None:
+    def fit(
+        self, machine: LocalMachine, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
+    ) -> None:
         """Fit the machine to rows in memory, or to those of a source."""
         with fit_task(machine, 0, X, y, sample_weight):
             self._fit(machine, X, y, sample_weight)
 
-    def _fit(self, machine: LocalMachine, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(
+        self, machine: LocalMachine, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
+    ) -> None:
         how = self.how
         _refuse(machine)
         parameters = machine.get_params(deep=False)

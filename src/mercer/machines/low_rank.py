@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from mercer._optional import plugin
 from mercer._sklearn import num_samples
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.arrays import Arrays
 from mercer.data.base import Source
 from mercer.data.memory import parse
@@ -52,7 +53,7 @@ def by_blocks(method: Function) -> Function:
     """Let a method of new points take them from a source, block by block, or from Dask, lazily."""
 
     @functools.wraps(method)
-    def streamed(self: Any, X: Any) -> Any:
+    def streamed(self: Any, X: PointsLike) -> Any:
         if not is_source(X):
             local = getattr(self, "_local", None)
             return method(self, X) if local is None else local.evaluate(self, method.__name__, X)
@@ -86,14 +87,21 @@ class LowRankFit:
     warning: type[Warning]
     """Category of the warning that a fit stopped early."""
 
-    def fit(self, machine: LowRankMachine, X: Any, y: Any, sample_weight: Any) -> None:
+    def fit(
+        self, machine: LowRankMachine, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
+    ) -> None:
         """Fit the machine to rows in memory, or to those of a source."""
         with fit_task(machine, 1, X, y, sample_weight) as context:
             self._fit(machine, X, y, sample_weight, context)
             machine._fit_reduced_extras(X, y, sample_weight)
 
     def _fit(
-        self, machine: LowRankMachine, X: Any, y: Any, sample_weight: Any, context: Any
+        self,
+        machine: LowRankMachine,
+        X: PointsLike,
+        y: TargetsLike,
+        sample_weight: WeightsLike,
+        context: Any,
     ) -> None:
         if machine._function or machine._precomputed or machine._objects:
             raise ValueError(
@@ -125,7 +133,9 @@ class LowRankFit:
         _store(machine, found, census, labels)
 
 
-def validate_blocks(machine: LowRankMachine, X: Any, y: Any, s: Any) -> tuple[Source, Rows]:
+def validate_blocks(
+    machine: LowRankMachine, X: PointsLike, y: TargetsLike, s: Any
+) -> tuple[Source, Rows]:
     """Return the rows as a source, and arrays, encoded targets and weights if they are at hand."""
     if is_source(X) or isinstance(X, np.memmap):
         source = as_source(X, y, s).checked()

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.machines.ls_report import UnavailableError, report_of
 from mercer.machines.outputs import Outputs
 
@@ -76,7 +76,7 @@ class Path:
         )
 
 
-def at(self: Any, X: Any) -> tuple[Any, Array, Array]:
+def at(self: Any, X: PointsLike) -> tuple[Any, Array, Array]:
     """Return new points that were checked, their kernel values and unpenalized functions."""
     report = report_of(self)
     X = self._check_new(X)
@@ -127,7 +127,7 @@ def smoother_matrix(self: Any) -> Array:
     return report.influence(report.K, report.B)
 
 
-def influence(self: Any, X: Any) -> Array:
+def influence(self: Any, X: PointsLike) -> Array:
     r"""Return the derivative of predictions by the targets, :math:`\partial f(x)/\partial y_i`.
 
     Parameters
@@ -160,7 +160,7 @@ def influence(self: Any, X: Any) -> Array:
     return report_of(self).influence(K, B)
 
 
-def contributions(self: Any, X: Any) -> Array:
+def contributions(self: Any, X: PointsLike) -> Array:
     """Return the contribution of each sample to predictions, ``a_i k(x_i, x)``.
 
     Their sum and the unpenalized functions make the prediction.
@@ -182,7 +182,7 @@ def contributions(self: Any, X: Any) -> Array:
     return parts if self._n_outputs else parts[..., 0]
 
 
-def jackknife(self: Any, X: Any) -> Array:
+def jackknife(self: Any, X: PointsLike) -> Array:
     """Return the predictions of the n machines that lack one sample each.
 
     Parameters
@@ -210,7 +210,7 @@ def _moved(self: Any, K: Array, B: Array, change: Array) -> Array:
     return np.asarray(np.stack(parts, axis=-1) @ report.turn.T)
 
 
-def sensitivity_curve(self: Any, i: int, values: ArrayLike, X: Any = None) -> Array:
+def sensitivity_curve(self: Any, i: int, values: ArrayLike, X: PointsLike = None) -> Array:
     """Return predictions of the machine whose target of one sample were another.
 
     Parameters
@@ -329,17 +329,17 @@ def log_marginal_likelihood(self: Any, scale: float | None = None) -> float:
 
 
 @overload
-def predict(self: Any, X: Any) -> Array: ...
+def predict(self: Any, X: PointsLike) -> Array: ...
 
 
 @overload
 def predict(
-    self: Any, X: Any, return_std: bool, *, scale: float | None = ...
+    self: Any, X: PointsLike, return_std: bool, *, scale: float | None = ...
 ) -> Array | tuple[Array, Array]: ...
 
 
 def predict(
-    self: Any, X: Any, return_std: bool = False, *, scale: float | None = None
+    self: Any, X: PointsLike, return_std: bool = False, *, scale: float | None = None
 ) -> Array | tuple[Array, Array]:
     r"""Evaluate the fitted function, and say how sure it is.
 

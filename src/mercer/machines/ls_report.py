@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.gram.factor import MAX_BYTES
 from mercer.gram.make import make as make_gram
 from mercer.kernels.base import Kernel
@@ -129,7 +129,7 @@ class Report:
             )
         return np.asarray(self.errors.matrix(self.X))
 
-    def cross(self, X: Any) -> Array:
+    def cross(self, X: PointsLike) -> Array:
         """Return kernel values of new points, (m, n)."""
         if not isinstance(self.kernel, Kernel):
             return np.asarray(dense(self.kernel(X, self.X)), dtype=np.float64)
@@ -295,7 +295,7 @@ class Report:
         return np.column_stack(V) @ (self.turn.T**2)
 
 
-def kept(X: Any, vectors: Any) -> Any:
+def kept(X: PointsLike, vectors: Any) -> Any:
     """Return a sample in memory of the machine's own, which often has it already.
 
     Parameters

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._lazily import lazily
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Hidden, StrOptions, num_samples, ovr_decision_function
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.gram.base import Gram
 from mercer.gram.class_blocks import ClassBlocks
 from mercer.gram.indexed import Indexed
@@ -138,7 +138,7 @@ class PairwiseClassifier(Classifier):
     def _class_pairs(self) -> list[tuple[int, int]]:
         return list(combinations(range(len(self.classes_)), 2))
 
-    def _order(self, y: Any) -> NDArray[np.intp] | None:
+    def _order(self, y: TargetsLike) -> NDArray[np.intp] | None:
         """Return the samples class by class: a pair is then two pieces of the kernel matrix."""
         if len(self.classes_) == 2 or self._function or self._precomputed:
             return None
@@ -180,11 +180,13 @@ class PairwiseClassifier(Classifier):
         """Read the coefficients of the pairs, (n,) and (k, q), off their solutions."""
         return found.a, found.b
 
-    def _members(self, y: Any) -> list[NDArray[np.intp]]:
+    def _members(self, y: TargetsLike) -> list[NDArray[np.intp]]:
         """Return the samples of each class."""
         return [np.flatnonzero(y == k) for k in range(len(self.classes_))]
 
-    def _pair_matrices(self, K: Gram, y: Any) -> Callable[[int, int, NDArray[np.intp]], Gram]:
+    def _pair_matrices(
+        self, K: Gram, y: TargetsLike
+    ) -> Callable[[int, int, NDArray[np.intp]], Gram]:
         """Return the way to the kernel matrix of a pair of classes.
 
         Pairs that solvers read as a whole share their blocks, if the samples lie class by class and
@@ -297,7 +299,7 @@ class PairwiseClassifier(Classifier):
         self._dual_coef_, self._intercept_ = self.dual_coef_, self.intercept_
         self.n_iter_ = np.full(len(solved), found.solution.n_iter, dtype=np.int32)
 
-    def _fit_extras(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_extras(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> None:
         """Compose Platt's sigmoid from scikit-learn's calibration, if the old parameter asks."""
         if self.probability == "deprecated":
             return
@@ -362,17 +364,17 @@ class PairwiseClassifier(Classifier):
         of = [slice(ends[i], ends[i + 1]) for i in range(len(self.classes_))]
         return [(i, j, of[i], of[j]) for i, j in self._class_pairs()]
 
-    def _pairs(self, X: Any) -> Array:
+    def _pairs(self, X: PointsLike) -> Array:
         """Evaluate the pairs' decision functions; positive speaks for the first class of a pair."""
         return self._pairs_at(self._check_altered(self._check_new(X)))
 
-    def _check_altered(self, X: Any) -> Any:
+    def _check_altered(self, X: PointsLike) -> Any:
         """Return new points if the machine still is what was fitted."""
         if self.support_vectors_.shape[0] and self._n_support.sum() != len(self.support_):
             raise ValueError(f"The internal representation of {type(self).__name__} was altered")
         return X
 
-    def _pairs_at(self, X: Any) -> Array:
+    def _pairs_at(self, X: PointsLike) -> Array:
         """Evaluate them at points that were checked."""
         if self._voting:
             own = self._expand(X, dense(self._dual_coef_).T)
@@ -384,7 +386,7 @@ class PairwiseClassifier(Classifier):
         """Coefficients of the support vectors, one column for each other class."""
         return np.asarray(dense(self._dual_coef_).T, dtype=np.float64)
 
-    def _of_pairs(self, parts: Array, X: Any) -> Array:
+    def _of_pairs(self, parts: Array, X: PointsLike) -> Array:
         """Add up the decision functions of the pairs from what each class says.
 
         A class weighs in all pairs it is part of: its kernel values are multiplied once for all.
@@ -395,7 +397,7 @@ class PairwiseClassifier(Classifier):
         f = columns[first, second - 1] + columns[second, first]
         return np.asarray(f.T + self._intercept_ + self._trend(X))
 
-    def _winners(self, X: Any) -> NDArray[np.intp]:
+    def _winners(self, X: PointsLike) -> NDArray[np.intp]:
         """Return the class of new points that most pairs vote for, the first of several.
 
         Votes are signs, for which float32 is enough where a value is above its proved error: points
@@ -427,14 +429,14 @@ class PairwiseClassifier(Classifier):
             winners[doubtful] = _votes(f > 0, f <= 0, k).argmax(axis=1)
         return np.asarray(winners, dtype=np.intp)
 
-    def _bounded(self, X: Any) -> Bounded | None:
+    def _bounded(self, X: PointsLike) -> Bounded | None:
         """Return what each class says in float32 with bounds, where that saves time."""
         if self._voting or self._X_fit is not None or self._functions is not None:
             return None
         ends = np.cumsum(self._n_support).tolist()
         return bounded_products(self.kernel_, self.support_vectors_, X, self._columns, ends)
 
-    def _trend(self, X: Any) -> Array | float:
+    def _trend(self, X: PointsLike) -> Array | float:
         """Evaluate what is unpenalized beside the intercept."""
         others = [j for j, name in enumerate(self.null_space_names_) if name != "1"]
         if not others:
@@ -444,7 +446,7 @@ class PairwiseClassifier(Classifier):
         return self.null_space_(X)[:, others] @ coef.T
 
     @by_blocks
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: PointsLike) -> Array:
         """Evaluate the decision function.
 
         Parameters
@@ -466,7 +468,7 @@ class PairwiseClassifier(Classifier):
         return f
 
     @by_blocks
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: PointsLike) -> Any:
         """Predict the class of new points.
 
         Parameters
@@ -489,7 +491,7 @@ class PairwiseClassifier(Classifier):
 
     @available_if(_has_probabilities)
     @by_blocks
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: PointsLike) -> Array:
         """Predict class probabilities, by calibration; only with ``probability=True``.
 
         Parameters

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer._settings import settings
 from mercer._sklearn import StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, resolve
 from mercer.machines.classifier import Classifier, signs
@@ -48,7 +48,7 @@ class OneVsRest(Classifier):
     def _loss(self, rows: Rows | None = None) -> Loss:
         return resolve(self.loss, CLASSIFICATION)
 
-    def _labels(self, y: Any) -> list[tuple[str, Array]]:
+    def _labels(self, y: TargetsLike) -> list[tuple[str, Array]]:
         """Return the name of each problem, and its labels plus and minus one."""
         n_classes = len(self.classes_)
         titles = [""] if n_classes == 2 else [str(label) for label in self.classes_]
@@ -73,7 +73,7 @@ class OneVsRest(Classifier):
         self.n_iter_ = int(self.solution_.n_iter)
 
     @by_blocks
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: PointsLike) -> Array:
         """Evaluate the decision function.
 
         Parameters
@@ -92,7 +92,7 @@ class OneVsRest(Classifier):
 
     @available_if(has_probabilities)
     @by_blocks
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: PointsLike) -> Array:
         """Predict class probabilities, for losses that have them, normalized over the classes.
 
         Parameters

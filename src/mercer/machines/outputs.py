@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.gram.remembered import Remembered
 from mercer.gram.whitened import whiten
 from mercer.losses.base import Loss
@@ -38,7 +38,7 @@ class Outputs(Regression):
         tags.target_tags.multi_output = True
         return tags
 
-    def _encode(self, y: Any) -> tuple[Array, float]:
+    def _encode(self, y: TargetsLike) -> tuple[Array, float]:
         y = np.asarray(y)
         if y.ndim == 2:
             self._n_outputs: int | None = y.shape[1]
@@ -126,7 +126,7 @@ class Outputs(Regression):
             self._residual_coef = sample.unwhitened(self.innovations_)
             self._residual_X = sample.X
 
-    def _keep(self, X: Any, A: Array, b: Array, solutions: list[Solution]) -> None:
+    def _keep(self, X: PointsLike, A: Array, b: Array, solutions: list[Solution]) -> None:
         """Make the machine of coefficients (n, outputs) and of free ones (outputs, q)."""
         self._store_nonzero(X, A, b if self._n_outputs else b[0])
         self.n_iter_ = max(int(solution.n_iter) for solution in solutions)
@@ -134,7 +134,7 @@ class Outputs(Regression):
     def _flat(self, F: Array) -> Array:
         return F if self._n_outputs else F[:, 0]
 
-    def predict_observation(self, X: Any) -> Array:
+    def predict_observation(self, X: PointsLike) -> Array:
         r"""Predict new observations: the fitted function and the part of the error that is known.
 
         .. math:: f(x) + \rho(x)' C^{-1} (y - f), \qquad

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from mercer._fitting import say, within
 from mercer._sklearn import safe_indexing
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.points import count, take
 from mercer.local import Local
 from mercer.local.tree import equality_columns, grow, sensitivity
@@ -55,7 +56,9 @@ class Choice:
 class PilotFit:
     """Fit a machine by the approximation that a pilot chooses."""
 
-    def fit(self, machine: WholeMachine, X: Any, y: Any, sample_weight: Any) -> None:
+    def fit(
+        self, machine: WholeMachine, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
+    ) -> None:
         """Choose by fits to a part of the rows, then fit to all of them."""
         choice = choose_approximation(machine, X, y, sample_weight)
         other = copy.copy(machine).set_params(approximation=choice.how)
@@ -68,7 +71,7 @@ class PilotFit:
 
 
 def choose_approximation(
-    machine: WholeMachine, X: Any, y: Any, sample_weight: Any = None
+    machine: WholeMachine, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None
 ) -> Choice:
     """Return how to fit a machine to a sample in memory.
 

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 
+from mercer._typing import PointsLike, TargetsLike
+
 __all__ = ["is_plain_points", "is_plain_targets", "number_classes"]
 
 CSR = (csr_array, csr_matrix)
@@ -21,7 +23,7 @@ CSR = (csr_array, csr_matrix)
 FEW_LABELS = 20
 
 
-def is_plain_points(X: Any) -> bool:
+def is_plain_points(X: PointsLike) -> bool:
     """Answer whether points are a float64 matrix of finite numbers, C-ordered or CSR, not empty.
 
     Parameters
@@ -45,7 +47,7 @@ def is_plain_points(X: Any) -> bool:
     return math.isfinite(np.vdot(values, values))
 
 
-def is_plain_targets(y: Any, n: int) -> bool:
+def is_plain_targets(y: TargetsLike, n: int) -> bool:
     """Answer whether targets are n finite numbers or truth values in a one-dimensional array.
 
     Parameters
@@ -63,7 +65,7 @@ def is_plain_targets(y: Any, n: int) -> bool:
     return y.dtype.kind != "f" or math.isfinite(np.vdot(y, y))
 
 
-def number_classes(y: Any) -> tuple[Any, Any] | None:
+def number_classes(y: TargetsLike) -> tuple[Any, Any] | None:
     """Return the classes of integer labels and the position of each label; None if in doubt.
 
     Parameters

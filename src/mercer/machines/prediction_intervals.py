@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import t as student
 from sklearn.utils import check_random_state
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.machines.framing import framed
 from mercer.machines.ls_report import Report, report_of
 from mercer.smoothing.intervals import METHODS, Predictive
@@ -24,7 +24,7 @@ VARIANCES = {"conformal", "local", "bayes", "bootstrap", "wild"}
 @framed()
 def predict_interval(
     self: Any,
-    X: Any,
+    X: PointsLike,
     coverage: float = 0.9,
     *,
     method: str = "auto",
@@ -159,7 +159,7 @@ def _method(self: Any, method: str, of: str, plain: bool) -> str:
     return method
 
 
-def _predictive(self: Any, report: Report, X: Any, method: str) -> list[Predictive]:
+def _predictive(self: Any, report: Report, X: PointsLike, method: str) -> list[Predictive]:
     """Return what the factorization says of some points, for every output."""
     live, factor = report.live, report.factors[0]
     K, B = report.cross(X)[:, live], self.null_space_(X)
@@ -180,7 +180,7 @@ def _predictive(self: Any, report: Report, X: Any, method: str) -> list[Predicti
     ]
 
 
-def _posterior(self: Any, report: Report, X: Any, coverage: float, of: str) -> Array:
+def _posterior(self: Any, report: Report, X: PointsLike, coverage: float, of: str) -> Array:
     """Return intervals of a Gaussian process whose outputs or errors are correlated."""
     diagonal = self.kernel_.diag(X).astype(np.float64)
     variance = report.variances(report.cross(X), self.null_space_(X), diagonal)

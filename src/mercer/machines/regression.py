@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from mercer._settings import settings
 from mercer._sklearn import StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.algebra import terms
 from mercer.kernels.base import Kernel
@@ -25,7 +25,7 @@ from mercer.regularizers.errors import ErrorModel
 __all__ = ["Regression", "predict_parts"]
 
 
-def predict_parts(self: Any, X: Any) -> dict[str, Array]:
+def predict_parts(self: Any, X: PointsLike) -> dict[str, Array]:
     """Evaluate the parts whose sum is the fitted function.
 
     Parameters
@@ -85,7 +85,7 @@ class Regression(RegressorMixin, KernelMachine):  # type: ignore[misc]
         return Values(1), np.ones(1)
 
     @by_blocks
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: PointsLike) -> Array:
         """Evaluate the fitted function.
 
         Parameters
@@ -100,7 +100,9 @@ class Regression(RegressorMixin, KernelMachine):  # type: ignore[misc]
         """
         return self._decision(X)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
+    ) -> float:
         """Return the coefficient of determination of the predictions.
 
         Parameters

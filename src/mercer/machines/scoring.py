@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer._typing import Array, Predictor
+from mercer._typing import Array, PointsLike, Predictor, TargetsLike, WeightsLike
 from mercer.data.base import Block, Sums
 from mercer.data.opening import as_source
 from mercer.machines.expansion import BLOCK
@@ -70,7 +70,9 @@ def _right(block: Block, machine: Predictor, _: Any) -> Sums:
     return Sums(weight=float(s.sum()), right=float(s @ right))
 
 
-def r2(machine: Predictor, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+def r2(
+    machine: Predictor, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
+) -> float:
     r"""Return :math:`R^2 = 1 - \sum_i s_i (y_i - f_i)^2 / \sum_i s_i (y_i - \bar y)^2` by blocks.
 
     Parameters
@@ -86,7 +88,9 @@ def r2(machine: Predictor, X: Any, y: Any = None, sample_weight: Any = None) -> 
     return found.r2
 
 
-def accuracy(machine: Predictor, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+def accuracy(
+    machine: Predictor, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
+) -> float:
     """Return the share of rows whose class is predicted, by blocks.
 
     Parameters

@@ -18,7 +18,7 @@ from mercer._deadline import time_left
 from mercer._fitting import say
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.data.sampling import FingerprintSample as Pool
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
@@ -195,7 +195,7 @@ class ShapedMachine(KernelMachine):
         """Return what is known, as :func:`as_constraints` takes it."""
         return self.constraints
 
-    def _check_X(self, X: Any, y: Any = "no_validation", reset: bool = True) -> Any:
+    def _check_X(self, X: PointsLike, y: TargetsLike = "no_validation", reset: bool = True) -> Any:
         if self._objects or self._precomputed:
             raise ValueError(
                 "Shape constraints need features; use a kernel of numbers, not a "
@@ -203,7 +203,7 @@ class ShapedMachine(KernelMachine):
             )
         return validate_data(self, X, y, reset=reset, dtype=np.float64, order="C")
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Fit the machine to a sample under the constraints.
 
         Parameters

@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, num_samples
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.gram.dictionary import DenseDictionary, Dictionary, KernelColumns
 from mercer.kernels.points import take
 from mercer.losses.base import Loss
@@ -63,7 +63,7 @@ class SparseMachine(KernelMachine):
         tags.input_tags.pairwise = False
         return tags
 
-    def _warn_if_indefinite(self, X: Any) -> None:
+    def _warn_if_indefinite(self, X: PointsLike) -> None:
         """Take a kernel as it is: the functions of a dictionary are any."""
 
     def _reduced_loss(self, rows: Rows) -> Loss:
@@ -91,7 +91,7 @@ class SparseMachine(KernelMachine):
                 return DenseDictionary(X)
             return KernelColumns(self.kernel_, X, centres, int(self.cache_size * 2**20))
 
-    def _choose_centres(self, X: Any) -> Any:
+    def _choose_centres(self, X: PointsLike) -> Any:
         if self.centres is None:
             return X
         if self._precomputed:

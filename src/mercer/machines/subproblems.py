@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.gram.base import Gram
 from mercer.solvers import Solution
 from mercer.solvers.small import RiskBatch, SolutionBatch
@@ -184,7 +184,7 @@ class SolvedBatch(Sequence[SolvedSubproblem]):
 class Posing(Protocol):
     """What poses problems: the first of the four steps, in its parts."""
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Rows: ...
+    def _validate(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> Rows: ...
 
     def _build_sample(self, rows: Rows) -> Sample: ...
 
@@ -216,7 +216,9 @@ class Prepared(Generic[Poser_co]):
         return replace(self, sample=sample, subproblems=self.machine._subproblems(sample))
 
 
-def prepare(machine: Poser, X: Any, y: Any = None, sample_weight: Any = None) -> Prepared[Poser]:
+def prepare(
+    machine: Poser, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
+) -> Prepared[Poser]:
     """Take the steps of a fit up to its problems.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
-from mercer._typing import Array
+from mercer._typing import Array, TargetsLike
 
 __all__ = ["Intervals", "as_intervals", "is_plain"]
 
@@ -73,7 +73,7 @@ class Intervals(NamedTuple):
         return self.lower, event
 
 
-def as_intervals(y: Any) -> Intervals:
+def as_intervals(y: TargetsLike) -> Intervals:
     """Return targets of any form as intervals.
 
     Parameters
@@ -107,7 +107,7 @@ def as_intervals(y: Any) -> Intervals:
     raise ValueError(f"targets have shape {y.shape}; {FORMS}")
 
 
-def is_plain(y: Any) -> bool:
+def is_plain(y: TargetsLike) -> bool:
     """Return whether targets are one number a sample, and nothing else."""
     if _columns(y) is not None:
         return False
@@ -115,7 +115,7 @@ def is_plain(y: Any) -> bool:
     return len(shape) != 2 or shape[1] == 1
 
 
-def _columns(y: Any) -> dict[str, Any] | None:
+def _columns(y: TargetsLike) -> dict[str, Any] | None:
     """Return the columns of a structured array or of a data frame, if it is one."""
     names = getattr(getattr(y, "dtype", None), "names", None)
     if names:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.losses.base import Loss
 from mercer.machines.additive import CONSTRAINTS
 from mercer.machines.components import functions_of, named_kernel, read_components
@@ -145,13 +145,20 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     _classifies: ClassVar[bool] = False
 
     @abstractmethod
-    def _encode(self, y: Any, s: Array) -> tuple[Any, Array, Array]:
+    def _encode(self, y: TargetsLike, s: Array) -> tuple[Any, Array, Array]:
         """Return targets for a refit, targets of the problems (n, d), and weights."""
 
     # Fitting --------------------------------------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: PointsLike,
+        y: TargetsLike,
+        sample_weight: WeightsLike = None,
+        *,
+        groups: Any = None,
+    ) -> Self:
         """Find the components and fit them.
 
         Parameters
@@ -172,7 +179,7 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         self._fit(X, Y, s, y, None if groups is None else np.asarray(groups))
         return self
 
-    def _fit(self, X: Array, Y: Array, s: Array, y: Any, groups: Any) -> None:
+    def _fit(self, X: Array, Y: Array, s: Array, y: TargetsLike, groups: Any) -> None:
         """Find the structure of targets (n, d), and fit what is left of it to y."""
         names = getattr(self, "feature_names_in_", None)
         features = None if names is None else list(names)
@@ -438,11 +445,11 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         """Whether nothing is left but the unpenalized part."""
         return bool(self.refit) and not self.selected_.any()
 
-    def _check_new(self, X: Any) -> Array:
+    def _check_new(self, X: PointsLike) -> Array:
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
 
-    def predict_components(self, X: Any) -> Array:
+    def predict_components(self, X: PointsLike) -> Array:
         """Evaluate the centred components; dropped components are zero.
 
         Parameters

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from mercer._typing import PointsLike
 from mercer.gram.base import Gram
 from mercer.gram.lasting import Lasting
 from mercer.gram.shared import key
@@ -24,7 +25,7 @@ __all__ = ["keep_matrix", "take_matrix", "to_last"]
 _kept: WeakKeyDictionary[Solution, tuple[Tiled, int]] = WeakKeyDictionary()
 
 
-def take_matrix(machine: object, kernel: Kernel, X: Any, cache_bytes: int) -> Gram | None:
+def take_matrix(machine: object, kernel: Kernel, X: PointsLike, cache_bytes: int) -> Gram | None:
     """Return the matrix of a machine's last fit if it would be the same now, else None.
 
     It is taken away: a fit that fails or is interrupted may leave half a row in it.

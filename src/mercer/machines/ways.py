@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.local import Local
 from mercer.machines.exact import ExactFit
@@ -19,11 +20,13 @@ __all__ = ["FitMethod", "choose_fit"]
 class FitMethod(Protocol):
     """A way to fit a machine: a value, with settings of its own."""
 
-    def fit(self, machine: WholeMachine, X: Any, y: Any, sample_weight: Any) -> None:
+    def fit(
+        self, machine: WholeMachine, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
+    ) -> None:
         """Fit the machine."""
 
 
-def choose_fit(machine: WholeMachine, X: Any) -> FitMethod:
+def choose_fit(machine: WholeMachine, X: PointsLike) -> FitMethod:
     """Return how a machine is fitted to rows.
 
     Parameters

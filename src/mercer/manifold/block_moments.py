@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 
+from mercer._typing import PointsLike
 from mercer.data.base import Block
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, row_slices
@@ -122,7 +122,7 @@ class Features:
         """Memory of a row, in bytes."""
         return 8 * 3 * (self.phi.m + 16)
 
-    def __call__(self, X: Any) -> tuple[Array, Array]:
+    def __call__(self, X: PointsLike) -> tuple[Array, Array]:
         """Return functions and features (n, q + r), and what these leave of k(x, x), (n,).
 
         Parameters

@@ -15,6 +15,7 @@ from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, check_sample_weight, fit_context
 from mercer._sklearn import Interval as Range
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.arrays import Arrays
 from mercer.kernels.points import Array
 from mercer.machines.blocks import refuse_blocks
@@ -120,7 +121,7 @@ class PrincipalManifoldCV(
     }
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Choose the settings by held-out distortion, and fit the manifold to all rows.
 
         Parameters
@@ -201,7 +202,7 @@ class PrincipalManifoldCV(
         found: PrincipalManifold = self.best_estimator_
         return found
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: PointsLike) -> Any:
         """Return the latent coordinates of the nearest images of rows."""
         return self._chosen().transform(self._as_fitted(X))
 
@@ -209,19 +210,21 @@ class PrincipalManifoldCV(
         """Return the images of latent coordinates."""
         return self._chosen().inverse_transform(Z)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
+    ) -> float:
         """Return minus the mean distortion."""
         return self._chosen().score(self._as_fitted(X), sample_weight=sample_weight)
 
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: PointsLike) -> Any:
         """Return minus the distortion of every row."""
         return self._chosen().score_samples(self._as_fitted(X))
 
-    def impute(self, X: Any) -> Any:
+    def impute(self, X: PointsLike) -> Any:
         """Return rows with missing cells filled in from their nearest images."""
         return self._chosen().impute(self._as_fitted(X))
 
-    def _as_fitted(self, X: Any) -> Any:
+    def _as_fitted(self, X: PointsLike) -> Any:
         check_is_fitted(self)
         return validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
 

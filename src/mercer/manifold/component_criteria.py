@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._typing import PointsLike
 from mercer.gram.dense import Dense
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, to_dense
@@ -37,7 +38,9 @@ LEVEL = 0.95
 """Share of these whose eigenvalue an eigenvalue must exceed."""
 
 
-def parallel(kernel: Kernel, X: Any, null_space: NullSpace, weights: Array, seed: Any = 0) -> int:
+def parallel(
+    kernel: Kernel, X: PointsLike, null_space: NullSpace, weights: Array, seed: Any = 0
+) -> int:
     """Return how many eigenvalues exceed those of samples whose columns are shuffled.
 
     Shuffled columns keep the distribution of every feature and lose what joins them.

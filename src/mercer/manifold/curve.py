@@ -15,6 +15,7 @@ from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, check_sample_weight, fit_context
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.points import Array
 from mercer.manifold.distortions import Distortion
@@ -217,7 +218,7 @@ class PrincipalCurve(
     # Fitting --------------------------------------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Fit the curve.
 
         Parameters
@@ -365,7 +366,7 @@ class PrincipalCurve(
 
     # New points -----------------------------------------------------------------------------------
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: PointsLike) -> Array:
         """Return the coordinates of the nearest points of the curve.
 
         Parameters
@@ -380,7 +381,7 @@ class PrincipalCurve(
         """
         return np.asarray(self._fitted().transform(self._check(X, reset=False)))
 
-    def arc_length(self, X: Any) -> Array:
+    def arc_length(self, X: PointsLike) -> Array:
         """Return the length of the curve up to the nearest points of rows, in units of the data.
 
         Parameters
@@ -399,7 +400,7 @@ class PrincipalCurve(
         """
         return self._fitted().inverse_transform(Z)
 
-    def reconstruct(self, X: Any) -> Array:
+    def reconstruct(self, X: PointsLike) -> Array:
         """Return the nearest points of the curve.
 
         Parameters
@@ -408,7 +409,7 @@ class PrincipalCurve(
         """
         return np.asarray(self._fitted().reconstruct(self._check(X, reset=False)))
 
-    def impute(self, X: Any) -> Array:
+    def impute(self, X: PointsLike) -> Array:
         """Return rows with missing cells filled in from the nearest points of the curve.
 
         Parameters
@@ -418,7 +419,7 @@ class PrincipalCurve(
         """
         return np.asarray(self._fitted().impute(self._check(X, reset=False)))
 
-    def distortion(self, X: Any) -> Array:
+    def distortion(self, X: PointsLike) -> Array:
         """Return the cost of every row at its nearest point, (n_samples,): a score of novelty.
 
         Parameters
@@ -427,7 +428,7 @@ class PrincipalCurve(
         """
         return np.asarray(self._fitted().distortion(self._check(X, reset=False)))
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: PointsLike) -> Array:
         """Return minus the cost of every row.
 
         Parameters
@@ -436,7 +437,9 @@ class PrincipalCurve(
         """
         return -self.distortion(X)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
+    ) -> float:
         """Return minus the mean cost.
 
         Parameters
@@ -449,7 +452,7 @@ class PrincipalCurve(
 
     # Inside ---------------------------------------------------------------------------------------
 
-    def _check(self, X: Any, reset: bool) -> Array:
+    def _check(self, X: PointsLike, reset: bool) -> Array:
         if not reset:
             check_is_fitted(self)
         return np.asarray(

@@ -21,6 +21,7 @@ from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, check_sample_weight, fit_context
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data import Source, as_source
 from mercer.data.arrays import Arrays
 from mercer.data.opening import is_source
@@ -193,7 +194,7 @@ class GenerativeTopographicMap(
     # Fitting --------------------------------------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Fit the map and the noise.
 
         Parameters
@@ -293,7 +294,7 @@ class GenerativeTopographicMap(
     # New points -----------------------------------------------------------------------------------
 
     @by_blocks
-    def responsibilities(self, X: Any) -> Any:
+    def responsibilities(self, X: PointsLike) -> Any:
         """Return posterior probabilities of the latent points, (n_samples, L).
 
         Parameters
@@ -304,7 +305,7 @@ class GenerativeTopographicMap(
         return self._posterior(X)[0]
 
     @by_blocks
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: PointsLike) -> Any:
         """Return the log density of every row, over the cells that are known, (n_samples,).
 
         Parameters
@@ -313,7 +314,9 @@ class GenerativeTopographicMap(
         """
         return self._posterior(X)[1]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
+    ) -> float:
         """Return the mean log density of rows.
 
         Parameters
@@ -325,7 +328,7 @@ class GenerativeTopographicMap(
         return float(np.average(self.score_samples(X), weights=sample_weight))
 
     @by_blocks
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: PointsLike) -> Any:
         """Return latent coordinates of rows, the mean or the mode of their posterior.
 
         Parameters
@@ -365,7 +368,7 @@ class GenerativeTopographicMap(
         return np.asarray(images + mixture.mean)
 
     @by_blocks
-    def impute(self, X: Any) -> Any:
+    def impute(self, X: PointsLike) -> Any:
         """Return rows with missing cells replaced by their mean given the known cells.
 
         Parameters
@@ -396,7 +399,7 @@ class GenerativeTopographicMap(
 
     # Inside ---------------------------------------------------------------------------------------
 
-    def _check(self, X: Any, reset: bool) -> Array:
+    def _check(self, X: PointsLike, reset: bool) -> Array:
         return np.asarray(
             validate_data(
                 self,
@@ -408,7 +411,7 @@ class GenerativeTopographicMap(
             )
         )
 
-    def _posterior(self, X: Any) -> tuple[Array, Array]:
+    def _posterior(self, X: PointsLike) -> tuple[Array, Array]:
         """Return responsibilities and log densities of rows, to the same bits in any batch."""
         check_is_fitted(self)
         X = self._check(X, reset=False)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._typing import PointsLike
 from mercer.kernels.points import Array, take, to_dense
 from mercer.machines.expansion import Expansion
 from mercer.machines.solving import EarlyStop
@@ -33,7 +34,7 @@ SHORT = 1e-5
 """Length of a step, in standard deviations of a feature, at which a search ends."""
 
 
-def some_rows(X: Any, weights: Array) -> tuple[Array, Array] | None:
+def some_rows(X: PointsLike, weights: Array) -> tuple[Array, Array] | None:
     """Return at most 2000 rows of a sample and their weights; None if they are not numbers.
 
     Parameters

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from mercer._params import is_integer
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.data.base import Block
 from mercer.data.opening import is_source
 from mercer.gram.base import Gram
@@ -245,7 +245,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
     # Fitting -------------------------------------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Find the components of a sample.
 
         Parameters
@@ -269,7 +269,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
             self._fit_sample(X, sample_weight)
         return self
 
-    def _fit_sample(self, X: Any, sample_weight: Any) -> None:
+    def _fit_sample(self, X: PointsLike, sample_weight: WeightsLike) -> None:
         """Find the components of the kernel matrix of a sample."""
         admitted = self._check_X(X, None)
         X = admitted[0] if isinstance(admitted, tuple) else admitted
@@ -321,10 +321,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
             return self._of_width(vary(Block(rows.X, None, s), None, None).variance)
         return super()._resolved(rows)
 
-    def _warn_if_indefinite(self, X: Any) -> None:
+    def _warn_if_indefinite(self, X: PointsLike) -> None:
         """Say nothing before the eigenvalues are known."""
 
-    def _rule(self, X: Any, K: Gram, B: Array, weights: Array) -> Rule:
+    def _rule(self, X: PointsLike, K: Gram, B: Array, weights: Array) -> Rule:
         """Return how the number of components is decided, for rows with positive weights."""
         number = self.n_components
         if number is None:
@@ -396,7 +396,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
     # New points ----------------------------------------------------------------------------------
 
     @by_blocks
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: PointsLike) -> Array:
         """Return the scores of points, their coordinates along the components.
 
         Parameters
@@ -411,12 +411,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         """
         return self._scores(self._check_new(X))
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: PointsLike) -> Array:
         """Return the scores of points that were checked."""
         free = self.null_space_(X) @ self.null_space_coef_.T
         return np.asarray(self._expand(X, self._dual_coef_.T) + free)
 
-    def inverse_transform(self, X: Any) -> Array:
+    def inverse_transform(self, X: PointsLike) -> Array:
         """Return points whose images are near what scores describe; see :meth:`preimages`.
 
         ``inverse_transform(transform(X))`` denoises X.
@@ -432,7 +432,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         """
         return self.preimages(X).points
 
-    def preimages(self, X: Any) -> Preimages:
+    def preimages(self, X: PointsLike) -> Preimages:
         """Return pre-images of scores, with their distances and the spread over starts.
 
         Parameters

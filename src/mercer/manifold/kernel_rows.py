@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES, resolve
@@ -39,7 +39,7 @@ class KernelRows:
     array([3., 6.])
     """
 
-    def __init__(self, kernel: Kernel, X: Any) -> None:
+    def __init__(self, kernel: Kernel, X: PointsLike) -> None:
         self.kernel, self.X, self.m = kernel, X, count(X)
         self._evaluate = kernel.against(kernel.points(X, np.arange(self.m)))
 
@@ -102,7 +102,7 @@ class KernelFeatures(
         tags.input_tags.sparse = not self._precomputed
         return tags
 
-    def _checked(self, X: Any, reset: bool, least: int = 1) -> Any:
+    def _checked(self, X: PointsLike, reset: bool, least: int = 1) -> Any:
         if not reset:
             check_is_fitted(self)
         if is_source(X):
@@ -124,14 +124,14 @@ class KernelFeatures(
             raise ValueError(f"A precomputed kernel matrix must be square, got shape {X.shape}.")
         return X
 
-    def _weights(self, sample_weight: Any, X: Any) -> Array:
+    def _weights(self, sample_weight: WeightsLike, X: PointsLike) -> Array:
         """Return the weights of the rows, whose sum is one, (m,)."""
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not w.any() or not np.isfinite(w.sum()):
             raise ValueError("sample_weight must have a finite, positive sum.")
         return np.asarray(w / w.sum(), dtype=np.float64)
 
-    def _definite_kernel(self, X: Any, order: int = 0) -> Kernel:
+    def _definite_kernel(self, X: PointsLike, order: int = 0) -> Kernel:
         """Return the kernel that is meant; refuse conditional kernels beyond an order."""
         # A copy: parameters set after the fit must not reach into the fitted transformer.
         given = copy.deepcopy(self.kernel)

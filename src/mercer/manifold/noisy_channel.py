@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from mercer._typing import PointsLike
 from mercer.kernels.points import Array
 from mercer.manifold.principal_manifold import PrincipalManifold
 
@@ -43,7 +44,7 @@ class NoisyDistortion:
 
 def noisy_distortion(
     manifold: PrincipalManifold,
-    X: Any,
+    X: PointsLike,
     sigma: float,
     *,
     n_draws: int = 100,
@@ -116,7 +117,7 @@ def noisy_distortion(
     )
 
 
-def _cost(manifold: PrincipalManifold, X: Any, Z: Array) -> float:
+def _cost(manifold: PrincipalManifold, X: PointsLike, Z: Array) -> float:
     """Return the mean cost of rows at the images of coordinates."""
     distortion = manifold.fitted_.functional.distortion
     R = np.asarray(X, dtype=np.float64) - manifold.inverse_transform(Z)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.points import Array
 from mercer.manifold.distortions import AbsoluteDistortion, HuberDistortion, SquaredDistortion
 from mercer.manifold.low_rank import (
@@ -102,7 +103,7 @@ class PrincipalPlane(
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Find the plane.
 
         Parameters
@@ -154,7 +155,7 @@ class PrincipalPlane(
         Z = nearest_coordinates(self._distortion(), rows, plane)
         return np.asarray(plane.mean + Z @ plane.axes)
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: PointsLike) -> Array:
         """Return the coordinates of the cheapest points of the plane.
 
         Parameters
@@ -274,7 +275,7 @@ class KPlanes(
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Find the planes.
 
         Parameters
@@ -315,7 +316,7 @@ class KPlanes(
         self._warn_unless(best.converged)
         return self
 
-    def _complete(self, X: Any, reset: bool) -> Array:
+    def _complete(self, X: PointsLike, reset: bool) -> Array:
         rows = self._rows(X, reset=reset)
         if np.isnan(rows).any():
             raise ValueError(
@@ -336,7 +337,7 @@ class KPlanes(
             images[labels == j] = plane.mean + R @ plane.axes.T @ plane.axes
         return images
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: PointsLike) -> Array:
         """Return the cost of every row at each plane.
 
         Parameters
@@ -349,7 +350,7 @@ class KPlanes(
         """
         return _distances(self._complete(X, reset=False), self._planes)
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
+    def predict(self, X: PointsLike) -> NDArray[np.intp]:
         """Return the nearest plane of every row.
 
         Parameters

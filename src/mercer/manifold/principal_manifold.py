@@ -18,6 +18,7 @@ from mercer._fitting import AllOrNothing, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, check_sample_weight, fit_context
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data import Source, as_source
 from mercer.data.arrays import Arrays
 from mercer.data.opening import is_source
@@ -236,7 +237,7 @@ class PrincipalManifold(
     # Fitting --------------------------------------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Fit the manifold.
 
         Parameters
@@ -290,7 +291,9 @@ class PrincipalManifold(
         self._warn(directions)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_transform(
+        self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
+    ) -> Any:
         """Fit the manifold and return the coordinates of the sample."""
         self.fit(X, y, sample_weight=sample_weight)
         return self.transform(X) if is_source(X) else self.embedding_
@@ -428,7 +431,7 @@ class PrincipalManifold(
     # New points -----------------------------------------------------------------------------------
 
     @by_blocks
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: PointsLike) -> Any:
         """Return the latent coordinates of the nearest images of rows.
 
         Parameters
@@ -454,16 +457,18 @@ class PrincipalManifold(
         return self.fitted_.images(self._coordinates(Z))
 
     @by_blocks
-    def distortion(self, X: Any) -> Any:
+    def distortion(self, X: PointsLike) -> Any:
         """Return the cost of every row at its nearest image, (n_samples,): a score of novelty."""
         return self._projected(X).cost
 
     @by_blocks
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: PointsLike) -> Any:
         """Return minus the distortion of every row: low for rows unlike the sample."""
         return -self._projected(X).cost
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
+    ) -> float:
         """Return minus the mean distortion.
 
         Parameters
@@ -475,7 +480,7 @@ class PrincipalManifold(
         return float(np.average(self.score_samples(X), weights=sample_weight))
 
     @by_blocks
-    def reconstruct(self, X: Any) -> Any:
+    def reconstruct(self, X: PointsLike) -> Any:
         """Return the nearest images of rows.
 
         Parameters
@@ -485,7 +490,7 @@ class PrincipalManifold(
         return self.fitted_.images(self._projected(X).Z)
 
     @by_blocks
-    def impute(self, X: Any) -> Any:
+    def impute(self, X: PointsLike) -> Any:
         """Return rows with missing cells filled in from their nearest images.
 
         Parameters
@@ -552,12 +557,12 @@ class PrincipalManifold(
 
     # Inside ---------------------------------------------------------------------------------------
 
-    def _check(self, X: Any, reset: bool) -> Array:
+    def _check(self, X: PointsLike, reset: bool) -> Array:
         return np.asarray(
             validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
         )
 
-    def _projected(self, X: Any) -> Projected:
+    def _projected(self, X: PointsLike) -> Projected:
         check_is_fitted(self)
         X = self._check(X, reset=False)
         if np.isnan(X).all(axis=1).any():

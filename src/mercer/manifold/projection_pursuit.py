@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.manifold.ascent import ascend, ascend_l1, standardized
 from mercer.manifold.contrasts import CONTRASTS, Contrast
@@ -188,7 +188,7 @@ class KernelProjectionPursuit(KernelFeatures):
         return contrast, white
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Find directions of large contrast.
 
         Parameters
@@ -319,7 +319,7 @@ class KernelProjectionPursuit(KernelFeatures):
     def _n_features_out(self) -> int:
         return int(self.n_components_)
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: PointsLike) -> Array:
         """Project points on the directions, about the mean of the sample.
 
         Parameters
@@ -335,7 +335,7 @@ class KernelProjectionPursuit(KernelFeatures):
         K = np.asarray(self.kernel_(X, self.X_fit_), dtype=np.float64)
         return np.asarray(K @ self.dual_coef_ - self.mean_)
 
-    def contrasts(self, X: Any) -> NDArray[np.float64]:
+    def contrasts(self, X: PointsLike) -> NDArray[np.float64]:
         """Return the contrast of the projections of new rows.
 
         Parameters
@@ -360,7 +360,7 @@ class KernelProjectionPursuit(KernelFeatures):
         means = [contrast.mean(xi, w) for xi in F.T]
         return np.asarray(self._sides * np.array(means))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: PointsLike, y: TargetsLike = None) -> float:
         """Return the mean contrast of the projections of new rows, see :meth:`contrasts`.
 
         Parameters

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.points import Array
 from mercer.manifold.distortions import Distortion, MetricDistortion, as_distortion
@@ -65,7 +66,7 @@ class Quantizer(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     def _distortion(self) -> Distortion:
         return as_distortion(self.cost)
 
-    def _rows(self, X: Any, reset: bool) -> Array:
+    def _rows(self, X: PointsLike, reset: bool) -> Array:
         """Return checked rows in coordinates of the cost."""
         if not reset:
             check_is_fitted(self)
@@ -95,7 +96,7 @@ class Quantizer(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             raise ValueError("some features have no known cell; drop them.")
         return np.asarray(X, dtype=np.float64)
 
-    def _weights(self, sample_weight: Any, X: Any) -> Array:
+    def _weights(self, sample_weight: WeightsLike, X: PointsLike) -> Array:
         """Return the weights of rows, whose sum is one."""
         s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not s.any() or not np.isfinite(s.sum()):
@@ -111,7 +112,7 @@ class Quantizer(AllOrNothing, BaseEstimator):  # type: ignore[misc]
                 stacklevel=3,
             )
 
-    def distortion(self, X: Any) -> Array:
+    def distortion(self, X: PointsLike) -> Array:
         """Return the cost of every row at its cheapest image, (n_samples,): a score of novelty.
 
         Parameters
@@ -122,7 +123,7 @@ class Quantizer(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         rows = self._rows(X, reset=False)
         return self._distortion()(known_cells(rows - self._images(rows)))
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: PointsLike) -> Array:
         """Return minus the cost of every row: low for rows unlike the sample.
 
         Parameters
@@ -131,7 +132,9 @@ class Quantizer(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         """
         return -self.distortion(X)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
+    ) -> float:
         """Return minus the mean cost.
 
         Parameters
@@ -142,7 +145,7 @@ class Quantizer(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         """
         return float(np.average(self.score_samples(X), weights=sample_weight))
 
-    def reconstruct(self, X: Any) -> Array:
+    def reconstruct(self, X: PointsLike) -> Array:
         """Return the cheapest images of rows, (n_samples, n_features).
 
         Parameters
@@ -152,7 +155,7 @@ class Quantizer(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         rows = self._rows(X, reset=False)
         return self._distortion().restore(self._images(rows))
 
-    def impute(self, X: Any) -> Array:
+    def impute(self, X: PointsLike) -> Array:
         """Return rows with missing cells filled in from their cheapest images.
 
         Parameters

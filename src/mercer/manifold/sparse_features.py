@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import BLOCK_BYTES, count, row_slices, take
 from mercer.manifold.contrasts import CONTRASTS, Contrast, power
@@ -266,7 +266,7 @@ class SparseKernelFeatures(KernelFeatures):
         return CONTRASTS["variance"] if given == 2 else power(float(given))
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Choose the samples whose directions have the largest contrast.
 
         Parameters
@@ -312,7 +312,7 @@ class SparseKernelFeatures(KernelFeatures):
     def _n_features_out(self) -> int:
         return int(self.n_components_)
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: PointsLike) -> Array:
         """Project points on the directions.
 
         Parameters
@@ -326,13 +326,13 @@ class SparseKernelFeatures(KernelFeatures):
         """
         return self._projected(self._checked(X, reset=False))
 
-    def _projected(self, X: Any) -> Array:
+    def _projected(self, X: PointsLike) -> Array:
         K = np.asarray(self.kernel_(X, self.centres_), dtype=np.float64)
         G = la.solve_triangular(self.factor_, K.T, lower=True).T
         return np.asarray(G * self._signs - self.mean_)
 
     @available_if(_has_diagonal)
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: PointsLike, y: TargetsLike = None) -> float:
         """Return the share of the variance of new rows in feature space that features reconstruct.
 
         Parameters

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg as la
 from sklearn.utils.validation import validate_data
 
+from mercer._typing import PointsLike, WeightsLike
 from mercer.data.arrays import Arrays
 from mercer.data.base import Source
 from mercer.data.opening import as_source, is_source
@@ -42,7 +43,7 @@ LOOKED_AT = 2000
 """Rows on which that share is measured."""
 
 
-def fit_blocks(machine: Expansion, X: Any, sample_weight: Any) -> None:
+def fit_blocks(machine: Expansion, X: PointsLike, sample_weight: WeightsLike) -> None:
     """Find the components of a low-rank approximation, by passes over the rows.
 
     Parameters
@@ -98,7 +99,7 @@ def _some(pool: FingerprintSample) -> tuple[Any, Array]:
     return take(pool.X, heavy), np.asarray(pool.s, dtype=np.float64)[heavy]
 
 
-def _validate(machine: Expansion, X: Any, sample_weight: Any) -> Source:
+def _validate(machine: Expansion, X: PointsLike, sample_weight: WeightsLike) -> Source:
     """Return checked rows as a source, and remember their features."""
     if not (is_source(X) or isinstance(X, np.memmap)):
         X = validate_data(

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.points import Array
 from mercer.manifold.centres import centre_of
 from mercer.manifold.distortions import Distortion
@@ -126,7 +127,7 @@ class VectorQuantizer(
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Find the centres.
 
         Parameters
@@ -188,7 +189,7 @@ class VectorQuantizer(
         centres = self._distortion().whiten(self.cluster_centers_)
         return np.asarray(centres[np.argmin(costs_of(self._distortion(), rows, centres), axis=1)])
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: PointsLike) -> Array:
         """Return the cost of every row at each centre.
 
         Parameters
@@ -204,7 +205,7 @@ class VectorQuantizer(
         distortion = self._distortion()
         return costs_of(distortion, rows, distortion.whiten(self.cluster_centers_))
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
+    def predict(self, X: PointsLike) -> NDArray[np.intp]:
         """Return the cluster of every row: the first of its cheapest centres.
 
         Parameters

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._typing import PointsLike
 from mercer.kernels.points import Array
 
 __all__ = ["Section", "is_frame", "names_of", "positions"]
@@ -15,19 +16,19 @@ FEW = 12
 """Different numbers up to which a feature is drawn at these alone."""
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: PointsLike) -> bool:
     """Return whether a table is a pandas data frame."""
     return hasattr(X, "iloc") and hasattr(X, "columns")
 
 
-def names_of(X: Any) -> list[str]:
+def names_of(X: PointsLike) -> list[str]:
     """Return the names of the features; x0, x1, ... where they have none."""
     if is_frame(X):
         return [str(name) for name in X.columns]
     return [f"x{j}" for j in range(np.shape(X)[1])]
 
 
-def positions(X: Any, features: Sequence[int | str]) -> list[int]:
+def positions(X: PointsLike, features: Sequence[int | str]) -> list[int]:
     """Return the positions of features that are given by position or name.
 
     Examples
@@ -64,7 +65,7 @@ class Section:
            [6., 3.]])
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: PointsLike) -> None:
         self.frame = is_frame(X)
         self.X: Any = X if self.frame else np.asarray(X)
         self.names = names_of(self.X)

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.claims.ladder import Rung
 from mercer.claims.report import CapacityReport, capacity_report
 from mercer.plotting.base import Axes, Figure, axes_of, figure_of, plt
@@ -181,8 +182,8 @@ class CapacityDisplay:
     def from_estimator(
         cls,
         model: Any,
-        X: Any,
-        y: Any,
+        X: PointsLike,
+        y: TargetsLike,
         X_test: Any = None,
         y_test: Any = None,
         *,

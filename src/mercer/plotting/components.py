@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mercer._typing import PointsLike
 from mercer.kernels.points import Array
 from mercer.machines.base import KernelMachine
 from mercer.plotting.base import Axes, axes_of, figure_of, plt
@@ -177,7 +178,7 @@ class ComponentDisplay:
     def from_estimator(
         cls,
         machine: KernelMachine,
-        X: Any,
+        X: PointsLike,
         *,
         components: Sequence[Any] | None = None,
         output: int = 0,

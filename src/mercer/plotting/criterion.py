@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.plotting.base import Axes, BoundaryNorm, Display
 from mercer.selection.search import Surface, criterion_surface
 from mercer.selection.tuning import Tuning
@@ -97,8 +98,8 @@ class CriterionDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any,
+        X: PointsLike,
+        y: TargetsLike,
         *,
         factors: Any = None,
         Cs: Any = None,

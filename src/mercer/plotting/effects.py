@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from mercer._typing import Classifier, Predictor
+from mercer._typing import Classifier, PointsLike, Predictor
 from mercer.kernels.points import Array
 from mercer.plotting._sections import Section, positions
 from mercer.plotting.base import Axes, Figure, axes_of, chosen_of, figure_of, plt
@@ -135,7 +135,7 @@ class EffectDisplay:
     def from_estimator(
         cls,
         machine: Predictor,
-        X: Any,
+        X: PointsLike,
         *,
         features: Sequence[int | str] | None = None,
         most: int = 9,
@@ -179,7 +179,7 @@ class EffectDisplay:
 
 def effects_of(
     machine: Predictor,
-    X: Any,
+    X: PointsLike,
     *,
     features: Sequence[int | str] | None = None,
     most: int = 9,

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer._typing import Predictor
+from mercer._typing import PointsLike, Predictor, TargetsLike
 from mercer.kernels.points import Array
 from mercer.plotting._sections import Section, positions
 from mercer.plotting.base import Axes, Display, chosen_of
@@ -167,8 +167,8 @@ class FitDisplay(Display):
     def from_estimator(
         cls,
         machine: Predictor,
-        X: Any,
-        y: Any = None,
+        X: PointsLike,
+        y: TargetsLike = None,
         *,
         features: Sequence[int | str] | None = None,
         support: bool = True,

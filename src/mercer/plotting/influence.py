@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.machines.base import KernelMachine
 from mercer.plotting.base import Axes, Display
 from mercer.selection.leave_one_out_errors import Influence, influence
@@ -73,8 +74,8 @@ class InfluenceDisplay(Display):
     def from_estimator(
         cls,
         machine: KernelMachine,
-        X: Any,
-        y: Any,
+        X: PointsLike,
+        y: TargetsLike,
         *,
         points: Any = None,
         ax: Axes | None = None,

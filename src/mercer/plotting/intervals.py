@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer._typing import IntervalPredictor
+from mercer._typing import IntervalPredictor, PointsLike
 from mercer.plotting.base import Axes, Display
 from mercer.smoothing.coverage import CoverageReport, coverage_of
 
@@ -134,7 +134,7 @@ class IntervalDisplay(Display):
     def from_estimator(
         cls,
         machine: IntervalPredictor,
-        X: Any,
+        X: PointsLike,
         y: ArrayLike | None = None,
         *,
         feature: int = 0,

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.kernels.points import Array
 from mercer.manifold.latent import Latent, as_latent
 from mercer.plotting.base import Axes, Display, chosen_of
@@ -176,8 +177,8 @@ class LatentMapDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any = None,
-        y: Any = None,
+        X: PointsLike = None,
+        y: TargetsLike = None,
         *,
         new: Any = None,
         magnification: bool = False,

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.kernels.points import Array
 from mercer.manifold.latent import as_latent
 from mercer.plotting.base import Axes, Display, chosen_of
@@ -132,8 +133,8 @@ class ManifoldDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any = None,
-        y: Any = None,
+        X: PointsLike = None,
+        y: TargetsLike = None,
         *,
         features: Sequence[int | str] = (0, 1),
         ax: Axes | None = None,

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.estimators.adaptive_margin import AdaptiveMargins, AdaptiveMarginSVC
 from mercer.inspect.margins import MarginReport, Separating, margin_report
 from mercer.plotting.base import Axes, Display
@@ -68,7 +69,13 @@ class MarginDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, machine: Separating, X: Any, y: Any, *, ax: Axes | None = None, **kwargs: Any
+        cls,
+        machine: Separating,
+        X: PointsLike,
+        y: TargetsLike,
+        *,
+        ax: Axes | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Measure the margins of a fitted classifier and draw them.
 

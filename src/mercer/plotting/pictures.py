@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer._typing import PointsLike
 from mercer.kernels.points import Array
 from mercer.plotting.base import Axes, Display, plt
 
@@ -100,7 +101,7 @@ class PreimageDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
+        X: PointsLike,
         *,
         image_shape: tuple[int, int],
         clean: Any = None,

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._typing import PointsLike
 from mercer.kernels.points import Array
 from mercer.machines.base import KernelMachine
 from mercer.plotting.base import Axes, Display
@@ -89,7 +90,7 @@ class ShapeDisplay(Display):
     def from_estimator(
         cls,
         machine: KernelMachine,
-        X: Any,
+        X: PointsLike,
         *,
         feature: int | str = 0,
         at: Any = None,

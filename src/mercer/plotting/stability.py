@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.plotting.base import Axes, Display
 from mercer.selection.l_curve import LCurve
 from mercer.selection.stability_report import Stability, stability
@@ -136,8 +137,8 @@ class StabilityProfileDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any,
+        X: PointsLike,
+        y: TargetsLike,
         *,
         cv: Any = None,
         ax: Axes | None = None,

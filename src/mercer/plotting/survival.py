@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.inspect.survival import SurvivalCalibration, survival_calibration
 from mercer.machines.survival_targets import as_intervals
 from mercer.plotting.base import Axes, Display
@@ -90,10 +91,10 @@ class SurvivalDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
+        X: PointsLike,
         *,
         times: ArrayLike | None = None,
-        y: Any = None,
+        y: TargetsLike = None,
         names: Any = None,
         ax: Axes | None = None,
         **kwargs: Any,
@@ -188,8 +189,8 @@ class SurvivalCalibrationDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any,
+        X: PointsLike,
+        y: TargetsLike,
         *,
         time: float,
         bins: int = 10,

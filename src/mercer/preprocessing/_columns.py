@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer._typing import PointsLike
 from mercer.data import Categories, DataError, as_source
 from mercer.data.base import Block
 from mercer.data.categories import column_of, counted
@@ -35,7 +36,7 @@ DATES = ("datetime", "date", "timestamp")
 # Reading ------------------------------------------------------------------------------------------
 
 
-def tabled(X: Any, names: list[str], *, declared: bool) -> Table:
+def tabled(X: PointsLike, names: list[str], *, declared: bool) -> Table:
     """Return a frame or an array as a table: numbers, dates, or objects that are words.
 
     Parameters
@@ -81,7 +82,7 @@ def tabled(X: Any, names: list[str], *, declared: bool) -> Table:
     )
 
 
-def _declared(X: Any) -> set[str]:
+def _declared(X: PointsLike) -> set[str]:
     """Return the names of the columns of pandas' categorical type."""
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         return set()
@@ -89,11 +90,11 @@ def _declared(X: Any) -> set[str]:
     return {str(name) for name, kind in kinds if str(kind) == "category"}
 
 
-def _labels_of(X: Any) -> list[Any]:
+def _labels_of(X: PointsLike) -> list[Any]:
     return list(X.columns if hasattr(X, "dtypes") else X.schema.names)
 
 
-def _dates(X: Any, labels: list[Any]) -> dict[Any, NDArray[Any]]:
+def _dates(X: PointsLike, labels: list[Any]) -> dict[Any, NDArray[Any]]:
     """Return the columns of a frame that hold dates by their type, in UTC if they have a zone."""
     kinds = list(X.dtypes if hasattr(X, "dtypes") else X.schema.types)
     if len(set(labels)) < len(labels):  # refused where the other columns are read

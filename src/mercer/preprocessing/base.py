@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import fixed, settings
 from mercer._sklearn import fit_context
+from mercer._typing import PointsLike, TargetsLike
 from mercer.data import Source, as_source
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block
@@ -77,7 +78,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         """Fit to the rows of a source."""
 
     @abstractmethod
-    def _applied(self, X: Any) -> Any:
+    def _applied(self, X: PointsLike) -> Any:
         """Return transformed rows: an array, a CSR matrix, or a table."""
 
     @abstractmethod
@@ -93,7 +94,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
     # What all of them do --------------------------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None) -> Self:
         """Learn from rows.
 
         Parameters
@@ -106,7 +107,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         self._learn(self._admitted(X, y))
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: PointsLike) -> Any:
         """Transform rows.
 
         Parameters
@@ -121,7 +122,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         """
         return self._transformed(X, "_applied")
 
-    def _transformed(self, X: Any, method: str) -> Any:
+    def _transformed(self, X: PointsLike, method: str) -> Any:
         check_is_fitted(self)
         if is_source(X):
             source = as_source(X)
@@ -133,7 +134,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
             return np.stack([v.astype(object) for v in found.columns.values()], axis=1)
         return found
 
-    def _admitted(self, X: Any, y: Any) -> Source:
+    def _admitted(self, X: PointsLike, y: TargetsLike) -> Source:
         """Return checked rows as a source, and remember their features."""
         if is_source(X):
             source = as_source(X, None if isinstance(X, Source) else y)
@@ -146,7 +147,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         self._names = None if names is None else list(names)
         return Arrays(X, y, feature_names=self._names)
 
-    def _read(self, X: Any, reset: bool) -> Any:
+    def _read(self, X: PointsLike, reset: bool) -> Any:
         """Return what is not a source as an array, a CSR matrix or a table."""
         if isinstance(X, Table):
             if reset:
@@ -166,7 +167,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
             reset=reset,
         )
 
-    def _prepared(self, X: Any) -> Any:
+    def _prepared(self, X: PointsLike) -> Any:
         """Return rows as floating-point numbers, or as a table if it may hold words."""
         if isinstance(X, Table):
             return X if self.takes_words and X.text else X.numbers()
@@ -243,7 +244,7 @@ def numbered(columns: Any, names: list[str]) -> list[int]:
     return sorted(set(found))
 
 
-def has_words(X: Any) -> bool:
+def has_words(X: PointsLike) -> bool:
     """Return whether something tabular may hold words: a frame, or an array of objects."""
     if hasattr(X, "columns"):
         return True
@@ -253,5 +254,5 @@ def has_words(X: Any) -> bool:
     return kind in {"O", "U", "S"} and np.ndim(X) == 2
 
 
-def _nested_words(X: Any) -> bool:
+def _nested_words(X: PointsLike) -> bool:
     return any(isinstance(v, str) for row in X if isinstance(row, list | tuple) for v in row)

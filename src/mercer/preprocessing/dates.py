@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import settings
 from mercer._sklearn import check_feature_names_in, fit_context
+from mercer._typing import PointsLike, TargetsLike
 from mercer.data import DataError
 from mercer.preprocessing.readings import Reading, Tally, readings
 
@@ -87,7 +88,7 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
     _parameter_constraints: ClassVar[dict[str, Any]] = {"periods": ["array-like"]}
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None) -> Self:
         """Learn which periods the columns have.
 
         Parameters
@@ -108,7 +109,7 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
         told = sum(len(periods) for periods in self.periods_)
         return f"{len(self.periods_)} columns, {told} periods"
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: PointsLike) -> NDArray[np.float64]:
         """Encode dates.
 
         Parameters
@@ -144,7 +145,7 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
             names += circle_names(x, periods)
         return np.array(names, dtype=object)
 
-    def _columns(self, X: Any, reset: bool) -> dict[str, NDArray[Any]]:
+    def _columns(self, X: PointsLike, reset: bool) -> dict[str, NDArray[Any]]:
         """Return the columns by name: words, dates or days since 1970."""
         if hasattr(X, "columns"):
             validate_data(self, X, skip_check_array=True, reset=reset)

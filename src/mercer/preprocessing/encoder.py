@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in, fit_context
+from mercer._typing import PointsLike, TargetsLike
 from mercer.data import DataError, Source, categories
 from mercer.data.categories import column_of, ordered
 from mercer.data.sampling import fold_of
@@ -197,7 +198,7 @@ class Encoder(Streamed):
             self._of_other_folds.append(np.stack(others))
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
+    def fit_transform(self, X: PointsLike, y: TargetsLike = None) -> Any:
         """Learn from rows and transform them, by the other folds if the target is used.
 
         Parameters
@@ -212,13 +213,13 @@ class Encoder(Streamed):
 
     # Transforming ---------------------------------------------------------------------------------
 
-    def _applied(self, X: Any) -> Any:
+    def _applied(self, X: PointsLike) -> Any:
         return self._encoded(X, None)
 
-    def _apart(self, X: Any) -> Any:
+    def _apart(self, X: PointsLike) -> Any:
         return self._encoded(X, fold_of(X, self.cv, SEED))
 
-    def _encoded(self, X: Any, fold: NDArray[np.intp] | None) -> Any:
+    def _encoded(self, X: PointsLike, fold: NDArray[np.intp] | None) -> Any:
         n, p = X.shape
         place = {j: c for c, j in enumerate(self.columns_)}
         numbers = [column_of(X, j) for j in range(p) if j not in place]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import PointsLike
 from mercer.data.base import Block
 from mercer.data.table import Table
 from mercer.preprocessing.dates import Calendar, circle_names, circles
@@ -67,7 +68,7 @@ class Expand:
             for _ in range(1 + 2 * len(self.periods.get(name, ())))
         ]
 
-    def columns(self, X: Any, given: list[str]) -> list[NDArray[Any]]:
+    def columns(self, X: PointsLike, given: list[str]) -> list[NDArray[Any]]:
         """Return the columns that come out.
 
         Parameters

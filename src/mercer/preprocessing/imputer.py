@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in
+from mercer._typing import PointsLike
 from mercer.data import Moments, Source, categories, quantiles
 from mercer.data.base import Block, Sums
 from mercer.data.categories import ordered
@@ -96,7 +97,7 @@ class Imputer(Streamed):
             counts = categories(source, numbers, **self._passes(source, "counts")).counts
             self.statistics_[numbers] = [_most_frequent(count) for count in counts]
 
-    def _applied(self, X: Any) -> Any:
+    def _applied(self, X: PointsLike) -> Any:
         marked = self.missing_ > 0 if self.indicator else np.zeros(len(self.missing_), dtype=bool)
         if isinstance(X, Table):
             return self._table(X, marked)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, check_feature_names_in
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.data import Source
 from mercer.data.ranks import MidRanks, mid_ranks
 from mercer.preprocessing.base import Streamed
@@ -103,10 +103,10 @@ class RankNormalizer(Streamed):
         self.scores_ = [_scores(ranks) for ranks in found]
         self.gaps_ = np.array([ranks.gap for ranks in found])
 
-    def _applied(self, X: Any) -> Any:
+    def _applied(self, X: PointsLike) -> Any:
         return _mapped(X, self.values_, self.scores_, 0.0)
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: PointsLike) -> Any:
         """Return the values that have given scores, linear between those of the fit.
 
         Parameters
@@ -118,7 +118,7 @@ class RankNormalizer(Streamed):
         check_is_fitted(self)
         return self._transformed(X, "_returned")
 
-    def _returned(self, X: Any) -> Any:
+    def _returned(self, X: PointsLike) -> Any:
         return _mapped(X, self.scores_, self.values_, np.nan)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import settings
 from mercer._sklearn import StrOptions, check_feature_names_in
+from mercer._typing import PointsLike
 from mercer.data import Source, moments, quantiles
 from mercer.preprocessing.base import Streamed
 
@@ -86,7 +87,7 @@ class Scaler(Streamed):
         self.centre_ = np.where(np.isnan(middle), 0.0, middle) if self.centre else np.zeros(p)
         self.scale_ = np.where(constant, 1.0, spread) if self.scale else np.ones(p)
 
-    def _applied(self, X: Any) -> Any:
+    def _applied(self, X: PointsLike) -> Any:
         sparse = sp.issparse(X)
         if sparse:
             _refuse_sparse(self.centre)
@@ -95,7 +96,7 @@ class Scaler(Streamed):
             return scaled
         return (X - self.centre_.astype(X.dtype)) / self.scale_.astype(X.dtype)
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: PointsLike) -> Any:
         """Return features to the size they had.
 
         Parameters
@@ -106,7 +107,7 @@ class Scaler(Streamed):
         check_is_fitted(self)
         return self._transformed(X, "_returned")
 
-    def _returned(self, X: Any) -> Any:
+    def _returned(self, X: PointsLike) -> Any:
         sparse = sp.issparse(X)
         if sparse:
             _refuse_sparse(self.centre)

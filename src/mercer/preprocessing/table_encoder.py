@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in
+from mercer._typing import PointsLike
 from mercer.data import DataError, Source, quantiles
 from mercer.data.categories import ordered
 from mercer.data.table import Table, factorized
@@ -153,7 +154,7 @@ class TableEncoder(Streamed):
 
     # Fitting --------------------------------------------------------------------------------------
 
-    def _read(self, X: Any, reset: bool) -> Any:
+    def _read(self, X: PointsLike, reset: bool) -> Any:
         if isinstance(X, Table):
             return super()._read(X, reset)
         declared = isinstance(self.categorical_features, str)
@@ -282,7 +283,7 @@ class TableEncoder(Streamed):
 
     # Transforming ---------------------------------------------------------------------------------
 
-    def _applied(self, X: Any) -> NDArray[np.float64]:
+    def _applied(self, X: PointsLike) -> NDArray[np.float64]:
         names = [str(name) for name in check_feature_names_in(self, self._names)]
         columns, made = self._expand.columns(X, names), self._expand.names(names)
         placed = getattr(self, "_placed", self.kept_)

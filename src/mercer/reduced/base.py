@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._params import Params
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 
@@ -63,12 +63,12 @@ class FeatureMap(ABC):
     """Whether the penalty is the kernel's own, so that the space is one of the kernel's."""
 
     @abstractmethod
-    def raw(self, X: Any, single: bool = False) -> Any:
+    def raw(self, X: PointsLike, single: bool = False) -> Any:
         """Return the values of the raw functions at points, (n, m), in float32 if `single`."""
 
     def sweep(
         self,
-        X: Any,
+        X: PointsLike,
         A: Array,
         slopes: Callable[[Array, slice, Any], Array],
         single: bool = False,

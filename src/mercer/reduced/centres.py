@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from mercer._typing import Array
+from mercer._typing import Array, TargetsLike
 from mercer.data.base import Source
 from mercer.data.sampling import FingerprintSample, fingerprints
 from mercer.gram.base import Gram, Index, positions
@@ -199,7 +199,7 @@ def choose(
     *,
     C: float = 1.0,
     seed: int = 0,
-    y: Any = None,
+    y: TargetsLike = None,
     source: Source | None = None,
     max_bytes: float = MAX_BYTES,
 ) -> Centres:
@@ -277,7 +277,7 @@ def grow(
     *,
     C: float = 1.0,
     seed: int = 0,
-    y: Any = None,
+    y: TargetsLike = None,
     source: Source | None = None,
     max_bytes: float = MAX_BYTES,
 ) -> Centres:
@@ -336,7 +336,7 @@ def _rows(
     m: int,
     rng: np.random.Generator,
     C: float,
-    y: Any,
+    y: TargetsLike,
     max_bytes: float,
 ) -> Centres:
     way, N = WAYS[kind], count(pool.X)

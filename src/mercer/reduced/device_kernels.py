@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._typing import PointsLike
 from mercer.kernels.algebra import ActiveDims, Power, Product, Scaled, Sum, factors, terms
 from mercer.kernels.anova import EachFeature, Tensor
 from mercer.kernels.base import Kernel
@@ -237,7 +238,7 @@ def _(kernel: Laplacian, Z: Any, at: Any) -> Values:
     factor = np.broadcast_to(kernel._factor(Z), Z.shape[1])
     categories = set(kernel._columns(Z.shape[1]))
 
-    def values(X: Any) -> Any:
+    def values(X: PointsLike) -> Any:
         def distance(j: int) -> Any:
             d = xp.abs(X[:, j, None] - Q[None, :, j])
             return (xp.sign(d) if j in categories else d) * float(factor[j])
@@ -253,7 +254,7 @@ def _(kernel: Periodic, Z: Any, at: Any) -> Values:
     kernel._check_features(Z.shape[1])
     rate = np.pi / float(kernel.period)
 
-    def values(X: Any) -> Any:
+    def values(X: PointsLike) -> Any:
         def square(j: int) -> Any:
             wave = xp.sin(rate * (X[:, j, None] - Q[None, :, j]))
             return wave * wave * (2.0 / scale_of_feature(kernel.length_scale, j) ** 2)
@@ -356,7 +357,7 @@ def _(kernel: EachFeature, Z: Any, at: Any) -> Values:
     p = Z.shape[1]
     each = [prepare(kernel.kernel, np.ascontiguousarray(Z[:, [j]]), at) for j in range(p)]
 
-    def values(X: Any) -> Any:
+    def values(X: PointsLike) -> Any:
         of_features = (one(X[:, j : j + 1]) for j, one in enumerate(each))
         if isinstance(kernel, Tensor):
             return reduce(mul, of_features)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._optional import plugin
+from mercer._typing import PointsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import as_points, is_sparse
 from mercer.reduced.device_kernels import prepare
@@ -98,7 +99,7 @@ class Device:
         dtype = np.float32 if single else np.float64
         values = prepare(kernel, (Z - origin).astype(dtype), self)
 
-        def evaluate(X: Any) -> Any:
+        def evaluate(X: PointsLike) -> Any:
             X = X.toarray() if is_sparse(X) else np.asarray(X, dtype=np.float64)
             if X.ndim != 2 or X.shape[1] != Z.shape[1]:
                 raise ValueError(

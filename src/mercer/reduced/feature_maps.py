@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._typing import PointsLike
 from mercer.kernels.dot_product import Polynomial, monomial_features
 from mercer.kernels.points import (
     Array,
@@ -41,12 +42,12 @@ class RandomMap(FeatureMap):
     def r(self) -> int:  # type: ignore[override]
         return self.m
 
-    def raw(self, X: Any, single: bool = False) -> Any:
+    def raw(self, X: PointsLike, single: bool = False) -> Any:
         X = as_points(X)
         return self.at(X.astype(np.float32 if single else np.float64, copy=False))
 
     @abstractmethod
-    def at(self, X: Any) -> Array:
+    def at(self, X: PointsLike) -> Array:
         """Return the values at points of one precision, (n, m), in the same."""
 
 
@@ -79,16 +80,16 @@ class Waves(RandomMap):
         self.omega, self.height, self.origin = omega, float(height), origin
         self.m = 2 * len(omega)
 
-    def raw(self, X: Any, single: bool = False) -> Any:
+    def raw(self, X: PointsLike, single: bool = False) -> Any:
         X = as_points(X)
         if single and not is_sparse(X):
             return self._waves(as_single(X, origin=self.origin), None)
         return self._waves(X.astype(np.float32 if single else np.float64, copy=False), self.origin)
 
-    def at(self, X: Any) -> Array:
+    def at(self, X: PointsLike) -> Array:
         return self._waves(X, self.origin)
 
-    def _waves(self, X: Any, origin: Array | None) -> Array:
+    def _waves(self, X: PointsLike, origin: Array | None) -> Array:
         D = len(self.omega)
         A = X @ self.omega.T.astype(X.dtype)
         if origin is not None:
@@ -119,7 +120,7 @@ class Coordinates(RandomMap):
         self.series, self.p = np.asarray(series, dtype=np.float64), p
         self.m = sum(comb(p + i - 1, i) for i in np.flatnonzero(self.series))
 
-    def at(self, X: Any) -> Array:
+    def at(self, X: PointsLike) -> Array:
         return monomial_features(X, self.series)
 
 
@@ -141,7 +142,7 @@ class Sketch(RandomMap):
         constant = float(np.sqrt(kernel.coef0))
         self.sketches = [CountSketch(p, m, rng, constant) for _ in range(int(kernel.degree))]
 
-    def at(self, X: Any) -> Array:
+    def at(self, X: PointsLike) -> Array:
         X = X * X.dtype.type(self.root)
         return convolve([sketch(X) for sketch in self.sketches])
 
@@ -160,7 +161,7 @@ class Multiplied(RandomMap):
         self.maps, self.m = list(maps), m
         self.sketches = [CountSketch(phi.m, m, rng) for phi in maps]
 
-    def at(self, X: Any) -> Array:
+    def at(self, X: PointsLike) -> Array:
         pairs = zip(self.maps, self.sketches, strict=True)
         return convolve([sketch(phi.at(X)) for phi, sketch in pairs])
 
@@ -180,7 +181,7 @@ class Crossed(RandomMap):
     def __init__(self, left: RandomMap, right: RandomMap) -> None:
         self.left, self.right, self.m = left, right, left.m * right.m
 
-    def at(self, X: Any) -> Array:
+    def at(self, X: PointsLike) -> Array:
         L, R = self.left.at(X), self.right.at(X)
         return np.asarray((L[:, :, None] * R[:, None, :]).reshape(len(L), self.m))
 
@@ -200,10 +201,10 @@ class Joined(RandomMap):
     def __init__(self, maps: Sequence[RandomMap]) -> None:
         self.maps, self.m = list(maps), sum(phi.m for phi in maps)
 
-    def raw(self, X: Any, single: bool = False) -> Any:
+    def raw(self, X: PointsLike, single: bool = False) -> Any:
         return np.concatenate([phi.raw(X, single) for phi in self.maps], axis=1)
 
-    def at(self, X: Any) -> Array:
+    def at(self, X: PointsLike) -> Array:
         return np.concatenate([phi.at(X) for phi in self.maps], axis=1)
 
     @property
@@ -232,7 +233,7 @@ class Within(RandomMap):
         self.root, self.dims = float(np.sqrt(factor)), dims
         self.scale = np.asarray(scale, dtype=np.float64)
 
-    def at(self, X: Any) -> Array:
+    def at(self, X: PointsLike) -> Array:
         X = X if self.dims is None else X[:, self.dims]
         X = scale_features(X, 1.0 / self.scale)
         return np.asarray(self.inner.at(X) * X.dtype.type(self.root))
@@ -256,7 +257,7 @@ class Exponential(RandomMap):
     def __init__(self, inner: RandomMap) -> None:
         self.inner, self.m = inner, inner.m
 
-    def at(self, X: Any) -> Array:
+    def at(self, X: PointsLike) -> Array:
         weights = np.exp(0.5 * squared_norms(X))
         return np.asarray(self.inner.at(X) * weights[:, None])
 

@@ -12,7 +12,7 @@ from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dtrtri
 
 from mercer._params import is_integer
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.data.memory import parse
 from mercer.data.sampling import FingerprintSample
 from mercer.gram.pivoted import pivoted_cholesky
@@ -45,12 +45,12 @@ class CentredMap(FeatureMap):
     panel: Panel
     """Their values, and sums over rows."""
 
-    def raw(self, X: Any, single: bool = False) -> Array:
+    def raw(self, X: PointsLike, single: bool = False) -> Array:
         return self.panel.values(X, single=single)
 
     def sweep(
         self,
-        X: Any,
+        X: PointsLike,
         A: Array,
         slopes: Slopes,
         single: bool = False,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._typing import PointsLike
 from mercer.data.base import Source, Sums, Work
 from mercer.data.sampling import FingerprintSample
 from mercer.reduced.checkpoint import CheckpointError, load, same_files, save
@@ -238,7 +239,7 @@ class RunningVariance:
     square: float
 
     @classmethod
-    def of(cls, X: Any) -> RunningVariance:
+    def of(cls, X: PointsLike) -> RunningVariance:
         """Return what is to be said of all entries of an array or sparse matrix."""
         size = float(np.prod(X.shape))
         values = X.data if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)

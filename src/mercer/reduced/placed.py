@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.kernels.points import as_points, is_sparse
 from mercer.reduced.base import FeatureMap
 from mercer.reduced.devices import Device, resolve
@@ -92,7 +92,7 @@ class Placed(FeatureMap):
         # What lies on the device does not travel.
         return vars(self) | {"_raw": {}}
 
-    def raw(self, X: Any, single: bool = False) -> Remote:
+    def raw(self, X: PointsLike, single: bool = False) -> Remote:
         if single not in self._raw:
             self._raw[single] = raw_on(self.map, self.at, single)
         return Remote(self._raw[single](X), self.at, np.float32 if single else np.float64)
@@ -145,7 +145,7 @@ def _(phi: Waves, at: Device, single: bool) -> Callable[[Any], Any]:
     origin = np.zeros(phi.omega.shape[1]) if phi.origin is None else phi.origin
     size = float(np.sqrt(phi.height / len(phi.omega)))
 
-    def raw(X: Any) -> Any:
+    def raw(X: PointsLike) -> Any:
         X = as_points(X)
         X = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
         A = at.to_device(X - origin, single) @ omega

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.data.base import Block
 from mercer.data.sampling import fingerprints
 from mercer.losses.base import Loss
@@ -99,7 +99,7 @@ class Problem:
 
     def sweep(
         self,
-        X: Any,
+        X: PointsLike,
         A: Array,
         slopes: Callable[[Array, slice, Any], Array],
         single: bool = False,
@@ -129,7 +129,7 @@ def as_rows(block: Block) -> Any:
     return np.ascontiguousarray(X, dtype=np.float64) if X.dtype != object else X
 
 
-def held_out(X: Any, seed: int, share: float) -> NDArray[np.bool_]:
+def held_out(X: PointsLike, seed: int, share: float) -> NDArray[np.bool_]:
     """Answer which rows are held out: a share of those that differ, whoever asks."""
     return fingerprints(X, seed + 1) < np.uint64(share * 2.0**64)
 

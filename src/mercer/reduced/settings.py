@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.data.base import Block, Sums
 from mercer.data.sampling import fold_of
 from mercer.losses.base import Loss
@@ -61,7 +61,7 @@ class Split:
     share: float = 0.2
     seed: int = 0
 
-    def __call__(self, X: Any) -> NDArray[np.intp]:
+    def __call__(self, X: PointsLike) -> NDArray[np.intp]:
         """Return the fold that each row is left out with, -1 for none."""
         if self.folds > 1:
             return fold_of(X, self.folds, self.seed + FOLDED)

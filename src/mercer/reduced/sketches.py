@@ -8,12 +8,11 @@ the two sketches, so that a power of an inner product costs a few fast Fourier t
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.fft
 import scipy.sparse as sp
 
+from mercer._typing import PointsLike
 from mercer.kernels.points import Array, is_sparse
 
 __all__ = ["CountSketch", "convolve"]
@@ -50,7 +49,7 @@ class CountSketch:
         self.shift = np.zeros(m)
         self.shift[place[p]] = constant * sign[p]
 
-    def __call__(self, X: Any) -> Array:
+    def __call__(self, X: PointsLike) -> Array:
         """Return the sketches of points, ``(n, m)``."""
         S = self.S.astype(X.dtype)
         Y = (X @ S.T).toarray() if is_sparse(X) else np.ascontiguousarray((S @ X.T).T)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.regularizers.constraints import (
     Constraint,
     Domain,
@@ -178,7 +178,7 @@ class Order(Constraint):
         return Rows(Z, G, np.full(k, float(self.margin)), np.full(k, np.inf))
 
 
-def coordinate_order(X: Any) -> NDArray[np.intp]:
+def coordinate_order(X: PointsLike) -> NDArray[np.intp]:
     r"""Return the pairs of points ordered in every coordinate, without implied pairs.
 
     Of :math:`x_i \le x_j \le x_k` only the neighbours are kept, since the third follows.

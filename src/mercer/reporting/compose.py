@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.reporting.fits import (
     certificate_section,
     cost_section,
@@ -80,8 +81,8 @@ class Report:
 
 def report(
     model: Any,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     X_test: Any = None,
     y_test: Any = None,
     *,

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from mercer._sklearn import safe_indexing
+from mercer._typing import PointsLike
 from mercer.kernels.points import Array
 from mercer.machines.ls_report import UnavailableError
 from mercer.reporting.subject import Subject
@@ -68,7 +69,7 @@ class Validated:
 
 
 def answers_of(
-    model: Any, X: Any, y: Array, classes: Array | None, *, intervals: bool = True
+    model: Any, X: PointsLike, y: Array, classes: Array | None, *, intervals: bool = True
 ) -> Answers:
     """Ask a fitted model for everything that it can say of rows."""
     found = Answers(y=y, predicted=np.asarray(model.predict(X)))
@@ -88,7 +89,7 @@ def answers_of(
     return found
 
 
-def _intervals(model: Any, X: Any) -> Array | None:
+def _intervals(model: Any, X: PointsLike) -> Array | None:
     """Return intervals of nominal coverage, of the machine at the end of a pipeline if need be."""
     while not hasattr(model, "predict_interval"):
         if hasattr(model, "best_estimator_"):

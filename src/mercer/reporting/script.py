@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._typing import TargetsLike
 from mercer._version import __version__
 from mercer.reporting.page import Section, number
 from mercer.reporting.subject import Subject
@@ -106,6 +107,6 @@ def _loaded(name: str) -> bool:
     return {"scikit-learn": "sklearn"}.get(name, name) in sys.modules
 
 
-def _bytes(y: Any) -> bytes:
+def _bytes(y: TargetsLike) -> bytes:
     y = np.asarray(y)
     return y.tobytes() if y.dtype.kind in "iufb" else "\n".join(map(str, y)).encode()

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._sklearn import num_samples, safe_indexing
-from mercer._typing import Estimator
+from mercer._typing import Estimator, PointsLike, TargetsLike
 from mercer.kernels.points import Array
 
 __all__ = ["Subject", "subject_of"]
@@ -106,7 +106,7 @@ class Subject:
         )
 
 
-def subject_of(model: Any, X: Any, y: Any, target: str | None, seed: int) -> Subject:
+def subject_of(model: Any, X: PointsLike, y: TargetsLike, target: str | None, seed: int) -> Subject:
     """Check a model and its sample, and find the machine inside."""
     check_is_fitted(model)
     if not (is_classifier(model) or is_regressor(model)):

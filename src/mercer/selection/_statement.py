@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import take
 from mercer.machines.base import KernelMachine
@@ -62,7 +62,9 @@ class Statement:
         )
 
 
-def state(estimator: KernelMachine, X: Any, y: Any, sample_weight: Any = None) -> Statement:
+def state(
+    estimator: KernelMachine, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None
+) -> Statement:
     """Return the least-squares problem of a machine, with its kernel settled on the sample.
 
     Parameters

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.losses.classification import Hinge, SquaredHinge
 from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import prepare
@@ -90,7 +90,9 @@ class _Margin:
         return np.flatnonzero((self.alpha > 0) & ~self.bounded)
 
 
-def _margin(machine: KernelMachine, X: Any, y: Any, sample_weight: Any) -> _Margin:
+def _margin(
+    machine: KernelMachine, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
+) -> _Margin:
     risk, solution = single(machine, X, y, sample_weight)
     if not isinstance(risk.loss, Hinge) or np.any(risk.d) or not np.all(np.abs(risk.y) == 1.0):
         raise ValueError(
@@ -101,7 +103,7 @@ def _margin(machine: KernelMachine, X: Any, y: Any, sample_weight: Any) -> _Marg
 
 
 def support_vector_bound(
-    machine: KernelMachine, X: Any, y: Any, *, sample_weight: Any = None
+    machine: KernelMachine, X: PointsLike, y: TargetsLike, *, sample_weight: WeightsLike = None
 ) -> ErrorBound:
     r"""Count support vectors: without any other sample the machine is the same.
 
@@ -132,7 +134,7 @@ def support_vector_bound(
 
 
 def jaakkola_haussler(
-    machine: KernelMachine, X: Any, y: Any, *, sample_weight: Any = None
+    machine: KernelMachine, X: PointsLike, y: TargetsLike, *, sample_weight: WeightsLike = None
 ) -> ErrorBound:
     r"""Flag samples whose margin is owed to their own term of the expansion.
 
@@ -161,7 +163,9 @@ def jaakkola_haussler(
     return _bound("Jaakkola-Haussler", m.margin <= m.alpha * m.k, certified=not m.risk.q)
 
 
-def xi_alpha(machine: KernelMachine, X: Any, y: Any, *, sample_weight: Any = None) -> ErrorBound:
+def xi_alpha(
+    machine: KernelMachine, X: PointsLike, y: TargetsLike, *, sample_weight: WeightsLike = None
+) -> ErrorBound:
     r"""Flag samples by slack and coefficient, with or without threshold.
 
     .. math:: 2 \alpha_i R_\Delta^2 + \xi_i \ge 1, \qquad
@@ -189,7 +193,9 @@ def xi_alpha(machine: KernelMachine, X: Any, y: Any, *, sample_weight: Any = Non
     return _bound("xi-alpha", flagged, certified=bool(len(m.free)))
 
 
-def span_rule(machine: KernelMachine, X: Any, y: Any, *, sample_weight: Any = None) -> ErrorBound:
+def span_rule(
+    machine: KernelMachine, X: PointsLike, y: TargetsLike, *, sample_weight: WeightsLike = None
+) -> ErrorBound:
     r"""Flag samples by the span rule, as if no other coefficient reached or left its bound.
 
     .. math:: y_i \bigl(f(x_i) - f^{(-i)}(x_i)\bigr) = \alpha_i S_i^2, \qquad
@@ -240,7 +246,9 @@ def _spans(m: _Margin) -> Array:
     return np.maximum(spans, 0.0)
 
 
-def span_bound(machine: KernelMachine, X: Any, y: Any, *, sample_weight: Any = None) -> ErrorBound:
+def span_bound(
+    machine: KernelMachine, X: PointsLike, y: TargetsLike, *, sample_weight: WeightsLike = None
+) -> ErrorBound:
     r"""Bound the leave-one-out error by constrained spans, whichever coefficients change.
 
     A free support vector can be wrong only if :math:`\alpha_p S_p \max(D, 1/\sqrt C) \ge 1`, where
@@ -345,7 +353,7 @@ class RadiusMargin:
 
 
 def radius_margin(
-    machine: KernelMachine, X: Any, y: Any, *, sample_weight: Any = None
+    machine: KernelMachine, X: PointsLike, y: TargetsLike, *, sample_weight: WeightsLike = None
 ) -> RadiusMargin:
     r"""Return the radius-margin bound and how it changes with C and the kernel.
 

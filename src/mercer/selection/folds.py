@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.machines.folds import as_splitter
 
 __all__ = ["Folds", "as_splitter"]
@@ -63,8 +63,8 @@ class Folds:
     def split(
         cls,
         cv: Any,
-        X: Any,
-        y: Any,
+        X: PointsLike,
+        y: TargetsLike,
         groups: Any = None,
         random_state: Any = 0,
         *,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from mercer._typing import Array, Predictor
+from mercer._typing import Array, PointsLike, Predictor, TargetsLike
 from mercer.estimators.censored import CensoredRegressor
 from mercer.estimators.robust import RobustLSSVR
 from mercer.losses.base import Loss
@@ -31,7 +31,7 @@ def splitter(y: NDArray[Any], folds: int, classification: bool) -> Any:
     return as_splitter(min(folds, rarest), y, classifier=True)
 
 
-def held_out_loss(machine: Predictor, X: Any, y: Any, weights: Any = None) -> float:
+def held_out_loss(machine: Predictor, X: PointsLike, y: TargetsLike, weights: Any = None) -> float:
     """Return the summed loss of a machine on samples that it was not fitted to.
 
     Mistakes of a classifier. The own loss of a regressor, or squared errors if its loss is zero
@@ -49,7 +49,7 @@ def held_out_loss(machine: Predictor, X: Any, y: Any, weights: Any = None) -> fl
 
 
 @singledispatch
-def held_out_losses(machine: Predictor, X: Any, y: Any) -> Array:
+def held_out_losses(machine: Predictor, X: PointsLike, y: TargetsLike) -> Array:
     """Return the loss of a machine at every sample.
 
     Parameters
@@ -68,7 +68,7 @@ def held_out_losses(machine: Predictor, X: Any, y: Any) -> Array:
 
 
 @held_out_losses.register
-def _(machine: CensoredRegressor, X: Any, y: Any) -> Array:
+def _(machine: CensoredRegressor, X: PointsLike, y: TargetsLike) -> Array:
     """Return losses of the distance to the intervals of censored targets."""
     known = machine._scaled(y)
     anchors, below, above = known.anchored()
@@ -81,7 +81,7 @@ def _(machine: CensoredRegressor, X: Any, y: Any) -> Array:
 
 
 @held_out_losses.register
-def _(machine: RobustLSSVR, X: Any, y: Any) -> Array:
+def _(machine: RobustLSSVR, X: PointsLike, y: TargetsLike) -> Array:
     """Return absolute errors: the size c of the own loss is small where the sample is learned."""
     y = np.asarray(y, dtype=np.float64)
     return np.asarray(np.abs(machine.predict(X) - y).reshape(len(y), -1).sum(axis=1))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.machines.base import unfitted
 from mercer.machines.subproblems import prepare
 from mercer.selection.validation import Validation
@@ -43,7 +43,14 @@ class Hypergradient:
     """
 
     def __init__(
-        self, estimator: Any, X: Any, y: Any, X_val: Any, y_val: Any, loss: str, names: list[str]
+        self,
+        estimator: Any,
+        X: PointsLike,
+        y: TargetsLike,
+        X_val: Any,
+        y_val: Any,
+        loss: str,
+        names: list[str],
     ) -> None:
         self.estimator, self.X, self.y = clone(estimator), X, y
         self.X_val, self.y_val, self.loss, self.names = X_val, y_val, loss, names
@@ -114,8 +121,8 @@ class Hypergradient:
 
 def hypergradient(
     estimator: Any,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     X_val: Any,
     y_val: Any,
     *,

@@ -19,7 +19,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._sklearn import num_samples
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import Prepared, prepare
 from mercer.problems.risk import RegularizedRisk
@@ -50,10 +50,10 @@ class LeftOut:
 
 def leave_one_out(
     machine: KernelMachine,
-    X: Any,
-    y: Any = None,
+    X: PointsLike,
+    y: TargetsLike = None,
     *,
-    sample_weight: Any = None,
+    sample_weight: WeightsLike = None,
     tol: float | None = None,
 ) -> LeftOut:
     r"""Leave out one sample after the other, refitting only where something changes.
@@ -131,11 +131,11 @@ class Influence:
 
 def influence(
     machine: KernelMachine,
-    X: Any,
-    y: Any = None,
+    X: PointsLike,
+    y: TargetsLike = None,
     points: Any = None,
     *,
-    sample_weight: Any = None,
+    sample_weight: WeightsLike = None,
     tol: float | None = None,
 ) -> Influence:
     r"""Return the sensitivity curves of a machine, :math:`n (f(x) - f^{(-i)}(x))`.
@@ -234,7 +234,7 @@ class _Removed:
         """Return rows of the kernel matrix."""
         return np.asarray(self.K.block(index, np.arange(self.n)), dtype=np.float64)
 
-    def cross(self, X: Any) -> Array:
+    def cross(self, X: PointsLike) -> Array:
         """Return the kernel between new points and all samples."""
         machine = self.prepared.machine
         if machine._function:
@@ -283,7 +283,11 @@ def _predictions_and_errors(
 
 
 def _refit_estimator(
-    machine: KernelMachine, X: Any, y: NDArray[Any], sample_weight: Any, tol: float | None
+    machine: KernelMachine,
+    X: PointsLike,
+    y: NDArray[Any],
+    sample_weight: WeightsLike,
+    tol: float | None,
 ) -> LeftOut:
     """Refit a machine of several problems without each of its support vectors."""
     n = num_samples(X)
@@ -305,7 +309,7 @@ def _refit_estimator(
 
 
 def single(
-    machine: KernelMachine, X: Any, y: Any, sample_weight: Any
+    machine: KernelMachine, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
 ) -> tuple[RegularizedRisk, Solution]:
     """Return problem and solution of a fitted machine of one problem, checked for agreement."""
     check_is_fitted(machine)

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, Interval, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import Prepared, SolvedSubproblem, prepare
 from mercer.problems.risk import RegularizedRisk
@@ -188,7 +188,7 @@ class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type:
     }
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None) -> Self:
         """Fit the machine at the weight that meets the bound.
 
         Parameters
@@ -239,7 +239,7 @@ class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type:
         tags.input_tags = inner.input_tags
         return tags
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: PointsLike) -> Any:
         """Predict by the fitted machine.
 
         Parameters
@@ -251,7 +251,7 @@ class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type:
         return self.estimator_.predict(X)
 
     @available_if(lambda self: hasattr(self.estimator, "decision_function"))
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: PointsLike) -> Array:
         """Evaluate the decision function of the fitted machine.
 
         Parameters
@@ -262,7 +262,7 @@ class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type:
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None) -> float:
         """Return the score of the fitted machine.
 
         Parameters
@@ -345,11 +345,11 @@ class ParetoPath:
 
 def pareto_path(
     estimator: Any,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     Cs: ArrayLike | None = None,
     *,
-    sample_weight: Any = None,
+    sample_weight: WeightsLike = None,
 ) -> ParetoPath:
     r"""Return the Pareto front of norm against mean loss, a point for each weight C.
 

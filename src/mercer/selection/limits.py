@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.kernels.algebra import ActiveDims, Pair, Power, Scaled
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Stationary
@@ -138,7 +138,7 @@ def _held(name: str, side: str, space: Space) -> str:
     )
 
 
-def _gaps(X: Any) -> tuple[Array, Array] | None:
+def _gaps(X: PointsLike) -> tuple[Array, Array] | None:
     """Return the median gap between neighbouring values of each feature, and its range.
 
     None for points that are not a dense table of numbers.

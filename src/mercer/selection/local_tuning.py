@@ -20,6 +20,7 @@ from sklearn.base import clone
 from sklearn.utils import indexable
 
 from mercer._sklearn import safe_indexing
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import take
 from mercer.local import Local
@@ -55,9 +56,9 @@ def is_local(estimator: Any) -> bool:
 def tune_in_parts(
     search: Callable[..., Any],
     estimator: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
+    X: PointsLike,
+    y: TargetsLike,
+    sample_weight: WeightsLike,
     *,
     space: Callable[[Kernel], Space],
     fixed: Sequence[str],

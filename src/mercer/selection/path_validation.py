@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.precomputed import Precomputed
 from mercer.machines.base import KernelMachine
@@ -30,9 +30,9 @@ PATIENCE, WORSE = 1, 1.02
 
 def choose_weight(
     estimator: KernelMachine,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
+    X: PointsLike,
+    y: TargetsLike,
+    sample_weight: WeightsLike,
     kernel: Kernel,
     objective: Search,
     folds: int = 5,
@@ -80,9 +80,9 @@ class Path:
     def __init__(
         self,
         estimator: KernelMachine,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
+        X: PointsLike,
+        y: TargetsLike,
+        sample_weight: WeightsLike,
         kernel: Kernel,
         objective: Search,
         folds: int,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.losses.base import DualTerms, QuadraticDualLoss
 from mercer.machines.base import unfitted
 from mercer.machines.subproblems import prepare
@@ -350,11 +350,11 @@ class SVMPath:
 
 def svm_path(
     estimator: Any,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     Cs: ArrayLike | None = None,
     *,
-    sample_weight: Any = None,
+    sample_weight: WeightsLike = None,
     exact: bool | str = "auto",
 ) -> SVMPath:
     r"""Solve a machine along a path of C with warm starts.

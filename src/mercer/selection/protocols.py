@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.machines.folds import as_splitter
 from mercer.selection.bounds import jaakkola_haussler, support_vector_bound
 from mercer.selection.leave_one_out_errors import single
@@ -59,8 +59,8 @@ class SelectionStatistics:
 
 def selection_statistics(
     estimator: Any,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     parameter: str,
     values: ArrayLike,
     *,
@@ -158,8 +158,8 @@ class MedianOfFive:
 def median_of_five(
     estimator: Any,
     grid: dict[str, Sequence[float]],
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     splits: Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]],
     *,
     first: int = 5,

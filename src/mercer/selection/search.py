@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array, Predictor
+from mercer._typing import Array, PointsLike, Predictor, TargetsLike, WeightsLike
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
 from mercer.selection.held_out_losses import held_out_loss, splitter
@@ -59,13 +59,13 @@ class Surface:
 
 def criterion_surface(
     estimator: KernelMachine,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     *,
     factors: ArrayLike | None = None,
     Cs: ArrayLike | None = None,
     criterion: Criterion | str = "loo",
-    sample_weight: Any = None,
+    sample_weight: WeightsLike = None,
 ) -> Surface:
     """Evaluate a criterion of the least-squares machine on a grid of widths and weights.
 
@@ -114,8 +114,8 @@ def criterion_surface(
 
 def halve(
     estimator: Any,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     candidates: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]],
     *,
     keep: float = 1 / 3,
@@ -213,7 +213,7 @@ def halve(
     return Tuning(machine, left[0], best_value, "held out", trials, status, seconds)
 
 
-def _score(machine: Predictor, X: Any, y: NDArray[Any], folds: int) -> float:
+def _score(machine: Predictor, X: PointsLike, y: NDArray[Any], folds: int) -> float:
     """Return the mean loss of folds that were left out."""
     total = 0.0
     for inside, outside in splitter(y, folds, is_classifier(machine)).split(y, y):

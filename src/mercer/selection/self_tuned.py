@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.estimators.ls_svc import LSSVC
 from mercer.estimators.ls_svm import LSSVR
 from mercer.estimators.svc import SVC
@@ -96,7 +97,7 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         return hasattr(self, "machine_")
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None) -> Self:
         """Choose the hyperparameters from the sample, and fit the machine to it.
 
         Parameters
@@ -137,7 +138,7 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
             f"{listed(found.best_params_)}; {ending(self.machine_)}"
         )
 
-    def predict(self, X: Any, **how: Any) -> NDArray[Any]:
+    def predict(self, X: PointsLike, **how: Any) -> NDArray[Any]:
         """Predict with the tuned machine.
 
         Parameters
@@ -160,13 +161,13 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
 
     @available_if(_machine_has("predict_interval"))
     @framed()
-    def predict_interval(self, X: Any, *args: Any, **how: Any) -> Any:
+    def predict_interval(self, X: PointsLike, *args: Any, **how: Any) -> Any:
         """Return intervals of the tuned machine; see :meth:`LSSVR.predict_interval`."""
         check_is_fitted(self)
         return self.machine_.predict_interval(X, *args, **how)
 
     @available_if(_machine_has("decision_function"))
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: PointsLike) -> Any:
         """Evaluate the decision function of the tuned machine.
 
         Parameters
@@ -178,7 +179,7 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         return self.machine_.decision_function(X)
 
     @available_if(_machine_has("predict_proba"))
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: PointsLike) -> Any:
         """Predict class probabilities with the tuned machine.
 
         Parameters

@@ -19,7 +19,7 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array, Predictor
+from mercer._typing import Array, PointsLike, Predictor, WeightsLike
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.base import KernelMachine
@@ -122,11 +122,11 @@ class Stability:
 
 def stability(
     machine: Predictor,
-    X: Any,
+    X: PointsLike,
     y: ArrayLike,
     *,
     cv: Any = None,
-    sample_weight: Any = None,
+    sample_weight: WeightsLike = None,
     random_state: Any = 0,
 ) -> Stability:
     r"""Measure how much the residual of a sample depends on whether the machine has seen it.
@@ -190,14 +190,18 @@ def stability(
     return Stability(targets - _values(machine, X), targets - np.asarray(left_out, np.float64))
 
 
-def _values(machine: Predictor, X: Any) -> Array:
+def _values(machine: Predictor, X: PointsLike) -> Array:
     """Return decision values, or predictions of a regressor."""
     values = machine.decision_function(X) if is_classifier(machine) else machine.predict(X)
     return np.asarray(values, dtype=np.float64)
 
 
 def _refitted(
-    machine: Predictor, X: Any, y: NDArray[Any], labels: NDArray[np.intp], sample_weight: Any
+    machine: Predictor,
+    X: PointsLike,
+    y: NDArray[Any],
+    labels: NDArray[np.intp],
+    sample_weight: WeightsLike,
 ) -> Array:
     """Return cross-validated predictions: of every sample by a machine fitted without its fold."""
     values = np.empty(y.shape)

@@ -24,7 +24,7 @@ from mercer._params import same
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._threads import usable_cores
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.data.arrays import Arrays
 from mercer.data.memory import parse
 from mercer.data.opening import as_source
@@ -219,7 +219,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
     # Search --------------------------------------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Search, and fit the best machine.
 
         Parameters
@@ -268,7 +268,9 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         machine._validate_params()
         return machine
 
-    def _given(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    def _given(
+        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
+    ) -> tuple[Any, Any, Any]:
         """Return rows as machines take them: a source brings its targets."""
         if y is not None:
             return X, y, sample_weight
@@ -447,7 +449,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         return self.best_estimator_
 
     @available_if(_machine_has("predict"))
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: PointsLike) -> Any:
         """Predict with the best machine.
 
         Parameters
@@ -457,7 +459,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         return self._best().predict(X)
 
     @available_if(_machine_has("decision_function"))
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: PointsLike) -> Any:
         """Evaluate the decision function of the best machine.
 
         Parameters
@@ -467,7 +469,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         return self._best().decision_function(X)
 
     @available_if(_machine_has("predict_proba"))
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: PointsLike) -> Any:
         """Predict probabilities with the best machine.
 
         Parameters
@@ -477,7 +479,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         return self._best().predict_proba(X)
 
     @available_if(_machine_has("score"))
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None) -> float:
         """Return the score that the best machine has by itself.
 
         Parameters

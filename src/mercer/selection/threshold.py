@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, Interval, fit_context, safe_indexing
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 
 __all__ = ["PurityCurve", "ThresholdSelector", "purity_curve"]
 
@@ -63,7 +63,7 @@ class PurityCurve:
 
 
 def purity_curve(
-    y: Any,
+    y: TargetsLike,
     score: Any,
     target: Any,
     *,
@@ -194,7 +194,7 @@ class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # typ
     }
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike) -> Self:
         """Fit the classifier to a part of the sample, and choose the threshold on the rest."""
         check_classification_targets(y)
         X, y = indexable(X, column_or_1d(y, warn=True))
@@ -231,7 +231,7 @@ class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # typ
         tags.input_tags = self.estimator.__sklearn_tags__().input_tags
         return tags
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: PointsLike) -> Array:
         """Return the score of the wanted class."""
         check_is_fitted(self, "estimator_")
         machine = self.estimator_
@@ -242,6 +242,6 @@ class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # typ
             return scores if column else -scores
         return np.asarray(scores[:, column])
 
-    def predict(self, X: Any) -> NDArray[np.bool_]:
+    def predict(self, X: PointsLike) -> NDArray[np.bool_]:
         """Return which samples are accepted; all others are rejected."""
         return np.asarray(self.score_samples(X) >= self.threshold_)

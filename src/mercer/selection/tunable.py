@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.losses.classification import Logistic
 from mercer.machines.additive import Additive
 from mercer.machines.base import KernelMachine, unfitted
@@ -55,7 +55,11 @@ def check_tunable(estimator: Any) -> None:
 
 
 def prepare_statement(
-    estimator: KernelMachine, X: Any, y: Any, sample_weight: Any, statement: Statement
+    estimator: KernelMachine,
+    X: PointsLike,
+    y: TargetsLike,
+    sample_weight: WeightsLike,
+    statement: Statement,
 ) -> Prepared[KernelMachine]:
     """Return the problem of a machine on the samples of a statement, with its kernel and C = 1.
 

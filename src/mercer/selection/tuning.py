@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import indexable
 
 from mercer._threads import small_algebra
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
 from mercer.selection.descent import drawn, optimum
@@ -86,10 +87,10 @@ class Tuning:
 
 def tune(
     estimator: KernelMachine,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     *,
-    sample_weight: Any = None,
+    sample_weight: WeightsLike = None,
     criterion: Criterion | str = "auto",
     parameters: Sequence[str] | None = None,
     ard: Any = False,
@@ -225,7 +226,7 @@ def tune(
     if is_local(estimator):
 
         def search_part(
-            machine: KernelMachine, X: Any, y: Any, weights: Any, left: float | None
+            machine: KernelMachine, X: PointsLike, y: TargetsLike, weights: Any, left: float | None
         ) -> Tuning:
             return tune(
                 machine,
@@ -351,7 +352,7 @@ def _unscaled(machine: KernelMachine) -> KernelMachine:
     return machine.set_params(standardize=False) if machine.standardize else machine
 
 
-def _features(X: Any) -> int:
+def _features(X: PointsLike) -> int:
     return int(X.shape[1]) if getattr(X, "ndim", 1) == 2 else 1
 
 

@@ -22,7 +22,7 @@ from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.utils import check_random_state
 
 from mercer._sklearn import num_samples
-from mercer._typing import Array, Predictor
+from mercer._typing import Array, PointsLike, Predictor, TargetsLike
 
 __all__ = ["HeldOutChoice", "hoeffding", "holdout", "leave_n_out"]
 
@@ -98,8 +98,8 @@ class HeldOutChoice:
 def holdout(
     estimator: Any,
     grid: Any,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     *,
     validation: float | ArrayLike = 0.3,
     test: float = 0.0,
@@ -203,8 +203,8 @@ def holdout(
 def leave_n_out(
     estimator: Any,
     grid: Any,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     *,
     n: int | None = None,
     loss: Cost | None = None,
@@ -272,7 +272,7 @@ def _is_list_of_candidates(grid: Any) -> bool:
     )
 
 
-def _take(X: Any, index: NDArray[np.intp]) -> Any:
+def _take(X: PointsLike, index: NDArray[np.intp]) -> Any:
     if hasattr(X, "iloc"):
         return X.iloc[index]
     return X[index] if hasattr(X, "shape") else np.asarray(X)[index]

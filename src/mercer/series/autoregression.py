@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.kernels.points import Array
 from mercer.series.autocovariance import as_series
 
@@ -304,11 +305,13 @@ class BlockedSplit:
     gap: int = 0
     one_sided: bool = True
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(self, X: PointsLike = None, y: TargetsLike = None, groups: Any = None) -> int:
         """Return the number of splits."""
         return self.n_splits
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Array, Array]]:
+    def split(
+        self, X: PointsLike, y: TargetsLike = None, groups: Any = None
+    ) -> Iterator[tuple[Array, Array]]:
         """Yield the positions of training and test samples.
 
         Parameters

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._params import Params
-from mercer._typing import Array
+from mercer._typing import Array, TargetsLike
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.smoothing.eigendecomposition import Spectral
@@ -57,7 +57,7 @@ class Criterion(Params, ABC):
         """
         return self
 
-    def curve(self, spectral: Spectral, y: Any, C: Any) -> Array:
+    def curve(self, spectral: Spectral, y: TargetsLike, C: Any) -> Array:
         """Return the criterion for several weights of the loss.
 
         Parameters
@@ -85,7 +85,7 @@ class Criterion(Params, ABC):
     def _slopes(self, fit: Fit, Q: Array) -> tuple[float, Array, float]:
         """Return the value, G without the scale of weights, and the slope in C at fixed M."""
 
-    def gradient(self, factored: Factored, y: Any) -> tuple[float, Array, float]:
+    def gradient(self, factored: Factored, y: TargetsLike) -> tuple[float, Array, float]:
         r"""Return the criterion and its derivatives.
 
         Parameters
@@ -167,7 +167,7 @@ class LeaveOneOut(Criterion):
         f = fit.y - fit.left_out_one / fit.root[:, None]
         return _losses(self.loss, fit.y, f, fit.weights)[0]
 
-    def curve(self, spectral: Spectral, y: Any, C: Any) -> Array:
+    def curve(self, spectral: Spectral, y: TargetsLike, C: Any) -> Array:
         Y, s = np.asarray(y, dtype=np.float64).reshape(spectral.n, -1), spectral.weights
         live = s > 0
         left = spectral.leave_one_out(Y, np.ravel(C))[:, live]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 
 __all__ = [
     "Pairs",
@@ -56,7 +56,7 @@ def in_units(X: Array, weights: Array | None = None) -> Array:
     return X / feature_scales(X, weights)
 
 
-def feature_scales(X: Any, weights: Array | None = None) -> Array:
+def feature_scales(X: PointsLike, weights: Array | None = None) -> Array:
     r"""Return the standard deviation of every feature; one for those that are constant.
 
     Parameters

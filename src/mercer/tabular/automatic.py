@@ -18,7 +18,7 @@ from mercer._deadline import deadline, time_left
 from mercer._fitting import AllOrNothing, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, num_samples
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.preprocessing import TableEncoder
 from mercer.preprocessing.table_encoder import RARE
 from mercer.tabular.candidates import CANDIDATES, Candidate
@@ -104,7 +104,9 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
 
     # Reading --------------------------------------------------------------------------------------
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array]:
+    def _read(
+        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
+    ) -> tuple[Array, Array]:
         """Return the encoded table and the weights of its rows, whose mean is one."""
         if y is None:
             raise ValueError(
@@ -133,7 +135,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             raise ValueError("all sample weights are zero: at least two rows must count.")
         return M, weights / np.mean(weights[weights > 0])
 
-    def _encoded(self, X: Any) -> Array:
+    def _encoded(self, X: PointsLike) -> Array:
         return np.asarray(self.encoder_.transform(X), dtype=np.float64)
 
     def _ordered(self, M: Array, Y: NDArray[Any], weights: Array) -> NDArray[np.intp]:
@@ -356,7 +358,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         ]
         return Explanation(members, columns, together, measure, list(self.notes_))
 
-    def effect(self, X: Any, column: Any, points: int = 20) -> Effect:
+    def effect(self, X: PointsLike, column: Any, points: int = 20) -> Effect:
         """Return how mean predictions, or probabilities of classes, change with a column.
 
         All other columns stay as they are.
@@ -373,7 +375,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         predict = getattr(self, "predict_proba", None) or self.predict
         return effect_of(predict, X, column, points)
 
-    def _values(self, X: Any) -> Array:
+    def _values(self, X: PointsLike) -> Array:
         """Return what every member says of rows, (m, n, d)."""
         check_is_fitted(self)
         M = self._encoded(X)

@@ -16,7 +16,7 @@ from mercer._deadline import deadline
 from mercer._settings import settings
 from mercer._sklearn import fit_context, num_samples
 from mercer._threads import small_algebra
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.tabular.automatic import BY_NAME, Automatic, LeftOutPredictions, Plan
 from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
@@ -124,7 +124,7 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
     """
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None) -> Self:
         """Fit machines to a table, weigh and calibrate them.
 
         Parameters
@@ -221,10 +221,10 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
 
     # Predicting -----------------------------------------------------------------------------------
 
-    def _odds(self, X: Any) -> Array:
+    def _odds(self, X: PointsLike) -> Array:
         return log_odds(self._values(X), self.weights_, self._constants)
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: PointsLike) -> Array:
         """Return log odds of the second class, or logarithms of odds of all classes.
 
         Parameters
@@ -239,7 +239,7 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         odds = self._odds(X)
         return odds[:, 0] if odds.shape[1] == 1 else odds
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: PointsLike) -> Array:
         """Return calibrated probabilities of the classes.
 
         Parameters
@@ -254,7 +254,7 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         """
         return probabilities(self._odds(X))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: PointsLike) -> Any:
         """Return the most probable classes.
 
         Parameters

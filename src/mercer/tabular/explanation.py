@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 
 __all__ = ["Effect", "Explanation", "effect_of"]
 
@@ -58,7 +58,7 @@ class Explanation:
         return "\n".join([*lines, *([""] if self.notes else []), *self.notes])
 
 
-def effect_of(predict: Any, X: Any, column: Any, points: int) -> Effect:
+def effect_of(predict: Any, X: PointsLike, column: Any, points: int) -> Effect:
     """Return the mean prediction with a column at several values, all else as it is.
 
     Parameters

@@ -14,7 +14,7 @@ from mercer._deadline import deadline
 from mercer._settings import settings
 from mercer._sklearn import check_y, fit_context, num_samples
 from mercer._threads import small_algebra
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.machines.framing import framed, quantile_names, set_output
 from mercer.tabular.automatic import BY_NAME, Automatic, LeftOutPredictions
 from mercer.tabular.explanation import Explanation
@@ -125,7 +125,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
     """
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None) -> Self:
         """Fit machines to a table and weigh them.
 
         Parameters
@@ -228,7 +228,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
 
     # Predicting -----------------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: PointsLike) -> Array:
         """Predict targets.
 
         Parameters
@@ -246,7 +246,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
     set_output = set_output
 
     @framed(lambda self, levels=LEVELS: quantile_names(levels))
-    def predict_quantiles(self, X: Any, levels: ArrayLike = LEVELS) -> Array:
+    def predict_quantiles(self, X: PointsLike, levels: ArrayLike = LEVELS) -> Array:
         """Predict quantiles of new targets from the errors of rows left out.
 
         Parameters
@@ -273,7 +273,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         return out[:, 0] if self._flat else out
 
     @framed()
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+    def predict_interval(self, X: PointsLike, coverage: float = 0.9) -> Array:
         r"""Predict intervals that contain new targets with a probability.
 
         Both ends are as likely to be exceeded. Left-out errors are as good as exchangeable with

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer._typing import PointsLike
 from mercer.claims.record import Assumption
 from mercer.data.base import Block, Source, Sums
 from mercer.data.opening import as_source
@@ -112,7 +113,7 @@ class MeasuredFrame:
     def from_data(
         cls,
         kernel: Kernel,
-        X: Any,
+        X: PointsLike,
         n_directions: int = 256,
         *,
         centres: Any = "pivoted",

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer._typing import PointsLike
 from mercer.claims.record import Assumption
 from mercer.data.base import Block
 from mercer.data.opening import as_source
@@ -77,7 +78,7 @@ def _farthest(block: Block, kernel: Kernel, state: tuple[int, Any, Array, float]
 
 
 def enclosing_ball(
-    kernel: Kernel, X: Any, tol: float = 1e-8, *, most: int = 1000, n_jobs: int | None = None
+    kernel: Kernel, X: PointsLike, tol: float = 1e-8, *, most: int = 1000, n_jobs: int | None = None
 ) -> EnclosingBall:
     r"""Return the smallest ball around a sample in feature space, certified by its gap.
 
@@ -228,7 +229,7 @@ class SampleRadii:
 
 def sample_radii(
     kernel: Kernel,
-    X: Any,
+    X: PointsLike,
     coef: Array | None = None,
     margin: float = 1.0,
     *,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.claims.audit import audit
 from mercer.claims.ladder import POINT, known_without
 from mercer.claims.record import Bound
@@ -80,8 +81,8 @@ class CoveringReport:
 
 def covering_report(
     model: Any,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     *,
     delta: float = 0.05,
     against: Kernel | None = None,
@@ -186,7 +187,7 @@ def covering_bound(margins: Array, *, delta: float = 0.05) -> Bound:
     return min(bounds, key=lambda bound: bound.value)
 
 
-def class_covering(kernel: Kernel, X: Any, norm: float) -> Covering:
+def class_covering(kernel: Kernel, X: PointsLike, norm: float) -> Covering:
     r"""Return covering numbers of a kernel's ball on a sample, by bounds that memory allows.
 
     Parameters
@@ -230,7 +231,7 @@ class Matched:
 
 
 def matched_kernel(
-    kernel: Kernel, other: Kernel, X: Any, *, norm: float, precision: float
+    kernel: Kernel, other: Kernel, X: PointsLike, *, norm: float, precision: float
 ) -> Matched | None:
     r"""Return another kernel with the width at which it is as rich as the first on a sample.
 

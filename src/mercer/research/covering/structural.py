@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from mercer._typing import Estimator
+from mercer._typing import Estimator, PointsLike, TargetsLike
 from mercer.claims.record import Assumption, Bound, Constant
 from mercer.research.covering.uniform import Coverings, Inequality
 from mercer.research.diagnostics.risk import norm_of
@@ -164,7 +164,13 @@ def structural_risk(
 
 
 def fit_within_norm(
-    machine: Estimator, X: Any, y: Any, norm: float, *, tol: float = 1e-3, max_fits: int = 40
+    machine: Estimator,
+    X: PointsLike,
+    y: TargetsLike,
+    norm: float,
+    *,
+    tol: float = 1e-3,
+    max_fits: int = 40,
 ) -> Any:
     r"""Fit a machine with the largest weight of the loss whose function keeps to a norm.
 

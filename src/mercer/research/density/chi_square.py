@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.programs.program import Program
 from mercer.research.density.classical import Distribution
 
@@ -63,7 +63,7 @@ class ChiSquareDensity(Distribution):
         self.knots = knots
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Count a sample and fit the density to the counts.
 
         Parameters
@@ -111,17 +111,17 @@ class ChiSquareDensity(Distribution):
             )
         return b
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: PointsLike) -> Array:
         """Evaluate the logarithm of the density, (n,)."""
         with np.errstate(divide="ignore"):
             return np.log(self.pdf(X))
 
-    def pdf(self, X: Any) -> Array:
+    def pdf(self, X: PointsLike) -> Array:
         """Evaluate the density, (n,)."""
         p = np.interp(self._line(X), self.knots_, self.heights_, left=0.0, right=0.0)
         return np.asarray(p, dtype=np.float64)
 
-    def cdf(self, X: Any) -> Array:
+    def cdf(self, X: PointsLike) -> Array:
         """Evaluate the distribution function, (n,)."""
         x, b, c = self._line(X), self.knots_, self.heights_
         mass = np.append(0.0, np.cumsum(0.5 * np.diff(b) * (c[:-1] + c[1:])))

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import fixed, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 
 __all__ = ["EmpiricalCDF", "GaussianDensity", "HistogramDensity", "ParzenWindow"]
 
@@ -33,13 +33,13 @@ class Sampled(AllOrNothing, BaseEstimator):  # type: ignore[misc]
 
     verbose: bool = fixed(False)  # sums or counts over a sample, a moment
 
-    def _checked(self, X: Any, reset: bool = False) -> Array:
+    def _checked(self, X: PointsLike, reset: bool = False) -> Array:
         if not reset:
             check_is_fitted(self)
         checked: Array = validate_data(self, X, reset=reset, dtype=np.float64)
         return checked
 
-    def _line(self, X: Any, reset: bool = False) -> Array:
+    def _line(self, X: PointsLike, reset: bool = False) -> Array:
         """Return a sample of numbers; refuse one of several features."""
         X = self._checked(X, reset)
         if X.shape[1] != 1:
@@ -49,7 +49,7 @@ class Sampled(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             )
         return np.asarray(X[:, 0], dtype=np.float64)
 
-    def _weights(self, sample_weight: Any, n: int) -> Array:
+    def _weights(self, sample_weight: WeightsLike, n: int) -> Array:
         try:
             w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
         except (TypeError, ValueError) as error:
@@ -63,14 +63,14 @@ class Distribution(DensityMixin, Sampled):  # type: ignore[misc]
     """A distribution with a density: declare its logarithm."""
 
     @abstractmethod
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: PointsLike) -> Array:
         """Evaluate the logarithm of the density, (n,)."""
 
-    def pdf(self, X: Any) -> Array:
+    def pdf(self, X: PointsLike) -> Array:
         """Evaluate the density, (n,)."""
         return np.exp(self.score_samples(X))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: PointsLike, y: TargetsLike = None) -> float:
         """Return the mean logarithm of the density at points.
 
         Parameters
@@ -101,7 +101,7 @@ class EmpiricalCDF(Sampled):
     array([0. , 0.5, 1. ])
     """
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Keep a sample.
 
         Parameters
@@ -115,7 +115,7 @@ class EmpiricalCDF(Sampled):
         self.weights_ = self._weights(sample_weight, len(X))
         return self
 
-    def cdf(self, X: Any) -> Array:
+    def cdf(self, X: PointsLike) -> Array:
         """Evaluate the distribution function, (n,)."""
         X = self._checked(X)
         out = np.empty(len(X))
@@ -149,7 +149,7 @@ class HistogramDensity(Distribution):
     def __init__(self, bins: Any = 10) -> None:
         self.bins = bins
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Count a sample.
 
         Parameters
@@ -169,7 +169,7 @@ class HistogramDensity(Distribution):
             ) from error
         return self
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: PointsLike) -> Array:
         """Evaluate the logarithm of the density, (n,)."""
         x = self._line(X)
         j = np.searchsorted(self.edges_, x, side="right") - 1
@@ -178,7 +178,7 @@ class HistogramDensity(Distribution):
         with np.errstate(divide="ignore"):
             return np.log(np.where(inside, self.heights_[np.where(inside, j, 0)], 0.0))
 
-    def cdf(self, X: Any) -> Array:
+    def cdf(self, X: PointsLike) -> Array:
         """Evaluate the distribution function, (n,)."""
         mass = np.append(0.0, np.cumsum(self.heights_ * np.diff(self.edges_)))
         return np.asarray(np.interp(self._line(X), self.edges_, mass), dtype=np.float64)
@@ -224,7 +224,7 @@ class ParzenWindow(Distribution):
         self.bandwidth = bandwidth
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Put windows around a sample.
 
         Parameters
@@ -256,7 +256,7 @@ class ParzenWindow(Distribution):
                 raise ValueError("bandwidth must be positive.")
         return self
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: PointsLike) -> Array:
         """Evaluate the logarithm of the density, (n,)."""
         X = self._checked(X)
         out = np.empty(len(X))
@@ -272,7 +272,7 @@ class ParzenWindow(Distribution):
                 out[start : start + step] = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
         return np.asarray(out - scale)
 
-    def cdf(self, X: Any) -> Array:
+    def cdf(self, X: PointsLike) -> Array:
         """Evaluate the distribution function, (n,)."""
         X = self._checked(X)
         gaps = (X[:, None, :] - self.sample_) / self.bandwidth_
@@ -307,7 +307,7 @@ class GaussianDensity(Distribution):
     (1.0, 1.0)
     """
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         """Take the moments of a sample.
 
         Parameters
@@ -334,11 +334,11 @@ class GaussianDensity(Distribution):
     def _law(self) -> Any:
         return stats.multivariate_normal(self.mean_, self.covariance_, allow_singular=True)
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: PointsLike) -> Array:
         """Evaluate the logarithm of the density, (n,)."""
         return np.atleast_1d(self._law.logpdf(self._checked(X)))
 
-    def cdf(self, X: Any) -> Array:
+    def cdf(self, X: PointsLike) -> Array:
         """Evaluate the distribution function, (n,)."""
         law, values = self._law, []
         for row in self._checked(X):

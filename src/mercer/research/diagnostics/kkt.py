@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.points import Array
 from mercer.machines.base import KernelMachine, unfitted
@@ -83,7 +84,9 @@ class KKT:
         return f"{worst}; {counts} samples"
 
 
-def kkt(machine: KernelMachine, X: Any, y: Any, sample_weight: Any = None) -> KKT | list[KKT]:
+def kkt(
+    machine: KernelMachine, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None
+) -> KKT | list[KKT]:
     r"""Check the optimality conditions of a fitted machine on the sample it was fitted to.
 
     Parameters
@@ -126,7 +129,7 @@ def kkt(machine: KernelMachine, X: Any, y: Any, sample_weight: Any = None) -> KK
 
 
 def _problems(
-    machine: KernelMachine, X: Any, y: Any, sample_weight: Any
+    machine: KernelMachine, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
 ) -> tuple[list[RegularizedRisk], Indices | None, Any]:
     """Return the problems that were solved, and the order and points of their samples."""
     twin = unfitted(machine)
@@ -200,7 +203,7 @@ class ShadowPrices:
 
 
 def shadow_prices(
-    machine: KernelMachine, X: Any, y: Any, sample_weight: Any = None
+    machine: KernelMachine, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None
 ) -> ShadowPrices:
     r"""Return the shadow prices of a regression: derivatives of its optimum by the data.
 

@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from mercer._typing import Array, SupportVectors
+from mercer._typing import Array, PointsLike, SupportVectors, TargetsLike
 from mercer.inspect.margins import empirical_risk, margin_report
 
 __all__ = ["MatchedMachine", "TwoGaussians", "match_errors"]
@@ -120,8 +120,8 @@ class MatchedMachine:
 
 def match_errors(
     families: Mapping[str, tuple[Any, str, Sequence[Any]]],
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     *,
     error: float | None = None,
     X_test: Any = None,

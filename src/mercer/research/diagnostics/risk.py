@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.kernels.points import Array
 from mercer.machines.base import KernelMachine
 
@@ -54,7 +54,9 @@ class RiskBound(Terms):
     """Whether the bound says no more than that targets and functions are bounded."""
 
 
-def risk_bound(machine: KernelMachine, X: Any, y: Any, *, delta: float = 0.05) -> RiskBound:
+def risk_bound(
+    machine: KernelMachine, X: PointsLike, y: TargetsLike, *, delta: float = 0.05
+) -> RiskBound:
     r"""Bound the expected squared error of a function in a ball of the kernel's space.
 
     With probability at least :math:`1 - \delta` over samples of size n, for all functions with
@@ -158,7 +160,7 @@ class TubeRisk(Terms):
 
 
 def tube_risk_bound(
-    machine: KernelMachine, X: Any, y: ArrayLike, tau: float, *, delta: float = 0.05
+    machine: KernelMachine, X: PointsLike, y: ArrayLike, tau: float, *, delta: float = 0.05
 ) -> TubeRisk:
     r"""Bound the probability that a new observation lies farther than tau from a function.
 

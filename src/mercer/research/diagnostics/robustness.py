@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 
 __all__ = [
     "ContaminationCurve",
@@ -67,7 +67,7 @@ class ContaminationCurve:
 
 def outlier_curve(
     estimator: Any,
-    X: Any,
+    X: PointsLike,
     y: ArrayLike,
     i: int,
     magnitudes: ArrayLike,

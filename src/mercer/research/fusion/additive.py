@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
@@ -122,7 +122,14 @@ class AdditiveRegularization(Folded):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: PointsLike,
+        y: TargetsLike,
+        sample_weight: WeightsLike = None,
+        *,
+        groups: Any = None,
+    ) -> Self:
         """Fit constants and machine.
 
         Parameters

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.machines.base import unfitted
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.subproblems import prepare
@@ -154,14 +154,14 @@ def fuse(
 
 def fuse_svm(
     estimator: Any,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     X_val: Any,
     y_val: Any,
     *,
     domain: tuple[float, float] = (1e-3, 1e3),
     loss: str = "error",
-    sample_weight: Any = None,
+    sample_weight: WeightsLike = None,
 ) -> list[FusedPath]:
     r"""Choose C of a machine by a validation sample, over the whole path instead of a grid.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, RealNotInt, StrOptions, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.machines.expansion import Function
 from mercer.machines.folds import as_splitter
@@ -148,7 +148,13 @@ class FusedLSSVR(Found):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
+        self,
+        X: PointsLike,
+        y: TargetsLike,
+        sample_weight: WeightsLike = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
     ) -> Self:
         """Fit the machine and its C together.
 
@@ -205,7 +211,13 @@ class FusedLSSVR(Found):
         return self
 
     def _given(
-        self, sample: _Sample, whole: Decomposition, live: Indices, X: Any, X_val: Any, y_val: Any
+        self,
+        sample: _Sample,
+        whole: Decomposition,
+        live: Indices,
+        X: PointsLike,
+        X_val: Any,
+        y_val: Any,
     ) -> _Split:
         """Return the whole sample against the validation data."""
         X_val = self._check_X(X_val, reset=False)
@@ -222,7 +234,7 @@ class FusedLSSVR(Found):
             cross = self._cross(X_val, X)[:, live]
         return _Split(live, whole, cross, B_val, Y_val, np.ones(len(Y_val)))
 
-    def _held_out(self, sample: _Sample, live: Indices, y: Any) -> Iterator[_Split]:
+    def _held_out(self, sample: _Sample, live: Indices, y: TargetsLike) -> Iterator[_Split]:
         """Yield parts of the sample against those that were held out."""
         splitter = as_splitter(self.cv, y, self.random_state)
         for T, V in splitter.split(np.empty((len(sample.Y), 1)), y):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.explicit import Explicit
 from mercer.kernels.named import FREE, NAMES
@@ -63,21 +63,21 @@ class Found(RegressorMixin, Expansion):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
-    def _targets(self, y: Any) -> Array:
+    def _targets(self, y: TargetsLike) -> Array:
         """Return the targets of all outputs, (n, d)."""
         y = np.asarray(y)
         self._n_outputs = y.shape[1] if y.ndim == 2 else None
         y = y if y.ndim == 2 else column_or_1d(y, warn=True)[:, None]
         return np.asarray(y, dtype=np.float64)
 
-    def _weights(self, sample_weight: Any, n: int) -> tuple[Array, NDArray[np.intp]]:
+    def _weights(self, sample_weight: WeightsLike, n: int) -> tuple[Array, NDArray[np.intp]]:
         """Return the weights of the samples, and the samples whose weight is positive."""
         weights = check_sample_weight(
             sample_weight, np.empty((n, 0)), dtype=np.float64, ensure_non_negative=True
         )
         return np.asarray(weights), np.flatnonzero(weights)
 
-    def _cross(self, X_new: Any, X: Any) -> Array:
+    def _cross(self, X_new: Any, X: PointsLike) -> Array:
         """Return the kernel between points that were checked and the sample, (n_new, n)."""
         if self._function:
             return self._kernel_matrix(X_new, X)
@@ -85,21 +85,21 @@ class Found(RegressorMixin, Expansion):  # type: ignore[misc]
             return np.asarray(X_new, dtype=np.float64)
         return np.asarray(self.kernel_(X_new, X), dtype=np.float64)
 
-    def _map(self, X: Any) -> Array | None:
+    def _map(self, X: PointsLike) -> Array | None:
         """Return the features of points, for a kernel that is an inner product of few of them."""
         kernel = None if self._function else self.kernel_
         if isinstance(kernel, Linear):
             return np.asarray(dense(X), dtype=np.float64)
         return np.asarray(kernel.features(X)) if isinstance(kernel, Explicit) else None
 
-    def _expand_to(self, X: Any, a: Array, b: Array) -> None:
+    def _expand_to(self, X: PointsLike, a: Array, b: Array) -> None:
         """Make the machine of coefficients a (n, d) and b (q, d)."""
         self._store_nonzero(X, a, b.T if self._n_outputs else b[:, 0])
 
     def _flat(self, F: Array) -> Array:
         return F if self._n_outputs else F[..., 0]
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: PointsLike) -> Array:
         """Evaluate the fitted function.
 
         Parameters
@@ -138,7 +138,7 @@ class Folded(Found):
         return final
 
     def _folded(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any
+        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike, groups: Any
     ) -> tuple[Any, Array, NDArray[np.intp], System, Folds]:
         """Return points, targets, and the system and folds of the samples with weight."""
         X, y = self._check_X(X, y)

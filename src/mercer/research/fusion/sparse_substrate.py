@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer._fitting import AllOrNothing, ending
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
@@ -135,7 +135,14 @@ class SparseSubstrate(Found):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: PointsLike,
+        y: TargetsLike,
+        sample_weight: WeightsLike = None,
+        *,
+        groups: Any = None,
+    ) -> Self:
         """Choose the penalty and fit the machine.
 
         Parameters
@@ -153,14 +160,14 @@ class SparseSubstrate(Found):
         loss = resolve(self.loss, REGRESSION | CLASSIFICATION)
         return self._fit_targets(X, self._targets(y), sample_weight, groups, loss, loss.value)
 
-    def _warn_if_indefinite(self, X: Any) -> None:
+    def _warn_if_indefinite(self, X: PointsLike) -> None:
         """Take similarities as they are: the functions of a dictionary are any."""
 
     def _fit_targets(
         self,
-        X: Any,
+        X: PointsLike,
         Y: Array,
-        sample_weight: Any,
+        sample_weight: WeightsLike,
         groups: Any,
         loss: Loss,
         cost: Cost,
@@ -362,7 +369,14 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
         return SparseSubstrate(**{name: getattr(self, name) for name in names})
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: PointsLike,
+        y: TargetsLike,
+        sample_weight: WeightsLike = None,
+        *,
+        groups: Any = None,
+    ) -> Self:
         """Choose the penalty and fit the machine.
 
         Parameters
@@ -404,7 +418,7 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
     def _ending(self) -> str:
         return ending(self.machine_)
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: PointsLike) -> Array:
         """Return the functions whose signs tell classes apart.
 
         Parameters
@@ -419,7 +433,7 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
         check_is_fitted(self)
         return self.machine_.predict(X)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: PointsLike) -> NDArray[Any]:
         """Return the labels of new inputs.
 
         Parameters

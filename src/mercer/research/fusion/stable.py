@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.machines.expansion import Function
 from mercer.research.fusion.machine import Folded
@@ -129,7 +129,14 @@ class StableLSSVR(Folded):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: PointsLike,
+        y: TargetsLike,
+        sample_weight: WeightsLike = None,
+        *,
+        groups: Any = None,
+    ) -> Self:
         """Fit the machine.
 
         Parameters
@@ -167,7 +174,7 @@ class StableLSSVR(Folded):
         return self
 
     def _program(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any
+        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike, groups: Any
     ) -> tuple[Any, Array, Any, StableFolds]:
         """Return checked data, which samples have weight, and the program of all bounds."""
         X, Y, live, system, folds = self._folded(X, y, sample_weight, groups)
@@ -187,11 +194,11 @@ def _bounds(stable: StableFolds, y: Array) -> Array:
 
 def stability_curve(
     machine: StableLSSVR,
-    X: Any,
-    y: Any,
+    X: PointsLike,
+    y: TargetsLike,
     alphas: ArrayLike | None = None,
     *,
-    sample_weight: Any = None,
+    sample_weight: WeightsLike = None,
     groups: Any = None,
 ) -> StabilityCurve:
     r"""Return residuals of samples trained on and left out over bounds on their difference.

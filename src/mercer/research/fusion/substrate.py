@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mercer._params import Params
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.kernels.base import Kernel
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.smoothing.factored import Factored
@@ -287,7 +287,7 @@ class Substrate(Params):
         if not 0 < self.C0 < np.inf:
             raise ValueError(f"C0 must be positive and finite, got {self.C0!r}.")
 
-    def on(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> System:
+    def on(self, X: PointsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> System:
         """Return the substrate on a sample.
 
         Parameters

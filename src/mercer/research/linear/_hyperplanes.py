@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions, check_sample_weight
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.machines.classifier import chosen
 from mercer.research.linear._model import Optimum
 
@@ -26,10 +26,10 @@ class LinearClassifier(ClassifierMixin, AllOrNothing, BaseEstimator, ABC):  # ty
     """A classifier that predicts by the sign or the largest of its decision values."""
 
     @abstractmethod
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: PointsLike) -> Array:
         """Return the decision values of new inputs, (n,) or (n, n_classes)."""
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: PointsLike) -> Any:
         """Return the labels of new inputs.
 
         Parameters
@@ -49,7 +49,7 @@ class TwoClasses(LinearClassifier):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _signs(self, y: Any) -> Array:
+    def _signs(self, y: TargetsLike) -> Array:
         """Return labels plus and minus one; refuse another number of classes."""
         self.classes_, index = np.unique(y, return_inverse=True)
         if len(self.classes_) != 2:
@@ -74,7 +74,7 @@ class Hyperplanes(LinearClassifier):
     }
 
     def _classes(
-        self, X: Any, y: Any, sample_weight: Any
+        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
     ) -> tuple[Array, NDArray[np.intp], Array, list[int]]:
         """Return inputs, class numbers, weights, and the classes that are divided from the rest."""
         X, y = validate_data(self, X, y, dtype=np.float64)
@@ -98,7 +98,7 @@ class Hyperplanes(LinearClassifier):
         worst: Optimum = max(self.solutions_, key=lambda one: one.gap)
         return worst.summary()[0]
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: PointsLike) -> Array:
         """Return the signed distances to the hyperplanes, in units of the margin.
 
         Parameters

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import check_sample_weight
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.solvers.status import ROUNDING, relative_gap
 
 __all__ = ["Array", "Centred", "LinearModel", "Optimum", "centre"]
@@ -146,7 +146,7 @@ class LinearModel(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[
         return tags
 
     def _data(
-        self, X: Any, y: Any, sample_weight: Any = None, least: int = 1
+        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None, least: int = 1
     ) -> tuple[Array, Array, Array]:
         """Return checked inputs, targets and weights; samples that weigh nothing are left out."""
         X, y = validate_data(
@@ -170,7 +170,9 @@ class LinearModel(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[
             raise ValueError("sample_weight is zero for every sample; give some a positive weight.")
         return X[live], y[live], s[live]
 
-    def _centred(self, X: Any, y: Any, sample_weight: Any = None, least: int = 1) -> Centred:
+    def _centred(
+        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None, least: int = 1
+    ) -> Centred:
         """Return checked data without their free constant and their weights."""
         X, y, s = self._data(X, y, sample_weight, least)
         return centre(X, y, self.fit_intercept, s)
@@ -180,7 +182,7 @@ class LinearModel(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[
         self.coef_ = coef.T
         self.intercept_ = data.intercept(coef)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: PointsLike) -> Array:
         """Evaluate the hyperplane.
 
         Parameters

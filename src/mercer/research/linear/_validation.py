@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.machines.folds import as_splitter
 from mercer.research.linear._model import Centred, LinearModel, centre
 
@@ -45,7 +45,9 @@ class Split:
 class Validated(LinearModel):
     """A model with a hyperparameter that minimizes an error of validation."""
 
-    def _splits(self, X: Any, y: Any, X_val: Any, y_val: Any) -> tuple[Centred, list[Split]]:
+    def _splits(
+        self, X: PointsLike, y: TargetsLike, X_val: Any, y_val: Any
+    ) -> tuple[Centred, list[Split]]:
         """Return the data of the final fit, and the splits that judge hyperparameters."""
         X, y, _ = self._data(X, y, least=2)
         if (X_val is None) != (y_val is None):

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, Interval, check_sample_weight, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.research.linear._hyperplanes import TwoClasses
 
 __all__ = ["MarginBoost", "boosting_bound"]
@@ -121,7 +121,7 @@ class MarginBoost(TwoClasses):
     }
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None) -> Self:
         """Add weak learners, each for the mistakes of its predecessors.
 
         Parameters
@@ -183,7 +183,7 @@ class MarginBoost(TwoClasses):
     def _sign(self, learner: Any, X: Array) -> Array:
         return np.where(learner.predict(X) == self.classes_[1], 1.0, -1.0)
 
-    def staged_decision(self, X: Any) -> Array:
+    def staged_decision(self, X: PointsLike) -> Array:
         """Return the normalized function after each round, (T, n_samples).
 
         Parameters
@@ -197,7 +197,7 @@ class MarginBoost(TwoClasses):
         a = self.estimator_weights_[:, None]
         return np.asarray(np.cumsum(a * G, axis=0) / np.cumsum(a, axis=0))
 
-    def staged_margins(self, X: Any, y: Any) -> Array:
+    def staged_margins(self, X: PointsLike, y: TargetsLike) -> Array:
         """Return margins after each round, (T, n_samples).
 
         Parameters
@@ -207,7 +207,7 @@ class MarginBoost(TwoClasses):
         """
         return np.where(np.asarray(y) == self.classes_[1], 1.0, -1.0) * self.staged_decision(X)
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: PointsLike) -> Array:
         """Evaluate the normalized function, between minus one and one.
 
         Parameters

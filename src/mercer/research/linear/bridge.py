@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.research.linear._model import LinearModel, Optimum
 
 __all__ = ["Bridge"]
@@ -92,7 +92,7 @@ class Bridge(LinearModel):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None) -> Self:
         """Fit the hyperplane.
 
         Parameters

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.research.linear._model import Centred
 from mercer.research.linear._validation import Split, Validated
 
@@ -307,7 +307,7 @@ class FusedRidge(Validated):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike, X_val: Any = None, y_val: Any = None) -> Self:
         """Find the penalty and the coefficients that belong to it.
 
         Parameters

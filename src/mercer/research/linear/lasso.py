@@ -12,7 +12,7 @@ from sklearn.linear_model import lars_path
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.research.linear._model import LinearModel, Optimum
 from mercer.research.linear._validation import Split, Validated
 
@@ -189,7 +189,7 @@ class LassoConstrained(LinearModel):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None) -> Self:
         """Follow the path and stop at the bound.
 
         Parameters
@@ -272,7 +272,7 @@ class ValidatedLasso(Validated):
     cv: Any = 5
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike, X_val: Any = None, y_val: Any = None) -> Self:
         """Follow the paths and take the best point.
 
         Parameters

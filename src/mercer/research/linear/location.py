@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from mercer._typing import Array
+from mercer._typing import Array, TargetsLike
 from mercer.research.linear.norms import THRESHOLD, residual_scale, solve_norm
 
 __all__ = ["Location", "location"]
@@ -39,7 +38,7 @@ class Location:
     below: Array
 
 
-def location(y: Any, loss: str = "absolute", *, scale: float | str = "auto") -> Location:
+def location(y: TargetsLike, loss: str = "absolute", *, scale: float | str = "auto") -> Location:
     r"""Estimate the centre of a sample under a norm.
 
     .. math:: \min_\mu \sum_i \rho(y_i - \mu)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.programs.program import Block, Program
 from mercer.research.linear._hyperplanes import Hyperplanes
@@ -126,7 +126,7 @@ class LpMarginSVC(Hyperplanes):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None) -> Self:
         """Solve one program for two classes, else one for each class.
 
         Parameters

@@ -10,7 +10,7 @@ import numpy as np
 from mercer._linear_program import linear_program
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.research.linear._hyperplanes import Hyperplanes
 from mercer.research.linear._model import Optimum
 
@@ -82,7 +82,7 @@ class OneNormSVC(Hyperplanes):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None) -> Self:
         """Solve one linear program for two classes, else one for each class.
 
         Parameters

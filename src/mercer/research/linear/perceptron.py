@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import resolve
 from mercer.research.linear._hyperplanes import TwoClasses
@@ -147,7 +147,7 @@ class KernelPerceptron(TwoClasses):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike) -> Self:
         """Show the sample until a pass has no mistake, or often enough.
 
         Parameters
@@ -191,7 +191,7 @@ class KernelPerceptron(TwoClasses):
         self._labels = labels
         return self
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: PointsLike) -> Array:
         """Evaluate the function, or the difference of the votes between minus one and one.
 
         Parameters

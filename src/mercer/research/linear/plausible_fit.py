@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.research.linear._model import Centred
 from mercer.research.linear._validation import Validated
 from mercer.research.linear.plausible import METHODS, PlausibleSet, plausible_sets
@@ -112,7 +112,7 @@ class PlausibleLeastSquares(Validated):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike, X_val: Any = None, y_val: Any = None) -> Self:
         """Find the level if it is not given, and the model that belongs to it.
 
         Parameters

@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 
 __all__ = ["RBFNetwork"]
 
@@ -92,7 +92,7 @@ class RBFNetwork(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike) -> Self:
         """Fit the network to a sample.
 
         Parameters
@@ -143,7 +143,7 @@ class RBFNetwork(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         self.n_iter_ = steps
         return self
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: PointsLike) -> Array:
         """Predict targets."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)

@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.research.linear._validation import Split, Validated
 from mercer.research.linear.constrained import ConstrainedFit, constrained_least_squares
 from mercer.research.linear.fused_ridge import RidgeFusion, spectrum
@@ -149,7 +149,7 @@ class ValidatedSelection(Validated):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: TargetsLike, X_val: Any = None, y_val: Any = None) -> Self:
         """Find the bounds and the coefficients under them.
 
         Parameters

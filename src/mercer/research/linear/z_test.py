@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 from sklearn.utils.validation import check_array
+
+from mercer._typing import TargetsLike
 
 __all__ = ["ZTest", "location_test", "z_test"]
 
@@ -94,7 +95,7 @@ def z_test(
 
 
 def location_test(
-    y: Any, null: float = 0.0, *, sigma: float | None = None, alternative: str = "two-sided"
+    y: TargetsLike, null: float = 0.0, *, sigma: float | None = None, alternative: str = "two-sided"
 ) -> ZTest:
     r"""Test the mean of a sample against a number.
 

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.plotting.base import Axes, Display
 from mercer.research.covering.report import CoveringReport, covering_report
 
@@ -110,7 +111,7 @@ class CoveringDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, y: Any, *, ax: Axes | None = None, **how: Any
+        cls, model: Any, X: PointsLike, y: TargetsLike, *, ax: Axes | None = None, **how: Any
     ) -> Self:
         """Count the functions of a fitted machine's class and draw how many there are.
 

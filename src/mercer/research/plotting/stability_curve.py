@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from mercer._typing import PointsLike, TargetsLike
 from mercer.plotting.base import Axes, Display
 from mercer.research.fusion.stable import StableLSSVR, stability_curve
 from mercer.research.fusion.stable_folds import StabilityCurve
@@ -76,8 +77,8 @@ class StabilityDisplay(Display):
     def from_estimator(
         cls,
         estimator: StableLSSVR,
-        X: Any,
-        y: Any,
+        X: PointsLike,
+        y: TargetsLike,
         *,
         alphas: Any = None,
         ax: Axes | None = None,
