@@ -15,7 +15,7 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: test-sklearn test-python structure test-all nightly test-night fuzz-short wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
+.PHONY: test-versions test-sklearn test-python structure test-all nightly test-night fuzz-short wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
 	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-small bench-small-short bench-max-time bench-promptness \
@@ -67,7 +67,7 @@ test-all: $(READY)  ## all tests but those of the night, half an hour
 NIGHTLY ?= test-night reproduce-short fuzz-short hostile-files audit-walk wheel-twice test-lowest \
 	bench-certificate-short bench-compact-short bench-ls-short bench-local-short bench-tune-short bench-large-short \
 	bench-scale-short bench-manifold-short bench-linear-short bench-claims-short bench-hour-short bench-production-short
-nightly: test-all $(NIGHTLY)  ## all tests, fuzz, hostile files, clusters under faults, short benchmarks, old releases; hours
+nightly: test-all $(NIGHTLY) test-versions  ## all tests, fuzz, hostile files, clusters under faults, short benchmarks, old releases; hours
 
 test-night: $(READY)  ## the tests of the night alone: research, fuzzed input, clusters under faults
 	$(PYTEST) -m nightly
@@ -322,6 +322,10 @@ BESIDE := "numpy<2.5" "scipy<1.18" "polars<1.40" "pytest<9"
 test-sklearn:  ## the quick tests with an older scikit-learn, SKLEARN=1.6, in an environment of its own
 	@PYTEST_ADDOPTS="-o xfail_strict=false -W ignore:scipy.optimize:DeprecationWarning" $(MAKE) --no-print-directory test VENV=build/sklearn-$(SKLEARN) EXTRAS=$(FOR_TESTS) \
 		PIN='"scikit-learn==$(SKLEARN).*" $(BESIDE)'
+
+test-versions:  ## the quick tests with each older scikit-learn and each Python that we name; an hour
+	@for one in 1.6 1.7 1.8; do $(MAKE) --no-print-directory test-sklearn SKLEARN=$$one || exit 1; done
+	@for one in 3.12 3.13; do $(MAKE) --no-print-directory test-python PY=$$one || exit 1; done
 
 PY ?= 3.12
 INTERPRETER ?= python$(PY)
