@@ -22,6 +22,7 @@ from mercer._complaints import complaint
 from mercer._deadline import deadline
 from mercer._settings import KW_ONLY, settings
 from mercer._threads import small_algebra
+from mercer._typing import Constraints
 
 __all__ = [
     "AllOrNothing",
@@ -326,7 +327,7 @@ class AllOrNothing:
     _: KW_ONLY
     verbose: bool | int = False
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"verbose": ["verbose"]}
+    _parameter_constraints: ClassVar[Constraints] = {"verbose": ["verbose"]}
 
     _whole_clock: ClassVar[bool] = True
     """Whether ``max_time`` is a limit for all of a fit, and not for a search before it."""

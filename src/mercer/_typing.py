@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 __all__ = [
     "Array",
     "Classifier",
+    "Constraints",
     "Estimator",
     "IntervalPredictor",
     "PointsLike",
     "Predictor",
+    "Seed",
+    "SplitterLike",
     "SupportVectors",
     "TargetsLike",
     "WeightsLike",
@@ -36,6 +39,15 @@ PointsLike: TypeAlias = Any
 TargetsLike: TypeAlias = Any
 # One number a row that is not negative: an array, a list, a series; None for ones.
 WeightsLike: TypeAlias = Any
+
+# How samples are split: a number of folds, a splitter of scikit-learn's, pairs of index arrays, or
+# None for what the function does by itself.
+SplitterLike: TypeAlias = Any
+# What is allowed of each parameter, in the form that scikit-learn validates: lists of types,
+# intervals, words and callables.
+Constraints: TypeAlias = dict[str, Any]
+
+Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 
 
 class Estimator(Protocol):

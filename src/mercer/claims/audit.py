@@ -189,8 +189,8 @@ def audit(
     model: Any,
     X: PointsLike,
     y: TargetsLike = None,
-    X_test: Any = None,
-    y_test: Any = None,
+    X_test: PointsLike = None,
+    y_test: TargetsLike = None,
     *,
     tuned_by: Any = (),
 ) -> Audit:
@@ -355,7 +355,7 @@ class _Record:
             "training", "settings", "violated", f"{title(search)} chose among {many} settings"
         )
 
-    def scaled(self, X: PointsLike, X_test: Any) -> None:
+    def scaled(self, X: PointsLike, X_test: PointsLike) -> None:
         """Note whether the rows carry the marks of a scaler."""
         if is_sparse(X) or np.asarray(X).dtype.kind != "f" or np.ndim(X) != 2:
             return

@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, PointsLike, Seed, SplitterLike, TargetsLike
 from mercer.claims.compressed import refit_to_support
 from mercer.claims.pac_bayes import randomized_machine_bound
 from mercer.claims.quotable import INDEPENDENT, error_bound, majority_error
@@ -210,11 +210,11 @@ class CertifiedSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignor
     shares: Sequence[float] = (0.5, 0.75, 1.0)
     scaling: float = 0.1
     prior: float = 0.5
-    cv: Any = 5
+    cv: SplitterLike = 5
     tol: float = 1e-3
-    random_state: Any = 0
+    random_state: Seed = 0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "delta": [Interval(Real, 0.0, 1.0, closed="neither")],
         "Cs": ["array-like"],
         "widths": ["array-like"],

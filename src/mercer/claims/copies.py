@@ -87,7 +87,7 @@ class CopiedRows:
     """Whether no split of 999 at random has so many."""
 
 
-def find_copies(X: PointsLike, X_test: Any = None, *, random_state: int = 0) -> CopiedRows:
+def find_copies(X: PointsLike, X_test: PointsLike = None, *, random_state: int = 0) -> CopiedRows:
     r"""Find rows that are copies of others, within the training rows and across the split.
 
     Two rows of continuous features are never equal by chance, two rows of a table of counts often

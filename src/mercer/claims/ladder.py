@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array, Estimator
+from mercer._typing import Array, Estimator, PointsLike, SplitterLike
 from mercer.claims.audit import Audit
 from mercer.claims.certified import CertifiedSVC
 from mercer.claims.compressed import compression_bound
@@ -86,7 +86,7 @@ class ReportSample:
 
     X: Any
     y: NDArray[Any]
-    X_test: Any = None
+    X_test: PointsLike = None
     y_test: NDArray[Any] | None = None
 
 
@@ -97,7 +97,7 @@ def ladder(
     *,
     delta: float = 0.05,
     largest: float | None = None,
-    cv: Any = "auto",
+    cv: SplitterLike = "auto",
     random_state: int = 0,
 ) -> list[Rung]:
     """Return all bounds that a fitted model admits, those to be quoted first.
@@ -190,7 +190,7 @@ class _Ladder:
         bound = self.found.judge(replace(bound, trivial=self.known), "held out", free=free)
         return Rung("held-out rows", "held out", bound, self._refusal(bound) or why)
 
-    def estimate(self, cv: Any) -> Rung:
+    def estimate(self, cv: SplitterLike) -> Rung:
         """Return the cross-validated error, an estimate without a guarantee."""
         s = self.sample
         bound = cross_validated_estimate(self.chosen, s.X, s.y, cv=cv, largest=self.largest)

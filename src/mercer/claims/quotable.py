@@ -6,7 +6,7 @@ a coin. Nothing else is assumed, of the machine or of the distribution.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array, PointsLike, Predictor, TargetsLike
+from mercer._typing import Array, PointsLike, Predictor, SplitterLike, TargetsLike
 from mercer.claims.record import Assumption, Bound, Constant
 from mercer.claims.tails import binomial_upper, kl_upper, one_each
 
@@ -282,7 +282,12 @@ def held_out_bound(
 
 
 def cross_validated_estimate(
-    machine: Predictor, X: PointsLike, y: TargetsLike, *, cv: Any = 5, largest: float | None = None
+    machine: Predictor,
+    X: PointsLike,
+    y: TargetsLike,
+    *,
+    cv: SplitterLike = 5,
+    largest: float | None = None,
 ) -> Bound:
     r"""Estimate a risk by cross-validation, marked as what it is: without a guarantee.
 

@@ -45,7 +45,7 @@ LEVELS = 20
 OUTPUTS = ("transform", "predict", "predict_proba", "decision_function")
 
 
-def seen(part: FittedPart, y: TargetsLike, y_test: Any) -> tuple[Seen, str]:
+def seen(part: FittedPart, y: TargetsLike, y_test: TargetsLike) -> tuple[Seen, str]:
     """Return which rows an object was fitted to, and how that shows, in words.
 
     "training" is said only if it is proved: a clone with the same settings, fitted to the training
@@ -141,7 +141,7 @@ def _kept(part: FittedPart) -> tuple[Seen, str] | None:
     return which, f"keeps {int(outside.sum())} held-out rows among its support vectors"
 
 
-def _refitted(part: FittedPart, y: TargetsLike, y_test: Any) -> tuple[Seen, str]:
+def _refitted(part: FittedPart, y: TargetsLike, y_test: TargetsLike) -> tuple[Seen, str]:
     """Return to which rows an object fitted again becomes the same."""
     fitted, probes = part.fitted, _probes(part)
     ours = [_outputs(fitted, rows) for rows in probes]
@@ -169,7 +169,9 @@ def _refitted(part: FittedPart, y: TargetsLike, y_test: Any) -> tuple[Seen, str]
     return "unknown", _why_unknown(part, again, train)
 
 
-def _others(part: FittedPart, y: TargetsLike, y_test: Any) -> Iterator[tuple[Seen, str, Any]]:
+def _others(
+    part: FittedPart, y: TargetsLike, y_test: TargetsLike
+) -> Iterator[tuple[Seen, str, Any]]:
     """Yield refits that saw the held-out rows."""
     if part.X_test is None or (y is not None and y_test is None):
         return
@@ -258,7 +260,7 @@ def _smooth(ours: list[dict[str, Any]]) -> bool:
     )
 
 
-def _stack(X: PointsLike, X_test: Any) -> Any:
+def _stack(X: PointsLike, X_test: PointsLike) -> Any:
     if is_sparse(X):
         return sp.vstack([X, X_test]).tocsr()
     if hasattr(X, "columns"):

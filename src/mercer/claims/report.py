@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from mercer._optional import plugin
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import PointsLike, SplitterLike, TargetsLike
 from mercer.claims.audit import Audit, audit
 from mercer.claims.ladder import ReportSample, Rung, known_without, ladder
 from mercer.claims.quotable import losses_of
@@ -260,13 +260,13 @@ def capacity_report(
     model: Any,
     X: PointsLike,
     y: TargetsLike,
-    X_test: Any = None,
-    y_test: Any = None,
+    X_test: PointsLike = None,
+    y_test: TargetsLike = None,
     *,
     delta: float = 0.05,
     tuned_by: Any = (),
     largest: float | None = None,
-    cv: Any = "auto",
+    cv: SplitterLike = "auto",
     random_state: int = 0,
 ) -> CapacityReport:
     r"""Say what may be claimed of a fitted machine: bounds, an audit, and capacity to compare by.

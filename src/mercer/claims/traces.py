@@ -34,10 +34,10 @@ class FittedPart:
     kind: Literal["transformer", "search", "machine"]
     fitted: Any
     X: Any
-    X_test: Any
+    X_test: PointsLike
 
 
-def parts(model: Any, X: PointsLike, X_test: Any = None) -> Iterator[FittedPart]:
+def parts(model: Any, X: PointsLike, X_test: PointsLike = None) -> Iterator[FittedPart]:
     """Yield the searches, the transformers and what predicts, of which a fitted model is made.
 
     Parameters

@@ -44,8 +44,8 @@ def write_page(
     X: PointsLike,
     y: TargetsLike,
     teller: Teller,
-    X_test: Any = None,
-    y_test: Any = None,
+    X_test: PointsLike = None,
+    y_test: TargetsLike = None,
 ) -> None:
     """Write the page about a model, :func:`mercer.report`.
 

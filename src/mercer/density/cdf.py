@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.gaussian import Gaussian
 from mercer.losses.base import Loss
@@ -129,7 +129,7 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
     standardize: bool = fixed(False)
     constraints = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "loss": [StrOptions({"squared", "absolute", "largest"})],
         "gamma": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
         "C": [Interval(Real, 0.0, None, closed="neither")],
@@ -352,7 +352,7 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
             low, high = np.where(reached, low, middle), np.where(reached, middle, high)
         return high.reshape(q.shape)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+    def sample(self, n_samples: int = 1, random_state: Seed = None) -> Array:
         """Draw new points, (n_samples, 1), by inverting the distribution function."""
         rng = check_random_state(random_state)
         return self.quantile(rng.uniform(size=n_samples))[:, None]

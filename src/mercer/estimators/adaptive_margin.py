@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from mercer._fitting import say
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -106,7 +106,7 @@ class _AdaptiveMargin(PairwiseClassifier):
     cap: float = 1e4
     columns: int | None = None
     tol: float = 1e-6
-    random_state: Any = None
+    random_state: Seed = None
 
     # The program is dense, without iterations to start or stop.
     gram: str = fixed("auto")
@@ -118,7 +118,7 @@ class _AdaptiveMargin(PairwiseClassifier):
     approximation: None = fixed(None)
     probability = "deprecated"
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "cap": [Interval(Real, 0.0, None, closed="neither")],
         "columns": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -373,7 +373,7 @@ class AdaptiveMarginSVC(_AdaptiveMargin):
 
     lam: float = 1.0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "lam": [Interval(Real, 0.0, None, closed="left")],
     }
 

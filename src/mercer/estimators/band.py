@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike
 from mercer.data.base import Block
 from mercer.gram.base import Gram
 from mercer.gram.make import make as make_gram
@@ -127,11 +127,11 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
     kernel: Kernel | str | Function = "rbf"
     C: float | str = 1.0
     points: Any = None
-    random_state: Any = None
+    random_state: Seed = None
 
     _direct = False
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "quantiles": ["array-like"],
         "kind": [StrOptions(set(LOSSES))],
         "points": [Interval(Integral, 0, None, closed="left"), "array-like", None],

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, num_samples, safe_split
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, SplitterLike, TargetsLike, WeightsLike
 from mercer.data.base import Source
 from mercer.gram.combined import extend
 from mercer.kernels.base import Kernel
@@ -131,10 +131,10 @@ class CensoredRegressor(Regression):
     log: bool = False
     weighting: str | None = None
     ranking: float = 0.0
-    cv: Any = None
+    cv: SplitterLike = None
     C: float | str = 1.0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "log": ["boolean"],
         "weighting": [StrOptions({"ipcw"}), None],
         "ranking": [Range(Real, 0.0, None, closed="left")],

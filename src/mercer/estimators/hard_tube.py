@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
-from mercer._typing import Array
+from mercer._typing import Array, Constraints
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive
@@ -101,7 +101,7 @@ class HardTubeSVR(Regression):
     _: KW_ONLY
     approximation: None = fixed(None)
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
     }
     C = 1.0

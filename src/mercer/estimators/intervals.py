@@ -23,7 +23,16 @@ from mercer._sklearn import (
     fit_context,
     safe_indexing,
 )
-from mercer._typing import Array, Estimator, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import (
+    Array,
+    Constraints,
+    Estimator,
+    PointsLike,
+    Seed,
+    SplitterLike,
+    TargetsLike,
+    WeightsLike,
+)
 from mercer.estimators.band import QuantileBand
 from mercer.estimators.conformal import (
     Aside,
@@ -156,12 +165,12 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
     method: str = "auto"
     scale: str = "auto"
     symmetric: bool = True
-    cv: Any = 10
+    cv: SplitterLike = 10
     calibration: float = 0.25
     shuffle: bool = True
-    random_state: Any = None
+    random_state: Seed = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "coverage": [Interval(Real, 0.0, 1.0, closed="neither")],
         "method": [StrOptions(set(METHODS))],

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike
 from mercer.data.progress import Bar
 from mercer.kernels.algebra import Scaled
 from mercer.kernels.base import Kernel
@@ -99,7 +99,7 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
     nugget: float = 0.0
     optimize: bool = False
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "kernel": [StrOptions({*FREE, *NAMES} - {"precomputed"}), callable],
         "trend": [NullSpace, None],
         "nugget": [Interval(Real, 0.0, None, closed="left")],

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike
 from mercer.machines.blocks import refuse_blocks
 from mercer.regularizers.errors import ErrorModel, Independent
 from mercer.regularizers.null_space import NullSpace, Polynomial
@@ -95,7 +95,7 @@ class GeneralizedLeastSquares(RegressorMixin, AllOrNothing, BaseEstimator):  # t
     trend: NullSpace | None = None
     scale: float | None = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "errors": [ErrorModel, None],
         "trend": [NullSpace, None],
         "scale": [Interval(Real, 0.0, None, closed="neither"), None],

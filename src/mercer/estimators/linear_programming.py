@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval
-from mercer._typing import Array
+from mercer._typing import Array, Constraints
 from mercer.gram.dictionary import Arranged, Dictionary
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -124,7 +124,7 @@ class SparseRegressor(SparseMachine, Regression):
     C: float = 1.0
     null_space_penalty: Any = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "null_space_penalty": [Interval(Real, 0.0, None, closed="left"), "array-like", None],
     }
 
@@ -390,7 +390,7 @@ class NuSparseClassifier(SparseMachine, OneVsRest):
     nu: float = 0.5
     kernel: Kernel | str | Function = "rbf"
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "nu": [Interval(Real, 0.0, 1.0, closed="both")],
     }
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike
 from mercer.gram.indexed import Indexed
 from mercer.gram.remembered import Remembered
 from mercer.kernels.base import Kernel
@@ -130,9 +130,9 @@ class LSSVC(Classifier):
     C: float | str = 1.0
     codes: Any = "one-vs-rest"
     decoding: str = "loss"
-    random_state: Any = None
+    random_state: Seed = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "codes": [StrOptions(set(CODES)), "array-like"],
         "decoding": [StrOptions(set(DECODINGS))],
     }

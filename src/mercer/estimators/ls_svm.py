@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, Constraints
 from mercer.gram.factor import MAX_BYTES
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -118,7 +118,7 @@ class LSSVR(Outputs):
     errors: ErrorModel | None = None
     output_covariance: Any = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "C": [Interval(Real, 0.0, None, closed="right"), StrOptions({"auto"}), WeightRule],
     }
 

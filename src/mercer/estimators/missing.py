@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.estimators.missing_risks import STRATEGIES, GapStrategy, Reading, named
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -61,7 +61,7 @@ class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     tol: float = 1e-5
     max_time: float | None = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "kernel": [StrOptions({*FREE, *NAMES} - {"precomputed"}), Kernel, callable, dict],
         "components": [StrOptions(WHOLE), list, tuple, dict],
         "strategy": [StrOptions(set(STRATEGIES)), GapStrategy],
@@ -288,7 +288,7 @@ class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc
     loss: Loss | str = "squared"
     kernel: Any = "rbf"
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "loss": [Loss, StrOptions(set(REGRESSION))],
     }
 
@@ -385,7 +385,7 @@ class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[mi
     class_weight: dict[Any, float] | str | None = None
     abstain: Any = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "loss": [Loss, StrOptions(set(CLASSIFICATION))],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "abstain": "no_validation",

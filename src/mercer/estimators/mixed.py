@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
-from mercer._typing import Array
+from mercer._typing import Array, Constraints
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.machines.expansion import Function
@@ -89,7 +89,7 @@ class PartiallyLinearRegressor(Regression):
 
     _direct = False
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "null_space_penalty": [Interval(Real, 0.0, None, closed="left"), "array-like", dict],
     }
 

@@ -12,7 +12,7 @@ import numpy as np
 from mercer._deadline import eigh
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, PointsLike
+from mercer._typing import Array, Constraints, PointsLike
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -121,7 +121,7 @@ class RegularizationNetwork(Outputs):
     warm_start: bool = fixed(False)
     standardize: bool = fixed(False)
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "basis": [str, Kernel],
         "operator": [StrOptions({"ridge"}), Kernel, "array-like"],
         "C": [Interval(Real, 0.0, None, closed="right")],

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing, say
 from mercer._settings import KW_ONLY, settings
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, PointsLike, Seed, TargetsLike
 from mercer.estimators.ls_svm import LSSVR
 
 __all__ = ["RegimeSwitchingRegressor"]
@@ -86,7 +86,7 @@ class RegimeSwitchingRegressor(AllOrNothing, BaseEstimator):  # type: ignore[mis
     n_regimes: int = 2
     window: int = 10
     n_rounds: int = 10
-    random_state: Any = 0
+    random_state: Seed = 0
 
     def fit(self, X: PointsLike, y: TargetsLike) -> Self:
         """Divide samples in the order of time among the machines.

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, Constraints
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Source
 from mercer.kernels.base import Kernel
@@ -137,7 +137,7 @@ class RobustLSSVR(Outputs):
     solver: str = fixed("auto")
     errors = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "method": [StrOptions(set(WEIGHTS)), WeightFunction],
         "c": [Interval(Real, 0.0, None, closed="neither"), None],
         "scale": [StrOptions(set(SCALES))],

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions
-from mercer._typing import Array, TargetsLike
+from mercer._typing import Array, Constraints, TargetsLike
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
@@ -110,7 +110,7 @@ class ShapeConstrainedRegressor(ShapedMachine, Regression):
     _: KW_ONLY
     C: float | str = 1.0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "loss": [Loss, StrOptions({*REGRESSION, "chebychev"})],
     }
 

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from mercer._deadline import eigh
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, Constraints
 from mercer.gram.factor import orthonormal
 from mercer.kernels.base import Kernel
 from mercer.kernels.polyharmonic import ThinPlate
@@ -38,7 +38,7 @@ DECADES = np.linspace(-14.0, 4.0, 91)
 class DerivativePenalty(Outputs):
     """Base of the splines: the order of the derivatives, and their weight against the errors."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "order": [Interval(Integral, 1, None, closed="left")],
         "lam": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"gcv", "reml"})],
         "errors": [ErrorModel, None],

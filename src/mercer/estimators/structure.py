@@ -10,7 +10,7 @@ from sklearn.utils import compute_class_weight
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike
 from mercer.estimators.additive import AdditiveClassifier, AdditiveRegressor
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
@@ -123,7 +123,7 @@ class SparseAdditiveRegressor(RegressorMixin, VariationMachine):  # type: ignore
     _: KW_ONLY
     loss: Loss | str = "squared"
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "loss": [Loss, StrOptions(set(REGRESSION))],
     }
 
@@ -209,7 +209,7 @@ class SparseAdditiveClassifier(ClassifierMixin, VariationMachine):  # type: igno
     loss: Loss | str = "hinge"
     class_weight: dict[Any, float] | str | None = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "loss": [Loss, StrOptions(set(CLASSIFICATION))],
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }

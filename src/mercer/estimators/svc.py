@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._settings import KW_ONLY, settings
-from mercer._typing import Array
+from mercer._typing import Array, Seed
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -143,7 +143,7 @@ class SVC(PairwiseClassifier):
     kernel: Kernel | str | Function = "rbf"
     shrinking: bool = True
     probability: bool | str = "deprecated"
-    random_state: Any = None
+    random_state: Seed = None
 
     def _loss(self, rows: Rows | None = None) -> Loss:
         return HINGE
@@ -214,7 +214,7 @@ class NuSVC(PairwiseClassifier):
     kernel: Kernel | str | Function = "rbf"
     shrinking: bool = True
     probability: bool | str = "deprecated"
-    random_state: Any = None
+    random_state: Seed = None
 
     _direct = False
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array
+from mercer._typing import Array, Constraints
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive, Huber, Pinball
@@ -127,7 +127,7 @@ class SVR(Regression):
     epsilon: float | Array | str = 0.1
     shrinking: bool = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "epsilon": [
             Interval(Real, 0.0, None, closed="left"),
             StrOptions({"auto"}),
@@ -205,7 +205,7 @@ class NuSVR(Regression):
 
     _direct = False
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "nu": [Interval(Real, 0.0, 1.0, closed="right"), StrOptions({"auto"})],
     }
 
@@ -289,7 +289,7 @@ class QuantileSVR(Regression):
     C: float | str = 1.0
     kernel: Kernel | str | Function = "rbf"
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "quantile": [Interval(Real, 0.0, 1.0, closed="neither")],
     }
 
@@ -341,7 +341,7 @@ class HuberSVR(Regression):
     C: float | str = 1.0
     kernel: Kernel | str | Function = "rbf"
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "delta": [Interval(Real, 0.0, None, closed="neither")],
     }
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Pinball
@@ -109,7 +109,7 @@ class SupportVectorTube(Regression):
 
     _direct = False
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "mu": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
         "exceptions": [Interval(Real, 0.0, None, closed="left"), tuple, list],
     }

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
-from mercer._typing import Array, PointsLike
+from mercer._typing import Array, Constraints, PointsLike
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.interval import within
@@ -96,7 +96,7 @@ class HeteroscedasticSVR(Regression):
     kernel: Kernel | str | Function = "rbf"
     approximation: None = fixed(None)
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "upper": WIDTHS,
         "lower": [*WIDTHS, None],
         "loss": [Loss, str],
@@ -235,7 +235,7 @@ class HeteroscedasticNuSVR(Regression):
 
     _direct = False
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "tube": [NullSpace, None],
         "nu": [Interval(Real, 0.0, 1.0, closed="right"), "array-like"],
         "symmetric": ["boolean"],

@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
+from mercer._typing import Constraints
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.machines.expansion import Function
@@ -96,7 +97,7 @@ class MultiOutputSVR(Outputs):
     approximation: None = fixed(None)
     errors = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
         "C": [Interval(Real, 0.0, None, closed="neither")],
     }

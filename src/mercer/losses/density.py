@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer._typing import Array
+from mercer._typing import Array, Seed
 from mercer.losses.base import Loss
 from mercer.losses.custom import Custom, Function
 
@@ -357,7 +357,7 @@ class NoiseDensity:
         """Return the error that is exceeded with probability ``q``."""
         return self.ppf(1.0 - np.asarray(q, dtype=np.float64))
 
-    def rvs(self, size: Any = None, random_state: Any = None) -> Array:
+    def rvs(self, size: Any = None, random_state: Seed = None) -> Array:
         """Draw errors.
 
         Parameters

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._deadline import time_left
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -64,7 +64,7 @@ class Additive(KernelMachine):
     tune: str | None = None
     standardize: bool = fixed(False)
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS
+    _parameter_constraints: ClassVar[Constraints] = CONSTRAINTS
 
     def _resolved(self, rows: Rows, gamma: Any = None) -> Kernel:
         names = getattr(self, "feature_names_in_", None)

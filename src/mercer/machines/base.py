@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import CallbackSupportMixin, Interval, StrOptions, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.base import Source
 from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
@@ -125,7 +125,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     standardize: bool = False
     approximation: Approximation | Local | str | int | None = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "kernel": [StrOptions({*FREE, *NAMES}), callable],
         "null_space": [NullSpace, None],
         "degree": [Interval(Integral, 0, None, closed="left")],

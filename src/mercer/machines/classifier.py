@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.machines.base import KernelMachine
 from mercer.machines.low_rank import by_blocks
@@ -79,7 +79,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     _: KW_ONLY
     class_weight: dict[Any, float] | str | None = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
 

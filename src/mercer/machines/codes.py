@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import hadamard
 from sklearn.utils import check_random_state
 
-from mercer._typing import Array
+from mercer._typing import Array, Seed
 
 __all__ = [
     "CODES",
@@ -33,7 +33,7 @@ EXHAUSTIVE = 7
 DRAWS, DENSE, SPARSE = 200, 10, 15
 
 
-def code_book(codes: Any, n_classes: int, random_state: Any = None) -> Array:
+def code_book(codes: Any, n_classes: int, random_state: Seed = None) -> Array:
     """Return the code book of a name, or check one that is given.
 
     Parameters

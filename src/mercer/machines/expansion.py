@@ -20,7 +20,7 @@ from mercer._fitting import ending, guard_fits, guard_frames
 from mercer._params import same
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import InvalidParameterError, align_api_if_sparse, num_samples
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.gram.base import Gram
 from mercer.gram.make import make as make_gram
 from mercer.gram.precomputed import Precomputed as PrecomputedGram
@@ -159,7 +159,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
     _: KW_ONLY
     verbose: bool | int = False
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"verbose": ["verbose"]}
+    _parameter_constraints: ClassVar[Constraints] = {"verbose": ["verbose"]}
     _names: ClassVar[list[str]]
 
     _several: ClassVar[bool] = False

@@ -8,15 +8,15 @@ from typing import Any
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 
 from mercer._sklearn import num_samples
-from mercer._typing import TargetsLike
+from mercer._typing import Seed, SplitterLike, TargetsLike
 
 __all__ = ["as_splitter"]
 
 
 def as_splitter(
-    cv: Any,
+    cv: SplitterLike,
     y: TargetsLike,
-    random_state: Any = 0,
+    random_state: Seed = 0,
     *,
     classifier: bool = False,
     shuffle: bool = True,

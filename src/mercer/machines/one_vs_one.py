@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._lazily import lazily
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Hidden, StrOptions, num_samples, ovr_decision_function
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.gram.base import Gram
 from mercer.gram.class_blocks import ClassBlocks
 from mercer.gram.indexed import Indexed
@@ -121,7 +121,7 @@ class PairwiseClassifier(Classifier):
     decision_function_shape: str = "ovr"
     break_ties: bool = False
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer._settings import settings
 from mercer._sklearn import StrOptions
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, resolve
 from mercer.machines.classifier import Classifier, signs
@@ -41,7 +41,7 @@ def has_probabilities(machine: OneVsRest) -> bool:
 class OneVsRest(Classifier):
     """A classifier of any loss, one problem a class, only one for two classes."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "loss": [Loss, StrOptions(set(CLASSIFICATION))],
     }
 

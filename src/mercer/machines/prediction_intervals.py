@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import t as student
 from sklearn.utils import check_random_state
 
-from mercer._typing import Array, PointsLike
+from mercer._typing import Array, PointsLike, Seed
 from mercer.machines.framing import framed
 from mercer.machines.ls_report import Report, report_of
 from mercer.smoothing.intervals import METHODS, Predictive
@@ -31,7 +31,7 @@ def predict_interval(
     of: str = "observation",
     symmetric: bool = True,
     n_resamples: int = 1000,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> Array:
     r"""Return intervals for new observations, or for the function without their errors.
 

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from mercer._settings import settings
 from mercer._sklearn import StrOptions
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.algebra import terms
 from mercer.kernels.base import Kernel
@@ -70,7 +70,7 @@ def predict_parts(self: Any, X: PointsLike) -> dict[str, Array]:
 class Regression(RegressorMixin, KernelMachine):  # type: ignore[misc]
     """A machine that predicts a number: by its parameter `loss`, or a loss that it declares."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "loss": [Loss, StrOptions(set(REGRESSION))],
         "errors": [ErrorModel, None],
         "output_covariance": ["array-like", None],

@@ -18,7 +18,7 @@ from mercer._deadline import time_left
 from mercer._fitting import say
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.sampling import FingerprintSample as Pool
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
@@ -168,7 +168,7 @@ class ShapedMachine(KernelMachine):
     random_state: int = 0
     warm_start: bool = fixed(False)
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "kernel": [StrOptions(set(NAMES) - {"precomputed"}), Kernel],
         "constraints": [Constraint, dict, list, tuple, "array-like", None],
         "grid": [Interval(Integral, 2, None, closed="left"), None],

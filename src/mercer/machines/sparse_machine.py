@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, num_samples
-from mercer._typing import Array, PointsLike
+from mercer._typing import Array, Constraints, PointsLike
 from mercer.gram.dictionary import DenseDictionary, Dictionary, KernelColumns
 from mercer.kernels.points import take
 from mercer.losses.base import Loss
@@ -44,7 +44,7 @@ class SparseMachine(KernelMachine):
     solver: str = fixed("auto")
     approximation: None = fixed(None)
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "positive": ["boolean"],
         "centres": [

@@ -16,7 +16,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import (
+    Array,
+    Constraints,
+    PointsLike,
+    Seed,
+    SplitterLike,
+    TargetsLike,
+    WeightsLike,
+)
 from mercer.losses.base import Loss
 from mercer.machines.additive import CONSTRAINTS
 from mercer.machines.components import functions_of, named_kernel, read_components
@@ -101,17 +109,17 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     threshold: float = 0.01
     n_mus: int = 15
     smallest: float = 1e-2
-    cv: Any = 5
+    cv: SplitterLike = 5
     categorical: Any = None
     rank: int = 40
     null_space: NullSpace | None = None
     tol: float = 1e-5
-    random_state: Any = 0
+    random_state: Seed = 0
     degree: int = 3
     gamma: float | str = "scale"
     coef0: float = 0.0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "components": CONSTRAINTS["components"],
         "kernel": CONSTRAINTS["kernel"],
         "mu": [StrOptions({"1se", "min"}), Interval(Real, 0.0, None, closed="left")],

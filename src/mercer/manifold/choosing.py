@@ -15,7 +15,7 @@ from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, check_sample_weight, fit_context
 from mercer._sklearn import Interval as Range
-from mercer._typing import PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Constraints, PointsLike, Seed, SplitterLike, TargetsLike, WeightsLike
 from mercer.data.arrays import Arrays
 from mercer.kernels.points import Array
 from mercer.machines.blocks import refuse_blocks
@@ -102,11 +102,11 @@ class PrincipalManifoldCV(
     lams: Sequence[float] = LAMS
     widths: Sequence[float] | None = None
     latents: Sequence[Latent] | None = None
-    cv: Any = 3
-    random_state: Any = 0
+    cv: SplitterLike = 3
+    random_state: Seed = 0
     max_time: float | None = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "estimator": [PrincipalManifold, None],
         "lams": ["array-like"],
         "widths": ["array-like", None],

@@ -15,7 +15,7 @@ from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, check_sample_weight, fit_context
-from mercer._typing import PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.points import Array
 from mercer.manifold.distortions import Distortion
@@ -204,7 +204,7 @@ class PrincipalCurve(
     tol: float = 1e-5
     n_init: int = 6
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_nodes": [Range(Integral, 3, None, closed="left")],
         "lam": [Range(Real, 0, None, closed="neither"), None],
         "length": [Range(Real, 0, None, closed="neither"), None],

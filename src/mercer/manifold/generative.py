@@ -21,7 +21,7 @@ from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, check_sample_weight, fit_context
-from mercer._typing import PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.data import Source, as_source
 from mercer.data.arrays import Arrays
 from mercer.data.opening import is_source
@@ -175,7 +175,7 @@ class GenerativeTopographicMap(
     tol: float = 1e-5
     max_time: float | None = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "latent": [Latent, Integral],
         "kernel": [Kernel, None],
         "width": [Range(Real, 0, None, closed="neither")],
@@ -381,7 +381,7 @@ class GenerativeTopographicMap(
         R, _ = self._posterior(rows)
         return np.where(np.isnan(rows), R @ (mixture.P @ mixture.W) + mixture.mean, rows)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+    def sample(self, n_samples: int = 1, random_state: Seed = None) -> Array:
         """Draw rows from the density, (n_samples, n_features).
 
         Parameters

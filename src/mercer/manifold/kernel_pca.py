@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from mercer._params import is_integer
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, SplitterLike, TargetsLike, WeightsLike
 from mercer.data.base import Block
 from mercer.data.opening import is_source
 from mercer.gram.base import Gram
@@ -210,10 +210,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
     penalty: float = 0.01
     gram: str | Function = "auto"
     cache_size: float = 200
-    cv: Any = 5
+    cv: SplitterLike = 5
     random_state: int = 0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0.0, 1.0, closed="neither"),

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight
-from mercer._typing import Array, PointsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES, resolve
@@ -80,7 +80,7 @@ class KernelFeatures(
     degree: int = 3
     coef0: float = 0.0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "kernel": [StrOptions({*FREE, *NAMES}), callable],
         "gamma": [

@@ -7,12 +7,11 @@ r"""Robust coding: the cost of rows whose latent coordinates reach the decoder w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mercer._typing import PointsLike
+from mercer._typing import PointsLike, Seed
 from mercer.kernels.points import Array
 from mercer.manifold.principal_manifold import PrincipalManifold
 
@@ -48,7 +47,7 @@ def noisy_distortion(
     sigma: float,
     *,
     n_draws: int = 100,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> NoisyDistortion:
     r"""Return the mean cost of rows whose latent coordinates are disturbed by Gaussian noise.
 

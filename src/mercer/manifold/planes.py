@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.kernels.points import Array
 from mercer.manifold.distortions import AbsoluteDistortion, HuberDistortion, SquaredDistortion
 from mercer.manifold.low_rank import (
@@ -98,7 +98,7 @@ class PrincipalPlane(
 
     n_components: int = 2
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
     }
 
@@ -265,9 +265,9 @@ class KPlanes(
     _: KW_ONLY
     n_init: int = 10
     tol: float = 0.0
-    random_state: Any = None
+    random_state: Seed = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_planes": [Interval(Integral, 1, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],

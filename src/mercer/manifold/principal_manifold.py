@@ -18,7 +18,7 @@ from mercer._fitting import AllOrNothing, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, check_sample_weight, fit_context
-from mercer._typing import PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.data import Source, as_source
 from mercer.data.arrays import Arrays
 from mercer.data.opening import is_source
@@ -211,9 +211,9 @@ class PrincipalManifold(
     max_iter: int = 300
     tol: float = 1e-5
     max_time: float | None = None
-    random_state: Any = None
+    random_state: Seed = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "latent": [Latent, Integral],
         "lam": [Range(Real, 0, None, closed="neither")],
         "kernel": [Kernel, None],

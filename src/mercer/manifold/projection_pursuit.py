@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.manifold.ascent import ascend, ascend_l1, standardized
 from mercer.manifold.contrasts import CONTRASTS, Contrast
@@ -152,9 +152,9 @@ class KernelProjectionPursuit(KernelFeatures):
     n_init: int = 10
     tol: float = 1e-6
     max_iter: int = 1000
-    random_state: Any = None
+    random_state: Seed = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "contrast": [StrOptions(set(CONTRASTS)), tuple, list],
         "constraint": [StrOptions({"rkhs", "l1"})],
         "whiten": ["boolean", StrOptions({"auto"})],

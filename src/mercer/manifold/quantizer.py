@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight
-from mercer._typing import PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.points import Array
 from mercer.manifold.distortions import Distortion, MetricDistortion, as_distortion
@@ -53,7 +53,7 @@ class Quantizer(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     max_iter: int = 300
     tol: float = 1e-6
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "cost": [Distortion, StrOptions({"squared", "huber", "absolute"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0.0, None, closed="left")],

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import BLOCK_BYTES, count, row_slices, take
 from mercer.manifold.contrasts import CONTRASTS, Contrast, power
@@ -251,7 +251,7 @@ class SparseKernelFeatures(KernelFeatures):
     normalize: bool = False
     center: bool = False
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "contrast": [StrOptions({"variance"}), Interval(Real, 1.0, None, closed="left"), callable],
         "normalize": ["boolean"],
         "center": ["boolean"],

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.kernels.points import Array
 from mercer.manifold.centres import centre_of
 from mercer.manifold.distortions import Distortion
@@ -117,9 +117,9 @@ class VectorQuantizer(
     _: KW_ONLY
     init: Any = "k-means++"
     n_init: int = 10
-    random_state: Any = None
+    random_state: Seed = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"k-means++", "random"}), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],

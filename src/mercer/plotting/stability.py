@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import PointsLike, SplitterLike, TargetsLike
 from mercer.plotting.base import Axes, Display
 from mercer.selection.l_curve import LCurve
 from mercer.selection.stability_report import Stability, stability
@@ -140,7 +140,7 @@ class StabilityProfileDisplay(Display):
         X: PointsLike,
         y: TargetsLike,
         *,
-        cv: Any = None,
+        cv: SplitterLike = None,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import settings
 from mercer._sklearn import check_feature_names_in, fit_context
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import Constraints, PointsLike, TargetsLike
 from mercer.data import DataError
 from mercer.preprocessing.readings import Reading, Tally, readings
 
@@ -85,7 +85,7 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
 
     periods: tuple[str, ...] = ("day", "week", "year")
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"periods": ["array-like"]}
+    _parameter_constraints: ClassVar[Constraints] = {"periods": ["array-like"]}
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: PointsLike, y: TargetsLike = None) -> Self:

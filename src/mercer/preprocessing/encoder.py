@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in, fit_context
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import Constraints, PointsLike, TargetsLike
 from mercer.data import DataError, Source, categories
 from mercer.data.categories import column_of, ordered
 from mercer.data.sampling import fold_of
@@ -112,7 +112,7 @@ class Encoder(Streamed):
 
     takes_words = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "kind": [StrOptions({"onehot", "ordinal", "target"})],
         "columns": [StrOptions({"all"}), list, tuple, None],
         "max_categories": [Interval(Integral, 1, None, closed="left"), None],

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in
-from mercer._typing import PointsLike
+from mercer._typing import Constraints, PointsLike
 from mercer.data import Moments, Source, categories, quantiles
 from mercer.data.base import Block, Sums
 from mercer.data.categories import ordered
@@ -65,7 +65,7 @@ class Imputer(Streamed):
     takes_words = True
     takes_sparse = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "fill": [
             StrOptions({"mean", "median", "most_frequent"}),
             Interval(Real, None, None, closed="neither"),

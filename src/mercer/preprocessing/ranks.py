@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, check_feature_names_in
-from mercer._typing import Array, PointsLike
+from mercer._typing import Array, Constraints, PointsLike
 from mercer.data import Source
 from mercer.data.ranks import MidRanks, mid_ranks
 from mercer.preprocessing.base import Streamed
@@ -93,7 +93,7 @@ class RankNormalizer(Streamed):
     _: KW_ONLY
     n_quantiles: int = 10_000
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_quantiles": [Interval(Integral, 10, None, closed="left")],
     }
 

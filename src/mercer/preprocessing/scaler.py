@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import settings
 from mercer._sklearn import StrOptions, check_feature_names_in
-from mercer._typing import PointsLike
+from mercer._typing import Constraints, PointsLike
 from mercer.data import Source, moments, quantiles
 from mercer.preprocessing.base import Streamed
 
@@ -65,7 +65,7 @@ class Scaler(Streamed):
 
     takes_sparse = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "centre": ["boolean"],
         "scale": ["boolean", StrOptions({"robust"})],
     }

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in
-from mercer._typing import PointsLike
+from mercer._typing import Constraints, PointsLike
 from mercer.data import DataError, Source, quantiles
 from mercer.data.categories import ordered
 from mercer.data.table import Table, factorized
@@ -146,7 +146,7 @@ class TableEncoder(Streamed):
 
     takes_words = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
         "max_categories": [Interval(Integral, 2, None, closed="left")],
         "min_missing": [Interval(Real, 0.0, None, closed="left")],

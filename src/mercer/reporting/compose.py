@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import PointsLike, SplitterLike, TargetsLike
 from mercer.reporting.fits import (
     certificate_section,
     cost_section,
@@ -83,12 +83,12 @@ def report(
     model: Any,
     X: PointsLike,
     y: TargetsLike,
-    X_test: Any = None,
-    y_test: Any = None,
+    X_test: PointsLike = None,
+    y_test: TargetsLike = None,
     *,
     title: str | None = None,
     target: str | None = None,
-    cv: Any = 5,
+    cv: SplitterLike = 5,
     max_time: float | None = 6.0,
     max_rows: int = 3000,
     random_state: int = 0,

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import PointsLike
+from mercer._typing import PointsLike, SplitterLike
 from mercer.kernels.points import Array
 from mercer.machines.ls_report import UnavailableError
 from mercer.reporting.subject import Subject
@@ -136,7 +136,9 @@ def measures(found: Answers, classes: Array | None) -> dict[str, float]:
     return out
 
 
-def validate(subject: Subject, cv: Any, max_time: float | None, max_rows: int) -> Validated:
+def validate(
+    subject: Subject, cv: SplitterLike, max_time: float | None, max_rows: int
+) -> Validated:
     """Cross-validate the whole model, on as many rows as there is time for.
 
     Parameters

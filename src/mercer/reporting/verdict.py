@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn import metrics
 
+from mercer._typing import PointsLike
 from mercer.claims import capacity_report
 from mercer.kernels.points import Array
 from mercer.plotting import panels
@@ -228,7 +229,7 @@ def _reliability(said: Array, came: Array, bins: int = 10) -> tuple[Array, Array
 
 
 def claims_section(
-    subject: Subject, test: Answers | None, X_test: Any, found: Validated | None
+    subject: Subject, test: Answers | None, X_test: PointsLike, found: Validated | None
 ) -> Section:
     """Say what may be claimed of the model for rows that nobody has seen."""
     section = Section("What may be claimed", "claims")

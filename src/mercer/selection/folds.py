@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, PointsLike, Seed, SplitterLike, TargetsLike
 from mercer.machines.folds import as_splitter
 
 __all__ = ["Folds", "as_splitter"]
@@ -62,11 +62,11 @@ class Folds:
     @classmethod
     def split(
         cls,
-        cv: Any,
+        cv: SplitterLike,
         X: PointsLike,
         y: TargetsLike,
         groups: Any = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
         *,
         classifier: bool = False,
     ) -> Folds:

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, Interval, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import Prepared, SolvedSubproblem, prepare
 from mercer.problems.risk import RegularizedRisk
@@ -181,7 +181,7 @@ class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type:
     max_norm: float | None = None
     max_risk: float | None = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "max_norm": [Interval(Real, 0.0, None, closed="neither"), None],
         "max_risk": [Interval(Real, 0.0, None, closed="left"), None],

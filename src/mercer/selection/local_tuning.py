@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.utils import indexable
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import PointsLike, TargetsLike, WeightsLike
+from mercer._typing import PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import take
 from mercer.local import Local
@@ -65,7 +65,7 @@ def tune_in_parts(
     max_rows: int,
     max_time: float | None,
     refit: bool,
-    random_state: Any,
+    random_state: Seed,
 ) -> Any:
     """Return the tuning of a local machine.
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV
 
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, PointsLike, SplitterLike, TargetsLike
 from mercer.machines.folds import as_splitter
 from mercer.selection.bounds import jaakkola_haussler, support_vector_bound
 from mercer.selection.leave_one_out_errors import single
@@ -64,8 +64,8 @@ def selection_statistics(
     parameter: str,
     values: ArrayLike,
     *,
-    X_test: Any = None,
-    y_test: Any = None,
+    X_test: PointsLike = None,
+    y_test: TargetsLike = None,
 ) -> SelectionStatistics:
     """Compare estimates of the error without a test sample to the error on a test sample.
 
@@ -163,7 +163,7 @@ def median_of_five(
     splits: Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]],
     *,
     first: int = 5,
-    cv: Any = 5,
+    cv: SplitterLike = 5,
     n_jobs: int | None = None,
 ) -> MedianOfFive:
     """Choose by cross-validation on the first five training sets, and test on all partitions.

@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array, PointsLike, Predictor, TargetsLike, WeightsLike
+from mercer._typing import Array, PointsLike, Predictor, Seed, TargetsLike, WeightsLike
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
 from mercer.selection.held_out_losses import held_out_loss, splitter
@@ -123,7 +123,7 @@ def halve(
     folds: int = 5,
     max_time: float | None = None,
     refit: bool = True,
-    random_state: Any = 0,
+    random_state: Seed = 0,
     callback: Callable[[Trial], object] | None = None,
 ) -> Tuning:
     """Choose among settings of any machine, with more and more rows for fewer and fewer of them.

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.estimators.ls_svc import LSSVC
 from mercer.estimators.ls_svm import LSSVR
 from mercer.estimators.svc import SVC
@@ -67,9 +67,9 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     max_rows: int = 2000
     starts: int = 2
     prior: float = 5.0
-    random_state: Any = 0
+    random_state: Seed = 0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "criterion": [StrOptions({"auto", *CRITERIA}), Criterion],
         "ard": ["boolean", "array-like"],
         "refine": ["boolean"],

@@ -19,7 +19,7 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array, PointsLike, Predictor, WeightsLike
+from mercer._typing import Array, PointsLike, Predictor, Seed, SplitterLike, WeightsLike
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.base import KernelMachine
@@ -125,9 +125,9 @@ def stability(
     X: PointsLike,
     y: ArrayLike,
     *,
-    cv: Any = None,
+    cv: SplitterLike = None,
     sample_weight: WeightsLike = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Stability:
     r"""Measure how much the residual of a sample depends on whether the machine has seen it.
 

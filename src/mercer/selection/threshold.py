@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, Interval, fit_context, safe_indexing
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike
 
 __all__ = ["PurityCurve", "ThresholdSelector", "purity_curve"]
 
@@ -184,7 +184,7 @@ class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # typ
     validation: float = 0.25
     random_state: int = 0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "estimator": [
             HasMethods(["fit", "decision_function"]),
             HasMethods(["fit", "predict_proba"]),

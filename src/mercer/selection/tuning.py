@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import indexable
 
 from mercer._threads import small_algebra
-from mercer._typing import PointsLike, TargetsLike, WeightsLike
+from mercer._typing import PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
 from mercer.selection.descent import drawn, optimum
@@ -102,7 +102,7 @@ def tune(
     starts: int = 2,
     prior: float = 5.0,
     refit: bool = True,
-    random_state: Any = 0,
+    random_state: Seed = 0,
     callback: Callable[[Trial], object] | None = None,
 ) -> Tuning:
     r"""Choose C and the parameters of the kernel, and fit the machine.

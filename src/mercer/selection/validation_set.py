@@ -22,7 +22,7 @@ from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.utils import check_random_state
 
 from mercer._sklearn import num_samples
-from mercer._typing import Array, PointsLike, Predictor, TargetsLike
+from mercer._typing import Array, PointsLike, Predictor, Seed, TargetsLike
 
 __all__ = ["HeldOutChoice", "hoeffding", "holdout", "leave_n_out"]
 
@@ -107,7 +107,7 @@ def holdout(
     bound: float | None = None,
     delta: float = 0.05,
     refit: bool = True,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> HeldOutChoice:
     r"""Choose parameters by a validation set, and bound the risk of the chosen machine.
 
@@ -208,7 +208,7 @@ def leave_n_out(
     *,
     n: int | None = None,
     loss: Cost | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> HeldOutChoice:
     """Choose parameters by leaving out disjoint blocks of n samples, and refit on all.
 

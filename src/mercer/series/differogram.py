@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
+from mercer._typing import Seed
 from mercer.kernels import Gaussian, Kernel, Matern, RadialBSpline
 from mercer.kernels.points import Array
 from mercer.series.autocovariance import as_series
@@ -83,7 +83,7 @@ def covariance_from_differogram(
     shape: str = "gaussian",
     max_distance: float | None = None,
     max_pairs: int = 500_000,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> Differogram:
     r"""Fit noise, variance and width of a covariance to the differences of pairs.
 

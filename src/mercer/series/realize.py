@@ -10,12 +10,12 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import fft, linalg, optimize
 
+from mercer._typing import Seed
 from mercer.kernels import Fourier, Gaussian, Kernel, Matern
 from mercer.kernels.points import Array
 from mercer.kernels.tabulated import Tabulated
@@ -68,7 +68,7 @@ def realize(
     n_bootstrap: int = 0,
     bootstrap: str = "parametric",
     level: float = 0.9,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> Realization:
     r"""Read a kernel from an equally spaced series with noise of known variance.
 

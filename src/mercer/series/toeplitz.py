@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import fft, linalg
 
+from mercer._typing import Seed
 from mercer.kernels.points import Array
 
 
@@ -115,7 +115,7 @@ class Toeplitz:
             error *= 1.0 - reflection**2
         return bool(error >= 0.0)
 
-    def sample(self, size: int = 1, *, random_state: Any = None) -> Array:
+    def sample(self, size: int = 1, *, random_state: Seed = None) -> Array:
         r"""Return Gaussian series with this covariance matrix, in O(n log n).
 
         The rows and columns of a larger circulant matrix that is positive semidefinite contain

@@ -18,7 +18,7 @@ from mercer._deadline import deadline, time_left
 from mercer._fitting import AllOrNothing, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, num_samples
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.preprocessing import TableEncoder
 from mercer.preprocessing.table_encoder import RARE
 from mercer.tabular.candidates import CANDIDATES, Candidate
@@ -94,7 +94,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     max_rows: int = 10_000
     random_state: int = 0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
         "members": [StrOptions({"auto"}), "array-like"],
         "budget": [Interval(Real, 0.0, None, closed="neither"), None],

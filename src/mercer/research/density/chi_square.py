@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.programs.program import Program
 from mercer.research.density.classical import Distribution
 
@@ -55,7 +55,7 @@ class ChiSquareDensity(Distribution):
     1.0
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "knots": [Interval(Integral, 1, None, closed="left"), "array-like"]
     }
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import fixed, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 
 __all__ = ["EmpiricalCDF", "GaussianDensity", "HistogramDensity", "ParzenWindow"]
 
@@ -212,7 +212,7 @@ class ParzenWindow(Distribution):
     array([0.3989])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "bandwidth": [
             StrOptions({"normal", "silverman"}),
             Interval(Real, 0.0, None, closed="neither"),
@@ -278,7 +278,7 @@ class ParzenWindow(Distribution):
         gaps = (X[:, None, :] - self.sample_) / self.bandwidth_
         return np.asarray(np.prod(stats.norm.cdf(gaps), axis=2) @ self.weights_)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+    def sample(self, n_samples: int = 1, random_state: Seed = None) -> Array:
         """Draw new points, (n_samples, n_features)."""
         check_is_fitted(self)
         rng = check_random_state(random_state)
@@ -348,7 +348,7 @@ class GaussianDensity(Distribution):
             values.append(float(law.cdf(row)))
         return np.asarray(values, dtype=np.float64)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+    def sample(self, n_samples: int = 1, random_state: Seed = None) -> Array:
         """Draw new points, (n_samples, n_features)."""
         check_is_fitted(self)
         drawn = self._law.rvs(n_samples, random_state=check_random_state(random_state))

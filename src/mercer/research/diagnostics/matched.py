@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from mercer._typing import Array, PointsLike, SupportVectors, TargetsLike
+from mercer._typing import Array, PointsLike, Seed, SupportVectors, TargetsLike
 from mercer.inspect.margins import empirical_risk, margin_report
 
 __all__ = ["MatchedMachine", "TwoGaussians", "match_errors"]
@@ -81,7 +81,7 @@ class TwoGaussians:
         points = np.asarray(X, dtype=np.float64)
         return 0.5 * np.atleast_1d(stats.multivariate_normal(mean, self._sigma).pdf(points))
 
-    def draw(self, n: int, random_state: Any = None) -> tuple[Array, Array]:
+    def draw(self, n: int, random_state: Seed = None) -> tuple[Array, Array]:
         """Return n inputs and their labels plus and minus one."""
         rng = check_random_state(random_state)
         y = np.where(rng.uniform(size=n) < 0.5, 1.0, -1.0)
@@ -124,8 +124,8 @@ def match_errors(
     y: TargetsLike,
     *,
     error: float | None = None,
-    X_test: Any = None,
-    y_test: Any = None,
+    X_test: PointsLike = None,
+    y_test: TargetsLike = None,
 ) -> list[MatchedMachine]:
     r"""Compare regularizers at the same training error.
 

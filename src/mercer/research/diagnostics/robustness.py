@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from mercer._typing import Array, PointsLike
+from mercer._typing import Array, PointsLike, Seed
 
 __all__ = [
     "ContaminationCurve",
@@ -72,7 +72,7 @@ def outlier_curve(
     i: int,
     magnitudes: ArrayLike,
     *,
-    X_test: Any = None,
+    X_test: PointsLike = None,
     truth: ArrayLike | None = None,
 ) -> OutlierCurve:
     """Move one target away and fit again, with parameters as they are.
@@ -152,10 +152,10 @@ def contamination_curve(
     function: Callable[[Any], ArrayLike],
     noise: Law,
     contamination: Law,
-    X_test: Any,
+    X_test: PointsLike,
     n_samples: int = 100,
     n_runs: int = 20,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> ContaminationCurve:
     r"""Fit samples of which a growing share has errors of another law.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, SplitterLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
@@ -112,12 +112,12 @@ class AdditiveRegularization(Folded):
     _: KW_ONLY
     mode: str = "full"
     C0: float = 1.0
-    cv: Any = 10
+    cv: SplitterLike = 10
     final: str = "auto"
     penalty: float = 0.0
     loss: Loss | str = "squared"
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "penalty": [Interval(Real, 0.0, None, closed="left")],
     }
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, RealNotInt, StrOptions, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, SplitterLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.machines.expansion import Function
 from mercer.machines.folds import as_splitter
@@ -133,12 +133,12 @@ class FusedLSSVR(Found):
     kernel: Kernel | str | Function = "rbf"
     _: KW_ONLY
     strategy: str = "path"
-    cv: Any = 5
+    cv: SplitterLike = 5
     nodes: Any = None
     tight: bool = True
     refit: bool = False
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "strategy": [StrOptions({"path", "hull", "spectral", "nw"})],
         "cv": ["cv_object", Interval(RealNotInt, 0.0, 1.0, closed="neither")],
         "nodes": ["array-like", None],
@@ -153,8 +153,8 @@ class FusedLSSVR(Found):
         y: TargetsLike,
         sample_weight: WeightsLike = None,
         *,
-        X_val: Any = None,
-        y_val: Any = None,
+        X_val: PointsLike = None,
+        y_val: TargetsLike = None,
     ) -> Self:
         """Fit the machine and its C together.
 
@@ -216,8 +216,8 @@ class FusedLSSVR(Found):
         whole: Decomposition,
         live: Indices,
         X: PointsLike,
-        X_val: Any,
-        y_val: Any,
+        X_val: PointsLike,
+        y_val: TargetsLike,
     ) -> _Split:
         """Return the whole sample against the validation data."""
         X_val = self._check_X(X_val, reset=False)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.explicit import Explicit
 from mercer.kernels.named import FREE, NAMES
@@ -37,12 +37,12 @@ class Found(RegressorMixin, Expansion):  # type: ignore[misc]
 
     _: KW_ONLY
     null_space: NullSpace | None = None
-    random_state: Any = 0
+    random_state: Seed = 0
     degree: int = 3
     gamma: float | str = "scale"
     coef0: float = 0.0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "kernel": [StrOptions({*FREE, *NAMES}), callable],
         "null_space": [NullSpace, None],
         "loss": [Loss, StrOptions(set(REGRESSION))],
@@ -77,7 +77,7 @@ class Found(RegressorMixin, Expansion):  # type: ignore[misc]
         )
         return np.asarray(weights), np.flatnonzero(weights)
 
-    def _cross(self, X_new: Any, X: PointsLike) -> Array:
+    def _cross(self, X_new: PointsLike, X: PointsLike) -> Array:
         """Return the kernel between points that were checked and the sample, (n_new, n)."""
         if self._function:
             return self._kernel_matrix(X_new, X)
@@ -120,7 +120,7 @@ class Found(RegressorMixin, Expansion):  # type: ignore[misc]
 class Folded(Found):
     """A least-squares machine whose folds share coefficients or additive constants."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "mode": [StrOptions({*FINAL})],
         "C0": [Interval(Real, 0.0, None, closed="neither")],
         "final": [StrOptions({"auto", "refit", "average", "sum"})],

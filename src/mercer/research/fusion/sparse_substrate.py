@@ -16,7 +16,15 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer._fitting import AllOrNothing, ending
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import (
+    Array,
+    Constraints,
+    PointsLike,
+    Seed,
+    SplitterLike,
+    TargetsLike,
+    WeightsLike,
+)
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
@@ -124,10 +132,10 @@ class SparseSubstrate(Found):
     loss: Loss | str = "squared"
     n_zetas: int = 30
     smallest: float = 1e-4
-    cv: Any = 10
+    cv: SplitterLike = 10
     refit: str | None = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "zeta": [StrOptions({"1se", "min"}), Interval(Real, 0.0, None, closed="neither")],
         "n_zetas": [Interval(Integral, 2, None, closed="left")],
         "smallest": [Interval(Real, 0.0, 1.0, closed="neither")],
@@ -344,15 +352,15 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
     class_weight: Any = None
     n_zetas: int = 30
     smallest: float = 1e-4
-    cv: Any = 10
+    cv: SplitterLike = 10
     refit: str | None = None
     null_space: NullSpace | None = None
-    random_state: Any = 0
+    random_state: Seed = 0
     degree: int = 3
     gamma: float | str = "scale"
     coef0: float = 0.0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         **SparseSubstrate._parameter_constraints,
         "loss": [Loss, StrOptions({*CLASSIFICATION})],
         "class_weight": [StrOptions({"balanced"}), dict, None],

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, SplitterLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.machines.expansion import Function
 from mercer.research.fusion.machine import Folded
@@ -118,12 +118,12 @@ class StableLSSVR(Folded):
     _: KW_ONLY
     alpha_s: float | str = "corner"
     mode: str = "fast"
-    cv: Any = 10
+    cv: SplitterLike = 10
     final: str = "auto"
     C0: float = 1.0
     training: float = 1e-3
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "alpha_s": [StrOptions({"corner", "residuals"}), Interval(Real, 0.0, None, closed="left")],
         "training": [Interval(Real, 0.0, None, closed="left")],
     }

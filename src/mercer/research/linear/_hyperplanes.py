@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions, check_sample_weight
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.machines.classifier import chosen
 from mercer.research.linear._model import Optimum
 
@@ -68,7 +68,7 @@ class Hyperplanes(LinearClassifier):
     class_weight: Any = None
     fit_intercept: bool = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "fit_intercept": ["boolean"],
     }

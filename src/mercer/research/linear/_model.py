@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import check_sample_weight
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.solvers.status import ROUNDING, relative_gap
 
 __all__ = ["Array", "Centred", "LinearModel", "Optimum", "centre"]
@@ -131,7 +131,7 @@ class LinearModel(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[
     _: KW_ONLY
     fit_intercept: bool = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "fit_intercept": ["boolean"],
         "cv": ["cv_object"],
         "random_state": ["random_state"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
@@ -46,7 +45,7 @@ class Validated(LinearModel):
     """A model with a hyperparameter that minimizes an error of validation."""
 
     def _splits(
-        self, X: PointsLike, y: TargetsLike, X_val: Any, y_val: Any
+        self, X: PointsLike, y: TargetsLike, X_val: PointsLike, y_val: TargetsLike
     ) -> tuple[Centred, list[Split]]:
         """Return the data of the final fit, and the splits that judge hyperparameters."""
         X, y, _ = self._data(X, y, least=2)

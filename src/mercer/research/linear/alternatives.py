@@ -15,7 +15,7 @@ from scipy.optimize import nnls
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.research.linear._model import LinearModel, Optimum
 
 __all__ = ["AlternativesRelaxation", "LeastSquaresAmongstAlternatives", "relax_alternatives"]
@@ -163,7 +163,7 @@ class LeastSquaresAmongstAlternatives(LinearModel):
     _: KW_ONLY
     max_nodes: int = 10_000
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "groups": ["array-like", None],
         "max_nodes": [Interval(Integral, 0, None, closed="left")],
     }

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, Interval, check_sample_weight, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.research.linear._hyperplanes import TwoClasses
 
 __all__ = ["MarginBoost", "boosting_bound"]
@@ -112,9 +112,9 @@ class MarginBoost(TwoClasses):
     estimator: Any = None
     _: KW_ONLY
     n_estimators: int = 50
-    random_state: Any = None
+    random_state: Seed = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.research.linear._model import LinearModel, Optimum
 
 __all__ = ["Bridge"]
@@ -86,7 +86,7 @@ class Bridge(LinearModel):
     _: KW_ONLY
     psi: float = 1.0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "p": [Interval(Real, 0.0, None, closed="neither")],
         "psi": [Interval(Real, 0.0, None, closed="neither")],
     }

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import fit_context
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, PointsLike, SplitterLike, TargetsLike
 from mercer.research.linear._model import Centred
 from mercer.research.linear._validation import Split, Validated
 
@@ -297,17 +297,19 @@ class FusedRidge(Validated):
     """
 
     _: KW_ONLY
-    cv: Any = 5
+    cv: SplitterLike = 5
     certify: bool = False
 
     _several: ClassVar[bool] = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "certify": ["boolean"],
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: PointsLike, y: TargetsLike, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(
+        self, X: PointsLike, y: TargetsLike, X_val: PointsLike = None, y_val: TargetsLike = None
+    ) -> Self:
         """Find the penalty and the coefficients that belong to it.
 
         Parameters

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.linear_model import lars_path
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, SplitterLike, TargetsLike, WeightsLike
 from mercer.research.linear._model import LinearModel, Optimum
 from mercer.research.linear._validation import Split, Validated
 
@@ -183,7 +183,7 @@ class LassoConstrained(LinearModel):
     _: KW_ONLY
     lam: float | None = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "tau": [Interval(Real, 0.0, None, closed="left"), None],
         "lam": [Interval(Real, 0.0, None, closed="left"), None],
     }
@@ -269,10 +269,12 @@ class ValidatedLasso(Validated):
     """
 
     _: KW_ONLY
-    cv: Any = 5
+    cv: SplitterLike = 5
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: PointsLike, y: TargetsLike, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(
+        self, X: PointsLike, y: TargetsLike, X_val: PointsLike = None, y_val: TargetsLike = None
+    ) -> Self:
         """Follow the paths and take the best point.
 
         Parameters

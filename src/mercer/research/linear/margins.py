@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.programs.program import Block, Program
 from mercer.research.linear._hyperplanes import Hyperplanes
@@ -120,7 +120,7 @@ class LpMarginSVC(Hyperplanes):
     _: KW_ONLY
     C: float = 1.0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "p": [Interval(Real, 1.0, None, closed="both")],
         "C": [Interval(Real, 0.0, None, closed="right")],
     }

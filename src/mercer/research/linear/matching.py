@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from mercer._linear_program import linear_program
-from mercer._typing import Array, TargetsLike
+from mercer._typing import Array, Seed, TargetsLike
 
 __all__ = ["RobustLocation", "robust_location"]
 
@@ -90,7 +90,7 @@ class RobustLocation:
 
 
 def robust_location(
-    y: TargetsLike, lam: float = 1.0, *, scores: str = "expected", random_state: Any = None
+    y: TargetsLike, lam: float = 1.0, *, scores: str = "expected", random_state: Seed = None
 ) -> RobustLocation:
     r"""Estimate location and scale by taking off as little as leaves a sample normal.
 

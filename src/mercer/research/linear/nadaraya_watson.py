@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.kernels import Gaussian, Kernel
 from mercer.research.linear._model import require_squares
 
@@ -82,7 +82,7 @@ class NadarayaWatson(RegressorMixin, AllOrNothing, BaseEstimator):  # type: igno
     length_scale: float | str | None = "auto"
     far: str = "nearest"
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "kernel": [Kernel, None],
         "length_scale": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither"), None],
         "far": [StrOptions({"nearest", "nan"})],

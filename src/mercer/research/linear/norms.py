@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from mercer._linear_program import linear_program
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.research.linear._model import LinearModel, Optimum
 from mercer.research.linear.least_squares import LeastSquaresFit, least_squares
 
@@ -91,7 +91,7 @@ class NormRegression(LinearModel):
     scale: float | str = "auto"
     threshold: float = THRESHOLD
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "loss": [StrOptions({"absolute", "huber", "squared", "maximum"})],
         "scale": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
         "threshold": [Interval(Real, 0.0, None, closed="neither")],

@@ -10,7 +10,7 @@ import numpy as np
 from mercer._linear_program import linear_program
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.research.linear._hyperplanes import Hyperplanes
 from mercer.research.linear._model import Optimum
 
@@ -77,7 +77,7 @@ class OneNormSVC(Hyperplanes):
     C: float = 1.0
     _: KW_ONLY
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import resolve
 from mercer.research.linear._hyperplanes import TwoClasses
@@ -131,9 +131,9 @@ class KernelPerceptron(TwoClasses):
     output: str = "mean"
     budget: int | None = None
     shuffle: bool = False
-    random_state: Any = None
+    random_state: Seed = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "kernel": [str, Kernel],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "degree": [Interval(Integral, 0, None, closed="left")],

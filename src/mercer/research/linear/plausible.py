@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
 from mercer._linear_program import NoOptimumError, linear_program
-from mercer._typing import Array
+from mercer._typing import Array, Seed
 from mercer.research.linear.least_squares import least_squares
 
 __all__ = [
@@ -36,7 +36,7 @@ def covariance_quantiles(
     noise_variance: float | None = None,
     n_draws: int = 10_000,
     n_constants: int = 0,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> Array:
     r"""Return quantiles of each covariance :math:`c_d = \sum_i x_{id} y_i` of inputs and output.
 
@@ -116,7 +116,7 @@ def covariance_draws(
     noise_variance: float | None = None,
     n_draws: int = 10_000,
     n_constants: int = 0,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> Array:
     """Draw covariances of inputs and output, all of them together.
 
@@ -324,7 +324,7 @@ def plausible_set(
     noise_variance: float | None = None,
     n_draws: int = 10_000,
     n_constants: int = 0,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> PlausibleSet:
     r"""Collect the coefficients that a test on the covariances does not reject.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, PointsLike, Seed, SplitterLike, TargetsLike
 from mercer.research.linear._model import Centred
 from mercer.research.linear._validation import Validated
 from mercer.research.linear.plausible import METHODS, PlausibleSet, plausible_sets
@@ -98,11 +98,11 @@ class PlausibleLeastSquares(Validated):
     simultaneous: str | None = None
     refit: bool = True
     noise_variance: float | None = None
-    cv: Any = 5
+    cv: SplitterLike = 5
     n_draws: int = 10_000
-    random_state: Any = None
+    random_state: Seed = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "alpha_s": [StrOptions({"auto"}), Interval(Real, 0.0, 1.0, closed="neither")],
         "method": [StrOptions(set(METHODS))],
         "simultaneous": [StrOptions({"bonferroni", "max"}), None],
@@ -112,7 +112,9 @@ class PlausibleLeastSquares(Validated):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: PointsLike, y: TargetsLike, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(
+        self, X: PointsLike, y: TargetsLike, X_val: PointsLike = None, y_val: TargetsLike = None
+    ) -> Self:
         """Find the level if it is not given, and the model that belongs to it.
 
         Parameters

@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike
 
 __all__ = ["RBFNetwork"]
 
@@ -81,9 +81,9 @@ class RBFNetwork(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
     alpha: float = 1e-6
     max_iter: int = 200
     validation: float = 0.2
-    random_state: Any = 0
+    random_state: Seed = 0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_centres": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0.0, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],

@@ -6,7 +6,7 @@ import heapq
 import itertools
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike
 from mercer.research.linear._validation import Split, Validated
 from mercer.research.linear.constrained import ConstrainedFit, constrained_least_squares
 from mercer.research.linear.fused_ridge import RidgeFusion, spectrum
@@ -140,16 +140,18 @@ class ValidatedSelection(Validated):
     _: KW_ONLY
     max_nodes: int = 2000
     validation_fraction: float = 0.3
-    random_state: Any = 0
+    random_state: Seed = 0
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "method": [StrOptions({"auto", "exact", "local", "penalty"})],
         "max_nodes": [Interval(Integral, 1, None, closed="left")],
         "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: PointsLike, y: TargetsLike, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(
+        self, X: PointsLike, y: TargetsLike, X_val: PointsLike = None, y_val: TargetsLike = None
+    ) -> Self:
         """Find the bounds and the coefficients under them.
 
         Parameters
