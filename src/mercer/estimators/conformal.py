@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array, IntervalPredictor, PointsLike
+from mercer._typing import Array, Estimator, IntervalPredictor, PointsLike
 from mercer.estimators.ls_svm import LSSVR
 from mercer.machines.ls_diagnostics import at
 from mercer.machines.ls_report import report_of
@@ -156,7 +156,7 @@ def has_left_out(machine: IntervalPredictor) -> bool:
 
 
 def refit(
-    estimator: Any,
+    estimator: Estimator,
     X: PointsLike,
     y: Array,
     folds: Sequence[Any],

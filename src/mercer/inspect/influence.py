@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from mercer._sklearn import num_samples, safe_indexing
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import PointsLike, Predictor, TargetsLike
 from mercer.kernels.points import Array
 
 __all__ = ["jackknife", "sensitivity_curve"]
 
 
 def jackknife(
-    estimator: Any, X: PointsLike, y: TargetsLike, Z: Any = None, method: str = "predict"
+    estimator: Predictor, X: PointsLike, y: TargetsLike, Z: Any = None, method: str = "predict"
 ) -> Array:
     """Return the predictions of estimators fitted without each sample in turn.
 
@@ -62,7 +62,7 @@ def jackknife(
 
 
 def sensitivity_curve(
-    estimator: Any, X: PointsLike, y: ArrayLike, i: int, values: ArrayLike, Z: Any = None
+    estimator: Predictor, X: PointsLike, y: ArrayLike, i: int, values: ArrayLike, Z: Any = None
 ) -> Array:
     """Return predictions as the target of one sample moves, the empirical influence curve.
 

@@ -82,7 +82,7 @@ def finite_weight(C: Any) -> float:
     return float(C) if np.isfinite(C) else HARD
 
 
-def unfitted(estimator: Any, C: float | None = None) -> Any:
+def unfitted(estimator: object, C: float | None = None) -> Any:
     """Return a clone of a machine of this library, with another weight of the loss if given."""
     if not isinstance(estimator, KernelMachine):
         raise TypeError(

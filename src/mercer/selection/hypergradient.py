@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.base import clone
 
 from mercer._typing import Array, PointsLike, TargetsLike
-from mercer.machines.base import unfitted
+from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import prepare
 from mercer.selection.validation import Validation
 from mercer.solvers import Auto, Solution, minimize
@@ -44,7 +44,7 @@ class Hypergradient:
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: KernelMachine,
         X: PointsLike,
         y: TargetsLike,
         X_val: PointsLike,
@@ -120,7 +120,7 @@ class Hypergradient:
 
 
 def hypergradient(
-    estimator: Any,
+    estimator: KernelMachine,
     X: PointsLike,
     y: TargetsLike,
     X_val: PointsLike,

@@ -176,7 +176,7 @@ class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type:
     0.01
     """
 
-    estimator: Any
+    estimator: KernelMachine
     _: KW_ONLY
     max_norm: float | None = None
     max_risk: float | None = None
@@ -344,7 +344,7 @@ class ParetoPath:
 
 
 def pareto_path(
-    estimator: Any,
+    estimator: KernelMachine,
     X: PointsLike,
     y: TargetsLike,
     Cs: ArrayLike | None = None,

@@ -25,6 +25,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.points import take
 from mercer.local import Local
 from mercer.local.tree import equality_columns, grow, sensitivity
+from mercer.machines.base import KernelMachine
 from mercer.selection._statement import Statement, state
 from mercer.selection.pace import Pace
 from mercer.selection.polishing import polish
@@ -47,7 +48,7 @@ TELLING = 0.25
 JUDGED, WEIGHTS = 600, 10.0 ** np.arange(-2, 8)
 
 
-def is_local(estimator: Any) -> bool:
+def is_local(estimator: KernelMachine) -> bool:
     """Return whether a machine is divided into local ones."""
     how = getattr(estimator, "approximation", None)
     return isinstance(how, Local) or (isinstance(how, str) and how == "local")
@@ -55,7 +56,7 @@ def is_local(estimator: Any) -> bool:
 
 def tune_in_parts(
     search: Callable[..., Any],
-    estimator: Any,
+    estimator: KernelMachine,
     X: PointsLike,
     y: TargetsLike,
     sample_weight: WeightsLike,

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.losses.base import DualTerms, QuadraticDualLoss
-from mercer.machines.base import unfitted
+from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import prepare
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.smoothing.eigendecomposition import Spectral
@@ -349,7 +349,7 @@ class SVMPath:
 
 
 def svm_path(
-    estimator: Any,
+    estimator: KernelMachine,
     X: PointsLike,
     y: TargetsLike,
     Cs: ArrayLike | None = None,

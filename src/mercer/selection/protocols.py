@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV
 
-from mercer._typing import Array, PointsLike, SplitterLike, TargetsLike
+from mercer._typing import Array, PointsLike, Predictor, SplitterLike, TargetsLike
 from mercer.machines.folds import as_splitter
 from mercer.selection.bounds import jaakkola_haussler, support_vector_bound
 from mercer.selection.leave_one_out_errors import single
@@ -58,7 +58,7 @@ class SelectionStatistics:
 
 
 def selection_statistics(
-    estimator: Any,
+    estimator: Predictor,
     X: PointsLike,
     y: TargetsLike,
     parameter: str,
@@ -156,7 +156,7 @@ class MedianOfFive:
 
 
 def median_of_five(
-    estimator: Any,
+    estimator: Predictor,
     grid: dict[str, Sequence[float]],
     X: PointsLike,
     y: TargetsLike,

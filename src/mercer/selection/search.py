@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array, PointsLike, Predictor, Seed, TargetsLike, WeightsLike
+from mercer._typing import Array, Estimator, PointsLike, Predictor, Seed, TargetsLike, WeightsLike
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
 from mercer.selection.held_out_losses import held_out_loss, splitter
@@ -113,7 +113,7 @@ def criterion_surface(
 
 
 def halve(
-    estimator: Any,
+    estimator: Estimator,
     X: PointsLike,
     y: TargetsLike,
     candidates: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]],

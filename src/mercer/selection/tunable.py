@@ -24,7 +24,7 @@ AUTOMATIC = ("C", "epsilon", "nu")
 """Parameters that a machine may read off the least-squares machine of its targets."""
 
 
-def check_tunable(estimator: Any) -> None:
+def check_tunable(estimator: object) -> None:
     """Refuse an estimator whose kernel cannot be tuned, saying which tool to use instead.
 
     Parameters

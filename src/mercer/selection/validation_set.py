@@ -96,7 +96,7 @@ class HeldOutChoice:
 
 
 def holdout(
-    estimator: Any,
+    estimator: Predictor,
     grid: Any,
     X: PointsLike,
     y: TargetsLike,
@@ -201,7 +201,7 @@ def holdout(
 
 
 def leave_n_out(
-    estimator: Any,
+    estimator: Predictor,
     grid: Any,
     X: PointsLike,
     y: TargetsLike,
