@@ -6,7 +6,6 @@ Private names may change with any version of scikit-learn; a change is met here 
 from typing import Any
 
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
@@ -24,7 +23,7 @@ from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _check_y as check_y
 from sklearn.utils.validation import _num_samples as num_samples
 
-from mercer._typing import PointsLike, WeightsLike
+from mercer._typing import AnyArray, PointsLike, WeightsLike
 
 __all__ = [
     "CallbackSupportMixin",
@@ -59,9 +58,9 @@ except ModuleNotFoundError:  # before scikit-learn 1.9
         return getattr(sp, f"{X.format}_matrix")(X) if sparse else X
 
 
-def check_sample_weight(sample_weight: WeightsLike, X: PointsLike, **how: Any) -> NDArray[Any]:
+def check_sample_weight(sample_weight: WeightsLike, X: PointsLike, **how: Any) -> AnyArray:
     """Return weights of the rows of X; weights that are all zero are refused by every version."""
-    weights: NDArray[Any] = _check_sample_weight(sample_weight, X, **how)
+    weights: AnyArray = _check_sample_weight(sample_weight, X, **how)
     if not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights

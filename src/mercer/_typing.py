@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "AnyArray",
     "Array",
     "Classifier",
     "Constraints",
@@ -27,6 +28,8 @@ __all__ = [
 ]
 
 Array: TypeAlias = NDArray[np.float64]
+# Numbers of any precision, labels of classes, words.
+AnyArray: TypeAlias = NDArray[Any]
 
 # What the methods of scikit-learn's interface accept has no common type, so that these names are
 # words for a reader, and the type checker does not tell them apart.

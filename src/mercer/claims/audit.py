@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import AnyArray, PointsLike, TargetsLike
 from mercer.claims import pac_bayes, quotable, rademacher, record
 from mercer.claims.copies import CopiedRows, find_copies
 from mercer.claims.record import Assumption, Bound, Status
@@ -427,7 +427,7 @@ def _selects(transformer: Any) -> bool:
     return hasattr(transformer, "get_support")
 
 
-def _scaler_of(X: NDArray[Any]) -> str:
+def _scaler_of(X: AnyArray) -> str:
     """Return which scaler the columns look like the work of, empty for none."""
     X = np.asarray(X, dtype=np.float64)
     X = X[:, [len(np.unique(column)) > VALUES for column in X.T]]

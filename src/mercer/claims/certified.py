@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array, Constraints, PointsLike, Seed, SplitterLike, TargetsLike
+from mercer._typing import AnyArray, Array, Constraints, PointsLike, Seed, SplitterLike, TargetsLike
 from mercer.claims.compressed import refit_to_support
 from mercer.claims.pac_bayes import randomized_machine_bound
 from mercer.claims.quotable import INDEPENDENT, error_bound, majority_error
@@ -377,7 +377,7 @@ class CertifiedSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignor
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(self.machine_.decision_function(self._scale(X)))
 
-    def predict(self, X: PointsLike) -> NDArray[Any]:
+    def predict(self, X: PointsLike) -> AnyArray:
         """Predict classes."""
         check_is_fitted(self, "machine_")
         X = validate_data(self, X, dtype=np.float64, reset=False)

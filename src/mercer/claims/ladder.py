@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array, Estimator, PointsLike, SplitterLike
+from mercer._typing import AnyArray, Array, Estimator, PointsLike, SplitterLike
 from mercer.claims.audit import Audit
 from mercer.claims.certified import CertifiedSVC
 from mercer.claims.compressed import compression_bound
@@ -84,10 +83,10 @@ class Rung:
 class ReportSample:
     """Training rows, and held-out rows if there are any."""
 
-    X: Any
-    y: NDArray[Any]
+    X: PointsLike
+    y: AnyArray
     X_test: PointsLike = None
-    y_test: NDArray[Any] | None = None
+    y_test: AnyArray | None = None
 
 
 def ladder(
@@ -129,7 +128,7 @@ def ladder(
     return [*rungs, *made.training()]
 
 
-def known_without(y: NDArray[Any], largest: float | None) -> float:
+def known_without(y: AnyArray, largest: float | None) -> float:
     """Return the error of the most frequent class, or of the median with errors clipped."""
     if largest is None:
         return majority_error(y)
@@ -283,7 +282,7 @@ class _Ladder:
         )
         return self._clipped(bound)
 
-    def _regression(self, weights: Weights, Z: Any) -> Bound:
+    def _regression(self, weights: Weights, Z: PointsLike) -> Bound:
         assert self.largest is not None
         bound = randomized_regression_bound(
             weights, Z, self.y, largest=self.largest, delta=self.delta, choices=self.choices
@@ -301,7 +300,7 @@ class _Ladder:
         )
         return replace(bound, assumptions=(*bound.assumptions, clip))
 
-    def _half(self, machine: Estimator, weights: Weights, Z: Any, margins: Array) -> Bound:
+    def _half(self, machine: Estimator, weights: Weights, Z: PointsLike, margins: Array) -> Bound:
         """Return the bound whose prior is the same machine of one half, counted on the other."""
         n = len(margins)
         order = np.random.default_rng(self.random_state).permutation(n)

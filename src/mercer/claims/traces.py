@@ -33,7 +33,7 @@ class FittedPart:
 
     kind: Literal["transformer", "search", "machine"]
     fitted: Any
-    X: Any
+    X: PointsLike
     X_test: PointsLike
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from mercer._typing import Estimator, PointsLike
+from mercer._typing import AnyArray, Estimator, PointsLike
 from mercer._words import plural
 from mercer.cli.memory import Memory
 from mercer.cli.picking import Picked, answers, pick, task_of
@@ -86,8 +86,8 @@ class Question:
         How words of the target are read as numbers.
     """
 
-    X: Any
-    y: NDArray[Any]
+    X: PointsLike
+    y: AnyArray
     target: str
     task: str
     why: str
@@ -112,7 +112,7 @@ class Question:
         plan, reading = None, None
         if table.frame is None:
             column = pd.Series(table.target, name=target)
-            X: Any = table.matrix
+            X: PointsLike = table.matrix
         else:
             given = _target(table, target, reading := _reading(table, target), teller)
             there = given.notna().to_numpy()
@@ -266,7 +266,7 @@ class Model:
         given = _target(table, self.card["target"], self.card.get("target_reading"))
         return np.asarray(given.notna(), dtype=bool)
 
-    def targets(self, table: Read, target: str | None = None) -> NDArray[Any]:
+    def targets(self, table: Read, target: str | None = None) -> AnyArray:
         """Return the targets of a table.
 
         Parameters
@@ -411,7 +411,7 @@ def _talking(machine: Estimator, aloud: bool) -> Any:
     return machine
 
 
-def tuned(machine: Estimator, Z: Any, y: NDArray[Any], seconds: float, shown: Falling) -> Any:
+def tuned(machine: Estimator, Z: PointsLike, y: AnyArray, seconds: float, shown: Falling) -> Any:
     """Return a machine with the hyperparameters that its criterion prefers, not fitted.
 
     Parameters
@@ -454,7 +454,7 @@ def _monotone(question: Question, wishes: Wishes, rows: int, memory: Memory) -> 
     return question.plan.transformer(named=True), Picked(machine, "its predictions are monotone")
 
 
-def _shaped(machine: Estimator, Z: Any, y: NDArray[Any], wishes: Wishes, shown: Falling) -> Any:
+def _shaped(machine: Estimator, Z: PointsLike, y: AnyArray, wishes: Wishes, shown: Falling) -> Any:
     """Return a machine of a known shape with the kernel that a least-squares machine finds.
 
     Constraints take part in every fit, so a search over them would cost as many programs as trials;

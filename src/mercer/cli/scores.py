@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import metrics
+
+from mercer._typing import AnyArray
 
 __all__ = ["MAIN", "of_classes", "of_intervals", "of_numbers"]
 
@@ -54,7 +54,7 @@ def of_intervals(y: NDArray[np.float64], ends: NDArray[np.float64]) -> dict[str,
 
 
 def of_classes(
-    y: NDArray[Any], f: NDArray[Any], P: NDArray[np.float64] | None, classes: NDArray[Any]
+    y: AnyArray, f: AnyArray, P: NDArray[np.float64] | None, classes: AnyArray
 ) -> dict[str, float]:
     """Return measures of predicted classes.
 

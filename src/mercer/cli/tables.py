@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_svmlight_file
 
 from mercer._optional import plugin
+from mercer._typing import AnyArray
 from mercer._words import did_you_mean
 from mercer.cli.memory import Memory
 from mercer.cli.refusals import Refusal
@@ -264,7 +265,7 @@ def numbers(column: pd.Series, path: str) -> pd.Series:
     return values
 
 
-def labels(column: pd.Series) -> NDArray[Any]:
+def labels(column: pd.Series) -> AnyArray:
     """Return classes: whole numbers as such, all else as words.
 
     Parameters

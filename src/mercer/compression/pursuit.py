@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
+from mercer._typing import PointsLike
 from mercer.compression._functions import KernelFunctions, MatrixColumns, Terms, as_functions
 from mercer.gram.pivoted import pivoted_cholesky
 from mercer.kernels.base import Kernel
@@ -267,7 +267,7 @@ def project(kernel: Kernel, X: Data, coef: ArrayLike, Z: Data) -> Array:
 
 
 def projected(
-    functions: KernelFunctions, Z: Any, groups: NDArray[np.intp], index: NDArray[np.intp]
+    functions: KernelFunctions, Z: PointsLike, groups: NDArray[np.intp], index: NDArray[np.intp]
 ) -> Terms:
     """Return given points with the weights that are nearest to functions.
 

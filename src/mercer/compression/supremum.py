@@ -216,7 +216,7 @@ class Worst:
     values: Array
     """The largest difference of a function, in falling order."""
 
-    X: Any
+    X: PointsLike
     rows: NDArray[np.intp]
     diag: float
     """The largest k(x, x)."""

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
-from numpy.typing import NDArray
 
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import AnyArray, PointsLike, TargetsLike
 from mercer.data.base import Block, Source
 from mercer.data.choice import OBJECT, Choice, Names
 from mercer.data.frames import Adapter, Frame
@@ -48,7 +47,7 @@ def _kind(kind: Any) -> Any:
     return OBJECT if any(test(kind) for test in words) else str(kind)
 
 
-def column(batch: Any, name: str) -> NDArray[Any]:
+def column(batch: Any, name: str) -> AnyArray:
     """Return a column as numbers, NaN where missing, or as objects, None where missing.
 
     Parameters
@@ -69,7 +68,7 @@ def column(batch: Any, name: str) -> NDArray[Any]:
     return _array(values)
 
 
-def _array(values: Any) -> NDArray[Any]:
+def _array(values: Any) -> AnyArray:
     if _kind(values.type) == OBJECT:
         # A string that occurs a thousand times becomes one object, not a thousand.
         encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
@@ -92,7 +91,7 @@ class ArrowAdapter(Adapter):
     def cut(self, frame: Any, start: int, stop: int) -> Any:
         return frame.slice(start, stop - start)
 
-    def column(self, frame: Any, name: str) -> NDArray[Any]:
+    def column(self, frame: Any, name: str) -> AnyArray:
         return column(frame, name)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
 from mercer._threads import stream_blocks
+from mercer._typing import PointsLike, TargetsLike
 from mercer.data.checks import Check, Places
 from mercer.data.spill import HELD, Groups, Sort, Spill
 
@@ -19,10 +20,10 @@ __all__ = ["Block", "Mapped", "Source", "Summand", "Sums", "Work"]
 class Block(NamedTuple):
     """Some rows of a source."""
 
-    X: Any
+    X: PointsLike
     """Inputs (n, p): an array, a CSR matrix, or a table where some features are not numbers."""
 
-    y: Any = None
+    y: TargetsLike = None
     """Targets (n,) or (n, d), or labels; None if the source has none."""
 
     s: Any = None

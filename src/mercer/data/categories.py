@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from mercer._typing import PointsLike
+from mercer._typing import AnyArray, PointsLike
 from mercer.data.base import Block, Source
 from mercer.data.table import DataError, Table, factorized
 
@@ -21,7 +20,7 @@ MOST = 1_000_000
 """Different values of a column beyond which it is taken for a name of rows."""
 
 
-def column_of(X: PointsLike, j: int) -> NDArray[Any]:
+def column_of(X: PointsLike, j: int) -> AnyArray:
     """Return a column of an array, a CSR matrix or a table.
 
     Parameters
@@ -98,7 +97,7 @@ def _limited(name: str, counts: dict[Any, int], most: int) -> dict[Any, int]:
     return counts
 
 
-def counted(values: NDArray[Any]) -> dict[Any, int]:
+def counted(values: AnyArray) -> dict[Any, int]:
     """Return the different values of a column with their counts.
 
     Parameters

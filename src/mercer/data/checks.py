@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._typing import PointsLike
 from mercer.data.table import DataError, Table
 
 __all__ = ["Check", "Places"]
@@ -73,7 +74,7 @@ class Check:
         ----------
         block : Block
         """
-        X: Any = block.X.numbers() if isinstance(block.X, Table) else block.X
+        X: PointsLike = block.X.numbers() if isinstance(block.X, Table) else block.X
         sparse = sp.issparse(X)
         values: Any = X.data if sparse else X
         if values.dtype.kind not in "biuf":

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer._typing import AnyArray, PointsLike, TargetsLike
 from mercer.data.base import Block
 from mercer.data.table import DataError, Table, common_type
 
@@ -157,7 +157,7 @@ class Choice:
             dict.fromkeys((*self.features, *self.targets, *listed(self.weight), *self.keep))
         )
 
-    def block(self, column: Callable[[str], NDArray[Any]], n: int, start: int) -> Block:
+    def block(self, column: Callable[[str], AnyArray], n: int, start: int) -> Block:
         """Return a block of rows.
 
         Parameters
@@ -167,14 +167,14 @@ class Choice:
         n, start : int
             Number of rows and of the first of them.
         """
-        X: Any
+        X: PointsLike
         if self.dtype is None:
             X = Table({name: column(name) for name in self.features})
         else:
             X = np.empty((n, len(self.features)), dtype=self.dtype)
             for j, name in enumerate(self.features):
                 X[:, j] = column(name)
-        y: Any = None
+        y: TargetsLike = None
         if self.targets:
             values = [column(name) for name in self.targets]
             y = np.stack(values, axis=1) if self.matrix else values[0]

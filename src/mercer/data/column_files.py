@@ -14,9 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.fs as fs
-from numpy.typing import NDArray
 
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import AnyArray, PointsLike, TargetsLike
 from mercer.data.arrow import as_source, column, kinds
 from mercer.data.base import Block, Source
 from mercer.data.choice import OBJECT, Choice, Names, listed
@@ -104,7 +103,7 @@ class Piece(Source):
             )
         self.n_rows = n
 
-    def _column(self, batch: Any, words: set[str], name: str) -> NDArray[Any]:
+    def _column(self, batch: Any, words: set[str], name: str) -> AnyArray:
         if name in self.constants:
             value = self.constants[name]
             kind = OBJECT if isinstance(value, str) or value is None else None

@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mercer._typing import TargetsLike
+from mercer._typing import AnyArray, TargetsLike
 from mercer.data.base import Block, Source
 from mercer.data.choice import OBJECT, Choice, Names
 from mercer.data.streams import rechunked
@@ -31,7 +30,7 @@ class Adapter(ABC):
         """Return some rows."""
 
     @abstractmethod
-    def column(self, frame: Any, name: str) -> NDArray[Any]:
+    def column(self, frame: Any, name: str) -> AnyArray:
         """Return a column as numbers, or as objects with None for missing values."""
 
 
@@ -44,7 +43,7 @@ class PandasAdapter(Adapter):
     def cut(self, frame: Any, start: int, stop: int) -> Any:
         return frame.iloc[start:stop]
 
-    def column(self, frame: Any, name: str) -> NDArray[Any]:
+    def column(self, frame: Any, name: str) -> AnyArray:
         series = frame.iloc[:, {str(key): j for j, key in self._named(frame)}[name]]
         kind = self._kind(series.dtype)
         if kind != OBJECT:
@@ -80,7 +79,7 @@ class PolarsAdapter(Adapter):
     def cut(self, frame: Any, start: int, stop: int) -> Any:
         return frame.slice(start, stop - start)
 
-    def column(self, frame: Any, name: str) -> NDArray[Any]:
+    def column(self, frame: Any, name: str) -> AnyArray:
         series = frame.get_column(name)
         values = np.asarray(series.to_numpy())
         if self._kind(series.dtype) == OBJECT:
@@ -196,5 +195,5 @@ def _is_names(value: Any) -> bool:
     )
 
 
-def _array(values: Any) -> NDArray[Any] | None:
+def _array(values: Any) -> AnyArray | None:
     return None if values is None else np.asarray(values)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer._typing import PointsLike
+from mercer._typing import PointsLike, TargetsLike
 from mercer.data.base import Block, Source
 from mercer.data.table import Table, hashes, stack
 
@@ -108,8 +108,8 @@ class FingerprintSample:
 
     size: int
     keys: NDArray[np.uint64]
-    X: Any
-    y: Any
+    X: PointsLike
+    y: TargetsLike
     s: Any
     rows: NDArray[np.int64]
     n: int

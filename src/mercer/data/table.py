@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer._typing import AnyArray
+
 __all__ = ["DataError", "Table", "common_type", "factorized", "hashes", "stack"]
 
 
@@ -65,7 +67,7 @@ class Table:
         """Names of the columns that are not numbers."""
         return [name for name, values in self.columns.items() if values.dtype.kind in "OM"]
 
-    def numbers(self) -> NDArray[Any]:
+    def numbers(self) -> AnyArray:
         """Return the table as an array (n, p) of floating-point numbers."""
         if self.text:
             raise DataError(
@@ -77,7 +79,7 @@ class Table:
         return np.stack([column.astype(kind, copy=False) for column in values], axis=1)
 
 
-def _column(values: Any) -> NDArray[Any]:
+def _column(values: Any) -> AnyArray:
     array = np.asarray(values)
     if array.dtype.kind in "US":
         array = array.astype(object)
@@ -104,7 +106,7 @@ def common_type(types: Sequence[Any]) -> np.dtype[Any]:
     return np.dtype(min(np.result_type(np.float32, *types), np.dtype(np.float64)))
 
 
-def factorized(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+def factorized(values: AnyArray) -> tuple[list[Any], NDArray[np.intp]]:
     """Return the different values of a column and, for each row, the number of its value.
 
     Missing values are one value: None among objects, NaN among numbers.
@@ -132,7 +134,7 @@ def factorized(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
     return list(keys), np.fromiter(map(index.__getitem__, items), np.intp, len(items))
 
 
-def hashes(values: NDArray[Any]) -> NDArray[np.uint64]:
+def hashes(values: AnyArray) -> NDArray[np.uint64]:
     """Return a number for every row that depends on its value only, in any process.
 
     Parameters

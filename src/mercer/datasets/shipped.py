@@ -10,8 +10,9 @@ from importlib import resources
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch
+
+from mercer._typing import AnyArray
 
 __all__ = [
     "load_abalone",
@@ -50,7 +51,7 @@ class Loader(Protocol):
     def __call__(self, *, return_X_y: bool = False, as_frame: bool = False) -> Any: ...
 
 
-def _columns(name: str) -> dict[str, NDArray[Any]]:
+def _columns(name: str) -> dict[str, AnyArray]:
     """Return the columns of a file: numbers where all are, NaN where empty, else words."""
     packed = (resources.files("mercer.datasets") / "files" / f"{name}.csv.gz").read_bytes()
     header, *rows = csv.reader(io.StringIO(gzip.decompress(packed).decode()))
@@ -58,7 +59,7 @@ def _columns(name: str) -> dict[str, NDArray[Any]]:
     return {column: _values(each) for column, each in zip(header, cells, strict=True)}
 
 
-def _values(cells: tuple[str, ...]) -> NDArray[Any]:
+def _values(cells: tuple[str, ...]) -> AnyArray:
     try:
         return np.array([float(cell) if cell else np.nan for cell in cells])
     except ValueError:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import AnyArray
 from mercer.gram.base import Gram, Index, positions, submatrix
 from mercer.gram.indexed import Indexed
 from mercer.gram.tiled import Tiled
@@ -162,5 +163,5 @@ def _everything(index: Any, n: int) -> bool:
     """Whether an index is all points in order."""
     if isinstance(index, slice):
         return index.indices(n) == (0, n, 1)
-    array: NDArray[Any] = np.asarray(index)
+    array: AnyArray = np.asarray(index)
     return array.shape == (n,) and array.dtype != bool and bool((array == np.arange(n)).all())

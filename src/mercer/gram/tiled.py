@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._threads import map_blocks, usable_cores
+from mercer._typing import PointsLike
 from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
 from mercer.gram.lasting import Lasting
 from mercer.gram.shared import shared
@@ -305,7 +306,7 @@ def _double(tile: Array) -> Array:
     return tile.astype(np.float64, copy=False)
 
 
-def _through(Z: Any, v: Array) -> Array:
+def _through(Z: PointsLike, v: Array) -> Array:
     """Return ``Z Z'v`` in float64, from as many rows of a float32 Z at a time as a block has."""
     if Z.dtype == np.float64:
         return np.asarray(Z @ (Z.T @ v))

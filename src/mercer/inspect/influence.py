@@ -6,8 +6,6 @@ Least-squares machines know it without: :meth:`~mercer.LSSVR.jackknife` and
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
@@ -20,7 +18,11 @@ __all__ = ["jackknife", "sensitivity_curve"]
 
 
 def jackknife(
-    estimator: Predictor, X: PointsLike, y: TargetsLike, Z: Any = None, method: str = "predict"
+    estimator: Predictor,
+    X: PointsLike,
+    y: TargetsLike,
+    Z: PointsLike = None,
+    method: str = "predict",
 ) -> Array:
     """Return the predictions of estimators fitted without each sample in turn.
 
@@ -62,7 +64,12 @@ def jackknife(
 
 
 def sensitivity_curve(
-    estimator: Predictor, X: PointsLike, y: ArrayLike, i: int, values: ArrayLike, Z: Any = None
+    estimator: Predictor,
+    X: PointsLike,
+    y: ArrayLike,
+    i: int,
+    values: ArrayLike,
+    Z: PointsLike = None,
 ) -> Array:
     """Return predictions as the target of one sample moves, the empirical influence curve.
 

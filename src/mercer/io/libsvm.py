@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._typing import Array
+from mercer._typing import AnyArray, Array
 from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.io.errors import CannotConvert, ModelFileError
 from mercer.kernels.base import Kernel
@@ -244,7 +243,7 @@ def _points(lines: list[str], width: int, n_features: int | None, name: str) -> 
     return coef, Z
 
 
-def _keep(machine: KernelMachine, Z: Array, coef: Array, b: Array, counts: NDArray[Any]) -> Any:
+def _keep(machine: KernelMachine, Z: Array, coef: Array, b: Array, counts: AnyArray) -> Any:
     machine.support_vectors_, machine.support_ = Z, np.arange(len(Z), dtype=np.int32)
     machine.dual_coef_ = machine._dual_coef_ = np.ascontiguousarray(coef)
     machine.intercept_, machine._n_support = b, counts.astype(np.int32)
@@ -259,8 +258,8 @@ def _classifier(
     Z: Array,
     coef: Array,
     b: Array,
-    labels: NDArray[Any],
-    counts: NDArray[Any],
+    labels: AnyArray,
+    counts: AnyArray,
 ) -> Any:
     """Put classes in ascending order; of a pair whose order changes, coefficients change sign."""
     k, order = len(labels), np.argsort(labels)

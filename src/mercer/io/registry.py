@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from numpy.typing import NDArray
-
-from mercer._typing import Array
+from mercer._typing import AnyArray, Array
 from mercer.io.errors import CannotConvert
 from mercer.io.symbols import Outputs, Value
 
@@ -42,7 +40,7 @@ class Plan:
     model: Any
     write: Callable[[Value], Outputs]
     widths: dict[str, int]
-    classes: NDArray[Any] | None
+    classes: AnyArray | None
     Z: Array
     wide: bool
     encoder: Any = None

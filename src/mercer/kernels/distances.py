@@ -155,7 +155,7 @@ def _by_rows(X: Array, Z: Array, finish: Callable[[Array], None] | None) -> Arra
     return out
 
 
-def _sparse_manhattan(X: PointsLike, Z: Any) -> Array:
+def _sparse_manhattan(X: PointsLike, Z: PointsLike) -> Array:
     """Distances of a few CSR rows: only features used on both sides need a difference."""
     shared = np.intersect1d(X.indices, Z.indices)
     rest = np.ones(X.shape[1], dtype=bool)

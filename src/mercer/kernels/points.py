@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-Array: TypeAlias = NDArray[Any]
+from mercer._typing import AnyArray
+
+Array: TypeAlias = AnyArray
 """Numbers of single or double precision; those of double precision alone are in `_typing`."""
 
 Data: TypeAlias = Any

@@ -1,18 +1,17 @@
 """The compiled way of points down a tree."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer._compile_numba import njit
+from mercer._typing import AnyArray
 
 __all__ = ["descend"]
 
 
 @njit(cache=True, nogil=True)
 def descend(
-    X: NDArray[Any],
+    X: AnyArray,
     column: NDArray[np.int64],
     cut: NDArray[np.float64],
     left: NDArray[np.int64],

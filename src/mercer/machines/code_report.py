@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.kernels.base import Kernel
 from mercer.machines.calibration import sigmoid
 from mercer.machines.expansion import Function
@@ -56,7 +56,7 @@ class CodeReport:
     """
 
     kernel: Kernel | Function
-    X: Any
+    X: PointsLike
     B: Array
     targets: Array
     s: Array

@@ -355,7 +355,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
         some = chosen_points(count(X))
         warn_if_indefinite(self.kernel_(take(X, some)), repr(self.kernel_))
 
-    def _kernel_matrix(self, X: PointsLike, Z: Any) -> Array:
+    def _kernel_matrix(self, X: PointsLike, Z: PointsLike) -> Array:
         """Call a plain kernel function on whole samples, as scikit-learn does."""
         K = np.asarray(dense(self._kernel_fit(X, Z)), dtype=np.float64)
         if K.shape != (num_samples(X), num_samples(Z)):
@@ -430,7 +430,7 @@ class Expansion(BaseEstimator, ABC):  # type: ignore[misc]
             evaluate = self._prepared(kernel, Z)
         return products(kernel, Z, X, coef, ends, self._single, evaluate)
 
-    def _prepared(self, kernel: Gaussian, Z: Any) -> Any:
+    def _prepared(self, kernel: Gaussian, Z: PointsLike) -> Any:
         """Return kernel values with the support vectors, prepared once for few new points.
 
         They are kept beside the points, as long as these are there and have these values.

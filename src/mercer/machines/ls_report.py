@@ -66,7 +66,7 @@ class Report:
     """
 
     kernel: Kernel | Function
-    X: Any
+    X: PointsLike
     B: Array
     y: Array
     c: Array

@@ -137,8 +137,8 @@ class _Trial:
     """Fits to parts of a sample in one way or another."""
 
     template: Any
-    X: Any
-    y: Any
+    X: PointsLike
+    y: TargetsLike
     weights: Any
     parts: list[NDArray[np.intp]]
 

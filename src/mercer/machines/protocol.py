@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn import base
 
 from mercer._typing import (
+    AnyArray,
     Array,
     Classifier,
     PointsLike,
@@ -83,7 +84,7 @@ class Machine(Posing, KernelSettings, Protocol):
     null_space_: NullSpace
     solution_: Solution
     fit_status_: int
-    support_: NDArray[Any]
+    support_: AnyArray
     shape_fit_: tuple[int, ...]
     n_features_in_: int
     _sparse: bool
@@ -160,10 +161,10 @@ class LowRankMachine(Machine, Protocol):
     max_iter: int
 
     C_: float
-    classes_: NDArray[Any]
+    classes_: AnyArray
     feature_names_in_: NDArray[np.object_]
     data_digests_: Mapping[str, str]
-    _kept: NDArray[Any]
+    _kept: AnyArray
     _several: bool
 
     @property

@@ -41,9 +41,9 @@ __all__ = [
 class Rows:
     """The rows of a sample as a machine admitted them: checked, encoded, and in its order."""
 
-    X: Any
+    X: PointsLike
     """Points; None where rows are only read in blocks."""
-    y: Any = None
+    y: TargetsLike = None
     """Encoded targets: numbers, or positions of classes."""
     weights: Any = None
     """Weights of the losses without C, (n,); None for ones."""

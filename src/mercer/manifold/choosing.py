@@ -206,7 +206,7 @@ class PrincipalManifoldCV(
         """Return the latent coordinates of the nearest images of rows."""
         return self._chosen().transform(self._as_fitted(X))
 
-    def inverse_transform(self, Z: Any) -> Array:
+    def inverse_transform(self, Z: PointsLike) -> Array:
         """Return the images of latent coordinates."""
         return self._chosen().inverse_transform(Z)
 

@@ -391,7 +391,7 @@ class PrincipalCurve(
         Z = self.transform(X)
         return Ruler.of(self.manifold_).along(Z)
 
-    def inverse_transform(self, Z: Any) -> Array:
+    def inverse_transform(self, Z: PointsLike) -> Array:
         """Return points of the curve.
 
         Parameters

@@ -349,7 +349,7 @@ class GenerativeTopographicMap(
             return latent.clip(np.arctan2(*np.split(turns, 2, axis=1)))
         return latent.clip(by_chunks(lambda part: part @ points, R))
 
-    def inverse_transform(self, Z: Any) -> Array:
+    def inverse_transform(self, Z: PointsLike) -> Array:
         """Return the images of latent coordinates.
 
         Parameters

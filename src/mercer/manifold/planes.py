@@ -170,7 +170,7 @@ class PrincipalPlane(
         rows = self._rows(X, reset=False)
         return nearest_coordinates(self._distortion(), rows, self._plane)
 
-    def inverse_transform(self, Z: Any) -> Array:
+    def inverse_transform(self, Z: PointsLike) -> Array:
         """Return points of the plane.
 
         Parameters

@@ -446,7 +446,7 @@ class PrincipalManifold(
         """
         return self._projected(X).Z
 
-    def inverse_transform(self, Z: Any) -> Array:
+    def inverse_transform(self, Z: PointsLike) -> Array:
         """Return the images of latent coordinates.
 
         Parameters
@@ -503,7 +503,7 @@ class PrincipalManifold(
 
     # The map itself -------------------------------------------------------------------------------
 
-    def jacobian(self, Z: Any) -> Array:
+    def jacobian(self, Z: PointsLike) -> Array:
         """Return derivatives of images by latent coordinates, (n_samples, D, n_features).
 
         Parameters
@@ -515,7 +515,7 @@ class PrincipalManifold(
         n, D, d = J.shape
         return fitted.functional.distortion.restore(J.reshape(n * D, d)).reshape(n, D, d)
 
-    def magnification(self, Z: Any) -> Array:
+    def magnification(self, Z: PointsLike) -> Array:
         r"""Return the factor by which the map enlarges areas, :math:`\sqrt{\det JJ'}`.
 
         Parameters
@@ -570,7 +570,7 @@ class PrincipalManifold(
         fitted = self.fitted_
         return fitted.functional.projector(fitted.W)(fitted.functional.distortion.whiten(X))
 
-    def _coordinates(self, Z: Any) -> Array:
+    def _coordinates(self, Z: PointsLike) -> Array:
         check_is_fitted(self)
         latent = self.fitted_.functional.basis.latent
         Z = np.asarray(Z, dtype=np.float64)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer._typing import PointsLike
+from mercer._typing import AnyArray, PointsLike
 from mercer.data import Categories, DataError, as_source
 from mercer.data.base import Block
 from mercer.data.categories import column_of, counted
@@ -59,7 +59,7 @@ def tabled(X: PointsLike, names: list[str], *, declared: bool) -> Table:
         labels = _labels_of(X)
         dates = _dates(X, labels)
         others = [label for label in labels if label not in dates]
-        found: dict[Any, NDArray[Any]] = dict(dates)
+        found: dict[Any, AnyArray] = dict(dates)
         if others:
             rest = X if not dates else X.select(others) if hasattr(X, "select") else X[others]
             block = next(as_source(rest).blocks(len(X))).X
@@ -94,7 +94,7 @@ def _labels_of(X: PointsLike) -> list[Any]:
     return list(X.columns if hasattr(X, "dtypes") else X.schema.names)
 
 
-def _dates(X: PointsLike, labels: list[Any]) -> dict[Any, NDArray[Any]]:
+def _dates(X: PointsLike, labels: list[Any]) -> dict[Any, AnyArray]:
     """Return the columns of a frame that hold dates by their type, in UTC if they have a zone."""
     kinds = list(X.dtypes if hasattr(X, "dtypes") else X.schema.types)
     if len(set(labels)) < len(labels):  # refused where the other columns are read
@@ -110,7 +110,7 @@ def _dates(X: PointsLike, labels: list[Any]) -> dict[Any, NDArray[Any]]:
     return found
 
 
-def _plain(values: NDArray[Any], name: str, category: bool) -> NDArray[Any]:
+def _plain(values: AnyArray, name: str, category: bool) -> AnyArray:
     """Return a column of objects as numbers if it holds numbers only and is no category."""
     types = {type(value) for value in values.tolist()}
     for kind in types:
@@ -125,7 +125,7 @@ def _plain(values: NDArray[Any], name: str, category: bool) -> NDArray[Any]:
     return numbers(values, name) if numeric and not category else values
 
 
-def numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+def numbers(values: AnyArray, name: str) -> NDArray[np.float64]:
     """Return a column as floating-point numbers, and refuse infinite numbers.
 
     A word among numbers is a missing cell; words alone are refused.
@@ -286,7 +286,7 @@ def summarized(
     )  # fmt: skip
 
 
-def _labels(values: NDArray[Any]) -> dict[Any, int]:
+def _labels(values: AnyArray) -> dict[Any, int]:
     """Return the values of a column with their counts, None for those that are missing."""
     return {(None if key != key else key): n for key, n in counted(values).items()}
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import fixed, settings
 from mercer._sklearn import fit_context
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import AnyArray, PointsLike, TargetsLike
 from mercer.data import Source, as_source
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block
@@ -82,7 +81,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         """Return transformed rows: an array, a CSR matrix, or a table."""
 
     @abstractmethod
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the features that come out.
 
         Parameters

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._fitting import AllOrNothing
 from mercer._settings import settings
 from mercer._sklearn import check_feature_names_in, fit_context
-from mercer._typing import Constraints, PointsLike, TargetsLike
+from mercer._typing import AnyArray, Constraints, PointsLike, TargetsLike
 from mercer.data import DataError
 from mercer.preprocessing.readings import Reading, Tally, readings
 
@@ -129,7 +129,7 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
             columns += circles(t, periods)
         return np.column_stack(columns)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return ``x_days`` and, for each period of the column x, ``x_week_cos``, ``x_week_sin``.
 
         Parameters
@@ -145,7 +145,7 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
             names += circle_names(x, periods)
         return np.array(names, dtype=object)
 
-    def _columns(self, X: PointsLike, reset: bool) -> dict[str, NDArray[Any]]:
+    def _columns(self, X: PointsLike, reset: bool) -> dict[str, AnyArray]:
         """Return the columns by name: words, dates or days since 1970."""
         if hasattr(X, "columns"):
             validate_data(self, X, skip_check_array=True, reset=reset)
@@ -167,7 +167,7 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
             )
         return dict(zip(map(str, check_feature_names_in(self, None)), columns, strict=True))
 
-    def _days(self, columns: dict[str, NDArray[Any]]) -> list[NDArray[np.float64]]:
+    def _days(self, columns: dict[str, AnyArray]) -> list[NDArray[np.float64]]:
         """Return days since 1970."""
         found = []
         # A model that was saved before the orders of dates were learned knows those of ISO.
@@ -269,14 +269,14 @@ def circle_names(name: str, periods: Sequence[str]) -> list[str]:
     return [f"{name}_days"] + [f"{name}_{one}_{part}" for one in periods for part in ("cos", "sin")]
 
 
-def _plain(column: Any) -> NDArray[Any]:
+def _plain(column: Any) -> AnyArray:
     """Return a column of a frame or an array as words, objects, dates without a zone or numbers."""
     zoned = getattr(getattr(column, "dtype", None), "tz", None) is not None
     values = column.to_numpy("datetime64[us]") if zoned else np.asarray(column)
     return values if values.dtype.kind in "biufM" else values.astype(object)
 
 
-def _form(values: NDArray[Any], name: str) -> str:
+def _form(values: AnyArray, name: str) -> str:
     """Return how the dates of a column are written."""
     if values.dtype.kind in "biuf":
         return "typed"
@@ -286,7 +286,7 @@ def _form(values: NDArray[Any], name: str) -> str:
     return found.form if found is not None and found.kind == "date" else form
 
 
-def _refuse_others(values: NDArray[Any], days: NDArray[np.float64], name: str) -> None:
+def _refuse_others(values: AnyArray, days: NDArray[np.float64], name: str) -> None:
     """Refuse words that are no dates; missing cells are missing."""
     if values.dtype.kind == "M":
         return
@@ -300,7 +300,7 @@ def _refuse_others(values: NDArray[Any], days: NDArray[np.float64], name: str) -
             )
 
 
-def _dated(A: NDArray[Any]) -> bool:
+def _dated(A: AnyArray) -> bool:
     """Return whether an array of objects holds words or times, not numbers."""
     return any(isinstance(cell, str | np.datetime64) or hasattr(cell, "year") for cell in A.flat)
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in, fit_context
-from mercer._typing import Constraints, PointsLike, TargetsLike
+from mercer._typing import AnyArray, Constraints, PointsLike, TargetsLike
 from mercer.data import DataError, Source, categories
 from mercer.data.categories import column_of, ordered
 from mercer.data.sampling import fold_of
@@ -253,7 +253,7 @@ class Encoder(Streamed):
             return sp.csr_array(sp.hstack([sp.csr_array(part) for part in parts], format="csr"))
         return np.concatenate(parts, axis=1)
 
-    def _index(self, values: NDArray[Any], c: int) -> NDArray[np.intp]:
+    def _index(self, values: AnyArray, c: int) -> NDArray[np.intp]:
         """Return the number of each row's category, -1 for one that was never met."""
         frequent, rest = self.categories_[c], self.infrequent_[c]
         lookup = {key_of(value): i for i, value in enumerate(frequent)}
@@ -275,7 +275,7 @@ class Encoder(Streamed):
     def _name(self, j: int) -> str:
         return str(check_feature_names_in(self, self._names)[j])
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of what comes out: ``colour_red`` for the category red of colour.
 
         Parameters

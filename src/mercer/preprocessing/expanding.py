@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mercer._typing import PointsLike
+from mercer._typing import AnyArray, PointsLike
 from mercer.data.base import Block
 from mercer.data.table import Table
 from mercer.preprocessing.dates import Calendar, circle_names, circles
@@ -68,7 +66,7 @@ class Expand:
             for _ in range(1 + 2 * len(self.periods.get(name, ())))
         ]
 
-    def columns(self, X: PointsLike, given: list[str]) -> list[NDArray[Any]]:
+    def columns(self, X: PointsLike, given: list[str]) -> list[AnyArray]:
         """Return the columns that come out.
 
         Parameters
@@ -77,7 +75,7 @@ class Expand:
         given : list of str
             Names of the columns that go in.
         """
-        found: list[NDArray[Any]] = []
+        found: list[AnyArray] = []
         each = list(X.columns.values()) if isinstance(X, Table) else list(np.asarray(X).T)
         for name, values in zip(given, each, strict=True):
             form = self.readings.get(name)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in
-from mercer._typing import Constraints, PointsLike
+from mercer._typing import AnyArray, Constraints, PointsLike
 from mercer.data import Moments, Source, categories, quantiles
 from mercer.data.base import Block, Sums
 from mercer.data.categories import ordered
@@ -132,7 +132,7 @@ class Imputer(Streamed):
                 flags[f"{name}_missing"] = missing.astype(np.float64)
         return Table(filled | flags)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the features, and ``x_missing`` for those that mark x.
 
         Parameters

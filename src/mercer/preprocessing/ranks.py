@@ -6,13 +6,12 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, check_feature_names_in
-from mercer._typing import Array, Constraints, PointsLike
+from mercer._typing import AnyArray, Array, Constraints, PointsLike
 from mercer.data import Source
 from mercer.data.ranks import MidRanks, mid_ranks
 from mercer.preprocessing.base import Streamed
@@ -121,7 +120,7 @@ class RankNormalizer(Streamed):
     def _returned(self, X: PointsLike) -> Any:
         return _mapped(X, self.scores_, self.values_, np.nan)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the features, which stay the same.
 
         Parameters
@@ -130,7 +129,7 @@ class RankNormalizer(Streamed):
             Names of the features that go in.
         """
         check_is_fitted(self)
-        names: NDArray[Any] = check_feature_names_in(self, input_features)
+        names: AnyArray = check_feature_names_in(self, input_features)
         return names
 
 
@@ -140,7 +139,7 @@ def _scores(ranks: MidRanks) -> Array:
     return np.asarray(ndtri(ranks.levels))
 
 
-def _mapped(X: NDArray[Any], start: list[Array], end: list[Array], empty: float) -> NDArray[Any]:
+def _mapped(X: AnyArray, start: list[Array], end: list[Array], empty: float) -> AnyArray:
     """Map each column by linear interpolation, in the precision it came in."""
     result = np.empty_like(X)
     for j, (knots, values) in enumerate(zip(start, end, strict=True)):

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import AnyArray
 from mercer.data import DataError
 from mercer.data.base import Block
 from mercer.data.table import Table, factorized
@@ -151,7 +152,7 @@ class Tally:
     shown: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, values: NDArray[Any]) -> Tally:
+    def of(cls, values: AnyArray) -> Tally:
         """Return the tally of a column.
 
         Parameters
@@ -285,7 +286,7 @@ class Reading:
         """Whether cells are numbers or dates: ``"number"`` or ``"date"``."""
         return "number" if self.form in NUMBERS else "date"
 
-    def apply(self, values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    def apply(self, values: AnyArray, name: str) -> NDArray[np.float64]:
         """Return a column as numbers, dates as days since 1970; what cannot be read is NaN.
 
         Parameters
@@ -331,11 +332,11 @@ class Reading:
         return np.nan if found is None else found / DAY
 
 
-def _empty(values: NDArray[Any]) -> bool:
+def _empty(values: AnyArray) -> bool:
     return bool(np.all(values != values))
 
 
-def days_of(values: NDArray[Any]) -> NDArray[np.float64]:
+def days_of(values: AnyArray) -> NDArray[np.float64]:
     """Return dates of NumPy as days since 1970, NaN where they are missing.
 
     Parameters

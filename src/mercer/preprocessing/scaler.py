@@ -6,12 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import settings
 from mercer._sklearn import StrOptions, check_feature_names_in
-from mercer._typing import Constraints, PointsLike
+from mercer._typing import AnyArray, Constraints, PointsLike
 from mercer.data import Source, moments, quantiles
 from mercer.preprocessing.base import Streamed
 
@@ -121,7 +120,7 @@ class Scaler(Streamed):
         tags.input_tags.sparse = not self.centre
         return tags
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the features, which stay what they are.
 
         Parameters
@@ -130,7 +129,7 @@ class Scaler(Streamed):
             Names of those that go in.
         """
         check_is_fitted(self)
-        names: NDArray[Any] = check_feature_names_in(self, input_features)
+        names: AnyArray = check_feature_names_in(self, input_features)
         return names
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in
-from mercer._typing import Constraints, PointsLike
+from mercer._typing import AnyArray, Constraints, PointsLike
 from mercer.data import DataError, Source, quantiles
 from mercer.data.categories import ordered
 from mercer.data.table import Table, factorized
@@ -298,7 +298,7 @@ class TableEncoder(Streamed):
             result[:, o] = gaps if o in self.missing_ else np.where(gaps, self.medians_[j], there)
         return result
 
-    def _coded(self, values: NDArray[Any], c: int) -> NDArray[np.intp]:
+    def _coded(self, values: AnyArray, c: int) -> NDArray[np.intp]:
         labels, rest = self.categories_[c], self.infrequent_[c]
         lookup = {label: i for i, label in enumerate(labels)} | dict.fromkeys(rest, len(labels))
         keys, codes = factorized(values)
@@ -315,7 +315,7 @@ class TableEncoder(Streamed):
                 result[o] += "_"
         return result
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the output columns: ``x``, and ``x_missing`` for a mark.
 
         Parameters

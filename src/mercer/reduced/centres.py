@@ -123,7 +123,7 @@ class _Task:
     """How many of all rows each row of the sample stands for."""
     c: Array
     """Weights of the rows' losses, each for its share."""
-    y: Any
+    y: TargetsLike
     max_bytes: float
     rng: np.random.Generator
 

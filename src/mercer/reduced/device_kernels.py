@@ -77,7 +77,7 @@ def known(kernel: Kernel, p: int) -> bool:
 
 
 @singledispatch
-def prepare(kernel: Kernel, Z: Any, at: Any) -> Values:
+def prepare(kernel: Kernel, Z: PointsLike, at: Any) -> Values:
     """Return the function ``X -> k(X, Z)`` of points on a device.
 
     Parameters
@@ -96,7 +96,7 @@ def prepare(kernel: Kernel, Z: Any, at: Any) -> Values:
     return _on_host(kernel, Z, at)
 
 
-def _on_host(kernel: Kernel, Z: Any, at: Any) -> Values:
+def _on_host(kernel: Kernel, Z: PointsLike, at: Any) -> Values:
     evaluate = kernel.against(Z)
     return lambda X: at.to_device(evaluate(at.to_numpy(X)), single=Z.dtype == np.float32)
 
@@ -183,7 +183,7 @@ def _horner(coefficients: list[float], x: Any) -> Any:
 
 
 @prepare.register
-def _(kernel: Profile, Z: Any, at: Any) -> Values:
+def _(kernel: Profile, Z: PointsLike, at: Any) -> Values:
     xp, values = at.xp, profile(kernel, at.xp)
     if values is None:
         return _on_host(kernel, Z, at)
@@ -228,12 +228,12 @@ def _pairs(xp: Any, P: Any, Q: Any, i: Any, j: Any) -> Any:
 
 
 @prepare.register
-def _(kernel: Dimensional, Z: Any, at: Any) -> Values:
+def _(kernel: Dimensional, Z: PointsLike, at: Any) -> Values:
     return prepare(kernel._in(Z.shape[1]), Z, at)
 
 
 @prepare.register
-def _(kernel: Laplacian, Z: Any, at: Any) -> Values:
+def _(kernel: Laplacian, Z: PointsLike, at: Any) -> Values:
     xp, Q = at.xp, at.to_device(Z, Z.dtype == np.float32)
     factor = np.broadcast_to(kernel._factor(Z), Z.shape[1])
     categories = set(kernel._columns(Z.shape[1]))
@@ -249,7 +249,7 @@ def _(kernel: Laplacian, Z: Any, at: Any) -> Values:
 
 
 @prepare.register
-def _(kernel: Periodic, Z: Any, at: Any) -> Values:
+def _(kernel: Periodic, Z: PointsLike, at: Any) -> Values:
     xp, Q = at.xp, at.to_device(Z, Z.dtype == np.float32)
     kernel._check_features(Z.shape[1])
     rate = np.pi / float(kernel.period)
@@ -273,26 +273,26 @@ def _over_features(term: Callable[[int], Any], p: int) -> Any:
 
 
 @prepare.register
-def _(kernel: Linear, Z: Any, at: Any) -> Values:
+def _(kernel: Linear, Z: PointsLike, at: Any) -> Values:
     Q = at.to_device(Z, Z.dtype == np.float32)
     return lambda X: X @ Q.T
 
 
 @prepare.register
-def _(kernel: Polynomial, Z: Any, at: Any) -> Values:
+def _(kernel: Polynomial, Z: PointsLike, at: Any) -> Values:
     Q = at.to_device(Z, Z.dtype == np.float32)
     gamma, coef0, degree = float(kernel.gamma), float(kernel.coef0), int(kernel.degree)
     return lambda X: (gamma * (X @ Q.T) + coef0) ** degree
 
 
 @prepare.register
-def _(kernel: Sigmoid, Z: Any, at: Any) -> Values:
+def _(kernel: Sigmoid, Z: PointsLike, at: Any) -> Values:
     Q, xp = at.to_device(Z, Z.dtype == np.float32), at.xp
     return lambda X: xp.tanh(float(kernel.gamma) * (X @ Q.T) + float(kernel.coef0))
 
 
 @prepare.register
-def _(kernel: PowerSeries, Z: Any, at: Any) -> Values:
+def _(kernel: PowerSeries, Z: PointsLike, at: Any) -> Values:
     inner, xp = prepare(kernel.kernel, Z, at), at.xp
     if isinstance(kernel.series, str):
         function = SERIES[kernel.series]
@@ -302,31 +302,31 @@ def _(kernel: PowerSeries, Z: Any, at: Any) -> Values:
 
 
 @prepare.register
-def _(kernel: Sum, Z: Any, at: Any) -> Values:
+def _(kernel: Sum, Z: PointsLike, at: Any) -> Values:
     parts = [prepare(term, Z, at) for term in terms(kernel)]
     return lambda X: reduce(add, (part(X) for part in parts))
 
 
 @prepare.register
-def _(kernel: Product, Z: Any, at: Any) -> Values:
+def _(kernel: Product, Z: PointsLike, at: Any) -> Values:
     parts = [prepare(factor, Z, at) for factor in factors(kernel)]
     return lambda X: reduce(mul, (part(X) for part in parts))
 
 
 @prepare.register
-def _(kernel: Scaled, Z: Any, at: Any) -> Values:
+def _(kernel: Scaled, Z: PointsLike, at: Any) -> Values:
     inner, factor = prepare(kernel.kernel, Z, at), float(kernel.factor)
     return lambda X: factor * inner(X)
 
 
 @prepare.register
-def _(kernel: Power, Z: Any, at: Any) -> Values:
+def _(kernel: Power, Z: PointsLike, at: Any) -> Values:
     inner, exponent = prepare(kernel.kernel, Z, at), int(kernel.exponent)
     return lambda X: inner(X) ** exponent
 
 
 @prepare.register
-def _(kernel: ActiveDims, Z: Any, at: Any) -> Values:
+def _(kernel: ActiveDims, Z: PointsLike, at: Any) -> Values:
     here = _here(kernel, Z.shape[1])
     inner = prepare(kernel.kernel, np.ascontiguousarray(Z[:, here]), at)
     columns = at.xp.asarray(here, device=at.device)
@@ -345,7 +345,7 @@ def _here(kernel: ActiveDims, p: int) -> list[int]:
 
 
 @prepare.register
-def _(kernel: Stretched, Z: Any, at: Any) -> Values:
+def _(kernel: Stretched, Z: PointsLike, at: Any) -> Values:
     single = Z.dtype == np.float32
     inner = prepare(kernel.kernel, kernel._in_units(Z), at)
     factor = at.to_device(np.broadcast_to(1.0 / kernel._scale, Z.shape[1]), single)
@@ -353,7 +353,7 @@ def _(kernel: Stretched, Z: Any, at: Any) -> Values:
 
 
 @prepare.register
-def _(kernel: EachFeature, Z: Any, at: Any) -> Values:
+def _(kernel: EachFeature, Z: PointsLike, at: Any) -> Values:
     p = Z.shape[1]
     each = [prepare(kernel.kernel, np.ascontiguousarray(Z[:, [j]]), at) for j in range(p)]
 

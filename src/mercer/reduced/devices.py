@@ -11,10 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer._optional import plugin
-from mercer._typing import PointsLike
+from mercer._typing import AnyArray, PointsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import as_points, is_sparse
 from mercer.reduced.device_kernels import prepare
@@ -57,7 +56,7 @@ class Device:
         array = np.ascontiguousarray(array, dtype=np.float32 if single else np.float64)
         return self.xp.asarray(array, device=self.device, copy=True)
 
-    def to_numpy(self, tensor: Any) -> NDArray[Any]:
+    def to_numpy(self, tensor: Any) -> AnyArray:
         """Return an array of the device as one of NumPy.
 
         Parameters
@@ -73,7 +72,9 @@ class Device:
             return tensor
         return tensor.to_device(info().default_device())
 
-    def evaluator(self, kernel: Kernel, Z: Any, single: bool = False) -> Callable[[Any], Any]:
+    def evaluator(
+        self, kernel: Kernel, Z: PointsLike, single: bool = False
+    ) -> Callable[[Any], Any]:
         """Return the function ``X -> k(X, Z)`` from points on the host to values on the device.
 
         Parameters

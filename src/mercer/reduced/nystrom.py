@@ -86,7 +86,7 @@ class NystromMap(CentredMap):
 
     left_behind = ("R", "N")
 
-    def __init__(self, kernel: Kernel, Z: Any, index: Any = None) -> None:
+    def __init__(self, kernel: Kernel, Z: PointsLike, index: Any = None) -> None:
         self.kernel = kernel
         K = np.asarray(kernel(Z), dtype=np.float64)
         self.top = float(np.abs(K).max(initial=0.0))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike
 from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import count
@@ -48,7 +48,7 @@ class PenalizedMap(CentredMap):
     natural = False
     left_behind = ("T",)
 
-    def __init__(self, kernel: Kernel, Z: Any, D: Array, index: Any = None) -> None:
+    def __init__(self, kernel: Kernel, Z: PointsLike, D: Array, index: Any = None) -> None:
         self.kernel, self.Z, self.index = kernel, Z, index
         values, vectors = np.linalg.eigh(D)
         # Directions below the rounding errors of D are not in its range, as far as anyone can tell.

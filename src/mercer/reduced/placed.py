@@ -7,9 +7,9 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from mercer._typing import Array, PointsLike
+from mercer._typing import AnyArray, Array, PointsLike
 from mercer.kernels.points import as_points, is_sparse
 from mercer.reduced.base import FeatureMap
 from mercer.reduced.devices import Device, resolve
@@ -50,7 +50,7 @@ class Remote:
         """The transpose."""
         return Remote(self.values.T, self.at, self.dtype)
 
-    def __matmul__(self, A: NDArray[Any]) -> NDArray[Any]:
+    def __matmul__(self, A: AnyArray) -> AnyArray:
         return self.at.to_numpy(self.values @ self.at.to_device(A, self.dtype == np.float32))
 
     def __getitem__(self, rows: Any) -> Remote:
@@ -60,7 +60,7 @@ class Remote:
             return Remote(self.at.xp.take(self.values, chosen, axis=0), self.at, self.dtype)
         return Remote(self.values[rows, :], self.at, self.dtype)
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
         return self.at.to_numpy(self.values).astype(dtype or self.dtype, copy=False)
 
 

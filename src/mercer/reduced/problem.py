@@ -123,7 +123,7 @@ class Problem:
 
 def as_rows(block: Block) -> Any:
     """Return the points of a block, which was checked, in float64."""
-    X: Any = block.X
+    X: PointsLike = block.X
     if hasattr(X, "tocsr"):
         return X.tocsr().astype(np.float64)
     return np.ascontiguousarray(X, dtype=np.float64) if X.dtype != object else X

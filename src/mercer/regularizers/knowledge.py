@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer._typing import Array, PointsLike
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.regularizers.constraints import (
     Constraint,
     Domain,
@@ -73,7 +73,7 @@ class At(Constraint):
     """
 
     x: Any
-    y: Any
+    y: TargetsLike
 
     def rows(self, domain: Domain) -> Rows:
         return values_at(_points(self.x, domain.p, self), self.y, self.y)
@@ -90,7 +90,7 @@ class AtLeast(Constraint):
     """
 
     x: Any
-    y: Any
+    y: TargetsLike
 
     def rows(self, domain: Domain) -> Rows:
         return values_at(_points(self.x, domain.p, self), self.y, np.inf)
@@ -107,7 +107,7 @@ class AtMost(Constraint):
     """
 
     x: Any
-    y: Any
+    y: TargetsLike
 
     def rows(self, domain: Domain) -> Rows:
         return values_at(_points(self.x, domain.p, self), -np.inf, self.y)

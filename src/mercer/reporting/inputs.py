@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer._typing import AnyArray
 from mercer.plotting import panels
 from mercer.reporting.page import Section, number
 from mercer.reporting.subject import Subject
@@ -91,7 +91,7 @@ def _known(value: Any) -> bool:
     return value is not None and str(value) not in ("<NA>", "nan", "NaT")
 
 
-def _different(values: NDArray[Any]) -> str:
+def _different(values: AnyArray) -> str:
     count = len(np.unique(values))
     return number(count) if count < ROWS else f"{number(ROWS)} or more"
 

@@ -23,7 +23,7 @@ class Subject:
     """A fitted model with its sample."""
 
     model: Any
-    X: Any
+    X: PointsLike
     """A pandas data frame, an array or a sparse matrix."""
 
     y: Array

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ __all__ = ["Array", "Statement", "state"]
 class Statement:
     """A machine's problem as least squares sees it."""
 
-    X: Any
+    X: PointsLike
     """Points, as the machine validated them."""
 
     Y: Array

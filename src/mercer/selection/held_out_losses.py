@@ -6,10 +6,9 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from mercer._typing import Array, PointsLike, Predictor, TargetsLike
+from mercer._typing import AnyArray, Array, PointsLike, Predictor, TargetsLike
 from mercer.estimators.censored import CensoredRegressor
 from mercer.estimators.robust import RobustLSSVR
 from mercer.losses.base import Loss
@@ -23,7 +22,7 @@ from mercer.smoothing.survival import kaplan_meier
 __all__ = ["held_out_loss", "held_out_losses", "splitter"]
 
 
-def splitter(y: NDArray[Any], folds: int, classification: bool) -> Any:
+def splitter(y: AnyArray, folds: int, classification: bool) -> Any:
     """Return folds that hold all classes, fewer of them if a class has few samples."""
     rarest = int(np.min(np.unique(y, return_counts=True)[1])) if classification else 0
     if rarest < 2:

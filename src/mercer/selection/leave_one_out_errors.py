@@ -19,7 +19,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._sklearn import num_samples
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import AnyArray, Array, PointsLike, TargetsLike, WeightsLike
 from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import Prepared, prepare
 from mercer.problems.risk import RegularizedRisk
@@ -32,7 +32,7 @@ __all__ = ["Influence", "LeftOut", "influence", "leave_one_out"]
 class LeftOut:
     """Leave-one-out predictions and errors, from :func:`leave_one_out`."""
 
-    prediction: NDArray[Any]
+    prediction: AnyArray
     """The prediction of each sample by the machine without it, (n,)."""
 
     decision: Array | None
@@ -269,8 +269,8 @@ class _Removed:
 
 
 def _predictions_and_errors(
-    machine: KernelMachine, y: NDArray[Any], decision: Array
-) -> tuple[NDArray[Any], Array]:
+    machine: KernelMachine, y: AnyArray, decision: Array
+) -> tuple[AnyArray, Array]:
     """Return predictions and errors of decision values."""
     if is_classifier(machine):
         # A decision value of zero speaks for nobody, and counts as wrong.
@@ -285,7 +285,7 @@ def _predictions_and_errors(
 def _refit_estimator(
     machine: KernelMachine,
     X: PointsLike,
-    y: NDArray[Any],
+    y: AnyArray,
     sample_weight: WeightsLike,
     tol: float | None,
 ) -> LeftOut:

@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.kernels.base import Kernel
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import Statement
@@ -58,8 +58,8 @@ class Refits(Search):
     """
 
     machine: KernelMachine
-    X: Any
-    y: Any
+    X: PointsLike
+    y: TargetsLike
     weights: Any
     few = 200
     fixed: Sequence[str] = ()

@@ -7,12 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array, Estimator, PointsLike, Predictor, Seed, TargetsLike, WeightsLike
+from mercer._typing import (
+    AnyArray,
+    Array,
+    Estimator,
+    PointsLike,
+    Predictor,
+    Seed,
+    TargetsLike,
+    WeightsLike,
+)
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
 from mercer.selection.held_out_losses import held_out_loss, splitter
@@ -213,7 +222,7 @@ def halve(
     return Tuning(machine, left[0], best_value, "held out", trials, status, seconds)
 
 
-def _score(machine: Predictor, X: PointsLike, y: NDArray[Any], folds: int) -> float:
+def _score(machine: Predictor, X: PointsLike, y: AnyArray, folds: int) -> float:
     """Return the mean loss of folds that were left out."""
     total = 0.0
     for inside, outside in splitter(y, folds, is_classifier(machine)).split(y, y):

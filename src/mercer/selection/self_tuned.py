@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -14,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Constraints, PointsLike, Seed, TargetsLike, WeightsLike
+from mercer._typing import AnyArray, Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.estimators.ls_svc import LSSVC
 from mercer.estimators.ls_svm import LSSVR
 from mercer.estimators.svc import SVC
@@ -138,7 +137,7 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
             f"{listed(found.best_params_)}; {ending(self.machine_)}"
         )
 
-    def predict(self, X: PointsLike, **how: Any) -> NDArray[Any]:
+    def predict(self, X: PointsLike, **how: Any) -> AnyArray:
         """Predict with the tuned machine.
 
         Parameters
@@ -154,7 +153,7 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
             Values, or class labels.
         """
         check_is_fitted(self)
-        predicted: NDArray[Any] = self.machine_.predict(X, **how)
+        predicted: AnyArray = self.machine_.predict(X, **how)
         return predicted
 
     set_output = set_output

@@ -10,7 +10,6 @@ sample k, or without its fold.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +18,7 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import Array, PointsLike, Predictor, Seed, SplitterLike, WeightsLike
+from mercer._typing import AnyArray, Array, PointsLike, Predictor, Seed, SplitterLike, WeightsLike
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.base import KernelMachine
@@ -199,7 +198,7 @@ def _values(machine: Predictor, X: PointsLike) -> Array:
 def _refitted(
     machine: Predictor,
     X: PointsLike,
-    y: NDArray[Any],
+    y: AnyArray,
     labels: NDArray[np.intp],
     sample_weight: WeightsLike,
 ) -> Array:

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, Interval, fit_context, safe_indexing
-from mercer._typing import Array, Constraints, PointsLike, TargetsLike
+from mercer._typing import AnyArray, Array, Constraints, PointsLike, TargetsLike
 
 __all__ = ["PurityCurve", "ThresholdSelector", "purity_curve"]
 
@@ -119,7 +119,7 @@ def purity_curve(
 
 
 def _shares(
-    given: Mapping[Any, float] | None, labels: NDArray[Any], default: Array, name: str
+    given: Mapping[Any, float] | None, labels: AnyArray, default: Array, name: str
 ) -> Array:
     if given is None:
         return default

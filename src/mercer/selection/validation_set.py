@@ -22,20 +22,20 @@ from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.utils import check_random_state
 
 from mercer._sklearn import num_samples
-from mercer._typing import Array, PointsLike, Predictor, Seed, TargetsLike
+from mercer._typing import AnyArray, Array, PointsLike, Predictor, Seed, TargetsLike
 
 __all__ = ["HeldOutChoice", "hoeffding", "holdout", "leave_n_out"]
 
-Cost = Callable[[NDArray[Any], NDArray[Any]], Array]
+Cost = Callable[[AnyArray, AnyArray], Array]
 # More candidates than a share of the validation sample fit that sample, not the problem.
 CROWD = 0.1
 
 
-def _mistakes(y: NDArray[Any], prediction: NDArray[Any]) -> Array:
+def _mistakes(y: AnyArray, prediction: AnyArray) -> Array:
     return np.asarray(np.asarray(y) != np.asarray(prediction), dtype=np.float64)
 
 
-def _squares(y: NDArray[Any], prediction: NDArray[Any]) -> Array:
+def _squares(y: AnyArray, prediction: AnyArray) -> Array:
     return np.asarray((np.asarray(y, dtype=np.float64) - prediction) ** 2)
 
 

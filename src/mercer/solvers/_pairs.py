@@ -6,13 +6,11 @@ a compiled loop delays the first fit by a millisecond.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mercer._lazily import lazily
-from mercer._typing import Array
+from mercer._typing import AnyArray, Array
 from mercer.losses.base import DualTerms
 
 pair_loop, slopes_loop = lazily("mercer.solvers._smo_numba", "pair_loop", "slopes_loop")
@@ -79,7 +77,7 @@ def pack(terms: DualTerms) -> Array:
 
 
 def pair_steps(
-    K: NDArray[Any],
+    K: AnyArray,
     a: Array,
     up: Array,
     down: Array,
@@ -111,7 +109,7 @@ def pair_steps(
     return steps, violation
 
 
-def _aligned(n_rows: int, n_columns: int, dtype: DTypeLike) -> NDArray[Any]:
+def _aligned(n_rows: int, n_columns: int, dtype: DTypeLike) -> AnyArray:
     """Return zeros whose rows, at least so long, begin on cache lines."""
     size = np.dtype(dtype).itemsize
     width = -(-n_columns * size // LINE) * LINE // size

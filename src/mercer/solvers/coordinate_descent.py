@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._lazily import lazily
-from mercer._typing import Array
+from mercer._typing import AnyArray, Array, PointsLike
 from mercer.kernels.points import is_sparse, take
 from mercer.losses.base import DualTerms
 from mercer.problems.risk import RegularizedRisk
@@ -250,7 +250,7 @@ class _Sweeps:
         self.missing = self.risk.B.T @ self.rows[:, 0] - self.risk.d
 
 
-def _flat(Z: Any, kind: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[Any]]:
+def _flat(Z: PointsLike, kind: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint32], AnyArray]:
     """Return where rows start, their columns (none if the rows are dense) and their values."""
     if is_sparse(Z):
         return (

@@ -18,7 +18,7 @@ from mercer._deadline import deadline, time_left
 from mercer._fitting import AllOrNothing, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, num_samples
-from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import AnyArray, Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.preprocessing import TableEncoder
 from mercer.preprocessing.table_encoder import RARE
 from mercer.tabular.candidates import CANDIDATES, Candidate
@@ -138,7 +138,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     def _encoded(self, X: PointsLike) -> Array:
         return np.asarray(self.encoder_.transform(X), dtype=np.float64)
 
-    def _ordered(self, M: Array, Y: NDArray[Any], weights: Array) -> NDArray[np.intp]:
+    def _ordered(self, M: Array, Y: AnyArray, weights: Array) -> NDArray[np.intp]:
         """Return the rows with weight in a random order that does not depend on how they came."""
         alike = np.lexsort((*Y.T, *M.T))
         alike = alike[weights[alike] > 0]

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mercer._typing import Array, PointsLike
+from mercer._typing import AnyArray, Array, PointsLike
 
 __all__ = ["Effect", "Explanation", "effect_of"]
 
@@ -20,7 +19,7 @@ class Effect:
     column: str
     """Name of the column."""
 
-    values: NDArray[Any]
+    values: AnyArray
     """Values of the column: quantiles of a number, or categories."""
 
     mean: Array

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from mercer._typing import Array
+from mercer._typing import AnyArray, Array
 from mercer.estimators.general import KernelLogisticRegression
 from mercer.estimators.ls_svm import LSSVR
 from mercer.kernels.base import Kernel
@@ -51,7 +51,7 @@ class Task(Protocol):
     def machine(self, kernel: Kernel) -> Any:
         """Return a machine with a kernel, not fitted."""
 
-    def targets(self, rows: Any) -> NDArray[Any]:
+    def targets(self, rows: Any) -> AnyArray:
         """Return what the machine is fitted to."""
 
     def of(self, rows: Any) -> Task:
@@ -90,7 +90,7 @@ class Squares:
     def machine(self, kernel: Kernel) -> LSSVR:
         return LSSVR(kernel=kernel)
 
-    def targets(self, rows: Any) -> NDArray[Any]:
+    def targets(self, rows: Any) -> AnyArray:
         Y = self.Y[rows]
         return np.asarray(Y[:, 0] if Y.shape[1] == 1 else Y)
 
@@ -144,7 +144,7 @@ class Logistic:
     def machine(self, kernel: Kernel) -> KernelLogisticRegression:
         return KernelLogisticRegression(kernel=kernel)
 
-    def targets(self, rows: Any) -> NDArray[Any]:
+    def targets(self, rows: Any) -> AnyArray:
         return np.asarray(self.labels[rows])
 
     def of(self, rows: Any) -> Logistic:

@@ -56,7 +56,7 @@ class _Farthest(NamedTuple):
 
     size: int
     squares: Array
-    X: Any
+    X: PointsLike
     norm2: float
     n: int
 

@@ -17,6 +17,7 @@ from mercer._fitting import AllOrNothing, ending
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
 from mercer._typing import (
+    AnyArray,
     Array,
     Constraints,
     PointsLike,
@@ -441,7 +442,7 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
         check_is_fitted(self)
         return self.machine_.predict(X)
 
-    def predict(self, X: PointsLike) -> NDArray[Any]:
+    def predict(self, X: PointsLike) -> AnyArray:
         """Return the labels of new inputs.
 
         Parameters
