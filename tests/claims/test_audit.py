@@ -394,7 +394,7 @@ def test_without_a_fixed_random_state_nothing_is_proved_and_the_sentence_says_so
 
 
 TRANSFORM = {
-    "bins": KBinsDiscretizer(4, encode="ordinal", quantile_method="averaged_inverted_cdf"),
+    "bins": KBinsDiscretizer(4, encode="ordinal", strategy="uniform"),
     "splines": SplineTransformer(n_knots=4, extrapolation="constant"),
     "tree": SelectFromModel(DecisionTreeClassifier(random_state=0)),
     "neighbours": KNNImputer(),
