@@ -137,8 +137,6 @@ TASKS = {
     "A page about a model": ("report",),
 }
 
-autosummary_context = {"level": level}
-
 
 def public(module):
     """Return the classes and functions a module exports, by name."""
@@ -181,6 +179,7 @@ def write_reference(app, config):
         module = importlib.import_module(name)
         pages |= {f"{name}.{one}" for one in public(module)}
         lines += section(name, " ".join(paragraphs(module)), name, public(module), "~")
+    config.autosummary_context = {"levels": {page: level(page) for page in sorted(pages)}}
     # The page of a name that is gone would be a warning; one that did not change is left alone.
     for stale in folder.glob("mercer.*.rst"):
         if stale.stem not in pages:

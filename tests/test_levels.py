@@ -29,4 +29,4 @@ def test_rooms_that_are_stable_are_there():
 
 @pytest.mark.parametrize("template", ["base.rst", "class.rst"])
 def test_pages_of_the_reference_show_levels(template):
-    assert "level(fullname)" in (TEMPLATES / template).read_text(encoding="utf-8")
+    assert "levels[fullname]" in (TEMPLATES / template).read_text(encoding="utf-8")
