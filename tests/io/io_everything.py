@@ -8,8 +8,11 @@ from sklearn.linear_model import LogisticRegression
 from unchanged import fits
 
 # Values with a `fit` of their own, which are no models that somebody would save.
-VALUES = {"series.AutoRegression", "series.SpatialAutoRegression", "smoothing.DifferogramCloud"} | {
-    "smoothing.Factored",
+VALUES = {
+    "series.autoregression.AutoRegression",
+    "series.autoregression.SpatialAutoRegression",
+    "smoothing.differogram.DifferogramCloud",
+    "smoothing.factored.Factored",
     "tune",
 }
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import skops.io
-from io_everything import VALUES
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -96,9 +95,7 @@ def test_every_estimator_answers_the_same_in_another_process(tmp_path, everythin
         kinds.add(type(model))
         expected[name] = {method: getattr(model, method)(points) for method in methods}
     exported = {cls for cls, names in signatures.estimators().items() if names[0] != "mercer.tune"}
-    assert {cls.__name__ for cls in exported - kinds} == {
-        one.split(".")[-1] for one in VALUES - {"tune"}
-    }
+    assert exported <= kinds
 
     (tmp_path / "asked.pkl").write_bytes(pickle.dumps(asked))
     script = Path(__file__).with_name("travelling.py")
