@@ -25,7 +25,7 @@ def test_the_list_of_slow_tests_names_tests_that_are_there():
     for test in sorted(tiers.slow()):
         path, name, *_ = test.split("::")
         there = (tiers.ROOT / path).is_file()
-        # Doctests have no functions, and those of scikit-learn's own suite are made when it is read.
+        # Doctests have no functions; those of scikit-learn's suite are made when it is read.
         written = not path.startswith(("src/", "tests/sklearn_suite/"))
         if not there or (written and name not in names_of(path)):
             gone.append(test)
