@@ -153,7 +153,7 @@ bench-max-time: $(READY)  ## how far fits overrun their max_time or budget of a 
 	$(ONE_THREAD) $(BIN)/python benchmarks/solvers/max_time.py
 
 bench-promptness: $(READY)  ## imports, the first fit, help, busy neighbours and Ctrl-C in seconds; some minutes
-	$(ONE_THREAD) $(BIN)/python benchmarks/promptness.py
+	$(ONE_THREAD) $(BIN)/python benchmarks/users/promptness.py
 
 bench-small: $(READY)  ## fits of 50 to 3,000 rows and one-row predictions beside scikit-learn, three minutes, and the page
 	$(ONE_THREAD) $(BIN)/python benchmarks/svm/small.py full

@@ -1,6 +1,6 @@
 """A first fit compiles few loops, and none where the disk remembers them.
 
-Counted in a fresh process. Each takes about half a second to compile; ``benchmarks/promptness.py``
+Counted in a fresh process. Each takes about half a second to compile; ``benchmarks/users/promptness.py``
 has the seconds.
 """
 
