@@ -6,6 +6,7 @@ run time whether an object follows one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = [
     "Classifier",
     "Constraints",
     "Estimator",
+    "Function",
     "IntervalPredictor",
     "PointsLike",
     "Predictor",
@@ -49,6 +51,9 @@ SplitterLike: TypeAlias = Any
 # What is allowed of each parameter, in the form that scikit-learn validates: lists of types,
 # intervals, words and callables.
 Constraints: TypeAlias = dict[str, Any]
+
+# A kernel, a loss or a metric as a plain function.
+Function: TypeAlias = Callable[..., Any]
 
 Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 

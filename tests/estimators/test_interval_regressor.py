@@ -181,8 +181,8 @@ def test_weights_are_how_many_a_score_stands_for():
 
 
 def test_large_samples_are_split_and_approximated(monkeypatch):
-    monkeypatch.setattr(intervals, "FACTORED", 300)
-    monkeypatch.setattr(intervals, "REFITTED", 300)
+    monkeypatch.setattr(intervals, "MAX_FACTORED_ROWS", 300)
+    monkeypatch.setattr(intervals, "MAX_REFITTED_ROWS", 300)
     X, y = draw(700, 16, spread=0.4)
     Z, v = draw(2000, 17, spread=0.4)
     machine = ConformalRegressor(random_state=0).fit(X, y)

@@ -400,7 +400,7 @@ def test_a_listing_of_attributes_costs_no_factorization(monkeypatch):
     X, y = sample()
     machine = LSSVR().fit(X, y)
     assert "loo_residuals_" in dict(inspect.getmembers(machine))
-    monkeypatch.setattr(ls_report, "LISTED", 10)
+    monkeypatch.setattr(ls_report, "MAX_LISTED_ROWS", 10)
     machine.fit(X, y)
     assert "loo_residuals_" not in dict(inspect.getmembers(machine))
     _ = machine.leverages_

@@ -7,6 +7,7 @@ from sklearn.datasets import make_classification
 from mercer import SVC
 from mercer.kernels import Gaussian, products
 from mercer.machines import one_vs_one
+from mercer.machines.evaluating import expand, expand_by_class
 
 X, Y = make_classification(
     1500, 6, n_informative=5, n_redundant=0, n_classes=3, flip_y=0.2, random_state=0
@@ -27,13 +28,13 @@ def test_prediction_in_blocks(monkeypatch):
 def test_products_by_class_add_up_to_the_whole():
     machine = SVC().fit(X, Y)
     coef = np.random.default_rng(2).normal(size=(len(machine.support_), 2))
-    by_class = machine._expand_classes(MANY[:50], machine.n_support_, coef)
+    by_class = expand_by_class(machine, MANY[:50], machine.n_support_, coef)
     ends = np.cumsum(machine.n_support_)
     assert by_class.shape == (3, 50, 2)
     K = Gaussian.from_gamma(machine._gamma)(MANY[:50], machine.support_vectors_)
     for product, a, b in zip(by_class, [0, *ends], ends, strict=False):
         np.testing.assert_allclose(product, K[:, a:b] @ coef[a:b], rtol=0, atol=1e-10)
-    np.testing.assert_allclose(by_class.sum(axis=0), machine._expand(MANY[:50], coef), atol=1e-10)
+    np.testing.assert_allclose(by_class.sum(axis=0), expand(machine, MANY[:50], coef), atol=1e-10)
 
 
 def on_the_boundary(machine, n):

@@ -83,7 +83,7 @@ def test_machines_do_not_depend_on_sharing(monkeypatch, n):
     X, y = rng.normal(size=(n, P)), rng.integers(0, 3, n)
     X[:, 0] += y
     shared = SVC(C=2.0, gamma=0.3, tol=1e-6).fit(X, y).solution_
-    monkeypatch.setattr(one_vs_one, "SHARED", 0.0)
+    monkeypatch.setattr(one_vs_one, "SHARED_MEMORY_PART", 0.0)
     alone = SVC(C=2.0, gamma=0.3, tol=1e-6).fit(X, y).solution_
     # Each is above the minimum by at most its gap, which the other shows too.
     assert shared.converged
@@ -106,7 +106,7 @@ def test_large_classes_and_little_memory_share_nothing(monkeypatch):
     monkeypatch.setattr(one_vs_one, "WHOLE", 79)
     machine._pair_matrices(K, y)(0, 1, rows)
     monkeypatch.setattr(one_vs_one, "WHOLE", 80)
-    machine.cache_size = 8 * 3 * 40**2 / 2**20 / one_vs_one.SHARED * 0.99
+    machine.cache_size = 8 * 3 * 40**2 / 2**20 / one_vs_one.SHARED_MEMORY_PART * 0.99
     machine._pair_matrices(K, y)(0, 1, rows)
     assert asked == [(0, 1)]
 

@@ -120,7 +120,7 @@ def test_few_of_many_leaves_choose_for_the_others(monkeypatch):
     y = np.sin(9 * X[:, 0]) + 0.1 * rng.normal(size=800)
     machine = LSSVR(kernel=Gaussian(2.0), approximation=Local(50)).fit(X, y)
     every = [float(leaf.machine.kernel_.length_scale) for leaf in machine.leaves_]
-    monkeypatch.setattr(leaf_settings, "EXAMINED", 4)
+    monkeypatch.setattr(leaf_settings, "MAX_EXAMINED_LEAVES", 4)
     some = [float(leaf.machine.kernel_.length_scale) for leaf in machine.fit(X, y).leaves_]
     assert len(some) == len(every) == 16
     assert set(some) <= {0.125, 0.25, 0.5}
@@ -129,7 +129,7 @@ def test_few_of_many_leaves_choose_for_the_others(monkeypatch):
 
 @pytest.mark.parametrize("overlap", [0.0, 0.1])
 def test_branches_of_many_leaves_are_cut_later(monkeypatch, overlap):
-    monkeypatch.setattr(leaf_samples, "POINTS", 600)
+    monkeypatch.setattr(leaf_samples, "MAX_TREE_ROWS", 600)
     X, y, labels = sample(2000)
     how = Local(50, overlap=overlap, blend=overlap > 0)
     for machine, target in ((LSSVR(), y), (SVC(), labels)):

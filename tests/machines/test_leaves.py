@@ -326,7 +326,7 @@ def test_no_targets_are_refused():
 @pytest.mark.parametrize("rows", [64, 1000])
 @pytest.mark.parametrize("how", [Local(100), Local(100, overlap=0.1, blend=True)], ids=repr)
 def test_blocks_have_the_leaves_of_arrays(monkeypatch, how, rows):
-    monkeypatch.setattr("mercer.machines.leaf_samples.SORTED", rows)
+    monkeypatch.setattr("mercer.machines.leaf_samples.MAX_SORTED_ROWS", rows)
     X, y, _ = sample()
     weights = np.random.default_rng(1).uniform(0.5, 2.0, size=len(y))
     machine = LSSVR(kernel=Gaussian(1.0), approximation=how)

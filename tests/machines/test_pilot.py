@@ -20,7 +20,12 @@ PLANE = X @ [1.0, 2.0] + 4.0 * RNG.normal(size=len(X))
 @pytest.fixture
 def small(monkeypatch):
     """Make a sample of two thousand rows a large one, and exact machines dear."""
-    for name, value in {"FEW": 500, "PART": 500, "AT_ONCE": 0.0, "PATIENT": 0.0}.items():
+    for name, value in {
+        "MAX_EXACT_ROWS": 500,
+        "PART_ROWS": 500,
+        "QUICK_SECONDS": 0.0,
+        "MAX_EXACT_SECONDS": 0.0,
+    }.items():
         monkeypatch.setattr(pilot, name, value)
 
 
@@ -36,8 +41,8 @@ def test_few_rows_are_exact():
 @pytest.mark.usefixtures("small")
 def test_waves_are_local(monkeypatch):
     # So few landmarks that no function of them has as many waves.
-    monkeypatch.setattr(pilot, "FEWEST", 8)
-    monkeypatch.setattr(pilot, "LANDMARKS", 32)
+    monkeypatch.setattr(pilot, "MIN_LANDMARKS", 8)
+    monkeypatch.setattr(pilot, "MAX_LANDMARKS", 32)
     machine = LSSVR(kernel=Gaussian(0.3), C=10.0, approximation="auto").fit(X, WAVES)
     assert isinstance(machine.approximation_, Local)
     assert machine.approximation_reason_.startswith("Local: parts of 500 rows")
@@ -55,16 +60,16 @@ def test_planes_need_few_functions():
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("limit", ["AT_ONCE", "PATIENT"])
+@pytest.mark.parametrize("limit", ["QUICK_SECONDS", "MAX_EXACT_SECONDS"])
 def test_exact_machines_that_are_affordable(monkeypatch, limit):
     monkeypatch.setattr(pilot, limit, 1e9)
     # Parts that are divided into machines of fifty rows are worse than whole ones.
     monkeypatch.setattr(pilot, "Local", lambda: Local(50, adapt=False))
-    monkeypatch.setattr(pilot, "FEWEST", 8)
-    monkeypatch.setattr(pilot, "LANDMARKS", 16)
+    monkeypatch.setattr(pilot, "MIN_LANDMARKS", 8)
+    monkeypatch.setattr(pilot, "MAX_LANDMARKS", 16)
     choice = pilot.choose_approximation(LSSVR(kernel=Gaussian(0.3), C=10.0), X, WAVES)
     assert choice.how is None
-    assert choice.reason.startswith("Exact: " + ("all" if limit == "AT_ONCE" else "parts"))
+    assert choice.reason.startswith("Exact: " + ("all" if limit == "QUICK_SECONDS" else "parts"))
 
 
 @pytest.mark.usefixtures("small")
@@ -85,9 +90,9 @@ def test_any_loss_and_weights(machine):
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("bytes_", [0.0, 1e9])
 def test_fits_that_do_not_end_are_too_slow(monkeypatch, bytes_):
-    monkeypatch.setattr(pilot, "BRIEF", 1e-9)
-    monkeypatch.setattr(pilot, "FACTORED", bytes_)
-    monkeypatch.setattr(pilot, "PATIENT", 1e9)
+    monkeypatch.setattr(pilot, "MAX_PILOT_SECONDS", 1e-9)
+    monkeypatch.setattr(pilot, "MAX_FACTORED_BYTES", bytes_)
+    monkeypatch.setattr(pilot, "MAX_EXACT_SECONDS", 1e9)
     machine = LSSVR(kernel=Gaussian(0.3), C=1e7) if bytes_ == 0.0 else SVC(kernel=Gaussian(0.3))
     y = WAVES if bytes_ == 0.0 else np.where(WAVES > 0, 1, -1)
     choice = pilot.choose_approximation(machine, X, y)

@@ -117,7 +117,7 @@ def test_settings_that_passed_are_known_and_others_are_not():
                 SVC(C=wrong).fit(X, Y)
     with pytest.raises(InvalidParameterError, match="'shrinking' parameter"):
         SVC(C=2.0, shrinking=1.5).fit(X, Y)
-    assert len(expansion.VALID) <= expansion.REMEMBERED
+    assert len(expansion.VALID) <= expansion.MAX_VALID_SETTINGS
 
 
 def test_prepared_support_vectors_follow_the_machine():

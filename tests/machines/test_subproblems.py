@@ -105,7 +105,8 @@ def test_declaring_a_clone_leaves_the_machine_as_it_was(machine):
 )
 def test_an_approximation_has_the_loss_of_the_exact_problem(machine, target):
     prepared = prepare(unfitted(machine), X, target)
-    loss = prepared.machine._reduced_loss(Rows(None))
+    labels = np.unique(target) if target is CLASSES else None
+    loss = prepared.machine._low_rank_problem(Rows(None), labels).loss
     assert all(risk.loss == loss for risk in prepared.risks)
 
 

@@ -19,8 +19,10 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.gaussian import Gaussian
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive, Squared
+from mercer.machines.evaluating import expand
+from mercer.machines.expansion import store
 from mercer.machines.shaping import ShapedMachine
-from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem
+from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, check_weights
 from mercer.problems.constrained import SampleLosses, chebychev
 from mercer.problems.proof import Curve
 from mercer.regularizers.constraints import Constraint
@@ -151,7 +153,7 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
 
     def _validate(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> Rows:
         X = self._check_X(X)
-        w = self._check_weights(sample_weight, len(X))
+        w = check_weights(sample_weight, len(X))
         live = w > 0
         points, back = np.unique(X[live], axis=0, return_inverse=True)
         jumps = np.bincount(back.ravel(), w[live])
@@ -229,13 +231,13 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
         self.discrepancy_ = float(gaps.max())
 
     def _keep(self, X: Array, index: NDArray[np.intp], coef: Array, b: Array) -> None:
-        self._store(X, index, coef[:, None])
+        store(self, X, index, coef[:, None])
         self.null_space_coef_ = b[:-1] if self.loss == "largest" else b
 
     # The distribution ------------------------------------------------------------
 
     def _values(self, Z: Array) -> Array:
-        f = self._expand(Z, self._dual_coef_.T)[:, 0]
+        f = expand(self, Z, self._dual_coef_.T)[:, 0]
         return np.asarray(f + self.null_space_(Z) @ self.null_space_coef_)
 
     @property

@@ -55,6 +55,6 @@ from mercer.estimators.tube import SupportVectorTube as SupportVectorTube
 from mercer.estimators.tubes import HeteroscedasticNuSVR as HeteroscedasticNuSVR
 from mercer.estimators.tubes import HeteroscedasticSVR as HeteroscedasticSVR
 from mercer.estimators.vector import MultiOutputSVR as MultiOutputSVR
-from mercer.machines.expansion import CollinearColumns as CollinearColumns
 from mercer.machines.expansion import IndefiniteKernel as IndefiniteKernel
 from mercer.machines.shaping import Knowledge as Knowledge
+from mercer.machines.unpenalized import CollinearColumns as CollinearColumns

@@ -17,13 +17,12 @@ from sklearn.utils import check_random_state
 from mercer._fitting import say
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
-from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike
+from mercer._typing import Array, Constraints, Function, PointsLike, Seed, TargetsLike
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.classifier import refuse_one_class
-from mercer.machines.expansion import Function
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.solving import EarlyStop
@@ -36,6 +35,7 @@ from mercer.machines.subproblems import (
     Subproblem,
     prepare,
 )
+from mercer.machines.unpenalized import intercept_of
 from mercer.problems.risk import RegularizedRisk
 from mercer.programs.margin import MarginAnswer, MarginProgram
 from mercer.regularizers.null_space import Empty, NullSpace
@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 # Part of the price of a coefficient of one that a gap may be, whatever the objective.
-NEGLIGIBLE = 1e-6
+NEGLIGIBLE_GAP_SHARE = 1e-6
 
 
 class CollapsedMachine(UserWarning):
@@ -173,7 +173,7 @@ class _AdaptiveMargin(PairwiseClassifier):
         gap = answer.objective - answer.bound
         # Nothing beside the price of a coefficient of one; a part of the losses may be more than
         # all the rest, where weights are large.
-        none = min(limit, NEGLIGIBLE * (lam or float(program.c.min())))
+        none = min(limit, NEGLIGIBLE_GAP_SHARE * (lam or float(program.c.min())))
         status = Status.CONVERGED if gap <= limit else Status.STALLED
         status = check(status, answer.objective, answer.bound, gap, resolution=none)
         if status is not Status.CONVERGED:
@@ -224,7 +224,9 @@ class _AdaptiveMargin(PairwiseClassifier):
 
     def _with_expansion(self, expansion: FittedExpansion) -> Self:
         new = super()._with_expansion(expansion)
-        new._add_constants(self.intercept_ - self._intercept(self.null_space_coef_))
+        new._add_constants(
+            self.intercept_ - intercept_of(self.null_space_names_, self.null_space_coef_)
+        )
         return new
 
     def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:

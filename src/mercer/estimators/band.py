@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike
+from mercer._typing import Array, Constraints, Function, PointsLike, Seed, TargetsLike
 from mercer.data.base import Block
 from mercer.gram.base import Gram
 from mercer.gram.make import make as make_gram
@@ -22,16 +22,18 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Expectile, Pinball
 from mercer.machines.base import KernelMachine
-from mercer.machines.expansion import Function
+from mercer.machines.evaluating import expand
+from mercer.machines.expansion import store_nonzero
 from mercer.machines.framing import framed, quantile_names, set_output
-from mercer.machines.low_rank import by_blocks
+from mercer.machines.kernel_kinds import compares_objects, is_function, is_precomputed
+from mercer.machines.low_rank import LowRankProblem, by_blocks
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Posing, Prepared, Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.census import Census
 from mercer.reduced.passes import Passes
 from mercer.reduced.solve import Reduced, Task
-from mercer.reduced.targets import Targets, Values
+from mercer.reduced.targets import Values
 from mercer.solvers import Auto, Solver
 from mercer.solvers.non_crossing_search import order
 
@@ -158,7 +160,12 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
         """Return further points at which functions are to keep their order."""
         if self.points is None or (isinstance(self.points, Integral) and self.points == 0):
             return None
-        if self._function or self._precomputed or self._objects or self._sparse:
+        if (
+            is_function(self.kernel)
+            or is_precomputed(self.kernel)
+            or compares_objects(self.kernel)
+            or self._sparse
+        ):
             raise ValueError("points need a Kernel of dense features; use points=None.")
         if isinstance(self.points, Integral):
             rng = check_random_state(self.random_state)
@@ -216,14 +223,14 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
     def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         A, b = (np.column_stack([getattr(one, part) for one in solved]) for part in "ab")
-        self._store_nonzero(solved[0].facts.get("points", sample.X), A, b.T)
+        store_nonzero(self, solved[0].facts.get("points", sample.X), A, b.T)
         self.n_iter_ = max(int(one.solution.n_iter) for one in solved)
 
     # Low-rank approximation -----------------------------------------------------------------------
 
-    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
         m = len(self.quantiles_)
-        return _Repeated(m), np.ones(m)
+        return LowRankProblem(self._loss(rows), _Repeated(m), np.ones(m))
 
     def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
         loss = LOSSES[self.kind](self.quantiles_[None])
@@ -240,7 +247,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
     def _evaluate(self, X: PointsLike) -> Array:
         """Evaluate the functions at points that were checked, (n, m), as they are."""
         return np.asarray(
-            self._expand(X, self._dual_coef_.T) + self.null_space_(X) @ self.null_space_coef_.T
+            expand(self, X, self._dual_coef_.T) + self.null_space_(X) @ self.null_space_coef_.T
         )
 
     set_output = set_output

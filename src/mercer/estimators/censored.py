@@ -16,7 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, num_samples, safe_split
-from mercer._typing import Array, Constraints, PointsLike, SplitterLike, TargetsLike, WeightsLike
+from mercer._typing import (
+    Array,
+    Constraints,
+    Function,
+    PointsLike,
+    SplitterLike,
+    TargetsLike,
+    WeightsLike,
+)
 from mercer.data.base import Source
 from mercer.gram.combined import extend
 from mercer.kernels.base import Kernel
@@ -24,12 +32,11 @@ from mercer.losses.base import Loss
 from mercer.losses.interval import Interval, within
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.stacked import stack
-from mercer.machines.expansion import Function
 from mercer.machines.folds import as_splitter
 from mercer.machines.framing import framed, set_output
-from mercer.machines.low_rank import by_blocks
+from mercer.machines.low_rank import LowRankProblem, by_blocks
 from mercer.machines.regression import Regression
-from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem
+from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem, check_weights
 from mercer.machines.survival_targets import Intervals, as_intervals, is_plain
 from mercer.problems.risk import RegularizedRisk
 from mercer.smoothing.survival import kaplan_meier, turnbull
@@ -158,7 +165,7 @@ class CensoredRegressor(Regression):
         if self.weighting == "ipcw":
             time, event = known.right_censored("weighting='ipcw'")
             unseen = kaplan_meier(time, event, reverse=True)
-            s = self._check_weights(sample_weight, len(time))
+            s = check_weights(sample_weight, len(time))
             sample_weight = s * np.where(event, 1.0 / np.where(event, unseen.before(time), 1.0), 0)
         return anchors, sample_weight, Censored(known, below, above)
 
@@ -183,10 +190,10 @@ class CensoredRegressor(Regression):
     def _calibrated_loss(self, found: Guess, rows: Rows | None) -> Loss:
         return resolve(self.loss, REGRESSION)
 
-    def _reduced_loss(self, rows: Rows) -> Loss:
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
         if self.ranking:
             raise ValueError("ranking compares pairs of rows, which are not looked at in passes.")
-        return self._loss(rows)
+        return super()._low_rank_problem(rows, labels)
 
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         (whole,) = super()._subproblems(sample)
@@ -220,16 +227,11 @@ class CensoredRegressor(Regression):
 
     # What is left over ---------------------------------------------------------------------------
 
-    def _fit_reduced_extras(
-        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
-    ) -> None:
+    def _fit_extras(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> None:
         if y is None or isinstance(X, Source):
             for name in ("residual_curve_", "event_times_"):
                 self.__dict__.pop(name, None)
-        else:
-            self._fit_extras(X, y, sample_weight)
-
-    def _fit_extras(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> None:
+            return
         known = self._scaled(y)
         n = len(known.lower)
         if self.cv is not None:
@@ -237,8 +239,8 @@ class CensoredRegressor(Regression):
         elif len(self.solution_.f) >= n:
             f = self.solution_.f[:n]
         else:
-            f = np.asarray(self._decision(X))
-        s = self._check_weights(sample_weight, n)
+            f = np.asarray(self._evaluate(self._check_new(X)))
+        s = check_weights(sample_weight, n)
         self.residual_curve_ = turnbull(known.lower - f, known.upper - f, s)
         ends = np.unique(known.upper[np.isfinite(known.upper)])
         self.event_times_ = np.exp(ends) if self.log else ends
@@ -274,7 +276,7 @@ class CensoredRegressor(Regression):
         ndarray of shape (n_samples,)
             Predicted values; times if `log`.
         """
-        return self._back(self._decision(X))
+        return self._back(self._evaluate(self._check_new(X)))
 
     def predict_survival_function(self, X: PointsLike, times: ArrayLike | None = None) -> Array:
         r"""Return the probabilities that new targets exceed given values.
@@ -303,7 +305,7 @@ class CensoredRegressor(Regression):
         if self.log:
             with np.errstate(divide="ignore"):
                 t = np.log(np.maximum(t, 0.0))
-        return np.asarray(curve(t - self._decision(X)[:, None]))
+        return np.asarray(curve(t - self._evaluate(self._check_new(X))[:, None]))
 
     def predict_quantile(self, X: PointsLike, level: ArrayLike = 0.5) -> Array:
         """Return values that new targets do not exceed with a probability; medians by default.
@@ -324,7 +326,7 @@ class CensoredRegressor(Regression):
         if not np.all((levels > 0) & (levels < 1)):
             raise ValueError(f"level must lie between 0 and 1, got {levels}.")
         shift = self._curve().quantile(levels)
-        return self._back(np.add.outer(self._decision(X), shift))
+        return self._back(np.add.outer(self._evaluate(self._check_new(X)), shift))
 
     set_output = set_output
 
@@ -383,8 +385,8 @@ class CensoredRegressor(Regression):
         if is_plain(y) and not self.log:
             return float(super().score(X, y, sample_weight))
         known = self._scaled(y)
-        s = self._check_weights(sample_weight, num_samples(X))
-        own = float(np.sum(s * known.distance(self._decision(X)) ** 2))
+        s = check_weights(sample_weight, num_samples(X))
+        own = float(np.sum(s * known.distance(self._evaluate(self._check_new(X))) ** 2))
         least = float(np.sum(s * known.distance(np.full(len(s), _centre(known, s))) ** 2))
         if least == 0.0:
             return float(own == 0.0)

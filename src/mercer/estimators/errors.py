@@ -14,6 +14,7 @@ from mercer.gram.factor import orthonormal
 from mercer.machines.base import KernelMachine
 from mercer.machines.best_linear import most_likely
 from mercer.machines.outputs import Outputs
+from mercer.machines.unpenalized import unpenalized_columns
 
 __all__ = ["estimate_errors"]
 
@@ -104,4 +105,4 @@ def _prepared(machine: KernelMachine, X: PointsLike, y: TargetsLike) -> tuple[Ar
         )
     rows = machine._validate(X, y, None)
     K = machine._make_gram(rows).dense().astype(np.float64)
-    return K, machine._free_columns(rows.X, machine._null_space()), rows.X
+    return K, unpenalized_columns(machine, rows.X, machine._null_space()), rows.X

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from mercer._settings import KW_ONLY, settings
+from mercer._typing import Function
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Logistic
-from mercer.machines.expansion import Function
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.outputs import Outputs
 from mercer.machines.subproblems import Rows

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import Array, Function, PointsLike, TargetsLike
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.callbacks import Listener, watched
 from mercer.machines.classifier import refuse_one_class
-from mercer.machines.expansion import Function
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Rows, Subproblem
+from mercer.machines.unpenalized import constant_column
 from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.problems.nu import nu_classification
 from mercer.problems.risk import RegularizedRisk
@@ -130,7 +130,12 @@ class HardMarginSVC(PairwiseClassifier):
         live = np.where(c > 0, 1.0, 0.0)
         refuse_one_class(y[c > 0])
         # The box [0, 1] is implied by weights that add up to one.
-        return Subproblem("", nu_classification(K, y, live, 2.0 / float(live.sum()), B, self._one))
+        return Subproblem(
+            "",
+            nu_classification(
+                K, y, live, 2.0 / float(live.sum()), B, constant_column(self.null_space_names_)
+            ),
+        )
 
     def _minimize(self, subproblems: Sequence[Subproblem], context: Any) -> list[Solution]:
         found = []
@@ -216,7 +221,10 @@ class HardMarginSVC(PairwiseClassifier):
             lower=lower,
             radius=radius,
         )
-        scale, one = 2.0 / (low - high) if low > high else 1.0, self._one or 0
+        scale, one = (
+            2.0 / (low - high) if low > high else 1.0,
+            constant_column(self.null_space_names_) or 0,
+        )
         b = np.insert(scale * found.b[2:], one, -0.5 * scale * (low + high))
         unknown = np.full(1, np.nan)
         solution = replace(

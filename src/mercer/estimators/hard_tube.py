@@ -11,11 +11,11 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
-from mercer._typing import Array, Constraints
+from mercer._typing import Array, Constraints, Function
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive
-from mercer.machines.expansion import Function
+from mercer.machines.low_rank import LowRankProblem, irreducible
 from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Rows, Sample, Subproblem
 from mercer.problems.risk import RegularizedRisk
@@ -101,6 +101,9 @@ class HardTubeSVR(Regression):
     _: KW_ONLY
     approximation: None = fixed(None)
 
+    # As often as a weight may grow from the first to beyond the largest.
+    _max_tasks = 10
+
     _parameter_constraints: ClassVar[Constraints] = {
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
     }
@@ -109,11 +112,8 @@ class HardTubeSVR(Regression):
     def _loss(self, rows: Rows | None = None) -> Loss:
         return EpsilonInsensitive(float(self.epsilon))
 
-    def _n_tasks(self, subproblems: Sequence[Subproblem]) -> int:
-        return 10  # as often as a weight may grow from the first to beyond the largest
-
-    def _reduced_loss(self, rows: Rows) -> Loss:
-        raise self._irreducible()
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+        raise irreducible(self)
 
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         K, y, B = sample.K, sample.y, sample.B

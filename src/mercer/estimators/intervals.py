@@ -54,17 +54,17 @@ __all__ = ["ConformalRegressor"]
 METHODS = ("auto", "jackknife+", "jackknife-minmax", "cv+", "split", "cqr", "tube")
 # Samples up to which a least-squares machine is factorized and leaves each of them out, and up to
 # which others are fitted once a fold; beyond, some samples are set aside.
-FACTORED, REFITTED = 4000, 2000
+MAX_FACTORED_ROWS, MAX_REFITTED_ROWS = 4000, 2000
 # Most samples that are set aside: more make intervals no better, and the machine worse.
-ASIDE = 5000
+MAX_ASIDE_ROWS = 5000
 # Samples that a spread is fitted to: it is smoother than the function.
-SPREAD = 2000
+MAX_SPREAD_ROWS = 2000
 # Samples up to which there is no telling where errors are large.
-FEW = 20
+MIN_SPREAD_ROWS = 20
 # How many standard errors the spread must predict sizes of errors better than their mean does.
-PROVEN = 3.0
+PROVEN_STANDARD_ERRORS = 3.0
 # Folds in which the spread is tried, and errors for it are found where there is no factorization.
-FOLDS = 5
+SPREAD_FOLDS = 5
 
 
 @settings
@@ -255,16 +255,16 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         ours = self.estimator is None or (
             isinstance(self.estimator, LSSVR) and self.estimator.approximation is None
         )
-        if ours and n <= FACTORED:
+        if ours and n <= MAX_FACTORED_ROWS:
             return "jackknife+"
-        return "cv+" if n <= REFITTED else "split"
+        return "cv+" if n <= MAX_REFITTED_ROWS else "split"
 
     def _machine(self, n: int) -> Any:
         """Return the machine that is meant, not yet fitted."""
         if self.estimator is not None:
             return clone(self.estimator)
         free: dict[str, Any] = {"kernel": "matern", "gamma": "tuned", "standardize": True}
-        few = "auto" if n > FACTORED else None
+        few = "auto" if n > MAX_FACTORED_ROWS else None
         alpha = 1.0 - self.coverage
         if self.method_ == "cqr":
             levels = (0.5 * alpha, 0.5, 1.0 - 0.5 * alpha)
@@ -289,7 +289,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         rows: NDArray[np.intp],
     ) -> Aside:
         """Fit to the first of some samples and set the others aside."""
-        m = min(max(1, round(self.calibration * len(rows))), ASIDE, len(rows) - 1)
+        m = min(max(1, round(self.calibration * len(rows))), MAX_ASIDE_ROWS, len(rows) - 1)
         self._fit_rows, aside = np.sort(rows[:-m]), rows[-m:]
         self.estimator_ = self._fitted(machine, X, y, weight, self._fit_rows)
         ends = bases(self.estimator_, safe_indexing(X, aside), self._band)
@@ -343,10 +343,10 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         if self.scale == "local" and not self._numbers(X):
             raise ValueError("scale='local' needs features that are numbers; use 'constant'.")
         wanted = self.scale != "constant" and not self._band and self._numbers(X)
-        if wanted and len(self._fit_rows) > FEW:
+        if wanted and len(self._fit_rows) > MIN_SPREAD_ROWS:
             spread, proof, known = self._local(X, y, rng)
             self.spread_proof_ = proof
-            if self.scale == "local" or proof > PROVEN:
+            if self.scale == "local" or proof > PROVEN_STANDARD_ERRORS:
                 self.scale_, self._spread = "local", spread
                 size = np.exp(spread.predict(self._plain(safe_indexing(X, held.index))))
                 # The spread of a sample must not know its own error either.
@@ -365,8 +365,8 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
     ) -> tuple[LSSVR, float, tuple[NDArray[np.intp], Array]]:
         """Fit the logarithm of absolute errors; return also how surely it beats their mean."""
         index, r = self._errors(X, y, rng)
-        if len(index) > SPREAD:
-            some = np.sort(rng.choice(len(index), SPREAD, replace=False))
+        if len(index) > MAX_SPREAD_ROWS:
+            some = np.sort(rng.choice(len(index), MAX_SPREAD_ROWS, replace=False))
             index, r = index[some], r[some]
         # Logarithms of errors that happen to be tiny say nothing about their size.
         floor = max(float(np.quantile(np.abs(r), 0.05)), np.finfo(np.float64).tiny)
@@ -376,7 +376,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         # In folds that choose width and weight as well: a spread that leaves one sample out with
         # parameters chosen on all of them knows too much, and intervals come out too narrow.
         left_out = np.empty(n)
-        for fit, left in as_splitter(FOLDS, z).split(z):
+        for fit, left in as_splitter(SPREAD_FOLDS, z).split(z):
             left_out[left] = clone(spread).fit(points[fit], z[fit]).predict(points[left])
         spread.fit(points, z)
         mean = (np.sum(z) - z) / (n - 1)
@@ -395,12 +395,12 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         if has_left_out(machine):
             return rows, np.asarray(machine.loo_residuals_, dtype=np.float64)
         some = rows
-        if len(rows) > 2 * SPREAD:
-            some = np.sort(rng.choice(rows, 2 * SPREAD, replace=False))
+        if len(rows) > 2 * MAX_SPREAD_ROWS:
+            some = np.sort(rng.choice(rows, 2 * MAX_SPREAD_ROWS, replace=False))
         if getattr(machine, "approximation", None) is not None:
             # Few functions and many samples: what was fitted is nearly what was not.
             return some, y[some] - machine.predict(safe_indexing(X, some))
-        folds = [(some[a], some[b]) for a, b in as_splitter(FOLDS, some).split(some)]
+        folds = [(some[a], some[b]) for a, b in as_splitter(SPREAD_FOLDS, some).split(some)]
         out = refit(machine, X, y, folds, None, False, self._report)
         return out.index, y[out.index] - out.low
 

@@ -11,15 +11,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array, Constraints, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, Function, PointsLike, TargetsLike
 from mercer.data.progress import Bar
 from mercer.kernels.algebra import Scaled
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.machines.best_linear import BestLinear, most_likely
 from mercer.machines.blocks import refuse_blocks
-from mercer.machines.expansion import Expansion, Function
+from mercer.machines.evaluating import expand
+from mercer.machines.expansion import Expansion, store
+from mercer.machines.kernel_kinds import is_function
 from mercer.machines.subproblems import Rows
+from mercer.machines.unpenalized import intercept_of, unpenalized_columns
 from mercer.regularizers.null_space import NullSpace, Polynomial
 
 __all__ = ["UniversalKriging"]
@@ -124,7 +127,7 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
         X, y = self._check_X(X, y)
         y = np.asarray(y, dtype=np.float64)
         K = self._make_gram(Rows(X)).dense().astype(np.float64)
-        B = self._free_columns(X, Polynomial(1) if self.trend is None else self.trend)
+        B = unpenalized_columns(self, X, Polynomial(1) if self.trend is None else self.trend)
         self.nugget_ = float(self.nugget)
         if B.size and len(y) <= np.linalg.matrix_rank(B):
             raise ValueError(
@@ -137,8 +140,8 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
         a, self.null_space_coef_ = self._best.coefficients(y)
         self.null_space_cov_ = self._best.coefficient_covariance()
         self.log_likelihood_ = self._best.likelihood(y)[0]
-        self.intercept_ = np.atleast_1d(self._intercept(self.null_space_coef_))
-        self._store(X, np.arange(len(y)), a[:, None])
+        self.intercept_ = np.atleast_1d(intercept_of(self.null_space_names_, self.null_space_coef_))
+        store(self, X, np.arange(len(y)), a[:, None])
         return self
 
     def _ending(self) -> str:
@@ -206,10 +209,10 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
         check_is_fitted(self)
         X = self._check_new(X)
         B = self.null_space_(X)
-        mean = self._expand(X, self.dual_coef_.T)[:, 0] + B @ self.null_space_coef_
+        mean = expand(self, X, self.dual_coef_.T)[:, 0] + B @ self.null_space_coef_
         if not return_std:
             return np.asarray(mean)
-        if self._function:
+        if is_function(self.kernel):
             raise ValueError("a kernel given as a function has no variances; subclass Kernel.")
         K = np.asarray(self.kernel_(X, self.support_vectors_), dtype=np.float64)
         variance = self._best.variance(K, B, self.kernel_.diag(X).astype(np.float64))

@@ -12,14 +12,13 @@ import scipy.sparse as sp
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval
-from mercer._typing import Array, Constraints
+from mercer._typing import Array, Constraints, Function
 from mercer.gram.dictionary import Arranged, Dictionary
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.losses.regression import Pinball, Squared
 from mercer.losses.stacked import stack
-from mercer.machines.expansion import Function
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.regression import Regression
 from mercer.machines.sparse_machine import SparseMachine
@@ -31,14 +30,16 @@ from mercer.machines.subproblems import (
     Sample,
     SolvedSubproblem,
     Subproblem,
+    check_loss,
 )
+from mercer.machines.unpenalized import constant_column
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.solvers import Solution
 
 __all__ = ["NuSparseClassifier", "NuSparseRegressor", "SparseClassifier", "SparseRegressor"]
 
 # A margin below this part of the largest value of a function is none.
-NO_MARGIN = 1e-9
+MIN_MARGIN_SHARE = 1e-9
 
 
 @settings
@@ -132,7 +133,7 @@ class SparseRegressor(SparseMachine, Regression):
         if self.null_space_penalty is None:
             return super()._subproblems(sample)
         K, y, B, c = sample.K, sample.y, sample.B, self._weight() * sample.weights
-        loss = self._check_loss(self._loss(), len(y))
+        loss = check_loss(self._loss(), len(y))
         # Half of b'Mb is the squared loss of more samples, which see nothing of the dictionary.
         R = _root(self.null_space_penalty, self.null_space_names_)
         n, r = len(y), len(R)
@@ -413,7 +414,9 @@ class NuSparseClassifier(SparseMachine, OneVsRest):
         # Less than the weight of any sample buys no margin error, so that half of it is no error.
         share = max(float(self.nu), 0.5 * float(np.min(c[c > 0])))
         sides = float(np.sum(c[y > 0])), float(np.sum(c[y < 0]))
-        if self._one is not None and 0.5 * share > min(sides) * (1.0 + 1e-12):
+        if constant_column(self.null_space_names_) is not None and 0.5 * share > min(sides) * (
+            1.0 + 1e-12
+        ):
             raise ValueError(
                 f"specified nu is infeasible: nu={self.nu} asks for more margin errors than the "
                 "smaller class has weight; choose nu at most twice its share"
@@ -445,7 +448,7 @@ class NuSparseClassifier(SparseMachine, OneVsRest):
             ]
         )
         self.margin_ = margins if len(margins) > 1 else float(margins[0])
-        if np.any(margins <= NO_MARGIN * sizes):
+        if np.any(margins <= MIN_MARGIN_SHARE * sizes):
             warnings.warn(
                 "The margin is zero: no combination of the functions separates the classes so well "
                 f"with nu={self.nu}. Raise nu, or use a dictionary with more functions.",

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions
-from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike
+from mercer._typing import Array, Constraints, Function, PointsLike, Seed, TargetsLike
 from mercer.gram.indexed import Indexed
 from mercer.gram.remembered import Remembered
 from mercer.kernels.base import Kernel
@@ -30,11 +30,14 @@ from mercer.machines.codes import (
     code_book,
     decode,
 )
-from mercer.machines.expansion import Function
+from mercer.machines.evaluating import expand
+from mercer.machines.expansion import store
 from mercer.machines.fitted import FittedExpansion
+from mercer.machines.kernel_kinds import is_function, is_precomputed
 from mercer.machines.low_rank import by_blocks
 from mercer.machines.ls_report import kept, quick_listing
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
+from mercer.machines.unpenalized import intercept_of
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.solve import Reduced
 
@@ -188,8 +191,10 @@ class LSSVC(Classifier):
         self._labels = y
         self._support_labels: NDArray[np.intp] | None = y[index]
         self._report: Any = CodeReport(
-            kernel=self._kernel_fit if self._function else self.kernel_,
-            X=X if self._function or self._precomputed else kept(X, self.support_vectors_),
+            kernel=self._kernel_fit if is_function(self.kernel) else self.kernel_,
+            X=X
+            if is_function(self.kernel) or is_precomputed(self.kernel)
+            else kept(X, self.support_vectors_),
             B=sample.B,
             targets=targets,
             s=sample.weights,
@@ -201,10 +206,10 @@ class LSSVC(Classifier):
         self, X: PointsLike, index: NDArray[np.intp], coef: Array, b: Array, y: TargetsLike
     ) -> None:
         """Make the machine of coefficients of some points, and of the classes of these."""
-        self._store(X, index, coef)
+        store(self, X, index, coef)
         self._n_support = np.bincount(y, minlength=len(self.classes_)).astype(np.int32)
         self.null_space_coef_ = b
-        self.intercept_ = self._intercept(b)
+        self.intercept_ = intercept_of(self.null_space_names_, b)
         self.n_iter_ = int(self.solution_.n_iter)
         self.C_ = self._weight()
 
@@ -251,7 +256,7 @@ class LSSVC(Classifier):
             Positive speaks for the classes coded 1.
         """
         X = self._check_new(X)
-        f = self._expand(X, self._dual_coef_.T) + self.null_space_(X) @ self.null_space_coef_.T
+        f = expand(self, X, self._dual_coef_.T) + self.null_space_(X) @ self.null_space_coef_.T
         return np.asarray(f)
 
     def _scores(self, F: Array) -> Array:

@@ -11,16 +11,17 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, Constraints
+from mercer._typing import Array, Constraints, Function
 from mercer.gram.factor import MAX_BYTES
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.machines import ls_diagnostics
 from mercer.machines.base import HARD
-from mercer.machines.expansion import Function
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.framing import set_output
+from mercer.machines.kernel_kinds import is_function, is_precomputed
+from mercer.machines.low_rank import LowRankProblem
 from mercer.machines.ls_report import Report, kept, quick_listing
 from mercer.machines.outputs import Outputs
 from mercer.machines.prediction_intervals import predict_interval
@@ -197,13 +198,13 @@ class LSSVR(Outputs):
         self.C_ = C
         return float(C[np.argmax(weights)]), tuple(mean)
 
-    def _reduced_loss(self, rows: Rows) -> Loss:
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
         if isinstance(self.C, WeightRule):
             raise ValueError(
                 f"{type(self.C).__name__} takes an eigendecomposition of all rows; with an "
                 "approximation give C itself, or 'auto'."
             )
-        return self._loss(rows)
+        return super()._low_rank_problem(rows, labels)
 
     def _assemble_reduced(
         self, found: Reduced, sample: Sample, solved: Sequence[SolvedSubproblem]
@@ -218,9 +219,9 @@ class LSSVR(Outputs):
         if np.ndim(self.C_):
             return  # a mean of machines is no machine of one linear system
         turn, shares = self._coupling(self._loss())
-        X, whole = sample.X, self._function or self._precomputed
+        X, whole = sample.X, is_function(self.kernel) or is_precomputed(self.kernel)
         self._report = Report(
-            kernel=self._kernel_fit if self._function else self.kernel_,
+            kernel=self._kernel_fit if is_function(self.kernel) else self.kernel_,
             X=X if whole else kept(X, self.support_vectors_),
             B=sample.B,
             y=np.array(sample.y).reshape(len(sample.y), -1),

@@ -30,7 +30,7 @@ from mercer.machines.base import finite_weight
 from mercer.machines.blocks import refuse_blocks
 from mercer.machines.classifier import chosen, encode_classes, signs
 from mercer.machines.framing import framed, set_output
-from mercer.machines.missing_cells import WHOLE, Components, groups
+from mercer.machines.missing_cells import COMPONENT_WORDS, Components, groups
 from mercer.machines.one_vs_rest import has_probabilities, probabilities
 from mercer.machines.solving import EarlyStop
 from mercer.solvers import Solution
@@ -40,7 +40,7 @@ __all__ = ["BreakdownWarning", "MissingInputClassifier", "MissingInputRegressor"
 
 # Components that together move less than this part of the spread of the targets are none: what an
 # interior point leaves of zeros is smaller.
-NOTHING = 1e-3
+MIN_COMPONENT_SHARE = 1e-3
 
 
 class BreakdownWarning(UserWarning):
@@ -63,7 +63,7 @@ class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[Constraints] = {
         "kernel": [StrOptions({*FREE, *NAMES} - {"precomputed"}), Kernel, callable, dict],
-        "components": [StrOptions(WHOLE), list, tuple, dict],
+        "components": [StrOptions(COMPONENT_WORDS), list, tuple, dict],
         "strategy": [StrOptions(set(STRATEGIES)), GapStrategy],
         "C": [Interval(Real, 0.0, None, closed="right")],
         "gamma": [
@@ -165,7 +165,7 @@ class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
                 stacklevel=6,
             )
         spread, share = np.ptp(Y, axis=0).max(), float(np.isnan(X).mean())
-        if share > 0 and spread > 0 and self.component_size_.sum() <= NOTHING * spread:
+        if share > 0 and spread > 0 and self.component_size_.sum() <= MIN_COMPONENT_SHARE * spread:
             warnings.warn(
                 f"nothing but the constant is left: {share:.0%} of the cells are missing, and what "
                 "every component may cost outweighs what it explains. Use another strategy, a "

@@ -10,12 +10,13 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
-from mercer._typing import Array, Constraints
+from mercer._typing import Array, Constraints, Function
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
-from mercer.machines.expansion import Function
+from mercer.machines.kernel_kinds import compares_objects, is_precomputed
+from mercer.machines.low_rank import LowRankProblem, irreducible
 from mercer.machines.regression import Regression
-from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem
+from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem, check_loss
 from mercer.problems.mixed import mixed, mixed_back
 from mercer.regularizers.null_space import Constant, NullSpace, Polynomial
 from mercer.solvers import Solution
@@ -96,10 +97,14 @@ class PartiallyLinearRegressor(Regression):
     def _null_space(self) -> NullSpace:
         if self.null_space is not None:
             return super()._null_space()
-        return Constant() if self._precomputed or self._objects else Polynomial(1)
+        return (
+            Constant()
+            if is_precomputed(self.kernel) or compares_objects(self.kernel)
+            else Polynomial(1)
+        )
 
-    def _reduced_loss(self, rows: Rows) -> Loss:
-        raise self._irreducible()
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+        raise irreducible(self)
 
     def _prices(self) -> Array:
         """Return the price of every parametric function."""
@@ -124,7 +129,7 @@ class PartiallyLinearRegressor(Regression):
 
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         omega, B, y = self._prices(), sample.B, sample.y
-        loss, c = self._check_loss(self._loss(sample), len(y)), self._weight() * sample.weights
+        loss, c = check_loss(self._loss(sample), len(y)), self._weight() * sample.weights
 
         def read(solution: Solution) -> Coefficients:
             machine = mixed_back(solution.a, solution.b, omega)

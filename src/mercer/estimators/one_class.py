@@ -10,20 +10,22 @@ from sklearn.base import OutlierMixin
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import num_samples
-from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Function, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.base import KernelMachine
-from mercer.machines.expansion import Function, dense
+from mercer.machines.evaluating import dense
 from mercer.machines.fitted import FittedExpansion
-from mercer.machines.low_rank import by_blocks
+from mercer.machines.kernel_kinds import is_precomputed
+from mercer.machines.low_rank import LowRankProblem, by_blocks
 from mercer.machines.regression import predict_parts
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
+from mercer.machines.unpenalized import constant_column
 from mercer.problems.nu import one_class
-from mercer.reduced.targets import Ones, Targets
-from mercer.reduced.variable_width import VariableOffset, VariableWidth
+from mercer.reduced.targets import Ones
+from mercer.reduced.variable_width import VariableOffset
 
 __all__ = ["OneClassSVM"]
 
@@ -90,17 +92,27 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         return super()._validate(X, np.ones(num_samples(X)) if y is None else y, sample_weight)
 
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
-        return [Subproblem("", one_class(sample.K, sample.weights, self.nu, sample.B, self._one))]
+        return [
+            Subproblem(
+                "",
+                one_class(
+                    sample.K,
+                    sample.weights,
+                    self.nu,
+                    sample.B,
+                    constant_column(self.null_space_names_),
+                ),
+            )
+        ]
 
-    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
-        return Ones(), np.ones(1)
-
-    def _reduced_walls(self, targets: Any) -> VariableWidth:
-        if self._one is None:
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+        one = constant_column(self.null_space_names_)
+        if one is None:
             raise ValueError(
                 "the one-class machine needs a constant among the unpenalized functions: its offset"
             )
-        return VariableOffset(self.nu, self._one)
+        offset = VariableOffset(self.nu, one)
+        return LowRankProblem(self._loss(rows), Ones(), np.ones(1), width=offset)
 
     def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         super()._assemble(sample, solved)
@@ -157,7 +169,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     def _largest(self, X: PointsLike) -> Array:
         """Return bounds on the terms of decision values, or the level where these are unknown."""
         level = np.full(num_samples(X), np.max(np.abs(self.null_space_coef_), initial=0.0))
-        if self._precomputed or self._X_fit is not None or self._functions is not None:
+        if is_precomputed(self.kernel) or self._X_fit is not None or self._functions is not None:
             return level
         kernel, Z = self.kernel_, self.support_vectors_
         norm = float(np.abs(dense(self._dual_coef_))[0] @ np.sqrt(np.abs(kernel.diag(Z))))

@@ -29,7 +29,7 @@ __all__ = ["RegimeSwitchingRegressor"]
 
 
 # A share below which a sample is not learned: it would only spoil the condition of a system.
-LEAST = 1e-6
+MIN_SHARE = 1e-6
 
 
 @settings
@@ -147,7 +147,7 @@ class RegimeSwitchingRegressor(AllOrNothing, BaseEstimator):  # type: ignore[mis
 
 def _won(base: Any, X: Array, y: Array, share: Array, before: Any) -> Any:
     """Return the machine of a share of the samples; who wins nothing stays what it was."""
-    share = np.where(share > LEAST, share, 0.0)
+    share = np.where(share > MIN_SHARE, share, 0.0)
     return clone(base).fit(X, y, sample_weight=share) if np.any(share) else before
 
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, Constraints
+from mercer._typing import Array, Constraints, Function
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Source
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
-from mercer.machines.expansion import BLOCK, Function
+from mercer.machines.evaluating import PREDICTED_ROWS
 from mercer.machines.outputs import Outputs
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
@@ -283,7 +283,7 @@ class RobustLSSVR(Outputs):
         if isinstance(source, Arrays):
             w = [
                 loss.weights.weight(self._residuals(task, block, found))
-                for block in source.blocks(BLOCK)
+                for block in source.blocks(PREDICTED_ROWS)
             ]
             self.weights_ = np.vstack(w) if self._n_outputs else np.vstack(w)[:, 0]
 

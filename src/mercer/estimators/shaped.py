@@ -14,10 +14,13 @@ from mercer._typing import Array, Constraints, TargetsLike
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
+from mercer.machines.evaluating import expand
+from mercer.machines.expansion import store
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.regression import Regression
 from mercer.machines.shaping import ShapedMachine
-from mercer.machines.subproblems import Rows, Sample
+from mercer.machines.subproblems import Rows, Sample, check_loss
+from mercer.machines.unpenalized import intercept_of
 from mercer.problems.constrained import SampleLosses, chebychev
 
 __all__ = ["ShapeConstrainedClassifier", "ShapeConstrainedRegressor"]
@@ -132,15 +135,15 @@ class ShapeConstrainedRegressor(ShapedMachine, Regression):
             assert said.index is not None
             index = np.append(live, -1)[said.index]
             return SampleLosses(said.loss, said.y, said.c, said.B, said.d, index)
-        return SampleLosses(self._check_loss(self._loss(), len(y)), y, c, B, np.zeros(B.shape[1]))
+        return SampleLosses(check_loss(self._loss(), len(y)), y, c, B, np.zeros(B.shape[1]))
 
     def _keep(self, X: Array, index: NDArray[np.intp], coef: Array, b: Array) -> None:
-        self._store(X, index, coef[:, None])
+        store(self, X, index, coef[:, None])
         self.__dict__.pop("width_", None)
         if self._largest:
             self.width_, b = float(b[-1]), b[:-1]
         self.null_space_coef_ = b
-        self.intercept_ = np.atleast_1d(self._intercept(b))
+        self.intercept_ = np.atleast_1d(intercept_of(self.null_space_names_, b))
 
     def _values(self, Z: Array) -> Array:
         return self._evaluate(Z)
@@ -214,15 +217,15 @@ class ShapeConstrainedClassifier(ShapedMachine, OneVsRest):
 
     def _data_term(self, sample: Sample) -> SampleLosses:
         y, B, c = sample.y, sample.B, self._weight() * sample.weights
-        loss = self._check_loss(self._loss(), len(y))
+        loss = check_loss(self._loss(), len(y))
         return SampleLosses(loss, np.where(y == 1, 1.0, -1.0), c, B, np.zeros(B.shape[1]))
 
     def _keep(self, X: Array, index: NDArray[np.intp], coef: Array, b: Array) -> None:
-        self._store(X, index, coef[:, None])
+        store(self, X, index, coef[:, None])
         self.loss_ = copy.deepcopy(self._loss())
         self.null_space_coef_ = b[None]
-        self.intercept_ = self._intercept(self.null_space_coef_)
+        self.intercept_ = intercept_of(self.null_space_names_, self.null_space_coef_)
 
     def _values(self, Z: Array) -> Array:
-        f = self._expand(Z, self._dual_coef_.T) + self.null_space_(Z) @ self.null_space_coef_.T
+        f = expand(self, Z, self._dual_coef_.T) + self.null_space_(Z) @ self.null_space_coef_.T
         return np.asarray(f[:, 0])

@@ -18,6 +18,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.polyharmonic import ThinPlate
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
+from mercer.machines.low_rank import LowRankProblem
 from mercer.machines.outputs import Outputs
 from mercer.machines.subproblems import Rows, Sample, Subproblem
 from mercer.reduced.base import Approximation, FeatureMap
@@ -26,13 +27,12 @@ from mercer.reduced.normal import NormalEquations
 from mercer.reduced.nystrom import Nystrom
 from mercer.reduced.passes import Passes
 from mercer.reduced.solve import FIRST_M, Reduced, Task, choose_map, problem_of, solve
-from mercer.reduced.targets import Targets
 from mercer.regularizers.errors import ErrorModel
 
 __all__ = ["SmoothingSpline", "ThinPlateSpline"]
 
 # Penalties from nothing to everything, in units of the largest eigenvalue of the kernel matrix.
-DECADES = np.linspace(-14.0, 4.0, 91)
+PENALTY_DECADES = np.linspace(-14.0, 4.0, 91)
 
 
 class DerivativePenalty(Outputs):
@@ -91,11 +91,11 @@ class DerivativePenalty(Outputs):
             self.lam_ = float(self.lam)
         return super()._subproblems(replace(sample, weights=sample.weights / self.lam_))
 
-    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
-        targets, shares = super()._reduced_targets(labels)
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+        problem = super()._low_rank_problem(rows, labels)
         # One that is to be chosen is set when the functions are known.
         self.lam_ = 1.0 if isinstance(self.lam, str) else float(self.lam)
-        return targets, shares / self.lam_
+        return replace(problem, factors=problem.factors / self.lam_)
 
     def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
         if not isinstance(self.lam, str):
@@ -272,7 +272,10 @@ def _chosen(K: Array, B: Array, Y: Array, c: Array, criterion: str) -> float:
             return float(np.log(squares @ keep**2) - 2 * np.log(np.sum(keep)))
         return float(len(s) * d * np.log(squares @ keep) - d * np.sum(np.log(keep)))
 
-    best = int(np.argmin([value(decade) for decade in DECADES]))
-    low, high = DECADES[max(best - 1, 0)], DECADES[min(best + 1, len(DECADES) - 1)]
+    best = int(np.argmin([value(decade) for decade in PENALTY_DECADES]))
+    low, high = (
+        PENALTY_DECADES[max(best - 1, 0)],
+        PENALTY_DECADES[min(best + 1, len(PENALTY_DECADES) - 1)],
+    )
     answer = minimize_scalar(value, bounds=(low, high), method="bounded", options={"xatol": 1e-8})
     return float(scale * 10.0**answer.x)

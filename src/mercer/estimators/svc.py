@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._settings import KW_ONLY, settings
-from mercer._typing import Array, Seed
+from mercer._typing import Array, Function, Seed
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.machines.classifier import refuse_one_class
-from mercer.machines.expansion import Function
+from mercer.machines.low_rank import LowRankProblem
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.subproblems import Coefficients, Rows, Sample, SolvedSubproblem, Subproblem
+from mercer.machines.unpenalized import constant_column
 from mercer.problems.nu import (
     NO_MARGIN,
     margin_costs,
@@ -27,7 +28,8 @@ from mercer.problems.nu import (
     nu_classifications_back,
 )
 from mercer.reduced.solve import Reduced
-from mercer.reduced.variable_width import VariableMargin, VariableWidth
+from mercer.reduced.targets import Codes
+from mercer.reduced.variable_width import VariableMargin
 from mercer.solvers import Solution
 from mercer.solvers.small import RiskBatch, SolutionBatch
 
@@ -225,10 +227,16 @@ class NuSVC(PairwiseClassifier):
         return NO_MARGIN
 
     def _problem(self, K: Gram, y: Array, c: Array, B: Array) -> Subproblem:
-        return Subproblem("", nu_classification(K, y, c, self.nu, B, self._one), self._read)
+        return Subproblem(
+            "",
+            nu_classification(K, y, c, self.nu, B, constant_column(self.null_space_names_)),
+            self._read,
+        )
 
     def _read(self, solution: Solution) -> Coefficients:
-        machine = nu_classification_back(solution.a, solution.b, self._one)
+        machine = nu_classification_back(
+            solution.a, solution.b, constant_column(self.null_space_names_)
+        )
         return Coefficients(machine.a, machine.b)
 
     def _parts(
@@ -243,8 +251,11 @@ class NuSVC(PairwiseClassifier):
     def _read_parts(self, found: SolutionBatch) -> tuple[Array, Array]:
         return nu_classifications_back(found.a, found.b, found.parts.sizes)
 
-    def _reduced_walls(self, targets: Any) -> VariableWidth:
-        return VariableMargin(self.nu, self._one, targets)
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+        problem = super()._low_rank_problem(rows, labels)
+        one = constant_column(self.null_space_names_)
+        assert isinstance(problem.targets, Codes)
+        return replace(problem, width=VariableMargin(self.nu, one, problem.targets))
 
     def _assemble_reduced(
         self, found: Reduced, sample: Sample, solved: Sequence[SolvedSubproblem]
@@ -257,7 +268,7 @@ class NuSVC(PairwiseClassifier):
 
     def _of_pair(self, solution: Solution, k: int) -> Solution:
         """Return the solution of a pair; of several classes, the last one's column is the first."""
-        if len(self.classes_) == 2 or self._one is None:
+        if len(self.classes_) == 2 or constant_column(self.null_space_names_) is None:
             return solution
         (i, j), n_classes = self._class_pairs()[k], len(self.classes_)
         sides, shared = np.split(solution.b, [n_classes])
@@ -267,5 +278,8 @@ class NuSVC(PairwiseClassifier):
         if self._voting and len(self.classes_) > 2:
             raise AttributeError("norms of several pairs are not kept with an approximation.")
         columns = self.solution_.b.reshape(len(self._class_pairs()), -1)
-        widths = [nu_classification_back(np.zeros(0), b, self._one).width for b in columns]
+        widths = [
+            nu_classification_back(np.zeros(0), b, constant_column(self.null_space_names_)).width
+            for b in columns
+        ]
         return np.array([1.0 / width if width > 0 else 1.0 for width in widths])

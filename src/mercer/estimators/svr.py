@@ -11,16 +11,17 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, Constraints
+from mercer._typing import Array, Constraints, Function
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive, Huber, Pinball
 from mercer.machines.automatic import choose_epsilon, choose_nu
-from mercer.machines.expansion import Function
+from mercer.machines.low_rank import LowRankProblem
 from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem
+from mercer.machines.unpenalized import constant_column
 from mercer.problems.nu import nu_regression, nu_regression_back
-from mercer.reduced.variable_width import VariableTube, VariableWidth
+from mercer.reduced.variable_width import VariableTube
 from mercer.smoothing.widths import Guess
 from mercer.solvers import Solution
 
@@ -135,8 +136,7 @@ class SVR(Regression):
         ],
     }
 
-    def _automatic(self) -> bool:
-        return super()._automatic() or isinstance(self.epsilon, str)
+    _tunable = ("C", "epsilon")
 
     def _set_parameters(self, found: Guess | None, rows: Rows | None = None) -> None:
         self.__dict__.pop("noise_variance_", None)
@@ -214,15 +214,18 @@ class NuSVR(Regression):
 
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         c = self._weight() * sample.weights
-        risk = nu_regression(sample.K, sample.y, c, self.nu_, sample.B, self._one)
+        risk = nu_regression(
+            sample.K, sample.y, c, self.nu_, sample.B, constant_column(self.null_space_names_)
+        )
         return [Subproblem("", risk, self._read)]
 
     def _read(self, solution: Solution) -> Coefficients:
-        machine = nu_regression_back(solution.a, solution.b, self._one)
+        machine = nu_regression_back(
+            solution.a, solution.b, constant_column(self.null_space_names_)
+        )
         return Coefficients(machine.a, machine.b, {"epsilon_": machine.width})
 
-    def _automatic(self) -> bool:
-        return super()._automatic() or isinstance(self.nu, str)
+    _tunable = ("C", "nu")
 
     def _set_parameters(self, found: Guess | None, rows: Rows | None = None) -> None:
         self.__dict__.pop("noise_variance_", None)
@@ -237,10 +240,14 @@ class NuSVR(Regression):
         # The tube that leaves the share nu of the errors outside.
         return EpsilonInsensitive(float(np.quantile(np.abs(found.left_out), 1.0 - self.nu_)))
 
-    def _reduced_walls(self, targets: Any) -> VariableWidth:
-        return VariableTube(self.nu_, self._one)
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+        return replace(
+            super()._low_rank_problem(rows, labels),
+            width=VariableTube(self.nu_, constant_column(self.null_space_names_)),
+            read=self._read_wall,
+        )
 
-    def _read_reduced(self, solution: Solution) -> Coefficients:
+    def _read_wall(self, solution: Solution) -> Coefficients:
         # Both walls of the tube have the same function, which is known already.
         return self._read(replace(solution, a=np.append(solution.a, np.zeros_like(solution.a))))
 

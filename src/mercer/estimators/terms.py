@@ -15,14 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._fitting import ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array, Constraints, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, Function, PointsLike, TargetsLike
 from mercer.estimators.general import KernelRegressor
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.machines.best_linear import BestLinear
 from mercer.machines.blocks import refuse_blocks
-from mercer.machines.expansion import Expansion, Function
+from mercer.machines.expansion import Expansion
 from mercer.machines.subproblems import Rows
+from mercer.machines.unpenalized import unpenalized_columns
 from mercer.regularizers.null_space import Breaks, Columns, Constant, Functions, NullSpace
 
 __all__ = ["TermSelector"]
@@ -137,7 +138,7 @@ class TermSelector(RegressorMixin, Expansion):  # type: ignore[misc]
         X, y = self._check_X(X, y)
         y = np.asarray(y, dtype=np.float64)
         K = self._make_gram(Rows(X)).dense()
-        B = self._free_columns(X, Constant() if self.null_space is None else self.null_space)
+        B = unpenalized_columns(self, X, Constant() if self.null_space is None else self.null_space)
         features = getattr(self, "feature_names_in_", None)
         space = self._candidates(X) if self.candidates is None else copy.deepcopy(self.candidates)
         space = space if features is None else space.bind(list(features))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -11,18 +12,19 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, Constraints, PointsLike, TargetsLike
+from mercer._typing import Array, Constraints, Function, PointsLike, TargetsLike
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Pinball
 from mercer.machines.base import HARD
-from mercer.machines.expansion import Function
 from mercer.machines.framing import framed, set_output
+from mercer.machines.low_rank import LowRankProblem
 from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem, prepare
+from mercer.machines.unpenalized import constant_column
 from mercer.problems.nu import from_sides
 from mercer.problems.support_vector_tube import tube, tube_back
-from mercer.reduced.variable_width import VariableTube, VariableWidth
+from mercer.reduced.variable_width import VariableTube
 from mercer.smoothing.intervals import order_statistics
 from mercer.smoothing.widths import Guess
 from mercer.solvers import Auto, Solution, Solver
@@ -150,8 +152,7 @@ class SupportVectorTube(Regression):
         # With as many exceptions as samples there is no tube, but the machine of absolute errors.
         return min(unit * self._budget, total)
 
-    def _automatic(self) -> bool:
-        return isinstance(self.mu, str)
+    _tunable = ("mu",)
 
     def _choose_parameters(self, sample: Sample) -> None:
         if isinstance(self.mu, str) and np.sum(sample.weights > 0) < 2:
@@ -179,7 +180,7 @@ class SupportVectorTube(Regression):
         if self._hard:
             c = np.where(c > 0, self._weight(), 0.0)
         price = self._price(float(np.sum(c)))
-        risk = tube(sample.K, y, c, price, sample.B, self._one)
+        risk = tube(sample.K, y, c, price, sample.B, constant_column(self.null_space_names_))
         return [Subproblem("", risk, lambda solution: self._read(solution, y, c, price))]
 
     def _make_solver(self) -> Solver:
@@ -190,10 +191,16 @@ class SupportVectorTube(Regression):
 
     def _read(self, solution: Solution, y: Array, c: Array, price: Any) -> Coefficients:
         n = len(solution.a) // 2
-        found = tube_back(solution.a, solution.b, y, solution.f, c, price, self._one)
+        found = tube_back(
+            solution.a, solution.b, y, solution.f, c, price, constant_column(self.null_space_names_)
+        )
         # What the middle predicts, with walls moved to targets.
-        moved = found.b - from_sides(solution.b, self._one)[0]
-        shift = 0.0 if self._one is None else float(moved[self._one])
+        moved = found.b - from_sides(solution.b, constant_column(self.null_space_names_))[0]
+        shift = (
+            0.0
+            if constant_column(self.null_space_names_) is None
+            else float(moved[constant_column(self.null_space_names_)])
+        )
         r = np.abs(y - 0.5 * (solution.f[:n] + solution.f[n:]) - shift)
         # What is on a wall is inside it, however predictions round.
         rounding = ROUNDING * (float(np.max(np.abs(y))) + found.halfwidth)
@@ -203,19 +210,21 @@ class SupportVectorTube(Regression):
 
     # Low-rank approximation -----------------------------------------------------------------------
 
-    def _reduced_loss(self, rows: Rows) -> Loss:
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
         if self._hard or self._pair is not None:
             raise ValueError(
                 "walls that a sample must not pass, or of two prices, need all samples at once; "
                 "ask for more than one exception, as many below as above, or approximation=None."
             )
-        return self._loss(rows)
+        share = min(self._budget / self.shape_fit_[0], 1.0)
+        return replace(
+            super()._low_rank_problem(rows, labels),
+            width=VariableTube(share, constant_column(self.null_space_names_)),
+            read=self._read_wall,
+        )
 
-    def _reduced_walls(self, targets: Any) -> VariableWidth:
-        return VariableTube(min(self._budget / self.shape_fit_[0], 1.0), self._one)
-
-    def _read_reduced(self, solution: Solution) -> Coefficients:
-        b, distance = from_sides(solution.b, self._one)
+    def _read_wall(self, solution: Solution) -> Coefficients:
+        b, distance = from_sides(solution.b, constant_column(self.null_space_names_))
         width, coverage = max(distance, 0.0), 1.0 - self._budget / self.shape_fit_[0]
         return Coefficients(solution.a, b, _facts(width, width, coverage))
 

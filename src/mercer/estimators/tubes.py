@@ -13,14 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
-from mercer._typing import Array, Constraints, PointsLike
+from mercer._typing import Array, Constraints, Function, PointsLike
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.interval import within
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.regression import EpsilonInsensitive, Pinball
-from mercer.machines.expansion import Function
 from mercer.machines.framing import framed, set_output
+from mercer.machines.kernel_kinds import compares_objects, is_precomputed
+from mercer.machines.low_rank import LowRankProblem, irreducible
 from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem
 from mercer.problems.parametric_tube import (
@@ -132,8 +133,8 @@ class HeteroscedasticSVR(Regression):
         lower, upper = self._measure(rows.X)
         return within(resolve(self.loss, REGRESSION), upper, lower)
 
-    def _reduced_loss(self, rows: Rows) -> Loss:
-        raise self._irreducible()
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+        raise irreducible(self)
 
     set_output = set_output
 
@@ -247,7 +248,9 @@ class HeteroscedasticNuSVR(Regression):
         features = getattr(self, "feature_names_in_", None)
         space = space if features is None else space.bind(list(features))
         names = space.names(self.shape_fit_[-1], features)
-        if (self._precomputed or self._objects) and not set(names) <= {"1"}:
+        if (is_precomputed(self.kernel) or compares_objects(self.kernel)) and not set(names) <= {
+            "1"
+        }:
             raise ValueError(
                 f"Without features there is nothing that {space!r} could read; the tube of a "
                 "precomputed kernel, or of one of objects, has a constant width."
@@ -270,8 +273,8 @@ class HeteroscedasticNuSVR(Regression):
         share = 1.0 - float(np.mean(self.nu))
         return EpsilonInsensitive(float(np.quantile(np.abs(found.left_out), share)))
 
-    def _reduced_loss(self, rows: Rows) -> Loss:
-        raise self._irreducible()
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+        raise irreducible(self)
 
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         K, y, B, c = sample.K, sample.y, sample.B, self._weight() * sample.weights

@@ -11,10 +11,11 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
-from mercer._typing import Constraints
+from mercer._typing import Constraints, Function
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
-from mercer.machines.expansion import Function
+from mercer.machines.kernel_kinds import is_function
+from mercer.machines.low_rank import LowRankProblem
 from mercer.machines.outputs import Outputs
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
@@ -107,14 +108,14 @@ class MultiOutputSVR(Outputs):
             "MultiOutputSVR has a loss of vectors, which tools for single outputs cannot use."
         )
 
-    def _reduced_loss(self, rows: Rows) -> Loss:
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
         raise ValueError(
             "MultiOutputSVR is a program over rows in memory; sources of blocks are for machines "
             "with an approximation. Read the rows first."
         )
 
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
-        if not self._function and self.kernel_.order:
+        if not is_function(self.kernel) and self.kernel_.order:
             raise ValueError(
                 "MultiOutputSVR needs a positive definite kernel; those with free polynomials of "
                 "their own are for KernelRegressor."

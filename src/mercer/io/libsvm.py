@@ -22,6 +22,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
 from mercer.kernels.gaussian import Gaussian
 from mercer.machines.base import KernelMachine
+from mercer.machines.kernel_kinds import is_function, is_precomputed
 from mercer.regularizers.null_space import Constant
 
 __all__ = ["read_libsvm", "write_libsvm"]
@@ -67,7 +68,7 @@ def write_libsvm(model: Any, path: str | os.PathLike[str]) -> None:
         raise CannotConvert(f"{name} is no machine of LIBSVM's; those are {', '.join(KINDS)}.")
     if model._local is not None or model._functions is not None:
         raise CannotConvert(f"a local {name}, or one of random features, is no model of LIBSVM's.")
-    if model._function or model._precomputed:
+    if is_function(model.kernel) or is_precomputed(model.kernel):
         raise CannotConvert(f"{name} with a kernel that is a function or a matrix has no points.")
     if set(model.null_space_names_) - {"1"}:
         raise CannotConvert(f"{name} with unpenalized functions of the features is not LIBSVM's.")

@@ -27,6 +27,7 @@ from mercer.io.gaps import with_gaps
 from mercer.io.registry import Plan, register
 from mercer.io.symbols import LABEL, Outputs, Value
 from mercer.losses.classification import Logistic
+from mercer.machines.kernel_kinds import compares_objects, is_function, is_precomputed
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.regression import Regression
@@ -44,9 +45,9 @@ TRIED = 100
 def _functions(model: Any) -> tuple[Callable[[Value], Value], Array, bool]:
     """Return how the functions of a machine are written, points of it, and whether they grow."""
     name = type(model).__name__
-    if model._function or model._precomputed:
+    if is_function(model.kernel) or is_precomputed(model.kernel):
         raise CannotConvert(f"{name} with a kernel that is a function or a matrix has no points.")
-    if model._objects:
+    if compares_objects(model.kernel):
         raise CannotConvert(f"{name} compares objects, which are no inputs of a graph.")
     b = np.atleast_2d(np.asarray(model.null_space_coef_, dtype=np.float64))
     if model._functions is not None:

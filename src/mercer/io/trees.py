@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._typing import Array
 from mercer.io.symbols import LABEL, METHODS, Outputs, Value
-from mercer.machines.leaves import UNSEEN
+from mercer.machines.leaves import UNSEEN_CLASS_ROWS
 
 __all__ = ["local"]
 
@@ -112,7 +112,7 @@ def _of_all(name: str, value: Value | None, leaf: Any, x: Value, k: int) -> Valu
     others = 1.0 - place.sum(axis=0)
     value = nothing + 1.0 if value is None else value
     if name == "probabilities":
-        unseen = UNSEEN / (len(leaf.rows) + UNSEEN * k)
+        unseen = UNSEEN_CLASS_ROWS / (len(leaf.rows) + UNSEEN_CLASS_ROWS * k)
         left = 1.0 - unseen * (k - len(classes))
         P: Value = value @ (left * place) + (unseen * others)[None]
         return P

@@ -23,7 +23,9 @@ from mercer.kernels.points import take
 from mercer.machines.base import KernelMachine
 from mercer.machines.component_tuning import tune_terms
 from mercer.machines.components import Term, named_kernel, read_components
-from mercer.machines.subproblems import Rows
+from mercer.machines.evaluating import expand
+from mercer.machines.subproblems import Rows, weight_is_free
+from mercer.machines.unpenalized import intercept_of
 from mercer.reduced.base import Approximation
 from mercer.reduced.named import NAMES as APPROXIMATIONS
 from mercer.regularizers.null_space import complete
@@ -92,15 +94,10 @@ class Additive(KernelMachine):
         whole: Kernel = reduce(add, [term.kernel for term in terms])
         columns = complete(space, whole.unpenalized(X.shape[1]), X.shape[1])(X)
         found = tune_terms(terms, X, Y, columns, s, self.tune == "widths")
-        C = max(term.weight for term in found) if self._free_C else self._weight()
-        if self._free_C:
+        C = max(term.weight for term in found) if weight_is_free(self) else self._weight()
+        if weight_is_free(self):
             self._evidence_weight = C
         return [replace(term, weight=term.weight / C) for term in found]
-
-    def _fit_reduced_extras(
-        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
-    ) -> None:
-        self._fit_extras(X, y, sample_weight)
 
     def _fit_extras(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> None:
         super()._fit_extras(X, y, sample_weight)
@@ -155,7 +152,7 @@ class Additive(KernelMachine):
                 "random features do not tell components apart: use approximation=Nystrom()."
             )
         coef = self._dual_coef_.T
-        parts = [self._expand(X, coef, term.weighted) for term in self.terms_]
+        parts = [expand(self, X, coef, term.weighted) for term in self.terms_]
         columns, b = self.null_space_(X), np.atleast_2d(self.null_space_coef_)
         for j, k in self._joined.items():
             parts[k] = parts[k] + np.outer(columns[:, j], b[:, j])
@@ -196,6 +193,6 @@ class Additive(KernelMachine):
     def component_offset_(self) -> Any:
         """The constant that centred components leave: intercept and means."""
         check_is_fitted(self)
-        intercept = np.atleast_1d(self._intercept(self.null_space_coef_))
+        intercept = np.atleast_1d(intercept_of(self.null_space_names_, self.null_space_coef_))
         means = np.sum(self.component_means_, axis=0)
         return float(intercept[0] + means) if self._single_output() else intercept + means

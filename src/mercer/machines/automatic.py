@@ -18,6 +18,7 @@ from mercer.kernels.named import NAMES, gamma_of_width, resolve
 from mercer.kernels.points import scale_features
 from mercer.kernels.stretched import stretch
 from mercer.machines.explaining import warn_of_scales
+from mercer.machines.kernel_kinds import compares_objects, is_precomputed
 from mercer.machines.protocol import KernelSettings, Machine
 from mercer.machines.subproblems import Rows, Sample
 from mercer.smoothing.pairs import feature_scales, some_rows
@@ -29,7 +30,7 @@ __all__ = ["choose_epsilon", "choose_kernel", "choose_nu", "guess", "stretched"]
 AUTOMATIC_GAMMA = ("median", "tuned")
 # Powers of exp(-|z|^p) between which the shape of the noise is looked for: beyond, a few hundred
 # residuals do not tell it.
-POWERS = 1.25, 4.0
+NOISE_POWERS = 1.25, 4.0
 
 
 def choose_kernel(machine: Machine, rows: Rows, gamma: Any) -> tuple[Kernel, Array | None]:
@@ -56,7 +57,7 @@ def choose_kernel(machine: Machine, rows: Rows, gamma: Any) -> tuple[Kernel, Arr
             f"'rbf'; got kernel={name!r}. Set the parameters of a Kernel instead."
         )
     if machine.standardize:
-        if machine._precomputed or machine._objects:
+        if is_precomputed(machine.kernel) or compares_objects(machine.kernel):
             raise ValueError(
                 "standardize=True needs features; with a precomputed kernel or objects there are "
                 "none. Use standardize=False."
@@ -132,7 +133,7 @@ def choose_nu(residuals: Array) -> float:
     >>> bool(0.5 < choose_nu(z) < 0.58)
     True
     """
-    return fit_noise(residuals, powers=POWERS).nu
+    return fit_noise(residuals, powers=NOISE_POWERS).nu
 
 
 def choose_epsilon(residuals: Array, variance: float) -> float:
@@ -151,4 +152,6 @@ def choose_epsilon(residuals: Array, variance: float) -> float:
     >>> round(choose_epsilon(z, 4.0), 3)
     1.224
     """
-    return optimal_epsilon(fit_noise(residuals, powers=POWERS).power, float(np.sqrt(variance)))
+    return optimal_epsilon(
+        fit_noise(residuals, powers=NOISE_POWERS).power, float(np.sqrt(variance))
+    )

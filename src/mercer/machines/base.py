@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import CallbackSupportMixin, Interval, StrOptions, fit_context
-from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Constraints, Function, PointsLike, TargetsLike, WeightsLike
 from mercer.data.base import Source
 from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
@@ -32,13 +32,19 @@ from mercer.losses.base import Loss
 from mercer.machines import risk_terms
 from mercer.machines.automatic import choose_kernel, guess, stretched
 from mercer.machines.callbacks import SILENT
-from mercer.machines.expansion import Expansion, Function, check_weights, dense
+from mercer.machines.evaluating import dense, expand, kernel_matrix
+from mercer.machines.expansion import Expansion, bind_names, store_nonzero
 from mercer.machines.fitted import FittedExpansion
-from mercer.machines.low_rank import solve_reduced, validate_blocks
+from mercer.machines.kernel_kinds import is_function, is_precomputed
+from mercer.machines.low_rank import (
+    LowRankProblem,
+    irreducible,
+    solve_reduced,
+    validate_blocks,
+)
 from mercer.machines.plain_arrays import is_plain_targets
 from mercer.machines.solving import solve_subproblems
 from mercer.machines.subproblems import (
-    Coefficients,
     Posing,
     Prepared,
     Rows,
@@ -48,8 +54,11 @@ from mercer.machines.subproblems import (
     SolvedSubproblem,
     Subproblem,
     SubproblemBatch,
-    read_coefficients,
+    check_loss,
+    check_weights,
+    left_to_sample,
 )
+from mercer.machines.unpenalized import intercept_of, unpenalized_columns
 from mercer.machines.ways import choose_fit
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
@@ -58,8 +67,6 @@ from mercer.reduced.named import NAMES as APPROXIMATIONS
 from mercer.reduced.named import as_approximation
 from mercer.reduced.passes import Passes
 from mercer.reduced.solve import Reduced, Task
-from mercer.reduced.targets import Targets
-from mercer.reduced.variable_width import VariableWidth
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.smoothing.widths import Guess, squared_error
 from mercer.solvers import (
@@ -164,6 +171,15 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     regularized_risk_ = property(risk_terms.regularized_risk)
     intercept_interval_ = property(risk_terms.intercept_interval)
 
+    _labelled: ClassVar[bool] = False
+    """Whether targets are classes."""
+
+    _tunable: ClassVar[tuple[str, ...]] = ("C",)
+    """Parameters beside those of the kernel that may be left to the sample, by a word."""
+
+    _max_tasks: ClassVar[int | None] = None
+    """How many problems are solved at most, where it is not the number of those that are posed."""
+
     _direct: ClassVar[bool] = True
     """Whether the problem that is solved is the machine's own, and not one that it is read from."""
 
@@ -189,14 +205,14 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
 
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         """Return the problems, each with its name and the way back; by default one of the loss."""
-        loss = self._check_loss(self._loss(sample), len(sample.y))
+        loss = check_loss(self._loss(sample), len(sample.y))
         c = self._weight() * sample.weights
         return [Subproblem("", self._risk(loss, sample.K, sample.y, c, sample.B))]
 
     def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         """Make the machine of the solved problems; by default of the only one."""
         (one,) = solved
-        self._store_nonzero(sample.X, one.a[:, None], one.b)
+        store_nonzero(self, sample.X, one.a[:, None], one.b)
         self.n_iter_: Any = int(one.solution.n_iter)
         self.__dict__.update(one.facts)
 
@@ -221,23 +237,12 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Return the approximation asked for."""
         return as_approximation(self.approximation)
 
-    def _irreducible(self) -> ValueError:
-        return ValueError(
-            f"{type(self).__name__} cannot be approximated: its problem is more than a sum of "
-            "losses. Use SVC, SVR, QuantileSVR or LSSVR, whose parameters can be chosen by 'auto'."
-        )
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+        """Return the problems over rows in blocks; refuse those that are more than a sum of losses.
 
-    def _reduced_loss(self, rows: Rows) -> Loss:
-        """Return the loss of the problems; refuse those that are more than a sum of losses."""
-        return self._loss(rows)
-
-    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
-        """Return what the problems see of a row, and factors of C; labels of the classes if any."""
-        raise self._irreducible()
-
-    def _reduced_walls(self, targets: Any) -> VariableWidth | None:
-        """Return the margin or tube whose width is a variable, if there is one."""
-        return None
+        ``labels`` are those of the classes, if there are any.
+        """
+        raise irreducible(self)
 
     def _validate_blocks(
         self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
@@ -249,45 +254,21 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Solve the problems that were declared."""
         return solve_reduced(self, task, census, passes, how)
 
-    def _read_reduced(self, solution: Solution) -> Coefficients:
-        """Read the coefficients of the functions off a solution."""
-        return read_coefficients(solution)
-
     def _assemble_reduced(
         self, found: Reduced, sample: Sample, solved: Sequence[SolvedSubproblem]
     ) -> None:
         """Make the machine of the coefficients of its functions."""
         self._assemble(sample, solved)
 
-    def _fit_reduced_extras(
-        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
-    ) -> None:
-        """Fit what an approximated machine has beside its expansion; by default nothing."""
-
-    @property
-    def _free_C(self) -> bool:
-        """Whether the weight of the loss is left to the sample."""
-        return isinstance(getattr(self, "C", None), str)
-
-    def _labelled(self) -> bool:
-        """Return whether targets are classes."""
-        return False
-
     def _count_classes(self, classes: Any, counts: Any) -> None:
         """Settle what a machine needs to know of the classes of a source."""
 
     # What it predicts -----------------------------------------------------------------------------
 
-    def _decision(self, X: PointsLike) -> Array:
-        """Evaluate the fitted function."""
-        return self._evaluate(self._check_new(X))
-
     def _evaluate(self, X: PointsLike) -> Array:
         """Evaluate the fitted function at points that were checked."""
-        return (
-            self._flat(self._expand(X, self._dual_coef_.T))
-            + self.null_space_(X) @ self.null_space_coef_.T
-        )
+        free: Array = self.null_space_(X) @ self.null_space_coef_.T
+        return self._flat(expand(self, X, self._dual_coef_.T)) + free
 
     def _flat(self, F: Array) -> Array:
         """Return values of all outputs, (n, d), as a machine of one output predicts them."""
@@ -325,9 +306,9 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         kernel: Kernel | None = None
         matrix, index = None, np.asarray(self.support_, dtype=np.intp)
         points: Any = index
-        if self._function:
-            matrix = self._kernel_matrix(self._X_fit, self._X_fit)
-        elif not self._precomputed:
+        if is_function(self.kernel):
+            matrix = kernel_matrix(self._kernel_fit, self._X_fit, self._X_fit)
+        elif not is_precomputed(self.kernel):
             kernel, points = self.kernel_, self.support_vectors_
             if hasattr(points, "tocsr"):
                 points = sp.csr_array(points)
@@ -360,16 +341,19 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         new._n_support = np.bincount(expansion.groups, minlength=len(expansion.allowed)).astype(
             np.int32
         )
-        if self._function:
+        if is_function(self.kernel):
             # Of the sample, only what has a coefficient is compared with new points.
             X, rows = self._X_fit, expansion.index
             new._X_fit = take(X, rows) if hasattr(X, "shape") else [X[i] for i in rows]
             new.support_ = np.arange(len(rows), dtype=np.int32)
             new.shape_fit_ = (len(rows), *self.shape_fit_[1:])
-        elif not self._precomputed:
+        elif not is_precomputed(self.kernel):
             new.support_vectors_ = _like(self.support_vectors_, expansion.points)
         b = np.reshape(expansion.null_space_coef, np.shape(self.null_space_coef_))
-        new.null_space_coef_, new.intercept_ = b, np.atleast_1d(self._intercept(b))
+        new.null_space_coef_, new.intercept_ = (
+            b,
+            np.atleast_1d(intercept_of(self.null_space_names_, b)),
+        )
         if hasattr(self, "_intercept_"):
             new._intercept_ = new.intercept_
         return new
@@ -392,10 +376,6 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Return the weight of the squared loss that others follow, if it need not be guessed."""
         return self._squared_weight
 
-    def _automatic(self) -> bool:
-        """Return whether a parameter beside the kernel is left to the sample."""
-        return self._free_C
-
     def _set_parameters(self, found: Guess | None, rows: Rows | None = None) -> None:
         """Set the parameters that are used, from a least-squares machine if it is asked for."""
         C = getattr(self, "C", None)
@@ -409,7 +389,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         kernel, scales = choose_kernel(self, rows, self.gamma if gamma is None else gamma)
         if scales is not None:
             self.feature_scales_ = scales
-        return stretched(self._bound(kernel), scales)
+        return stretched(bind_names(self, kernel), scales)
 
     def _fit_extras(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> None:
         """Fit what a machine has beside its expansion; by default nothing."""
@@ -446,15 +426,11 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         choose_fit(self, X).fit(self, X, y, sample_weight)
         return self
 
-    def _n_tasks(self, subproblems: Sequence[Subproblem]) -> int:
-        """Return how many problems are solved at most."""
-        return len(subproblems)
-
     def _validate(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> Rows:
         """Return checked points, encoded targets and weights, in the order of the problems."""
         X, y = self._check_X(X, y)
         y, factors = self._encode(y)
-        s = factors * self._check_weights(sample_weight, len(y))
+        s = factors * check_weights(sample_weight, len(y))
         order = self._order(y)
         if order is not None:
             X, y, s = X[order], y[order], s[order]
@@ -463,7 +439,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
     def _build_sample(self, rows: Rows) -> Sample:
         """Settle the kernel and what stays unpenalized; return both on the sample."""
         laid = self._build_gram(rows)
-        return Sample.of(rows, laid, self._free_columns(rows.X, self._null_space()))
+        return Sample.of(rows, laid, unpenalized_columns(self, rows.X, self._null_space()))
 
     def _build_gram(self, rows: Rows) -> SampleGram:
         """Settle the kernel, and return its matrix as the problem has it."""
@@ -471,7 +447,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
 
     def _choose_parameters(self, sample: Sample) -> None:
         """Settle the parameters that are left to the sample."""
-        self._set_parameters(guess(self, sample) if self._automatic() else None, sample)
+        self._set_parameters(guess(self, sample) if left_to_sample(self) else None, sample)
 
     def _solve(self, prepared: Prepared[Posing], context: Any) -> Sequence[SolvedSubproblem]:
         """Solve the problems, and read their solutions."""
@@ -484,20 +460,6 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
             SolvedSubproblem(solution, *one.read(solution))
             for one, solution in zip(subproblems, solutions, strict=True)
         ]
-
-    def _check_weights(self, sample_weight: WeightsLike, n: int) -> Array:
-        """Return the weights, one by default; refuse a sample without any."""
-        return check_weights(sample_weight, n)
-
-    def _check_loss(self, loss: Loss, n: int) -> Loss:
-        """Refuse parameters given per sample for another number of samples."""
-        for name, value in loss.per_sample().items():
-            if np.shape(value) != (n,):
-                raise ValueError(
-                    f"{name} of {type(loss).__name__} has shape {np.shape(value)}; give one "
-                    f"number, or one per sample: ({n},)"
-                )
-        return loss
 
     def _make_solver(self) -> Solver:
         """Return the solver asked for, with the machine's tolerance and budget if it is a name."""

@@ -24,7 +24,7 @@ __all__ = ["BestLinear", "most_likely"]
 
 
 # Q_ii V_ii is one for a sample alone, and rounding where the sample determines a trend by itself.
-ALONE = 1e-10
+ROUNDING = 1e-10
 
 
 class BestLinear:
@@ -91,7 +91,7 @@ class BestLinear:
         They are infinite where an observation determines a function of the trend by itself.
         """
         q = np.diag(self.inverse)
-        alone = q * np.diag(self.V) <= ALONE
+        alone = q * np.diag(self.V) <= ROUNDING
         a = self.coefficients(y)[0]
         return np.asarray((a.T / np.where(alone, 1.0, q) + np.where(alone, np.inf, 0.0)).T)
 

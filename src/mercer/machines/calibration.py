@@ -11,10 +11,10 @@ from mercer._typing import Array
 __all__ = ["agreeing", "coupled", "sigmoid"]
 
 # Newton's method on two numbers, and the fixed-point iteration of shares: relative changes.
-TOLERANCE, STEPS = 1e-12, 100
-SHARE_TOLERANCE, SHARE_STEPS = 1e-8, 2000
+NEWTON_TOLERANCE, MAX_NEWTON_STEPS = 1e-12, 100
+SHARE_TOLERANCE, MAX_SHARE_STEPS = 1e-8, 2000
 # Shares are kept off zero, where a model of choices has no slope.
-LEAST = 1e-12
+MIN_SHARE = 1e-12
 
 
 def sigmoid(
@@ -63,16 +63,19 @@ def sigmoid(
         return -float(weight @ (target * log_expit(z) + (1.0 - target) * log_expit(-z)))
 
     x = np.array([0.0, flat])
-    for _ in range(STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         p = expit(Z @ x)
         slope = Z.T @ (weight * (p - target))
         # A ridge of rounding size: where all values are certain the curvature vanishes.
-        H = (Z.T * (weight * p * (1.0 - p))) @ Z + LEAST * np.sum(weight) * np.eye(2)
+        H = (Z.T * (weight * p * (1.0 - p))) @ Z + MIN_SHARE * np.sum(weight) * np.eye(2)
         step, size = -np.linalg.solve(H, slope), 1.0
-        while cost(x + size * step) > cost(x) + 1e-4 * size * (slope @ step) and size > TOLERANCE:
+        while (
+            cost(x + size * step) > cost(x) + 1e-4 * size * (slope @ step)
+            and size > NEWTON_TOLERANCE
+        ):
             size *= 0.5
         x = x + size * step
-        if np.all(np.abs(size * step) <= TOLERANCE * (1.0 + np.abs(x))):
+        if np.all(np.abs(size * step) <= NEWTON_TOLERANCE * (1.0 + np.abs(x))):
             break
     return (float(x[0] / scale), float(x[1])) if x[0] > 0 else (0.0, flat)
 
@@ -112,12 +115,12 @@ def coupled(M: Array, R: Array, weight: Array) -> Array:
     weight = weight / np.sum(weight)
     P = np.full((len(R), len(M)), 1.0 / len(M))
     moving = np.arange(len(R))
-    for _ in range(SHARE_STEPS):
+    for _ in range(MAX_SHARE_STEPS):
         p, r = P[moving], R[moving]
         up, down = p @ plus, p @ minus
         gain = (weight * r / up) @ plus.T + (weight * (1.0 - r) / down) @ minus.T
         loss = (weight / (up + down)) @ (plus + minus).T
-        new = np.maximum(p * gain / loss, LEAST)
+        new = np.maximum(p * gain / loss, MIN_SHARE)
         new /= new.sum(axis=1, keepdims=True)
         P[moving] = new
         moving = moving[np.max(np.abs(new - p), axis=1) > SHARE_TOLERANCE]

@@ -17,10 +17,11 @@ from mercer._sklearn import StrOptions
 from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.machines.base import KernelMachine
-from mercer.machines.low_rank import by_blocks
+from mercer.machines.low_rank import LowRankProblem, by_blocks, irreducible
 from mercer.machines.plain_arrays import is_plain_targets, number_classes
 from mercer.machines.scoring import accuracy
-from mercer.reduced.targets import Codes, Targets
+from mercer.machines.subproblems import Rows
+from mercer.reduced.targets import Codes
 from mercer.smoothing.widths import margin_error
 
 __all__ = ["Classifier", "chosen", "encode_classes", "refuse_one_class", "signs"]
@@ -79,6 +80,8 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     _: KW_ONLY
     class_weight: dict[Any, float] | str | None = None
 
+    _labelled: ClassVar[bool] = True
+
     _parameter_constraints: ClassVar[Constraints] = {
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
@@ -94,9 +97,6 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             )
         return codes, self.class_weight_[codes]
 
-    def _labelled(self) -> bool:
-        return True
-
     def _count_classes(self, classes: Any, counts: Any) -> None:
         _refuse_too_few(len(classes))
         check_classification_targets(classes)
@@ -110,11 +110,12 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     def _book(self) -> Array:
         """Return the codes of the classes in the problems: plus and minus one, 0 for neither."""
-        raise self._irreducible()
+        raise irreducible(self)
 
-    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
         book = self._book()
-        return Codes(labels, book, np.asarray(self.class_weight_)), np.ones(book.shape[1])
+        targets = Codes(labels, book, np.asarray(self.class_weight_))
+        return LowRankProblem(self._loss(rows), targets, np.ones(book.shape[1]))
 
     def _targets(self, y: TargetsLike) -> Array:
         return signs(y, len(self.classes_))

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer._typing import Array, PointsLike
+from mercer._typing import Array, Function, PointsLike
 from mercer.kernels.base import Kernel
 from mercer.machines.calibration import sigmoid
-from mercer.machines.expansion import Function
 from mercer.machines.ls_report import Report, UnavailableError
 
 __all__ = ["CodeReport"]

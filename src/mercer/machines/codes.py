@@ -28,7 +28,7 @@ __all__ = [
 CODES = ("one-vs-rest", "one-vs-one", "minimal", "ecoc", "dense-random", "sparse-random")
 DECODINGS = ("loss", "hamming", "least-squares")
 # Up to this many classes all 2^(k-1) - 1 columns are taken.
-EXHAUSTIVE = 7
+MAX_EXHAUSTIVE_CLASSES = 7
 # Random books that are drawn, of which the best is taken, and their lengths per log2 of classes.
 DRAWS, DENSE, SPARSE = 200, 10, 15
 
@@ -77,7 +77,7 @@ def code_book(codes: Any, n_classes: int, random_state: Seed = None) -> Array:
     if codes == "minimal":
         return _digits(n_classes, np.arange((n_classes - 1).bit_length())[::-1])
     if codes == "ecoc":
-        if n_classes <= EXHAUSTIVE:
+        if n_classes <= MAX_EXHAUSTIVE_CLASSES:
             # The complements of columns are the same problems: the last class is always coded 1.
             numbers = np.arange(1, 2 ** (n_classes - 1))
             return np.asarray(1.0 - 2.0 * (numbers >> np.arange(n_classes)[:, None] & 1))

@@ -16,7 +16,7 @@ __all__ = ["LAWS", "CompletedRows", "Law", "Marginals", "Normal"]
 
 
 # Nodes of a product rule for one row, at most: two cells by seven nodes, three by four.
-MOST = 64
+MAX_NODES = 64
 
 
 class CompletedRows(NamedTuple):
@@ -53,10 +53,10 @@ class Law(ABC):
     def grid(self, X: Array, nodes: int, draws: int, seed: int) -> CompletedRows:
         """Return completed copies of rows at the nodes of a product rule.
 
-        Rows with so many gaps that their product has more than :data:`MOST` nodes are drawn.
+        Rows with so many gaps that their product has more than :data:`MAX_NODES` nodes are drawn.
         """
         gaps = np.isnan(X)
-        few = np.asarray(nodes ** gaps.sum(axis=1).astype(float) <= MOST)
+        few = np.asarray(nodes ** gaps.sum(axis=1).astype(float) <= MAX_NODES)
         parts = [self.copies(X[~few], draws, seed)]
         parts[0] = parts[0]._replace(source=np.flatnonzero(~few)[parts[0].source])
         for rows, there in _patterns(~gaps):

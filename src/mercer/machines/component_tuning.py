@@ -25,16 +25,16 @@ from mercer.smoothing.widths import guess_C
 __all__ = ["tune_terms"]
 
 # Rows that weights are chosen on.
-ROWS = 500
+WEIGHT_ROWS = 500
 
 # Logarithms of weights are looked for this far below and above where they start.
 BELOW, ABOVE = 16.0, 9.0
 
 # Widths that are tried for all components together, and then for each.
-COMMON, EACH = (0.5, 1.0, 2.0, 4.0), (0.5, 2.0)
+COMMON_WIDTHS, OWN_WIDTHS = (0.5, 1.0, 2.0, 4.0), (0.5, 2.0)
 
 # Steps of the search for weights.
-STEPS = 60
+MAX_STEPS = 60
 
 
 def tune_terms(
@@ -56,7 +56,7 @@ def tune_terms(
         Choose widths of the kernels too.
     """
     live = np.flatnonzero(s > 0)
-    rows = live[some_rows(len(live), ROWS)]
+    rows = live[some_rows(len(live), WEIGHT_ROWS)]
     X, Y, B, s = take(X, rows), Y[rows], B[rows], s[rows]
     if len(rows) <= B.shape[1] + 1 or np.all(np.ptp(Y, axis=0) == 0):
         return list(terms)
@@ -65,7 +65,7 @@ def tune_terms(
         return np.asarray(term.kernel(X), dtype=np.float64)
 
     best: tuple[float, Array, list[Term], list[Array]] | None = None
-    for factor in COMMON if widths else (1.0,):
+    for factor in COMMON_WIDTHS if widths else (1.0,):
         some = [term if term.categorical else term.stretched(factor) for term in terms]
         Ks = [matrix(term) for term in some]
         value, eta = _most_likely(Ks, Y, B, s)
@@ -77,7 +77,7 @@ def tune_terms(
         for p, term in enumerate(chosen):
             if term.categorical or eta[p] < np.max(eta) - BELOW / 2:
                 continue
-            for factor in EACH:
+            for factor in OWN_WIDTHS:
                 other = term.stretched(factor)
                 trial = [*Ks[:p], matrix(other), *Ks[p + 1 :]]
                 found = _evidence(eta, trial, Y, B, s)[0]
@@ -96,7 +96,13 @@ def _most_likely(
         start = np.full(len(Ks), np.log(first))
     bounds = [(e - BELOW, e + ABOVE) for e in start]
     found = minimize(
-        _evidence, start, (Ks, Y, B, s), "L-BFGS-B", True, bounds=bounds, options={"maxiter": STEPS}
+        _evidence,
+        start,
+        (Ks, Y, B, s),
+        "L-BFGS-B",
+        True,
+        bounds=bounds,
+        options={"maxiter": MAX_STEPS},
     )
     return float(found.fun), np.asarray(found.x)
 

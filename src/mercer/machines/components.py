@@ -39,10 +39,10 @@ __all__ = [
 ]
 
 # Pivots of a factor below this share of the largest are rounding of the kernel.
-RANK = 1e-10
+MIN_PIVOT_SHARE = 1e-10
 
 # Components that a number of features can stand for; each has a kernel and a name of its own.
-MOST = 100_000
+MAX_COMPONENTS = 100_000
 
 
 @dataclass(eq=False)
@@ -232,11 +232,11 @@ def _listed(components: Any, p: int) -> list[_Listed | Term]:
                 f"so many features cannot act together: {components!r}, of {p} features."
             )
         count = sum(comb(p, size) for size in range(1, int(components) + 1))
-        if count > MOST:
+        if count > MAX_COMPONENTS:
             raise ValueError(
                 f"{p:,} features in sets of up to {int(components)} are {count:,} components, "
-                f"more than {MOST:,}: name the features that matter, as in components=[0, 3], or "
-                "select some before (sklearn.feature_selection)."
+                f"more than {MAX_COMPONENTS:,}: name the features that matter, as in "
+                "components=[0, 3], or select some before (sklearn.feature_selection)."
             )
         return [_Listed(s, product=True) for s in subsets(p, int(components))]
     if isinstance(components, Mapping):
@@ -343,7 +343,7 @@ def functions_of(
     X: PointsLike,
     rank: int,
     observed: NDArray[np.bool_] | None = None,
-    tol: float = RANK,
+    tol: float = MIN_PIVOT_SHARE,
 ) -> ComponentFunctions:
     """Return functions that span a component as far as double precision sees it.
 

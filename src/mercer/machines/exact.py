@@ -29,7 +29,7 @@ class ExactFit:
         """Fit the machine to rows in memory."""
         machine._functions = None
         prepared = prepare(machine, X, y, sample_weight)
-        n_problems = machine._n_tasks(prepared.subproblems)
+        n_problems = machine._max_tasks or len(prepared.subproblems)
         with fit_task(machine, n_problems, X, y, sample_weight) as context:
             solved = machine._solve(prepared, context)
             solutions: Sequence[Solution] = (

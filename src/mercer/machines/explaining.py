@@ -19,7 +19,7 @@ from mercer._words import did_you_mean
 __all__ = ["ScaleWarning", "explained", "explaining_data", "warn_of_scales"]
 
 # Names of columns that a sentence lists at most.
-LISTED = 5
+MAX_LISTED_COLUMNS = 5
 
 # Features that vary so many times less than the widest one do not count in distances; nobody is
 # told of it unless they are so large a part of the features. Rows that are looked at.
@@ -57,7 +57,9 @@ def warn_of_scales(machine: object, X: PointsLike) -> None:
         return
     names = getattr(machine, "feature_names_in_", None)
     named = [str(j) if names is None else repr(str(names[j])) for j in (*lost, spread.argmax())]
-    listed = ", ".join(named[:-1][:LISTED]) + (", ..." if len(lost) > LISTED else "")
+    listed = ", ".join(named[:-1][:MAX_LISTED_COLUMNS]) + (
+        ", ..." if len(lost) > MAX_LISTED_COLUMNS else ""
+    )
     warnings.warn(
         f"{len(lost)} of {X.shape[1]} features ({listed}) vary a hundred times less than feature "
         f"{named[-1]}, so that they do not count in the kernel. Scale them, as "
@@ -190,5 +192,5 @@ def _of_words(X: PointsLike, text: str) -> bool:
 
 
 def _listed(names: Any) -> str:
-    shown = [repr(name) for name in names[:LISTED]]
-    return ", ".join(shown) + (", ..." if len(names) > LISTED else "")
+    shown = [repr(name) for name in names[:MAX_LISTED_COLUMNS]]
+    return ", ".join(shown) + (", ..." if len(names) > MAX_LISTED_COLUMNS else "")

@@ -36,9 +36,9 @@ __all__ = ["Divisible", "InArrays", "InBlocks"]
 
 # Points that a tree is grown from, in all and for each leaf, where there are more. Of rows in
 # blocks no more can be held, so the tree of many leaves has branches that are cut later.
-POINTS, EACH = 100_000, 200
+MAX_TREE_ROWS, TREE_ROWS_PER_LEAF = 100_000, 200
 # Rows of a block that is sorted, at most.
-SORTED = 2**17
+MAX_SORTED_ROWS = 2**17
 
 Bars = Callable[[str, int | None], Bar]
 
@@ -91,7 +91,7 @@ class InArrays:
 
     def points(self, how: Local) -> Any:
         """Return some points in a random order."""
-        wanted = max(EACH * (-(-self.n // int(how.leaf_size))), POINTS)
+        wanted = max(TREE_ROWS_PER_LEAF * (-(-self.n // int(how.leaf_size))), MAX_TREE_ROWS)
         some = np.random.default_rng(how.random_state).permutation(self.n)[:wanted]
         return take(self.rows.X, some)
 
@@ -149,7 +149,7 @@ class InBlocks:
         self.source, rows = machine._validate_blocks(X, y, sample_weight)
         how: Local = machine.approximation
         passes, self.bar = Passes(self.source, bar=bar), bar
-        self.census = take_census(passes, POINTS, how.random_state, machine._labelled())
+        self.census = take_census(passes, MAX_TREE_ROWS, how.random_state, machine._labelled)
         self.n, pool, classes = self.census.n, self.census.pool, self.census.classes
         if pool.y is None:
             raise ValueError(
@@ -188,9 +188,9 @@ class InBlocks:
 
         Cuts of fewer points would make leaves of very different sizes.
         """
-        if self.n <= POINTS:
+        if self.n <= MAX_TREE_ROWS:
             return leaves
-        each = -(-leaves * EACH // POINTS)
+        each = -(-leaves * TREE_ROWS_PER_LEAF // MAX_TREE_ROWS)
         return -(-leaves // each)
 
     @contextmanager
@@ -199,7 +199,9 @@ class InBlocks:
         sorter = Sorter(tree, how.overlap > 0, self.census.classes, self.factors)
         limit = parse(how.memory_limit)
         # Rows of a block, moved twice: many leaves should not share few rows.
-        rows = int(np.clip(limit / 16 / (3 * 8 * (self.source.n_features + 3)), 1024, SORTED))
+        rows = int(
+            np.clip(limit / 16 / (3 * 8 * (self.source.n_features + 3)), 1024, MAX_SORTED_ROWS)
+        )
         with ExitStack() as stack:
             with self.bar("sort rows to leaves", self.n) as bar:
                 groups = stack.enter_context(

@@ -41,14 +41,14 @@ from mercer.smoothing.factored import Factored
 __all__ = ["leaf_settings", "left_out", "widened"]
 
 # Rows of a piece: their eigenvalues take some twentieths of a second.
-PIECE = 600
+PIECE_ROWS = 600
 # Leaves that are examined at most.
-EXAMINED = 256
+MAX_EXAMINED_LEAVES = 256
 # Rows of pieces that have the last word, and leaves that they are of.
-LARGE, JUDGES = 1500, 12
+LARGE_PIECE_ROWS, LARGE_PIECES = 1500, 12
 # Factors of the width, and of the weight beside the one that is given.
-FACTORS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
-WEIGHTS = 4.0 ** np.arange(-5, 6)
+WIDTH_FACTORS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+WEIGHT_FACTORS = 4.0 ** np.arange(-5, 6)
 # Rounds after which shares hardly change, and a share that no setting loses.
 ROUNDS, LEAST = 30, 1e-6
 
@@ -100,7 +100,7 @@ class Examination:
 def examine(rows: Any, shared: Examination, number: int) -> tuple[Array, bool]:
     """Return scores of the settings in a leaf, and whether the loss is squared: a task."""
     part = shared.recipe.part(rows).rows
-    piece = _piece(part, number, shared, PIECE)
+    piece = _piece(part, number, shared, PIECE_ROWS)
     scores = _scores(shared.machine, piece, shared.kernels, shared.weights)
     return scores, shared.machine._loss(part).quadratic
 
@@ -109,7 +109,7 @@ def judge(rows: Any, shared: Examination, state: tuple[int, dict[str, Any]]) -> 
     """Return by how much chosen settings are better than those given, in one leaf: a task."""
     number, settings = state
     # Another piece than the one that was examined, where there is one.
-    piece = _piece(shared.recipe.part(rows).rows, number + 1, shared, LARGE)
+    piece = _piece(shared.recipe.part(rows).rows, number + 1, shared, LARGE_PIECE_ROWS)
     machine = shared.machine
     Y, B = machine._targets(np.asarray(piece.y)), np.ones((count(piece.X), 1))
     given = machine.kernel_, float(shared.weights[len(shared.weights) // 2])
@@ -178,9 +178,13 @@ def leaf_settings(
         As the tree was grown with.
     """
     given = getattr(machine, "C", 1.0)
-    weights = (1.0 if isinstance(given, str) else float(given)) * WEIGHTS
-    kernels = [widened(machine.kernel_, factor) for factor in FACTORS]
-    chosen = [k * leaves // EXAMINED for k in range(EXAMINED)] if leaves > EXAMINED else None
+    weights = (1.0 if isinstance(given, str) else float(given)) * WEIGHT_FACTORS
+    kernels = [widened(machine.kernel_, factor) for factor in WIDTH_FACTORS]
+    chosen = (
+        [k * leaves // MAX_EXAMINED_LEAVES for k in range(MAX_EXAMINED_LEAVES)]
+        if leaves > MAX_EXAMINED_LEAVES
+        else None
+    )
     numbers = list(range(leaves)) if chosen is None else chosen
     shared = Examination(machine, recipe, kernels, weights, scales, categories)
     n_jobs = machine.approximation.n_jobs
@@ -198,7 +202,7 @@ def leaf_settings(
     shares = _shared(np.array([found[k][0] for k in numbers]))
     own = dict(zip(numbers, map(best, shares), strict=True))
     common = best(np.mean(shares, axis=0))
-    judges = numbers[:: -(-len(numbers) // JUDGES)]
+    judges = numbers[:: -(-len(numbers) // LARGE_PIECES)]
     states = {k: (k, own[k]) for k in judges}
     if sum(gain for _, gain in groups.map(judge, shared, states, n_jobs)) < 0.0:
         return {k: {} for k in range(leaves)}

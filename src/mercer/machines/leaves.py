@@ -21,7 +21,8 @@ from mercer.local import Local
 from mercer.local.shelf import Shelf
 from mercer.local.tree import Tree, equality_columns, graft, grow, sensitivity
 from mercer.machines.callbacks import fit_task
-from mercer.machines.expansion import BLOCK
+from mercer.machines.evaluating import PREDICTED_ROWS
+from mercer.machines.kernel_kinds import compares_objects, is_function, is_precomputed
 from mercer.machines.leaf_samples import Divisible, InArrays, InBlocks
 from mercer.machines.leaf_settings import leaf_settings
 from mercer.machines.leaf_tasks import Cutting, Leaf, Recipe, fit_branch, template_of
@@ -34,15 +35,15 @@ __all__ = ["Leaves", "LocalFit"]
 
 # Shares of the memory limit: fitted leaves, those that were read from files again, and rows whose
 # leaves are asked together, with what they are worth.
-FITTED, READ, ASKED = 0.4, 0.125, 0.125
+FITTED_MEMORY_SHARE, READ_MEMORY_SHARE, ASKED_MEMORY_SHARE = 0.4, 0.125, 0.125
 # Rows that are asked together at most: leaves see enough of them, and more are not faster.
-MANY = 2**18
+MAX_ASKED_ROWS = 2**18
 # A class that a leaf has not seen counts as half a row.
-UNSEEN = 0.5
+UNSEEN_CLASS_ROWS = 0.5
 
 
 # Where every leaf has one class there is no problem to solve.
-CONSTANTS = Solution(
+NO_PROBLEM = Solution(
     a=np.empty(0),
     b=np.empty(0),
     objective=0.0,
@@ -75,7 +76,13 @@ class Leaves:
 
     def batch(self, features: int) -> int:
         """Return how many rows of a source are asked together: leaves should see many at once."""
-        return int(np.clip(ASKED * self.limit / (8 * (4 * features + 16)), BLOCK, MANY))
+        return int(
+            np.clip(
+                ASKED_MEMORY_SHARE * self.limit / (8 * (4 * features + 16)),
+                PREDICTED_ROWS,
+                MAX_ASKED_ROWS,
+            )
+        )
 
     def evaluate(self, whole: Any, name: str, X: PointsLike) -> Any:
         """Return what a method of the machines says of new points, each by its own leaf.
@@ -89,7 +96,7 @@ class Leaves:
         X : points
         """
         X = whole._check_new(X)
-        labelled = whole._labelled()
+        labelled = whole._labelled
         if labelled and name == "predict_log_proba":
             return np.log(self.evaluate(whole, "predict_proba", X))
         if labelled and name == "predict" and self.blend:
@@ -108,7 +115,7 @@ class Leaves:
 
     def _values(self, whole: Any, leaf: Leaf, name: str, X: PointsLike) -> Any:
         """Return what one leaf says, in terms of all classes."""
-        if not whole._labelled():
+        if not whole._labelled:
             return np.asarray(getattr(leaf.machine, name)(X))
         if name == "predict":
             if leaf.machine is None:
@@ -118,7 +125,7 @@ class Leaves:
         known = leaf.machine is not None
         values = np.asarray(getattr(leaf.machine, name)(X), dtype=np.float64) if known else None
         if name == "predict_proba":
-            unseen = UNSEEN / (len(leaf.rows) + UNSEEN * k)
+            unseen = UNSEEN_CLASS_ROWS / (len(leaf.rows) + UNSEEN_CLASS_ROWS * k)
             P = np.full((n, k), unseen)
             left = 1.0 - unseen * (k - len(leaf.classes))
             P[:, leaf.classes] = left * (1.0 if values is None else values)
@@ -184,10 +191,10 @@ class LocalFit:
         cut = None
         if parts < wanted:
             cut = Cutting(int(how.leaf_size), scales, categories, how.overlap)
-        whole = Recipe(template_of(machine), machine._labelled())
+        whole = Recipe(template_of(machine), machine._labelled)
         recipe = replace(whole, read=sample.read, cut=cut)
         limit = parse(how.memory_limit)
-        leaves = Shelf(FITTED * limit, READ * limit, how.folder)
+        leaves = Shelf(FITTED_MEMORY_SHARE * limit, READ_MEMORY_SHARE * limit, how.folder)
         # Rows near a cut are fitted twice, so it is not known before how many there are.
         rows = None if how.overlap else sample.n
         try:
@@ -286,7 +293,7 @@ class _Certificates:
     def joined(self) -> Solution:
         """Return the certificate of all leaves: no coefficients, and sums of what is a sum."""
         if self.total is None:
-            return CONSTANTS
+            return NO_PROBLEM
         (seconds, slowest), (gap, widest) = self.slowest, self.widest
         return replace(
             self.total,
@@ -304,7 +311,11 @@ def _summary(solution: Solution) -> Solution:
 
 
 def _refuse(machine: LocalMachine) -> None:
-    if machine._function or machine._precomputed or machine._objects:
+    if (
+        is_function(machine.kernel)
+        or is_precomputed(machine.kernel)
+        or compares_objects(machine.kernel)
+    ):
         raise ValueError(
             "a tree cuts features: local machines need a Kernel of numbers or its name, not a "
             "function, a matrix or objects."

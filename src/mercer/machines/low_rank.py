@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from mercer._optional import plugin
 from mercer._sklearn import num_samples
-from mercer._typing import PointsLike, TargetsLike, WeightsLike
+from mercer._typing import Array, Function, PointsLike, TargetsLike, WeightsLike
 from mercer.data.arrays import Arrays
 from mercer.data.base import Source
 from mercer.data.memory import parse
@@ -21,32 +22,52 @@ from mercer.data.opening import as_source, is_source
 from mercer.data.progress import Bar
 from mercer.gram.dense import Dense
 from mercer.kernels.points import take
+from mercer.losses.base import Loss
 from mercer.machines.callbacks import fit_task, watched
-from mercer.machines.expansion import BLOCK, OVERFLOW, Function
+from mercer.machines.evaluating import PREDICTED_ROWS
+from mercer.machines.expansion import OVERFLOW
+from mercer.machines.kernel_kinds import compares_objects, is_function, is_precomputed
 from mercer.machines.protocol import LowRankMachine
-from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem
+from mercer.machines.subproblems import (
+    Coefficients,
+    Rows,
+    Sample,
+    SolvedSubproblem,
+    check_loss,
+    check_weights,
+    left_to_sample,
+    read_coefficients,
+    weight_is_free,
+)
+from mercer.machines.unpenalized import unpenalized_columns
 from mercer.reduced.census import Census, take_census
 from mercer.reduced.cost import COSTED
 from mercer.reduced.normal import choose_C
 from mercer.reduced.oracle import ROWS
 from mercer.reduced.passes import Passes
 from mercer.reduced.solve import Reduced, Task, choose_map, open_passes, problem_of, solve
-from mercer.solvers import Status
+from mercer.reduced.targets import Targets
+from mercer.reduced.variable_width import VariableWidth
+from mercer.solvers import Solution, Status
 
 __all__ = [
     "LowRankFit",
+    "LowRankProblem",
     "by_blocks",
+    "irreducible",
     "prepare_reduced",
     "set_parameters_on",
     "solve_reduced",
     "validate_blocks",
 ]
 
+Reader: TypeAlias = Callable[[Solution], Coefficients]
+
 # Rows that settings left to the sample are chosen on.
-SOME = 2000
+SETTING_ROWS = 2000
 
 # Functions up to which all weights of the squared loss are looked at in one pass.
-SUMMED = 2000
+MAX_SUMMED_FUNCTIONS = 2000
 
 
 def by_blocks(method: Function) -> Function:
@@ -61,7 +82,7 @@ def by_blocks(method: Function) -> Function:
             return plugin("dask").lazy(self, method.__name__, X)
         _compare_names(self, X)
         local = getattr(self, "_local", None)
-        rows = BLOCK if local is None else local.batch(X.n_features)
+        rows = PREDICTED_ROWS if local is None else local.batch(X.n_features)
         with warnings.catch_warnings():
             # Blocks are arrays; the source has the names, and they were compared.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
@@ -80,6 +101,29 @@ def _compare_names(machine: object, source: Source) -> None:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class LowRankProblem:
+    """What a machine minimizes over rows that come in blocks, and how its solution is read."""
+
+    loss: Loss
+    targets: Targets
+    """What the problems see of a row."""
+    factors: Array
+    """Factors of C, one a problem."""
+    width: VariableWidth | None = None
+    """A margin or tube whose width is a variable."""
+    read: Reader = read_coefficients
+    """The way back from the solution of a problem."""
+
+
+def irreducible(machine: object) -> ValueError:
+    """Return the error of a machine that no sum over blocks of rows describes."""
+    return ValueError(
+        f"{type(machine).__name__} cannot be approximated: its problem is more than a sum of "
+        "losses. Use SVC, SVR, QuantileSVR or LSSVR, whose parameters can be chosen by 'auto'."
+    )
+
+
 @dataclass(frozen=True)
 class LowRankFit:
     """Fit a low-rank approximation of a machine, by passes over the rows."""
@@ -93,7 +137,7 @@ class LowRankFit:
         """Fit the machine to rows in memory, or to those of a source."""
         with fit_task(machine, 1, X, y, sample_weight) as context:
             self._fit(machine, X, y, sample_weight, context)
-            machine._fit_reduced_extras(X, y, sample_weight)
+            machine._fit_extras(X, y, sample_weight)
 
     def _fit(
         self,
@@ -103,7 +147,11 @@ class LowRankFit:
         sample_weight: WeightsLike,
         context: Any,
     ) -> None:
-        if machine._function or machine._precomputed or machine._objects:
+        if (
+            is_function(machine.kernel)
+            or is_precomputed(machine.kernel)
+            or compares_objects(machine.kernel)
+        ):
             raise ValueError(
                 "an approximation evaluates the kernel at new pairs of points; give a Kernel of "
                 "numbers or its name, not a function, a matrix or objects."
@@ -118,19 +166,19 @@ class LowRankFit:
             return Bar(f"{type(machine).__name__}, {name}", total, show=bool(machine.verbose))
 
         passes = open_passes(source, how, m, columns, size, bar)
-        census = take_census(passes, size, how.random_state, machine._labelled() and rows.X is None)
+        census = take_census(passes, size, how.random_state, machine._labelled and rows.X is None)
         if not np.isfinite(census.variance):
             raise ValueError(OVERFLOW)
         if census.pool.y is None and not machine.__sklearn_tags__().target_tags.required:
             census = replace(census, pool=replace(census.pool, y=np.ones(len(census.pool.keys))))
-        task, labels = prepare_reduced(machine, rows, census, self.warning)
+        task, read, labels = prepare_reduced(machine, rows, census, self.warning)
         found = _watched(machine, task, census, passes, how, context)
         machine.__dict__.pop("data_digests_", None)
         if source.digests is not None:
             machine.data_digests_ = dict(source.digests)
         machine.solution_ = found.solution
         machine.fit_status_ = int(found.solution.status is not Status.CONVERGED)
-        _store(machine, found, census, labels)
+        _store(machine, found, read, census, labels)
 
 
 def validate_blocks(
@@ -156,14 +204,14 @@ def validate_blocks(
         **({"multi_output": True} if machine._several else {}),
     )
     y, _ = machine._encode(y)
-    s = None if s is None else machine._check_weights(s, num_samples(X))
+    s = None if s is None else check_weights(s, num_samples(X))
     return Arrays(X, y, s), Rows(X, y, s)
 
 
 def prepare_reduced(
     machine: LowRankMachine, rows: Rows, census: Census, warning: type[Warning]
-) -> tuple[Task, Any]:
-    """Settle the data-dependent parameters, and return the problems and the labels of the classes.
+) -> tuple[Task, Reader, Any]:
+    """Settle what depends on the data; return problems, the way back, and labels of the classes.
 
     Parameters
     ----------
@@ -179,28 +227,28 @@ def prepare_reduced(
         if labels is not None:
             machine._count_classes(labels, census.counts)
     else:
-        labels = np.arange(len(machine.classes_)) if machine._labelled() else None
+        labels = np.arange(len(machine.classes_)) if machine._labelled else None
     if census.pool.y is None:
         raise ValueError(
             f"{type(machine).__name__} requires y to be passed, but the target y is None."
         )
-    if rows.X is None and not machine._labelled():
+    if rows.X is None and not machine._labelled:
         machine._encode(census.pool.y)
     set_parameters_on(machine, rows, census, labels)
-    targets, factors = machine._reduced_targets(labels)
+    problem: LowRankProblem = machine._low_rank_problem(rows, labels)
     task = Task(
         kernel=machine.kernel_,
         null_space=machine.null_space_,
-        targets=targets,
-        loss=machine._check_loss(machine._reduced_loss(rows), census.n),
-        C=machine._weight() * factors,
+        targets=problem.targets,
+        loss=check_loss(problem.loss, census.n),
+        C=machine._weight() * problem.factors,
         tol=machine.tol,
         max_iter=machine.max_iter,
         max_time=machine.max_time,
         warning=warning,
-        walls=machine._reduced_walls(targets),
+        walls=problem.width,
     )
-    return task, labels
+    return task, problem.read, labels
 
 
 def set_parameters_on(machine: LowRankMachine, rows: Rows, census: Census, labels: Any) -> None:
@@ -216,7 +264,7 @@ def set_parameters_on(machine: LowRankMachine, rows: Rows, census: Census, label
         Classes.
     """
     pool = census.pool
-    chosen = np.arange(min(SOME, len(pool.keys)))
+    chosen = np.arange(min(SETTING_ROWS, len(pool.keys)))
     y = np.asarray(pool.y)[chosen]
     if labels is not None:
         y = np.searchsorted(labels, y)
@@ -236,8 +284,8 @@ def set_parameters_on(machine: LowRankMachine, rows: Rows, census: Census, label
         machine.kernel_ = machine._resolved(seen, gamma)
     if not machine.kernel_.positive_definite:
         machine._warn_if_indefinite(some.X)
-    B = machine._free_columns(some.X, machine._null_space())
-    if not machine._automatic():
+    B = unpenalized_columns(machine, some.X, machine._null_space())
+    if not left_to_sample(machine):
         machine._set_parameters(None)
         return
     K = Dense(np.asarray(machine.kernel_(some.X), dtype=np.float64))
@@ -252,10 +300,10 @@ def solve_reduced(
     The weight of the squared loss that is left to the sample is chosen by generalized
     cross-validation over all rows, in the pass that solves the problem too.
     """
-    if not (machine._free_C and task.loss.quadratic and np.ptp(task.C) == 0):
+    if not (weight_is_free(machine) and task.loss.quadratic and np.ptp(task.C) == 0):
         return solve(task, census, passes, how)
     phi = choose_map(task, census, passes, how)
-    if phi.r > SUMMED or 32.0 * phi.r**2 > 0.25 * parse(how.memory_limit):
+    if phi.r > MAX_SUMMED_FUNCTIONS or 32.0 * phi.r**2 > 0.25 * parse(how.memory_limit):
         return solve(task, census, passes, how, phi)
     chosen = choose_C(problem_of(task, phi, passes, how), passes)
     machine.C_ = float(chosen.C)
@@ -276,7 +324,9 @@ def _watched(
     return found
 
 
-def _store(machine: LowRankMachine, found: Reduced, census: Census, labels: Any) -> None:
+def _store(
+    machine: LowRankMachine, found: Reduced, read: Reader, census: Census, labels: Any
+) -> None:
     """Make the machine of the coefficients of its functions."""
     k = found.A.shape[1]
     solutions = [replace(found.solution, a=found.A[:, j], b=found.b[:, j]) for j in range(k)]
@@ -286,9 +336,7 @@ def _store(machine: LowRankMachine, found: Reduced, census: Census, labels: Any)
         y = np.searchsorted(labels, centres)
     machine._last = (1.0, ())
     machine._functions = found.map if found.map.Z is None else None
-    solved = [
-        SolvedSubproblem(solution, *machine._read_reduced(solution)) for solution in solutions
-    ]
+    solved = [SolvedSubproblem(solution, *read(solution)) for solution in solutions]
     machine._assemble_reduced(found, Sample(found.points, y, K=None, B=found.b), solved)
     machine._kept = kept = machine.support_
     if found.index is not None:

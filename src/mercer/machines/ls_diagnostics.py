@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mercer._typing import Array, PointsLike
+from mercer.machines.kernel_kinds import is_function
 from mercer.machines.ls_report import UnavailableError, report_of
 from mercer.machines.outputs import Outputs
 
@@ -368,7 +369,7 @@ def predict(
         mean: Array = Outputs.predict(self, X)
         return mean
     X, K, B = at(self, X)
-    if self._function or self.kernel_.precomputed:
+    if is_function(self.kernel) or self.kernel_.precomputed:
         raise ValueError(
             "variances need the kernel of a new point with itself, which a function of samples "
             "or a precomputed matrix does not tell; subclass Kernel."

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._typing import Array, PointsLike
+from mercer._typing import Array, Function, PointsLike
 from mercer.gram.factor import MAX_BYTES
 from mercer.gram.make import make as make_gram
 from mercer.kernels.base import Kernel
 from mercer.machines.best_linear import BestLinear
-from mercer.machines.expansion import Function, dense
+from mercer.machines.evaluating import dense
 from mercer.machines.protocol import LeastSquaresMachine
 from mercer.regularizers.errors import ErrorModel
 from mercer.smoothing.eigendecomposition import Spectral
@@ -32,9 +32,9 @@ from mercer.smoothing.eigendecomposition import Spectral
 __all__ = ["Report", "UnavailableError", "kept", "quick_listing", "report_of"]
 
 # Matrices of the size of K that are alive at once: K, V, its factor, Q and a copy.
-MATRICES = 5
+LIVE_MATRICES = 5
 # A listing of attributes reads them all; for larger samples it leaves out what costs seconds.
-LISTED = 1000
+MAX_LISTED_ROWS = 1000
 
 
 class UnavailableError(ValueError, AttributeError):
@@ -101,7 +101,7 @@ class Report:
 
     def check_size(self) -> None:
         """Refuse a sample whose matrices exceed the memory."""
-        need = 8.0 * MATRICES * self.n**2
+        need = 8.0 * LIVE_MATRICES * self.n**2
         if need > MAX_BYTES:
             raise UnavailableError(
                 f"diagnostics of {self.n} samples take {need:.1e} bytes, more than {MAX_BYTES:.0e}:"
@@ -336,6 +336,6 @@ def quick_listing(machine: LeastSquaresMachine) -> Iterable[str]:
     scikit-learn's listing, and the page that shows an estimator, read every attribute.
     """
     report = vars(machine).get("_report")
-    quick = report is None or report.n <= LISTED or report.known
+    quick = report is None or report.n <= MAX_LISTED_ROWS or report.known
     names = [name for name in object.__dir__(machine) if quick or name not in machine._lazy]
     return [name for name in names if hasattr(machine, name)]

@@ -21,9 +21,9 @@ __all__ = ["Components", "groups"]
 
 # Points that the functions of a component are spanned by: all different ones of a small sample. A
 # smooth kernel of one column has a rank far below, whatever the sample.
-CENTRES = 512
+MAX_CENTRES = 512
 
-WHOLE = {"each", "pairs", "joint"}
+COMPONENT_WORDS = {"each", "pairs", "joint"}
 
 
 def groups(
@@ -70,8 +70,10 @@ def groups(
         found = {str(name): group(which) for name, which in components.items()}
     else:
         if isinstance(components, str):
-            if components not in WHOLE:
-                raise ValueError(f"components must be one of {sorted(WHOLE)}, or a list of groups.")
+            if components not in COMPONENT_WORDS:
+                raise ValueError(
+                    f"components must be one of {sorted(COMPONENT_WORDS)}, or a list of groups."
+                )
             every = [(j,) for j in range(n_features)]
             parts: Any = [range(n_features)] if components == "joint" else every
             components = (
@@ -197,5 +199,5 @@ def _functions(name: str, kernel: Any, rows: Array, settings: Mapping[str, Any])
         )
     different = np.unique(rows, axis=0)
     # Sorted, so that of one column these are its quantiles.
-    some = np.unique(np.linspace(0, len(different) - 1, CENTRES).round().astype(np.intp))
-    return NystromMap(resolved, different if len(different) <= CENTRES else different[some])
+    some = np.unique(np.linspace(0, len(different) - 1, MAX_CENTRES).round().astype(np.intp))
+    return NystromMap(resolved, different if len(different) <= MAX_CENTRES else different[some])

@@ -27,8 +27,10 @@ from mercer.gram.indexed import Indexed
 from mercer.gram.row_store import WHOLE
 from mercer.kernels.bounded_products import Bounded, bounded_products
 from mercer.machines.classifier import Classifier
-from mercer.machines.expansion import dense
+from mercer.machines.evaluating import dense, expand, expand_by_class
+from mercer.machines.expansion import store
 from mercer.machines.fitted import FittedExpansion
+from mercer.machines.kernel_kinds import is_function, is_precomputed
 from mercer.machines.low_rank import by_blocks
 from mercer.machines.sigmoids import Sigmoids, fold_numbers
 from mercer.machines.subproblems import (
@@ -38,6 +40,7 @@ from mercer.machines.subproblems import (
     Subproblem,
     SubproblemBatch,
 )
+from mercer.machines.unpenalized import intercept_of
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.solve import Reduced
 from mercer.solvers.small import RiskBatch, SolutionBatch, minimize_batch
@@ -48,10 +51,10 @@ __all__ = ["PairwiseClassifier"]
 CalibratedClassifierCV = lazily("sklearn.calibration", "CalibratedClassifierCV")
 
 # Part of the memory for kernel values that blocks shared by pairs of classes may take.
-SHARED = 0.5
+SHARED_MEMORY_PART = 0.5
 
 # Classes up to which the ballots of their pairs, a megabyte, are kept for the next prediction.
-FEW_CLASSES = 64
+MAX_BALLOT_CLASSES = 64
 
 
 def _has_probabilities(machine: PairwiseClassifier) -> bool:
@@ -76,7 +79,7 @@ def _ballots(k: int) -> NDArray[np.float32]:
 
 def _votes(first: NDArray[np.bool_], second: NDArray[np.bool_], k: int) -> NDArray[np.float32]:
     """Count for each of k classes the pairs that vote for it, (n, k)."""
-    ballots = _ballots(k) if k <= FEW_CLASSES else _ballots.__wrapped__(k)
+    ballots = _ballots(k) if k <= MAX_BALLOT_CLASSES else _ballots.__wrapped__(k)
     # Whole numbers below 2^24 have no rounding in float32.
     votes: NDArray[np.float32] = np.concatenate([first, second], 1, dtype=np.float32) @ ballots
     return votes
@@ -140,7 +143,7 @@ class PairwiseClassifier(Classifier):
 
     def _order(self, y: TargetsLike) -> NDArray[np.intp] | None:
         """Return the samples class by class: a pair is then two pieces of the kernel matrix."""
-        if len(self.classes_) == 2 or self._function or self._precomputed:
+        if len(self.classes_) == 2 or is_function(self.kernel) or is_precomputed(self.kernel):
             return None
         return np.argsort(y, kind="stable")
 
@@ -196,7 +199,7 @@ class PairwiseClassifier(Classifier):
             return lambda i, j, rows: K.restrict(rows) or Indexed(K, rows)
         sizes = np.bincount(y)
         shared = float(np.sum(sizes.astype(float) ** 2)) * K.dtype.itemsize
-        if np.any(y[1:] < y[:-1]) or shared > SHARED * self.cache_size * 2**20:
+        if np.any(y[1:] < y[:-1]) or shared > SHARED_MEMORY_PART * self.cache_size * 2**20:
             return lambda i, j, rows: Indexed(K, rows)
         blocks = ClassBlocks(K, np.cumsum(sizes))
         return lambda i, j, rows: blocks.pair(i, j) if len(rows) <= WHOLE else Indexed(K, rows)
@@ -220,9 +223,9 @@ class PairwiseClassifier(Classifier):
                 coef[members[i], j - 1], coef[members[j], i] = one.a[:n_first], one.a[n_first:]
         support = np.flatnonzero(np.any(coef != 0, axis=1))
         support = support[np.argsort(y[support], kind="stable")]
-        self._store(sample.X, support, coef[support])
+        store(self, sample.X, support, coef[support])
         self._n_support = np.bincount(y[support], minlength=n_classes).astype(np.int32)
-        self.null_space_coef_, self.intercept_ = free, self._intercept(free)
+        self.null_space_coef_, self.intercept_ = free, intercept_of(self.null_space_names_, free)
         # Two classes: the private pair speaks of the first class as positive, like LIBSVM.
         sign = -1.0 if n_classes == 2 else 1.0
         self._dual_coef_, self._intercept_ = sign * self.dual_coef_, sign * self.intercept_
@@ -293,9 +296,9 @@ class PairwiseClassifier(Classifier):
         self._voting = True
         # Every pair has a coefficient of every centre: rows of pairs, not of classes.
         coef, free = (np.array([getattr(one, part) for one in solved]) for part in "ab")
-        self._store(found.points, np.arange(found.map.m), coef.T)
+        store(self, found.points, np.arange(found.map.m), coef.T)
         self._n_support = np.bincount(sample.y, minlength=len(self.classes_)).astype(np.int32)
-        self.null_space_coef_, self.intercept_ = free, self._intercept(free)
+        self.null_space_coef_, self.intercept_ = free, intercept_of(self.null_space_names_, free)
         self._dual_coef_, self._intercept_ = self.dual_coef_, self.intercept_
         self.n_iter_ = np.full(len(solved), found.solution.n_iter, dtype=np.int32)
 
@@ -377,9 +380,9 @@ class PairwiseClassifier(Classifier):
     def _pairs_at(self, X: PointsLike) -> Array:
         """Evaluate them at points that were checked."""
         if self._voting:
-            own = self._expand(X, dense(self._dual_coef_).T)
+            own = expand(self, X, dense(self._dual_coef_).T)
             return np.asarray(own + self._intercept_ + self._trend(X))
-        return self._of_pairs(self._expand_classes(X, self._n_support, self._columns), X)
+        return self._of_pairs(expand_by_class(self, X, self._n_support, self._columns), X)
 
     @property
     def _columns(self) -> Array:
@@ -442,8 +445,8 @@ class PairwiseClassifier(Classifier):
         if not others:
             return 0.0
         sign = -1.0 if len(self.classes_) == 2 else 1.0
-        coef: Array = sign * self.null_space_coef_[:, others]
-        return self.null_space_(X)[:, others] @ coef.T
+        trend: Array = self.null_space_(X)[:, others] @ self.null_space_coef_[:, others].T
+        return sign * trend
 
     @by_blocks
     def decision_function(self, X: PointsLike) -> Array:

@@ -15,8 +15,10 @@ from mercer._typing import Array, Constraints, PointsLike, TargetsLike
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, resolve
 from mercer.machines.classifier import Classifier, signs
+from mercer.machines.evaluating import expand
+from mercer.machines.expansion import store_nonzero
 from mercer.machines.low_rank import by_blocks
-from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
+from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem, check_loss
 
 __all__ = ["OneVsRest", "has_probabilities", "probabilities"]
 
@@ -55,7 +57,7 @@ class OneVsRest(Classifier):
         return list(zip(titles, signs(y, n_classes).T, strict=True))
 
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
-        loss = self._check_loss(self._loss(sample), len(sample.y))
+        loss = check_loss(self._loss(sample), len(sample.y))
         c = self._weight() * sample.weights
         return [
             Subproblem(title, self._risk(loss, sample.K, labels, c, sample.B))
@@ -68,7 +70,7 @@ class OneVsRest(Classifier):
 
     def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         coef, free = np.column_stack([one.a for one in solved]), [one.b for one in solved]
-        self._store_nonzero(sample.X, coef, np.array(free))
+        store_nonzero(self, sample.X, coef, np.array(free))
         self.loss_ = copy.deepcopy(self._loss())
         self.n_iter_ = int(self.solution_.n_iter)
 
@@ -87,7 +89,7 @@ class OneVsRest(Classifier):
             For two classes positive speaks for ``classes_[1]``; for more, one column per class.
         """
         X = self._check_new(X)
-        f = self._expand(X, self._dual_coef_.T) + self.null_space_(X) @ self.null_space_coef_.T
+        f = expand(self, X, self._dual_coef_.T) + self.null_space_(X) @ self.null_space_coef_.T
         return np.asarray(f[:, 0] if len(self.classes_) == 2 else f)
 
     @available_if(has_probabilities)

@@ -14,17 +14,26 @@ from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.gram.remembered import Remembered
 from mercer.gram.whitened import whiten
 from mercer.losses.base import Loss
+from mercer.machines.expansion import store_nonzero
+from mercer.machines.low_rank import LowRankProblem
 from mercer.machines.regression import Regression
-from mercer.machines.subproblems import Rows, Sample, SampleGram, SolvedSubproblem, Subproblem
+from mercer.machines.subproblems import (
+    Rows,
+    Sample,
+    SampleGram,
+    SolvedSubproblem,
+    Subproblem,
+    check_loss,
+)
 from mercer.problems.risk import RegularizedRisk
-from mercer.reduced.targets import Targets, Values
+from mercer.reduced.targets import Values
 from mercer.regularizers.errors import ErrorModel
 from mercer.solvers import Solution
 
 __all__ = ["Outputs"]
 
 # Kernel and noise enter through their sum: this alike in shape, data do not tell them apart.
-ALIKE = 0.99
+ALIKE_CORRELATION = 0.99
 
 
 class Outputs(Regression):
@@ -66,7 +75,7 @@ class Outputs(Regression):
         return laid._replace(K=whiten(laid.K, W), whitening=W)
 
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
-        loss, K, B = self._check_loss(self._loss(sample), len(sample.y)), sample.K, sample.B
+        loss, K, B = check_loss(self._loss(sample), len(sample.y)), sample.K, sample.B
         targets, B, c = sample.white(sample.y), sample.white(B), self._weight() * sample.weights
         turn, shares = self._coupling(loss)
         if self._n_outputs is None:
@@ -78,16 +87,15 @@ class Outputs(Regression):
             for k, (target, share) in enumerate(zip((targets @ turn).T, shares, strict=True))
         ]
 
-    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
         if self.errors is not None:
             raise ValueError(
                 "correlated errors need all rows at once; fit them without an approximation, "
                 "on a part of the rows."
             )
         turn, shares = self._coupling(self._loss())
-        return Values(
-            self._n_outputs or 1, None if self.output_covariance is None else turn
-        ), shares
+        targets = Values(self._n_outputs or 1, None if self.output_covariance is None else turn)
+        return LowRankProblem(self._loss(rows), targets, shares)
 
     def _coupling(self, loss: Loss) -> tuple[Array, Array]:
         """Return the directions among the outputs that do not know of each other, and their sizes.
@@ -128,7 +136,7 @@ class Outputs(Regression):
 
     def _keep(self, X: PointsLike, A: Array, b: Array, solutions: list[Solution]) -> None:
         """Make the machine of coefficients (n, outputs) and of free ones (outputs, q)."""
-        self._store_nonzero(X, A, b if self._n_outputs else b[0])
+        store_nonzero(self, X, A, b if self._n_outputs else b[0])
         self.n_iter_ = max(int(solution.n_iter) for solution in solutions)
 
     def _flat(self, F: Array) -> Array:
@@ -182,7 +190,7 @@ class Outputs(Regression):
 def _warn_if_alike(K: Array, C: Array) -> None:
     """Warn if kernel and covariance of errors have one shape: only their sum is observed."""
     norms = np.linalg.norm(K) * np.linalg.norm(C)
-    if len(K) > 2 and np.vdot(K, C) > ALIKE * norms:
+    if len(K) > 2 and np.vdot(K, C) > ALIKE_CORRELATION * norms:
         warnings.warn(
             "The kernel matrix and the covariance of the errors have the same shape (alignment "
             f"{np.vdot(K, C) / norms:.3f}), so data cannot tell the function from its errors; use "

@@ -24,22 +24,22 @@ from mercer.reduced.nystrom import Nystrom
 __all__ = ["Choice", "PilotFit", "choose_approximation"]
 
 # Up to so many rows an exact machine takes seconds, and a pilot as long.
-FEW = 8000
+MAX_EXACT_ROWS = 8000
 # Rows of a part of the sample, the share of them that is left out, and parts.
-PART, LEFT_OUT, PARTS = 8000, 0.2, 2
+PART_ROWS, LEFT_OUT_SHARE, N_PARTS = 8000, 0.2, 2
 # Rows that a tree is grown from, where there are more.
-POINTS = 100_000
+MAX_TREE_ROWS = 100_000
 # Landmarks of all rows, and the fewest that stand for the share of a part in them.
-LANDMARKS, FEWEST = Nystrom().max_m, 32
+MAX_LANDMARKS, MIN_LANDMARKS = Nystrom().max_m, 32
 # Errors nearer to each other than this share are equal: then the cheaper machine is taken.
-EQUAL = 0.01
+EQUAL_ERROR_SHARE = 0.01
 # Seconds of an exact machine that need no comparison, that it may take if it is better, and that a
 # fit of the pilot may take.
-AT_ONCE, PATIENT, BRIEF = 60.0, 300.0, 20.0
+QUICK_SECONDS, MAX_EXACT_SECONDS, MAX_PILOT_SECONDS = 60.0, 300.0, 20.0
 # Bytes of a matrix up to which least squares are factorized.
-FACTORED = 4e9
+MAX_FACTORED_BYTES = 4e9
 # Powers of the number of rows that the time of an exact machine may grow with.
-GROWTH = (1.5, 3.0)
+GROWTH_POWERS = (1.5, 3.0)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def choose_approximation(
     pilot = clone(machine)
     rows = pilot._validate(X, y, sample_weight)
     n = count(rows.X)
-    if n <= FEW:
+    if n <= MAX_EXACT_ROWS:
         return Choice(None, f"Exact: {n} rows take seconds.")
     pilot._sparse = hasattr(rows.X, "tocsr")
     kernel = pilot._resolved(rows)
@@ -101,33 +101,39 @@ def choose_approximation(
     if not parts:
         return Choice(Nystrom(), "Low rank: targets of neighbouring rows are all alike.")
     order = np.arange(n) if rows.order is None else rows.order
-    settings = {"kernel": kernel, "standardize": False, "verbose": False, "max_time": BRIEF}
+    settings = {
+        "kernel": kernel,
+        "standardize": False,
+        "verbose": False,
+        "max_time": MAX_PILOT_SECONDS,
+    }
     known = pilot.get_params(deep=False)
     template = clone(machine).set_params(**{k: v for k, v in settings.items() if k in known})
     trial = _Trial(template, X, y, sample_weight, [order[part] for part in parts])
     # A quarter of a part tells how the time of an exact machine grows; by the solver of all rows,
     # which for least squares is another one where a matrix of them is too large.
     whole: dict[str, Any] = {}
-    if machine.solver == "auto" and pilot._loss(rows).quadratic and 8.0 * n**2 > FACTORED:
+    if machine.solver == "auto" and pilot._loss(rows).quadratic and 8.0 * n**2 > MAX_FACTORED_BYTES:
         whole = {"solver": "conjugate_gradient"}
     _, before = trial(None, 0.25, **whole)
     exact, after = trial(None, **whole)
     foretold = np.inf
     if np.isfinite(after):
-        growth = np.clip(np.log(after / before) / np.log(4.0), *GROWTH)
-        foretold = float(after * (n / (PART * (1.0 - LEFT_OUT))) ** growth)
-    if foretold <= AT_ONCE:
+        growth = np.clip(np.log(after / before) / np.log(4.0), *GROWTH_POWERS)
+        foretold = float(after * (n / (PART_ROWS * (1.0 - LEFT_OUT_SHARE))) ** growth)
+    if foretold <= QUICK_SECONDS:
         return Choice(None, f"Exact: all {n} rows take some {max(foretold, 1.0):.0f} s.")
-    share = max(FEWEST, round(LANDMARKS * PART / n))
+    share = max(MIN_LANDMARKS, round(MAX_LANDMARKS * PART_ROWS / n))
     local, few = trial(Local())[0], trial(Nystrom(share))[0]
     slow = "too slow" if foretold == np.inf else f"some {foretold:.0f} s"
     why = (
-        f"parts of {PART} rows, left-out errors {local:.4g} (local), {few:.4g} ({share} landmarks, "
-        f"the share of a part in {LANDMARKS}), {exact:.4g} (exact, {slow} for all {n} rows)."
+        f"parts of {PART_ROWS} rows, left-out errors {local:.4g} (local), {few:.4g} ({share} "
+        f"landmarks, the share of a part in {MAX_LANDMARKS}), {exact:.4g} (exact, {slow} for all "
+        f"{n} rows)."
     )
-    if exact < (1.0 - EQUAL) * min(local, few) and foretold <= PATIENT:
+    if exact < (1.0 - EQUAL_ERROR_SHARE) * min(local, few) and foretold <= MAX_EXACT_SECONDS:
         return Choice(None, f"Exact: {why}")
-    if few <= (1.0 + EQUAL) * local:
+    if few <= (1.0 + EQUAL_ERROR_SHARE) * local:
         return Choice(Nystrom(), f"Low rank: {why}")
     return Choice(Local(), f"Local: {why}")
 
@@ -149,7 +155,7 @@ class _Trial:
         """
         errors, began, seconds = [], 0.0, 0.0
         for part in self.parts:
-            cut = round((1.0 - LEFT_OUT) * len(part))
+            cut = round((1.0 - LEFT_OUT_SHARE) * len(part))
             inside, outside = part[: round(share * cut)], part[cut:]
             fit = (
                 {} if self.weights is None else {"sample_weight": np.asarray(self.weights)[inside]}
@@ -170,18 +176,18 @@ def _parts(pilot: Any, kernel: Any, rows: Any) -> list[NDArray[np.intp]]:
     """Return rows of some parts of the sample, in a random order, whose targets differ."""
     n, rng = count(rows.X), np.random.default_rng(0)
     order = rng.permutation(n)
-    points = take(rows.X, order[:POINTS])
+    points = take(rows.X, order[:MAX_TREE_ROWS])
     categories = equality_columns(kernel, int(points.shape[1]))
-    tree = grow(points, -(-n // PART), sensitivity(kernel, points, categories), categories)
+    tree = grow(points, -(-n // PART_ROWS), sensitivity(kernel, points, categories), categories)
     leaf = tree.route(rows.X)
     Y = pilot._targets(np.asarray(rows.y))
     found = []
     for number in rng.permutation(tree.leaves):
         part = order[leaf[order] == number]
-        cut = round((1.0 - LEFT_OUT) * len(part))
+        cut = round((1.0 - LEFT_OUT_SHARE) * len(part))
         quarter = part[: cut // 4]
         if len(quarter) and np.any(np.ptp(Y[quarter], axis=0) > 0):
             found.append(part)
-        if len(found) == PARTS:
+        if len(found) == N_PARTS:
             break
     return found

@@ -20,7 +20,7 @@ __all__ = ["is_plain_points", "is_plain_targets", "number_classes"]
 CSR = (csr_array, csr_matrix)
 
 # From so many samples on scikit-learn warns of labels that look like numbers.
-FEW_LABELS = 20
+MIN_WARNED_ROWS = 20
 
 
 def is_plain_points(X: PointsLike) -> bool:
@@ -80,6 +80,6 @@ def number_classes(y: TargetsLike) -> tuple[Any, Any] | None:
     if type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind not in "biu":
         return None
     classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) > 2 and len(y) > FEW_LABELS and len(classes) > round(0.5 * len(y)):
+    if len(classes) > 2 and len(y) > MIN_WARNED_ROWS and len(classes) > round(0.5 * len(y)):
         return None
     return classes, codes

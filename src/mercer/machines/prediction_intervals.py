@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from mercer._typing import Array, PointsLike, Seed
 from mercer.machines.framing import framed
+from mercer.machines.kernel_kinds import is_function, is_precomputed
 from mercer.machines.ls_report import Report, report_of
 from mercer.smoothing.intervals import METHODS, Predictive
 
@@ -135,7 +136,7 @@ def _method(self: Any, method: str, of: str, plain: bool) -> str:
     """Return the method that is meant, if it answers the question."""
     if of not in METHODS:
         raise ValueError(f"of must be one of {sorted(METHODS)}, got {of!r}.")
-    variances = not (self._function or self._precomputed)
+    variances = not (is_function(self.kernel) or is_precomputed(self.kernel))
     if method == "auto":
         method = "bayes" if not plain or of == "function" else "conformal"
         if not variances and of == "observation":

@@ -26,20 +26,16 @@ from mercer.data.base import Source
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.machines.subproblems import (
-    Coefficients,
     Posing,
     Prepared,
     Rows,
     Sample,
     SolvedSubproblem,
-    Subproblem,
 )
 from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census
 from mercer.reduced.passes import Passes
 from mercer.reduced.solve import Reduced, Task
-from mercer.reduced.targets import Targets
-from mercer.reduced.variable_width import VariableWidth
 from mercer.regularizers.null_space import NullSpace
 from mercer.smoothing.widths import Guess
 from mercer.solvers import Solution, Solver
@@ -82,6 +78,8 @@ class Machine(Posing, KernelSettings, Protocol):
 
     kernel_: Kernel
     null_space_: NullSpace
+    null_space_names_: list[str]
+    null_space_condition_: float
     solution_: Solution
     fit_status_: int
     support_: AnyArray
@@ -91,16 +89,9 @@ class Machine(Posing, KernelSettings, Protocol):
     _X_fit: Any
     _kernel_fit: Any
     _functions: Any
+    _labelled: bool
+    _tunable: tuple[str, ...]
     _last: tuple[float, Sequence[Solution]]
-
-    @property
-    def _precomputed(self) -> bool: ...
-
-    @property
-    def _function(self) -> bool: ...
-
-    @property
-    def _objects(self) -> bool: ...
 
     def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
@@ -114,7 +105,7 @@ class Machine(Posing, KernelSettings, Protocol):
 
     def _encode(self, y: TargetsLike) -> tuple[Any, Any]: ...
 
-    def _labelled(self) -> bool: ...
+    def _fit_extras(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> None: ...
 
     def _targets(self, y: TargetsLike) -> Array: ...
 
@@ -144,14 +135,11 @@ class ExactMachine(Machine, Solving, Protocol):
     """A machine that is fitted to all rows at once."""
 
     cache_size: float
-
-    def _n_tasks(self, subproblems: Sequence[Subproblem]) -> int: ...
+    _max_tasks: int | None
 
     def _solve(self, prepared: Prepared[Posing], context: Any) -> Sequence[SolvedSubproblem]: ...
 
     def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None: ...
-
-    def _fit_extras(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> None: ...
 
 
 class LowRankMachine(Machine, Protocol):
@@ -167,24 +155,13 @@ class LowRankMachine(Machine, Protocol):
     _kept: AnyArray
     _several: bool
 
-    @property
-    def _free_C(self) -> bool: ...
-
     def _how(self) -> Approximation: ...
 
     def _null_space(self) -> NullSpace: ...
 
-    def _free_columns(self, X: PointsLike, null_space: NullSpace) -> Array: ...
-
     def _warn_if_indefinite(self, X: PointsLike) -> None: ...
 
-    def _check_weights(self, sample_weight: WeightsLike, n: int) -> Array: ...
-
-    def _check_loss(self, loss: Loss, n: int) -> Loss: ...
-
     def _count_classes(self, classes: Any, counts: Any) -> None: ...
-
-    def _automatic(self) -> bool: ...
 
     def _set_parameters(self, found: Guess | None, rows: Rows | None = None) -> None: ...
 
@@ -192,22 +169,12 @@ class LowRankMachine(Machine, Protocol):
         self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
     ) -> tuple[Source, Rows]: ...
 
-    def _reduced_loss(self, rows: Rows) -> Loss: ...
-
-    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]: ...
-
-    def _reduced_walls(self, targets: Any) -> VariableWidth | None: ...
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> Any: ...
 
     def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced: ...
 
-    def _read_reduced(self, solution: Solution) -> Coefficients: ...
-
     def _assemble_reduced(
         self, found: Reduced, sample: Sample, solved: Sequence[SolvedSubproblem]
-    ) -> None: ...
-
-    def _fit_reduced_extras(
-        self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
     ) -> None: ...
 
 

@@ -16,10 +16,12 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.base import KernelMachine
-from mercer.machines.low_rank import by_blocks
+from mercer.machines.evaluating import expand
+from mercer.machines.kernel_kinds import is_function
+from mercer.machines.low_rank import LowRankProblem, by_blocks
 from mercer.machines.scoring import r2
 from mercer.machines.subproblems import Rows
-from mercer.reduced.targets import Targets, Values
+from mercer.reduced.targets import Values
 from mercer.regularizers.errors import ErrorModel
 
 __all__ = ["Regression", "predict_parts"]
@@ -56,10 +58,10 @@ def predict_parts(self: Any, X: PointsLike) -> dict[str, Array]:
     X = self._check_new(X)
     parts: dict[str, Array] = {}
     components: list[tuple[str, Kernel | None]] = [("kernel", None)]
-    if not self._function:
+    if not is_function(self.kernel):
         components = [(repr(kernel), kernel) for kernel in terms(self.kernel_)]
     for name, kernel in components:
-        f = self._flat(self._expand(X, self._dual_coef_.T, kernel))
+        f = self._flat(expand(self, X, self._dual_coef_.T, kernel))
         parts[name] = parts[name] + f if name in parts else f
     b, columns = np.atleast_2d(self.null_space_coef_), self.null_space_(X)
     shares = [self._flat(np.outer(columns[:, j], b[:, j])) for j in range(b.shape[1])]
@@ -81,8 +83,8 @@ class Regression(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
     predict_parts = predict_parts
 
-    def _reduced_targets(self, labels: Any) -> tuple[Targets, Array]:
-        return Values(1), np.ones(1)
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+        return LowRankProblem(self._loss(rows), Values(1), np.ones(1))
 
     @by_blocks
     def predict(self, X: PointsLike) -> Array:
@@ -98,7 +100,7 @@ class Regression(RegressorMixin, KernelMachine):  # type: ignore[misc]
         ndarray of shape (n_samples,)
             Predicted values.
         """
-        return self._decision(X)
+        return self._evaluate(self._check_new(X))
 
     def score(
         self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._typing import Array
+from mercer.machines.unpenalized import constant_column
 from mercer.solvers.solution import Terms
 
 __all__ = ["empirical_risk", "intercept_interval", "norm", "penalty", "regularized_risk"]
@@ -64,7 +65,11 @@ def intercept_interval(self: Any) -> Array:
     are the intercept. With further unpenalized functions, while their coefficients stay.
     """
     check_is_fitted(self)
-    interval, q, one = self.solution_.b_interval, len(self.null_space_names_), self._one
+    interval, q, one = (
+        self.solution_.b_interval,
+        len(self.null_space_names_),
+        constant_column(self.null_space_names_),
+    )
     if one is None or interval is None or interval.size != 2 * q * len(self.intercept_):
         raise AttributeError(
             "intercept_interval_ is available if the intercept is a variable of the problem "

@@ -11,7 +11,7 @@ import numpy as np
 from mercer._typing import Array, PointsLike, Predictor, TargetsLike, WeightsLike
 from mercer.data.base import Block, Sums
 from mercer.data.opening import as_source
-from mercer.machines.expansion import BLOCK
+from mercer.machines.evaluating import PREDICTED_ROWS
 
 __all__ = ["accuracy", "r2"]
 
@@ -83,7 +83,7 @@ def r2(
         Where the source has none.
     """
     found: Explained = (
-        as_source(X, y, sample_weight).checked().total(_explained, machine, rows=BLOCK)
+        as_source(X, y, sample_weight).checked().total(_explained, machine, rows=PREDICTED_ROWS)
     )
     return found.r2
 
@@ -101,5 +101,5 @@ def accuracy(
         Where the source has none.
     """
     source = as_source(X, y, sample_weight).checked()
-    found: Sums = source.total(_right, machine, rows=BLOCK)
+    found: Sums = source.total(_right, machine, rows=PREDICTED_ROWS)
     return float(found["right"] / found["weight"])

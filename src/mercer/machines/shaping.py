@@ -26,6 +26,7 @@ from mercer.kernels.named import NAMES
 from mercer.kernels.taylor import separate
 from mercer.losses.base import QuadraticDualLoss
 from mercer.machines.base import KernelMachine
+from mercer.machines.kernel_kinds import compares_objects, is_precomputed
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Posing, Prepared, Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.constrained import SampleLosses, Shaped
@@ -43,15 +44,15 @@ from mercer.solvers.constraint_generation import Satisfied, satisfy
 __all__ = ["Knowledge", "ShapeCertificate", "ShapedMachine"]
 
 # Steps along a line: of one feature, and of each of several.
-GRID, GRID_OF_MANY = 200, 24
+LINE_STEPS, LINE_STEPS_OF_SEVERAL = 200, 24
 # Samples and rows up to which a path of factorizations is faster than pairs of coefficients.
-DENSE = 6000
+MAX_FACTORED_ROWS = 6000
 # How many times as many other lines are looked at once the known ones hold, and how often.
-FRESH, LOOKS = 2, 8
+NEW_LINES_FACTOR, MAX_LOOKS = 2, 8
 # Points of the sample that are kept to look at the shape again.
-KEPT = 500
+MAX_KEPT_POINTS = 500
 # How often walls are moved by what could not be proved.
-MOVES = 12
+MAX_WALL_MOVES = 12
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ class ShapedMachine(KernelMachine):
         return self.constraints
 
     def _check_X(self, X: PointsLike, y: TargetsLike = "no_validation", reset: bool = True) -> Any:
-        if self._objects or self._precomputed:
+        if compares_objects(self.kernel) or is_precomputed(self.kernel):
             raise ValueError(
                 "Shape constraints need features; use a kernel of numbers, not a "
                 "precomputed one or one of objects."
@@ -235,7 +236,7 @@ class ShapedMachine(KernelMachine):
         X, c = sample.X, self._weight() * sample.weights
         names = getattr(self, "feature_names_in_", None)
         known = as_constraints(self._knowledge(sample), names, X.shape[1])
-        grid = self.grid or (GRID if X.shape[1] == 1 else GRID_OF_MANY)
+        grid = self.grid or (LINE_STEPS if X.shape[1] == 1 else LINE_STEPS_OF_SEVERAL)
         domain = Domain(X, grid, self.lines, self.random_state)
         phi = self._few_functions(X, sample.weights)
         features = None if phi is None else (lambda Z: np.asarray(phi.features(phi.raw(Z))))
@@ -286,7 +287,7 @@ class ShapedMachine(KernelMachine):
         if self.solver != "auto":
             return self._make_solver()
         n, loss = len(problem.said.y), problem.said.loss
-        dense = n <= DENSE and not (isinstance(loss, QuadraticDualLoss) and too_late(n))
+        dense = n <= MAX_FACTORED_ROWS and not (isinstance(loss, QuadraticDualLoss) and too_late(n))
         if isinstance(problem.K, LowRank) or dense:
             solver: Solver = InteriorPoint(tol=0.1 * self.tol, max_time=self.max_time)
         else:
@@ -305,7 +306,7 @@ class ShapedMachine(KernelMachine):
 
         def others(look: int) -> Inequalities:
             # Other lines; of the only line there is, finer steps.
-            where = replace(domain, seed=domain.seed + look, lines=FRESH * domain.lines)
+            where = replace(domain, seed=domain.seed + look, lines=NEW_LINES_FACTOR * domain.lines)
             if domain.p == 1:
                 where = replace(domain, grid=domain.grid * 2**look)
             rows = compile_rows(known, where)
@@ -325,12 +326,12 @@ class ShapedMachine(KernelMachine):
                 warning=EarlyStop,
                 start=start,
                 more=others if (domain.p > 1 or self.prove) and any(shapes) else None,
-                looks=LOOKS if domain.p > 1 else max(0, int(np.log2(GRID / domain.grid))),
+                looks=MAX_LOOKS if domain.p > 1 else max(0, int(np.log2(LINE_STEPS / domain.grid))),
                 report=report,
             )
 
         found, rounds, margin, first = None, 0, np.zeros(len(known)), np.inf
-        for left in reversed(range(MOVES if self.prove else 1)):
+        for left in reversed(range(MAX_WALL_MOVES if self.prove else 1)):
             found = satisfied(found)
             rounds += found.rounds
             proofs = self._proofs(problem, found, known, domain)
@@ -500,5 +501,5 @@ def _is_shape(constraint: Constraint) -> bool:
 def _some(X: Array, seed: int) -> Array:
     """Return some points of a sample, with its ranges."""
     ends = np.concatenate([X.argmin(axis=0), X.argmax(axis=0)])
-    chosen = np.random.default_rng(seed).permutation(len(X))[:KEPT]
+    chosen = np.random.default_rng(seed).permutation(len(X))[:MAX_KEPT_POINTS]
     return np.asarray(X[np.unique(np.append(chosen, ends))])

@@ -34,19 +34,6 @@ def finite() -> Iterator[None]:
         raise ValueError(f"The dual coefficients or intercepts are not finite: {error}") from error
 
 
-class _Risks(Sequence[RegularizedRisk]):
-    """The problems of a batch, each made when it is asked for."""
-
-    def __init__(self, subproblems: SubproblemBatch) -> None:
-        self.subproblems = subproblems
-
-    def __len__(self) -> int:
-        return len(self.subproblems)
-
-    def __getitem__(self, k: Any) -> Any:
-        return self.subproblems[k].risk
-
-
 def solve_subproblems(
     machine: Solving, subproblems: Sequence[Subproblem], context: Any
 ) -> Sequence[Solution]:
@@ -70,7 +57,7 @@ def solve_subproblems(
     batch: RiskBatch | None = None
     risks: Sequence[RegularizedRisk]
     if isinstance(subproblems, SubproblemBatch):
-        batch, risks = subproblems.parts, _Risks(subproblems)
+        batch, risks = subproblems.parts, subproblems.risks
     else:
         risks = [one.risk for one in subproblems]
     heard = machine.warm_start or machine.verbose or bool(getattr(machine, "_skl_callbacks", None))

@@ -19,7 +19,10 @@ from mercer.kernels.points import take
 from mercer.losses.base import Loss
 from mercer.machines.base import KernelMachine
 from mercer.machines.callbacks import watched
+from mercer.machines.evaluating import kernel_matrix
 from mercer.machines.expansion import as_objects
+from mercer.machines.kernel_kinds import compares_objects, is_function, is_precomputed
+from mercer.machines.low_rank import LowRankProblem
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Posing, Prepared, Rows, Sample, SolvedSubproblem
 from mercer.problems.sparse_risk import SparseRisk
@@ -66,7 +69,7 @@ class SparseMachine(KernelMachine):
     def _warn_if_indefinite(self, X: PointsLike) -> None:
         """Take a kernel as it is: the functions of a dictionary are any."""
 
-    def _reduced_loss(self, rows: Rows) -> Loss:
+    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
         raise ValueError(
             f"{type(self).__name__} chooses its own few functions from rows in memory; sources of "
             "blocks are for machines with an approximation. Read the rows first, or give centres."
@@ -77,24 +80,24 @@ class SparseMachine(KernelMachine):
     def _make_gram(self, rows: Rows) -> Any:
         """Resolve the kernel and return the dictionary of its functions at the centres."""
         X = rows.X
-        self._sparse = sp.issparse(X) and not self._function
+        self._sparse = sp.issparse(X) and not is_function(self.kernel)
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (num_samples(X),)
         centres = self._choose_centres(X)
-        if self._function:
+        if is_function(self.kernel):
             self.__dict__.pop("kernel_", None)
             self._kernel_fit, self._X_fit = self.kernel, centres
-            return DenseDictionary(self._kernel_matrix(X, centres))
+            return DenseDictionary(kernel_matrix(self._kernel_fit, X, centres))
         self._X_fit = self._kernel_fit = None
         with np.errstate(over="ignore", invalid="ignore"):
             self.kernel_ = self._resolved(rows)
-            if self._precomputed:
+            if is_precomputed(self.kernel):
                 return DenseDictionary(X)
             return KernelColumns(self.kernel_, X, centres, int(self.cache_size * 2**20))
 
     def _choose_centres(self, X: PointsLike) -> Any:
         if self.centres is None:
             return X
-        if self._precomputed:
+        if is_precomputed(self.kernel):
             raise ValueError(
                 "the columns of a precomputed kernel are its centres: give those columns as X "
                 "instead of centres."
@@ -102,10 +105,14 @@ class SparseMachine(KernelMachine):
         if isinstance(self.centres, Integral):
             rng, n = np.random.default_rng(self.random_state), self.shape_fit_[0]
             chosen = np.sort(rng.permutation(n)[: int(self.centres)])
-            return X[chosen] if self._function or self._objects else take(X, chosen)
-        if self._objects:
+            return (
+                X[chosen]
+                if is_function(self.kernel) or compares_objects(self.kernel)
+                else take(X, chosen)
+            )
+        if compares_objects(self.kernel):
             return as_objects(self.centres)
-        if self._function:
+        if is_function(self.kernel):
             return self.centres
         Z = check_array(self.centres, dtype=np.float64, accept_sparse="csr")
         if Z.shape[1] != X.shape[1]:

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.gram.base import Gram
+from mercer.losses.base import Loss
+from mercer.problems.risk import RegularizedRisk
 from mercer.solvers import Solution
 from mercer.solvers.small import RiskBatch, SolutionBatch
 
@@ -32,9 +34,60 @@ __all__ = [
     "SolvedSubproblem",
     "Subproblem",
     "SubproblemBatch",
+    "check_loss",
+    "check_weights",
+    "left_to_sample",
     "prepare",
     "read_coefficients",
+    "weight_is_free",
 ]
+
+
+class Tunable(Protocol):
+    """What has parameters that a word leaves to the sample."""
+
+    @property
+    def _tunable(self) -> tuple[str, ...]: ...
+
+
+def check_weights(sample_weight: WeightsLike, n: int) -> Array:
+    """Return the weights, one by default; refuse a sample without any."""
+    if sample_weight is None:
+        return np.ones(n)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be numbers, one a sample: {error}") from error
+    if weights.shape != (n,):
+        raise ValueError(
+            f"sample_weight and X have incompatible shapes: {weights.shape} against {n} samples"
+        )
+    if not np.all(np.isfinite(weights)):
+        raise ValueError("sample_weight contains NaN or infinity")
+    if not np.any(weights > 0):
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
+    return np.maximum(weights, 0.0)
+
+
+def check_loss(loss: Loss, n: int) -> Loss:
+    """Refuse parameters given per sample for another number of samples."""
+    for name, value in loss.per_sample().items():
+        if np.shape(value) != (n,):
+            raise ValueError(
+                f"{name} of {type(loss).__name__} has shape {np.shape(value)}; give one "
+                f"number, or one per sample: ({n},)"
+            )
+    return loss
+
+
+def left_to_sample(machine: Tunable) -> bool:
+    """Return whether a parameter beside those of the kernel is left to the sample."""
+    return any(isinstance(getattr(machine, name, None), str) for name in machine._tunable)
+
+
+def weight_is_free(machine: object) -> bool:
+    """Return whether the weight of the loss is left to the sample."""
+    return isinstance(getattr(machine, "C", None), str)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +200,11 @@ class SubproblemBatch(Sequence[Subproblem]):
     ) -> None:
         self.parts, self.pose, self.columns, self.read = parts, pose, columns, read
 
+    @property
+    def risks(self) -> Sequence[RegularizedRisk]:
+        """The problems alone, each built when it is asked for."""
+        return _Risks(self)
+
     def __len__(self) -> int:
         return len(self.parts.ends) - 1
 
@@ -158,6 +216,17 @@ class SubproblemBatch(Sequence[Subproblem]):
         if isinstance(k, slice):
             return [self.pose(i) for i in range(*k.indices(len(self)))]
         return self.pose(range(len(self))[k])
+
+
+class _Risks(Sequence[RegularizedRisk]):
+    def __init__(self, subproblems: SubproblemBatch) -> None:
+        self.subproblems = subproblems
+
+    def __len__(self) -> int:
+        return len(self.subproblems)
+
+    def __getitem__(self, k: Any) -> Any:
+        return self.subproblems[k].risk
 
 
 class SolvedBatch(Sequence[SolvedSubproblem]):

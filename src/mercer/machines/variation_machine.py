@@ -37,30 +37,30 @@ from mercer.smoothing.pairs import some_rows
 from mercer.smoothing.widths import guess_C
 from mercer.solvers.solution import join
 
-__all__ = ["EXACT", "StructureWarning", "VariationMachine", "VariationPath"]
+__all__ = ["MAX_EXACT_ROWS", "StructureWarning", "VariationMachine", "VariationPath"]
 
 # Rows that the weight of the loss is chosen on.
-ROWS = 500
+WEIGHT_ROWS = 500
 
 # Targets without noise ask for no end of weight: beyond this, over their variance, programs are too
 # stiff to be solved to their tolerance.
-STIFF = 1e5
+MAX_SCALED_WEIGHT = 1e5
 
 # Of fewer samples than this every kernel is rough.
-FEW = 20
+MIN_SMOOTH_ROWS = 20
 
 # Rows up to which a refit is exact; beyond it is a low-rank approximation.
-EXACT = 5000
+MAX_EXACT_ROWS = 5000
 
 # Functions of a component whose share of its variance is less are left out.
-RANK = 1e-7
+MIN_VARIANCE_SHARE = 1e-7
 
 # Programs of folds are solved to so many times the tolerance.
-FOLDS = 10.0
+FOLD_TOLERANCE_FACTOR = 10.0
 
 # Functions whose variance is below this share of the largest do not keep a component from falling
 # below the threshold.
-VISIBLE = 1e-2
+MIN_VISIBLE_SHARE = 1e-2
 
 
 class StructureWarning(UserWarning):
@@ -203,7 +203,9 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
             space = complete(space, term.kernel.unpenalized(X.shape[1]), X.shape[1])
         self.null_space_ = space
         B = np.asarray(space(Xl), dtype=np.float64)
-        self._functions = [functions_of(term, Xl, int(self.rank), tol=RANK) for term in self.terms_]
+        self._functions = [
+            functions_of(term, Xl, int(self.rank), tol=MIN_VARIANCE_SHARE) for term in self.terms_
+        ]
         self._raw = np.hstack([functions.part.design for functions in self._functions])
         if self.form == "substrate":
             # The variation is not to be that of a constant.
@@ -243,7 +245,7 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
                 C="auto" if self.refit == "tuned" else self.C,
                 tune="weights" if self.refit == "tuned" else None,
             )
-            if len(X) > EXACT:
+            if len(X) > MAX_EXACT_ROWS:
                 machine.set_params(approximation=Nystrom())
             self.machine_ = machine.fit(X, y, sample_weight=s)
 
@@ -263,9 +265,9 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         ranks = []
         for functions in self._functions:
             sizes = np.max(np.square(functions.part.features), axis=0, initial=0.0)
-            ranks.append(int(np.sum(sizes > VISIBLE * np.max(sizes, initial=0.0))))
+            ranks.append(int(np.sum(sizes > MIN_VISIBLE_SHARE * np.max(sizes, initial=0.0))))
         worst = int(np.argmax(ranks))
-        if n >= FEW and ranks[worst] > 0.5 * n:
+        if n >= MIN_SMOOTH_ROWS and ranks[worst] > 0.5 * n:
             warnings.warn(
                 f"component {self.component_names_[worst]!r} has {ranks[worst]} functions for {n} "
                 "samples: with kernels as rough as this, components vanish together or not at "
@@ -285,11 +287,11 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
     def _chosen_C(self, X: Array, Y: Array, B: Array, s: Array) -> float:
         if not isinstance(self.C, str):
             return float(self.C)
-        rows = some_rows(len(s), ROWS)
+        rows = some_rows(len(s), WEIGHT_ROWS)
         Z = np.hstack([functions.part.design[rows] for functions in self._functions])
         found = guess_C(Z @ Z.T, Y[rows], B[rows], s[rows])
         spread = float(np.mean(np.var(Y, axis=0))) or 1.0
-        return float(min(found.weight_of(self._loss()), STIFF / spread))
+        return float(min(found.weight_of(self._loss()), MAX_SCALED_WEIGHT / spread))
 
     def _variation(self, found: list[Variation]) -> Array:
         """Return the largest values of the components, over all outputs."""
@@ -411,7 +413,7 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         columns = []
         inner = [self._part_of(problem, T) for problem in problems]
         paths = [
-            problem.path(share * mus, start, tol=FOLDS * self.tol)
+            problem.path(share * mus, start, tol=FOLD_TOLERANCE_FACTOR * self.tol)
             for problem, start in zip(inner, starts, strict=True)
         ]
         known: dict[tuple[int, ...], list[Array]] = {}

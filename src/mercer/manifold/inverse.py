@@ -10,6 +10,7 @@ import numpy as np
 from mercer._typing import PointsLike
 from mercer.kernels.points import Array, take, to_dense
 from mercer.machines.expansion import Expansion
+from mercer.machines.kernel_kinds import is_function, is_precomputed
 from mercer.machines.solving import EarlyStop
 from mercer.manifold.preimages import (
     Distance,
@@ -61,7 +62,7 @@ def find_preimages(machine: Expansion, scores: Array) -> Preimages:
     scores : (n, k) array
         Coordinates of the points along the components.
     """
-    if machine._precomputed or machine._reference is None:
+    if is_precomputed(machine.kernel) or machine._reference is None:
         raise ValueError(
             "the way back from scores leads to rows of numbers, which a precomputed kernel or a "
             "kernel of objects has none of."
@@ -107,7 +108,7 @@ def _distance(machine: Expansion, reference: Reference) -> Distance | None:
         return None
     X = reference.X
     kernel, points = None, None
-    if machine._functions is None and not machine._function:
+    if machine._functions is None and not is_function(machine.kernel):
         kernel, points = machine.kernel_, np.asarray(to_dense(machine.support_vectors_))
     box = np.stack([X.min(axis=0), X.max(axis=0)])
     A = np.asarray(to_dense(machine.dual_coef_), dtype=np.float64).T

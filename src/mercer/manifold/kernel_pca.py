@@ -14,7 +14,15 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from mercer._params import is_integer
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array, Constraints, PointsLike, SplitterLike, TargetsLike, WeightsLike
+from mercer._typing import (
+    Array,
+    Constraints,
+    Function,
+    PointsLike,
+    SplitterLike,
+    TargetsLike,
+    WeightsLike,
+)
 from mercer.data.base import Block
 from mercer.data.opening import is_source
 from mercer.gram.base import Gram
@@ -23,11 +31,14 @@ from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.kernels.points import take
-from mercer.machines.expansion import Expansion, Function, IndefiniteKernel, check_weights
+from mercer.machines.evaluating import expand, kernel_matrix
+from mercer.machines.expansion import Expansion, IndefiniteKernel, bind_names, store
 from mercer.machines.folds import as_splitter
+from mercer.machines.kernel_kinds import is_function, is_precomputed
 from mercer.machines.low_rank import by_blocks
 from mercer.machines.solving import EarlyStop
-from mercer.machines.subproblems import Rows
+from mercer.machines.subproblems import Rows, check_weights
+from mercer.machines.unpenalized import unpenalized_columns
 from mercer.manifold.block_moments import vary
 from mercer.manifold.centring import centre
 from mercer.manifold.component_count import CRITERIA, All, BrokenStick, Fixed, Rule, Share
@@ -284,10 +295,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         K = self._make_gram(Rows(X, None, weights))
         if K.held:
             K.dense()  # every product reads all of it
-        B = self._free_columns(X, self._space())
+        B = unpenalized_columns(self, X, self._space())
         if len(kept) < n:
             K, B, weights = Indexed(K, kept), B[kept], weights[kept]
-        rule = self._rule(X if self._function or len(kept) == n else take(X, kept), K, B, weights)
+        rule = self._rule(
+            X if is_function(self.kernel) or len(kept) == n else take(X, kept), K, B, weights
+        )
         found = self._decompose(K, B, weights, rule)
         pairs = found.pairs
         found = found.turned(
@@ -295,16 +308,16 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         )
         self._functions = None
         self._keep(found)
-        self._store(X, kept, found.A)
+        store(self, X, kept, found.A)
         heavy = weights if len(kept) == n else np.bincount(kept, weights, minlength=n)
-        self._reference = None if self._precomputed else some_rows(X, heavy)
+        self._reference = None if is_precomputed(self.kernel) else some_rows(X, heavy)
         self.eigenvectors_ = found.pairs.vectors
 
     def _of_width(self, variance: float) -> Kernel:
         """Return the kernel of a name with the width that a variance of the inputs has."""
         spread = variance * self.shape_fit_[-1]
         gamma = 1.0 / spread if spread > 0.0 else 1.0
-        return self._bound(NAMES[str(self.kernel)](gamma, self.degree, self.coef0))
+        return bind_names(self, NAMES[str(self.kernel)](gamma, self.degree, self.coef0))
 
     def _space(self) -> NullSpace:
         """Return the functions that are projected out, without those that the kernel needs."""
@@ -335,7 +348,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
             return Share(float(number))
         if number == "broken-stick":
             return BrokenStick()
-        if not self._definite or (self._precomputed and number == "parallel"):
+        if not self._definite or (is_precomputed(self.kernel) and number == "parallel"):
             raise ValueError(
                 f"n_components={number!r} needs a positive definite kernel"
                 f"{' of rows of numbers' if number == 'parallel' else ''}; give a number, a share "
@@ -347,12 +360,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
             return Fixed(parallel(self.kernel_, points, self.null_space_, s, seed))
         matrix = np.asarray(K.block(some, some), dtype=np.float64)
         splitter = as_splitter(self.cv, None, self.random_state)
-        strictly = self.kernel_.order == 0 and not self._precomputed
+        strictly = self.kernel_.order == 0 and not is_precomputed(self.kernel)
         return Fixed(held_out(matrix, B[some], weights[some], splitter, strictly))
 
     def _decompose(self, K: Gram, B: Array, weights: Array, rule: Rule) -> Principal:
         """Return the components of a matrix off some columns."""
-        definite = self._definite and not self._precomputed
+        definite = self._definite and not is_precomputed(self.kernel)
         strictly = definite and self.kernel_.order == 0
         centred = centre(K, B, weights, definite, strictly)
         if not np.isfinite(centred.spectrum.trace):
@@ -414,7 +427,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
     def _scores(self, X: PointsLike) -> Array:
         """Return the scores of points that were checked."""
         free = self.null_space_(X) @ self.null_space_coef_.T
-        return np.asarray(self._expand(X, self._dual_coef_.T) + free)
+        return np.asarray(expand(self, X, self._dual_coef_.T) + free)
 
     def inverse_transform(self, X: PointsLike) -> Array:
         """Return points whose images are near what scores describe; see :meth:`preimages`.
@@ -465,14 +478,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         if self._functions is not None:
             return np.asarray(self._functions.raw(X))
         if self._X_fit is not None:
-            return self._kernel_matrix(X, self._X_fit)[:, self.support_]
+            return kernel_matrix(self._kernel_fit, X, self._X_fit)[:, self.support_]
         return np.asarray(self.kernel_(self._as_fitted(X), self.support_vectors_))
 
     def _diagonal(self, X: Array) -> Array:
         """Return the kernel of every point with itself."""
         if self._X_fit is None:
             return np.asarray(self.kernel_.diag(X))
-        return np.array([self._kernel_matrix(x[None], x[None])[0, 0] for x in X])
+        return np.array([kernel_matrix(self._kernel_fit, x[None], x[None])[0, 0] for x in X])
 
     @property
     def X_fit_(self) -> Any:

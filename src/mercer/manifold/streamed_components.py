@@ -18,8 +18,10 @@ from mercer.gram.tiled import Tiled
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE
 from mercer.kernels.points import Array, is_sparse, take
-from mercer.machines.expansion import Expansion, check_weights
-from mercer.machines.subproblems import Rows
+from mercer.machines.expansion import Expansion, store
+from mercer.machines.kernel_kinds import compares_objects, is_function, is_precomputed
+from mercer.machines.subproblems import Rows, check_weights
+from mercer.machines.unpenalized import constant_column, unpenalized_columns
 from mercer.manifold.block_moments import Features, gather, regressed, vary
 from mercer.manifold.eigen import EPS, Eigenpairs
 from mercer.manifold.inverse import some_rows
@@ -53,7 +55,11 @@ def fit_blocks(machine: Expansion, X: PointsLike, sample_weight: WeightsLike) ->
     X, sample_weight :
         As in its ``fit``.
     """
-    if machine._function or machine._precomputed or machine._objects:
+    if (
+        is_function(machine.kernel)
+        or is_precomputed(machine.kernel)
+        or compares_objects(machine.kernel)
+    ):
         raise ValueError(
             "an approximation evaluates the kernel at new pairs of points; give a Kernel of "
             "numbers or its name, not a function, a matrix or objects."
@@ -70,9 +76,11 @@ def fit_blocks(machine: Expansion, X: PointsLike, sample_weight: WeightsLike) ->
             "use approximation=None."
         )
     some, weights = _some(pool)
-    B = machine._free_columns(some, machine._space())
+    B = unpenalized_columns(machine, some, machine._space())
     phi = settle(how, kernel, census)
-    found = components(passes, phi, kernel, machine.null_space_, machine._one)
+    found = components(
+        passes, phi, kernel, machine.null_space_, constant_column(machine.null_space_names_)
+    )
     values = found.pairs.values
     nonzero = int(np.sum(values > max(ZERO, phi.r * EPS) * max(values[0], 0.0)))
     if not nonzero:
@@ -83,7 +91,7 @@ def fit_blocks(machine: Expansion, X: PointsLike, sample_weight: WeightsLike) ->
     found = found.turned(signs_of(np.asarray(phi.raw(some) @ found.A + B @ found.b.T)))
     machine._keep(found)
     machine._functions, machine._kept = (phi if phi.Z is None else None), np.arange(phi.m)
-    machine._store(np.empty((phi.m, 0)) if phi.Z is None else phi.Z, machine._kept, found.A)
+    store(machine, np.empty((phi.m, 0)) if phi.Z is None else phi.Z, machine._kept, found.A)
     machine._reference = some_rows(some, weights)
     if phi.index is not None:
         machine.support_ = np.asarray(pool.rows[phi.index], dtype=np.int64)

@@ -12,6 +12,7 @@ from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import take
 from mercer.machines.base import KernelMachine
+from mercer.machines.kernel_kinds import is_function
 
 __all__ = ["Array", "Statement", "state"]
 
@@ -94,7 +95,7 @@ def state(
     if n < 2:
         raise ValueError("tuning needs at least two samples, got n_samples=1.")
     sample = machine._build_sample(rows)
-    if machine._function or machine.kernel_.precomputed:
+    if is_function(machine.kernel) or machine.kernel_.precomputed:
         raise ValueError(
             "a kernel that is a matrix or a plain function has no parameters that could be tuned; "
             "give a mercer.kernels.Kernel, or choose C along a path (LSSVR.path, svm_path)."

@@ -71,7 +71,9 @@ def _(machine: CensoredRegressor, X: PointsLike, y: TargetsLike) -> Array:
     """Return losses of the distance to the intervals of censored targets."""
     known = machine._scaled(y)
     anchors, below, above = known.anchored()
-    losses = within(_not_flat(machine), below, above).value(anchors, machine._decision(X))
+    losses = within(_not_flat(machine), below, above).value(
+        anchors, machine._evaluate(machine._check_new(X))
+    )
     if machine.weighting is None:
         return np.asarray(losses)
     time, event = known.right_censored("weighting='ipcw'")

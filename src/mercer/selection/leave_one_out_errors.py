@@ -21,6 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._sklearn import num_samples
 from mercer._typing import AnyArray, Array, PointsLike, TargetsLike, WeightsLike
 from mercer.machines.base import KernelMachine, unfitted
+from mercer.machines.evaluating import kernel_matrix
+from mercer.machines.kernel_kinds import is_function, is_precomputed
 from mercer.machines.subproblems import Prepared, prepare
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers import Solution, minimize
@@ -237,9 +239,9 @@ class _Removed:
     def cross(self, X: PointsLike) -> Array:
         """Return the kernel between new points and all samples."""
         machine = self.prepared.machine
-        if machine._function:
-            return machine._kernel_matrix(X, machine._X_fit)
-        if machine._precomputed:
+        if is_function(machine.kernel):
+            return kernel_matrix(machine._kernel_fit, X, machine._X_fit)
+        if is_precomputed(machine.kernel):
             return np.asarray(X, dtype=np.float64)
         return np.asarray(machine.kernel_(X, self.prepared.sample.X), dtype=np.float64)
 

@@ -13,14 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._fitting import AllOrNothing, ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import AnyArray, Constraints, PointsLike, Seed, TargetsLike, WeightsLike
+from mercer._typing import (
+    AnyArray,
+    Constraints,
+    Function,
+    PointsLike,
+    Seed,
+    TargetsLike,
+    WeightsLike,
+)
 from mercer.estimators.ls_svc import LSSVC
 from mercer.estimators.ls_svm import LSSVR
 from mercer.estimators.svc import SVC
 from mercer.estimators.svr import SVR
 from mercer.kernels.base import Kernel
 from mercer.machines.base import KernelMachine
-from mercer.machines.expansion import Function
 from mercer.machines.framing import framed, set_output
 from mercer.regularizers.null_space import NullSpace
 from mercer.selection.objective import CRITERIA, listed

@@ -308,7 +308,7 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         """Return the problems of all machines."""
         tasks = []
         for machine, (_, own) in zip(machines, rows, strict=True):
-            task, _ = prepare_reduced(machine, own, census, EarlyStop)
+            task, _, _ = prepare_reduced(machine, own, census, EarlyStop)
             if getattr(task, "walls", None) is not None:
                 raise ValueError(
                     f"settings of {type(machine).__name__} cannot share passes, because its tube "

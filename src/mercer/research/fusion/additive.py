@@ -9,12 +9,19 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
-from mercer._typing import Array, Constraints, PointsLike, SplitterLike, TargetsLike, WeightsLike
+from mercer._typing import (
+    Array,
+    Constraints,
+    Function,
+    PointsLike,
+    SplitterLike,
+    TargetsLike,
+    WeightsLike,
+)
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.regression import Squared
-from mercer.machines.expansion import Function
 from mercer.research.fusion.additive_cv import FoldedSubstrate, fast_fusion
 from mercer.research.fusion.machine import Folded
 from mercer.research.fusion.substrate import System

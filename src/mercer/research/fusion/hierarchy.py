@@ -22,6 +22,7 @@ from scipy.optimize import minimize_scalar
 
 from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.machines.base import unfitted
+from mercer.machines.kernel_kinds import is_function, is_precomputed
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.subproblems import prepare
 from mercer.research.fusion.complementarity import ComplementarityProgram
@@ -204,7 +205,7 @@ def fuse_svm(
     """
     prepared = prepare(unfitted(estimator, C=1.0), X, y, sample_weight)
     machine, risks = prepared.machine, prepared.risks
-    if machine._function or machine._precomputed:
+    if is_function(machine.kernel) or is_precomputed(machine.kernel):
         raise ValueError("give a kernel of points: validation samples must be compared with others")
     new = machine._check_X(X_val, reset=False)
     K, columns = np.asarray(machine.kernel_(new, prepared.sample.X)), machine.null_space_(new)

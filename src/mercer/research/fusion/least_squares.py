@@ -10,11 +10,19 @@ from numpy.typing import NDArray
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, RealNotInt, StrOptions, fit_context
-from mercer._typing import Array, Constraints, PointsLike, SplitterLike, TargetsLike, WeightsLike
+from mercer._typing import (
+    Array,
+    Constraints,
+    Function,
+    PointsLike,
+    SplitterLike,
+    TargetsLike,
+    WeightsLike,
+)
 from mercer.kernels.base import Kernel
-from mercer.machines.expansion import Function
 from mercer.machines.folds import as_splitter
 from mercer.machines.subproblems import Rows
+from mercer.machines.unpenalized import unpenalized_columns
 from mercer.regularizers.null_space import Constant
 from mercer.research.fusion.filters import (
     RANK,
@@ -178,7 +186,7 @@ class FusedLSSVR(Found):
         Y = self._targets(y)
         weights, live = self._weights(sample_weight, len(Y))
         gram = self._make_gram(Rows(X))
-        B = self._free_columns(X, Constant() if self.null_space is None else self.null_space)
+        B = unpenalized_columns(self, X, Constant() if self.null_space is None else self.null_space)
         G = self._map(X)
         if G is not None and G.shape[1] >= len(Y):
             G = None

@@ -18,8 +18,11 @@ from mercer.kernels.explicit import Explicit
 from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION
-from mercer.machines.expansion import Expansion, dense
+from mercer.machines.evaluating import dense, expand, kernel_matrix
+from mercer.machines.expansion import Expansion, store_nonzero
+from mercer.machines.kernel_kinds import is_function, is_precomputed
 from mercer.machines.subproblems import Rows
+from mercer.machines.unpenalized import unpenalized_columns
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.research.fusion.substrate import System
 from mercer.selection.folds import Folds
@@ -79,22 +82,22 @@ class Found(RegressorMixin, Expansion):  # type: ignore[misc]
 
     def _cross(self, X_new: PointsLike, X: PointsLike) -> Array:
         """Return the kernel between points that were checked and the sample, (n_new, n)."""
-        if self._function:
-            return self._kernel_matrix(X_new, X)
-        if self._precomputed:
+        if is_function(self.kernel):
+            return kernel_matrix(self._kernel_fit, X_new, X)
+        if is_precomputed(self.kernel):
             return np.asarray(X_new, dtype=np.float64)
         return np.asarray(self.kernel_(X_new, X), dtype=np.float64)
 
     def _map(self, X: PointsLike) -> Array | None:
         """Return the features of points, for a kernel that is an inner product of few of them."""
-        kernel = None if self._function else self.kernel_
+        kernel = None if is_function(self.kernel) else self.kernel_
         if isinstance(kernel, Linear):
             return np.asarray(dense(X), dtype=np.float64)
         return np.asarray(kernel.features(X)) if isinstance(kernel, Explicit) else None
 
     def _expand_to(self, X: PointsLike, a: Array, b: Array) -> None:
         """Make the machine of coefficients a (n, d) and b (q, d)."""
-        self._store_nonzero(X, a, b.T if self._n_outputs else b[:, 0])
+        store_nonzero(self, X, a, b.T if self._n_outputs else b[:, 0])
 
     def _flat(self, F: Array) -> Array:
         return F if self._n_outputs else F[..., 0]
@@ -112,7 +115,7 @@ class Found(RegressorMixin, Expansion):  # type: ignore[misc]
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         X = self._check_new(X)
-        f = self._flat(self._expand(X, self.dual_coef_.T))
+        f = self._flat(expand(self, X, self.dual_coef_.T))
         return np.asarray(f + self.null_space_(X) @ self.null_space_coef_.T)
 
 
@@ -145,7 +148,7 @@ class Folded(Found):
         Y = self._targets(y)
         weights, live = self._weights(sample_weight, len(Y))
         K = np.asarray(self._make_gram(Rows(X)).dense(), dtype=np.float64)
-        B = self._free_columns(X, Constant() if self.null_space is None else self.null_space)
+        B = unpenalized_columns(self, X, Constant() if self.null_space is None else self.null_space)
         labels = Folds.split(self.cv, X, Y, groups, self.random_state).labels
         folds = Folds(np.unique(labels[live], return_inverse=True)[1])
         self.folds_ = np.full(len(weights), -1)

@@ -20,6 +20,7 @@ from mercer._typing import (
     AnyArray,
     Array,
     Constraints,
+    Function,
     PointsLike,
     Seed,
     SplitterLike,
@@ -30,8 +31,8 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.named import CLASSIFICATION, REGRESSION, resolve
 from mercer.machines.classifier import chosen, signs
-from mercer.machines.expansion import Function
 from mercer.machines.subproblems import Rows
+from mercer.machines.unpenalized import unpenalized_columns
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.research.fusion.dictionary import Sparse, largest_penalty, sparse_fit, sparse_path
 from mercer.research.fusion.machine import Found
@@ -191,7 +192,9 @@ class SparseSubstrate(Found):
             raise ValueError(
                 "The kernel overflows on these samples: scale X, or choose a smaller gamma."
             )
-        B = self._free_columns(X, Constant() if self.null_space is None else self.null_space)[live]
+        B = unpenalized_columns(
+            self, X, Constant() if self.null_space is None else self.null_space
+        )[live]
         s, Y_live = weights[live], Y[live]
         self.zetas_: Array | None = None
         self.cv_errors_: Array | None = None

@@ -11,9 +11,16 @@ from sklearn.base import clone
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
-from mercer._typing import Array, Constraints, PointsLike, SplitterLike, TargetsLike, WeightsLike
+from mercer._typing import (
+    Array,
+    Constraints,
+    Function,
+    PointsLike,
+    SplitterLike,
+    TargetsLike,
+    WeightsLike,
+)
 from mercer.kernels.base import Kernel
-from mercer.machines.expansion import Function
 from mercer.research.fusion.machine import Folded
 from mercer.research.fusion.stable_folds import FastStable, FullStable, StabilityCurve, StableFolds
 from mercer.selection.stability_report import Stability
