@@ -84,8 +84,8 @@ def test_an_exception_in_any_pass(
     name: str, curvature: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if curvature == "sampled":
-        monkeypatch.setattr(oracle_module, "DENSE", 4)
-        monkeypatch.setattr(oracle_module, "ROWS", 3)
+        monkeypatch.setattr(oracle_module, "MAX_DENSE_FEATURES", 4)
+        monkeypatch.setattr(oracle_module, "CURVATURE_ROWS_PER_FEATURE", 3)
     X, y = sample(name != "squared")
     whole = MACHINES[name](Nystrom(M)).fit(X, y)
     passes = whole.solution_.passes

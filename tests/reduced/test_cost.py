@@ -67,7 +67,7 @@ def test_all_rows_give_the_form_itself(loss: Loss) -> None:
 def test_samples_estimate_it_within_their_errors(
     loss: Loss, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cost_module, "COSTED", 300)
+    monkeypatch.setattr(cost_module, "COST_ROWS", 300)
     X, y, s = rows()
     estimates, errors, truths = [], [], []
     for seed in range(30):

@@ -52,7 +52,7 @@ def minimum(oracle: Oracle, tol: float) -> Minimum:
 )
 def test_a_start_on_some_rows_changes_nothing(loss: Loss, monkeypatch: pytest.MonkeyPatch) -> None:
     tol = 1e-5
-    monkeypatch.setattr(oracles, "STANDS_FOR_KINKED", 8)
+    monkeypatch.setattr(oracles, "MIN_KINKED_ROWS_PER_DRAWN", 8)
     oracle, passes = oracle_of(loss, 1.5)
     begun = minimum(oracle, tol)
     plain, without = oracle_of(loss, 1.5)
@@ -111,7 +111,7 @@ def test_noise_of_single_precision_is_noticed(loss: Loss, monkeypatch: pytest.Mo
     # Had it not been, steps would have been as long as they may, in vain.
     assert precisions[0]
     assert not precisions[-1]
-    assert len(precisions) <= newton.MAX_STEPS
+    assert len(precisions) <= newton.MAX_DIRECTIONS
 
 
 @pytest.mark.parametrize("loss", [Squared(), Logistic(), EpsilonInsensitive(0.1)], ids=repr)

@@ -245,7 +245,7 @@ def test_a_large_map_travels_with_its_factor(monkeypatch):
     X, *_ = sample()
     phi = NystromMap(Gaussian(0.7), X[:20])
     problem = Problem(phi, Constant(), Values(), Squared(), np.ones(1), 2)
-    monkeypatch.setattr("mercer.reduced.base.DENSE", 5)
+    monkeypatch.setattr("mercer.reduced.base.MAX_DENSE_FEATURES", 5)
     assert pickle.loads(pickle.dumps(problem)).map.R is None
     there = pickle.loads(pickle.dumps(Whole(problem))).problem.map
     np.testing.assert_array_equal(there.features(there.raw(X)), phi.features(phi.raw(X)))

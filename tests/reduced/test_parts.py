@@ -16,13 +16,15 @@ from mercer.reduced.passes import RunningVariance
 from mercer.reduced.penalized import PenalizedMap
 from mercer.reduced.problem import Problem
 from mercer.reduced.targets import Values
-from mercer.reduced.total import SURE, _estimated
+from mercer.reduced.total import ADDED_STANDARD_ERRORS, _estimated
 from mercer.regularizers.null_space import Constant
 
 
 @pytest.mark.parametrize("piece", [1, 2**30])
 def test_sums_of_a_block_do_not_depend_on_its_pieces(piece, monkeypatch):
-    monkeypatch.setattr("mercer.reduced.normal_sums.PIECE", piece)  # 64 rows at a time, or all
+    monkeypatch.setattr(
+        "mercer.reduced.normal_sums.PIECE_BYTES", piece
+    )  # 64 rows at a time, or all
     rng = np.random.default_rng(0)
     X, Y, s = rng.normal(size=(150, 2)), rng.normal(size=(150, 2)), rng.uniform(0.5, 2.0, 150)
     phi = NystromMap(Gaussian(), X[:7])
@@ -78,10 +80,11 @@ def test_zeros_that_are_not_stored_have_their_spread():
 
 
 def test_a_bound_is_scaled_only_where_that_is_allowed():
-    # q = 4, s = 3 - 1 + 2 = 4 and extra = 2 (5 + SURE 0.5): the best t is s / (q + extra).
+    # q = 4, s = 3 - 1 + 2 = 4 and extra = 2 (5 + ADDED_STANDARD_ERRORS 0.5): the best t is
+    # s / (q + extra).
     value = SimpleNamespace(gap=np.array([1.0]), primal=np.array([3.0]))
     features, cost = np.array([[2.0]]), Cost(5.0, 0.5)
-    extra = 2.0 * (5.0 + SURE * 0.5)
+    extra = 2.0 * (5.0 + ADDED_STANDARD_ERRORS * 0.5)
     scaled = 3.0 - 0.5 * 4.0**2 / (4.0 + extra)
     assert _estimated(features, value, cost, True) == pytest.approx(scaled)
     assert _estimated(features, value, cost, False) == pytest.approx(1.0 + 0.5 * extra)

@@ -126,8 +126,8 @@ def test_every_loss_against_a_conic_solver(
     loss: Loss, curvature: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if curvature == "sampled":
-        monkeypatch.setattr(oracle_module, "DENSE", 4)
-        monkeypatch.setattr(oracle_module, "ROWS", 3)
+        monkeypatch.setattr(oracle_module, "MAX_DENSE_FEATURES", 4)
+        monkeypatch.setattr(oracle_module, "CURVATURE_ROWS_PER_FEATURE", 3)
     X, y, s = sample(loss)
     found = fit(X, y, s, loss, C=3.0)
     P = np.ones((N, 1))
@@ -198,8 +198,8 @@ def test_several_problems_are_as_one_each(
     loss: Loss, curvature: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if curvature == "sampled":
-        monkeypatch.setattr(oracle_module, "DENSE", 4)
-        monkeypatch.setattr(oracle_module, "ROWS", 3)
+        monkeypatch.setattr(oracle_module, "MAX_DENSE_FEATURES", 4)
+        monkeypatch.setattr(oracle_module, "CURVATURE_ROWS_PER_FEATURE", 3)
     X, _, s = sample(Squared(), 5)
     Y = np.stack([np.sin(X[:, 0]), X[:, 1] ** 2, 7.0 * X[:, 2] * X[:, 0]], axis=1)
     C = np.array([0.1, 1.0, 10.0])
@@ -319,7 +319,7 @@ def test_an_offset_that_features_do_not_see() -> None:
 def test_single_precision_inside_steps_does_not_limit_the_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(oracle_module, "DENSE", 4)
+    monkeypatch.setattr(oracle_module, "MAX_DENSE_FEATURES", 4)
     for loss in (Squared(), Logistic(), SquaredHinge()):
         X, y, s = sample(loss, 11, 400)
         found = fit(X, y, s, loss, Nystrom(40), C=100.0, gap=1e-11)
@@ -338,7 +338,7 @@ def test_an_interrupt_ends_the_fit(
     X, y, s = sample(Hinge(), 12)
     Y = y if columns == 1 else np.column_stack([y, -y])
     # No memory for the curvature of two problems, so that they are solved one after the other.
-    monkeypatch.setattr(solve_module, "FACTORS", 0.0)
+    monkeypatch.setattr(solve_module, "FACTOR_MEMORY_SHARE", 0.0)
     whole, stopped = Passes.__call__, False
 
     def interrupted(self: Passes, *args: Any, **more: Any) -> Any:

@@ -103,8 +103,8 @@ def test_machines_carry_the_bound(machine, monkeypatch):
     assert few.total_gap_proved
     assert excess - exact.gap <= few.total_gap <= 1.05 * excess
     # Estimated from a sample of rows where there are more than the matrix is made for.
-    monkeypatch.setattr(total_module, "FEW", 100)
-    monkeypatch.setattr(total_module, "MANY", 100)
+    monkeypatch.setattr(total_module, "MAX_WHOLE_ROWS", 100)
+    monkeypatch.setattr(total_module, "MAX_EVALUATED_WHOLE_ROWS", 100)
     guess = machine.fit(X, target).solution_
     assert not guess.total_gap_proved
     assert excess - exact.gap <= guess.total_gap

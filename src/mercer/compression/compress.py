@@ -37,7 +37,7 @@ from mercer.kernels.points import Array, count, take
 
 __all__ = ["compress"]
 
-WATCHED = 1000
+MAX_WATCHED_POINTS = 1000
 """Points at which a pursuit follows the difference; the others are looked at when it is done."""
 
 Machine = TypeVar("Machine")
@@ -293,9 +293,9 @@ class _Compressor:
         """Return some of the points."""
         if self.points is None:
             assert self.source is not None
-            return as_rows(self.f, draw(self.source, WATCHED, **self.how_to_read).X)
+            return as_rows(self.f, draw(self.source, MAX_WATCHED_POINTS, **self.how_to_read).X)
         n = count(self.points)
-        some = np.unique(np.linspace(0, n - 1, min(n, WATCHED)).astype(np.intp))
+        some = np.unique(np.linspace(0, n - 1, min(n, MAX_WATCHED_POINTS)).astype(np.intp))
         return take(self.points, some)
 
     def projection(self) -> _Found:

@@ -32,7 +32,7 @@ from mercer.regularizers.shape import Bounded, Increasing
 __all__ = ["KernelCDF"]
 
 # Rows that can be counted in double precision.
-COUNTED = 2.0**53
+MAX_COUNTED_ROWS = 2.0**53
 
 
 class Steps(NamedTuple):
@@ -178,7 +178,7 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
         if isinstance(self.kernel, str) and self.gamma == "auto":
             if self.kernel != "rbf":
                 raise ValueError('gamma="auto" is for kernel="rbf"; give a number, or a Kernel.')
-            if steps.total > COUNTED:
+            if steps.total > MAX_COUNTED_ROWS:
                 raise ValueError(
                     f"sample_weight sums to {steps.total:.1e}: a weight says how often a row was "
                     'seen, and gamma="auto" takes the width from how many rows there were. Divide '

@@ -26,7 +26,7 @@ from mercer.reduced.census import Census
 from mercer.reduced.normal import NormalEquations
 from mercer.reduced.nystrom import Nystrom
 from mercer.reduced.passes import Passes
-from mercer.reduced.solve import FIRST_M, Reduced, Task, choose_map, problem_of, solve
+from mercer.reduced.solve import FIRST_FUNCTIONS, Reduced, Task, choose_map, problem_of, solve
 from mercer.regularizers.errors import ErrorModel
 
 __all__ = ["SmoothingSpline", "ThinPlateSpline"]
@@ -100,7 +100,9 @@ class DerivativePenalty(Outputs):
     def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
         if not isinstance(self.lam, str):
             return super()._solve_reduced(task, census, passes, how)
-        few = how if how.number != "auto" else how.set_m(min(FIRST_M, len(census.pool.keys)))
+        few = (
+            how if how.number != "auto" else how.set_m(min(FIRST_FUNCTIONS, len(census.pool.keys)))
+        )
         phi = choose_map(task, census, passes, few)
         task = self._with_penalty(task, passes, how, phi)
         if how.number == "auto":

@@ -23,9 +23,9 @@ __all__ = ["Tree", "equality_columns", "graft", "grow", "sensitivity"]
 Rows = NDArray[np.intp]
 
 # Pairs of rows by which the reach of a kernel is measured, feature by feature.
-PAIRS = 200
+REACH_PAIRS = 200
 # A cut need not be nearer to the wanted share than this part of it: values may be repeated.
-UNEVEN = 0.5
+UNEVEN_SHARE = 0.5
 
 
 def equality_columns(kernel: Any, p: int) -> list[int]:
@@ -79,7 +79,7 @@ def sensitivity(kernel: Kernel, X: PointsLike, categories: Sequence[int] = ()) -
     >>> sensitivity(Laplacian([0.5, 4.0]), X).round(6)
     array([2.  , 0.25])
     """
-    n = min(count(X), 2 * PAIRS)
+    n = min(count(X), 2 * REACH_PAIRS)
     some = take(X, np.arange(n))
     some = np.asarray(some.toarray() if is_sparse(some) else some, dtype=np.float64)
     first, second = some[: n // 2], some[n // 2 : 2 * (n // 2)]
@@ -383,7 +383,7 @@ def _cut(
         x = X[:, j]
         cut, codes, left = _category_cut(x, share) if j in categories else _number_cut(x, share)
         off = max(share / max(left, 1e-12), (1.0 - share) / max(1.0 - left, 1e-12))
-        if off <= 1.0 / UNEVEN:
+        if off <= 1.0 / UNEVEN_SHARE:
             return int(j), cut, codes
         if 0.0 < left < 1.0 and (best is None or off < best[0]):
             best = off, (int(j), cut, codes)

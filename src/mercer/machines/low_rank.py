@@ -41,9 +41,9 @@ from mercer.machines.subproblems import (
 )
 from mercer.machines.unpenalized import unpenalized_columns
 from mercer.reduced.census import Census, take_census
-from mercer.reduced.cost import COSTED
+from mercer.reduced.cost import COST_ROWS
 from mercer.reduced.normal import choose_C
-from mercer.reduced.oracle import ROWS
+from mercer.reduced.oracle import CURVATURE_ROWS_PER_FEATURE
 from mercer.reduced.passes import Passes
 from mercer.reduced.solve import Reduced, Task, choose_map, open_passes, problem_of, solve
 from mercer.reduced.targets import Targets
@@ -159,7 +159,7 @@ class LowRankFit:
         how = machine._how()
         source, rows = machine._validate_blocks(X, y, sample_weight)
         m = how.largest if how.number == "auto" else int(how.number)
-        size = max(how.pool_size, ROWS * (m + 8)) + COSTED
+        size = max(how.pool_size, CURVATURE_ROWS_PER_FEATURE * (m + 8)) + COST_ROWS
         columns = 1 if rows.y is None or np.ndim(rows.y) == 1 else int(np.shape(rows.y)[1])
 
         def bar(name: str, total: int | None) -> Bar:

@@ -21,15 +21,15 @@ from mercer._typing import Array, PointsLike
 from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 
-__all__ = ["DENSE", "Approximation", "Array", "FeatureMap"]
+__all__ = ["MAX_DENSE_FEATURES", "Approximation", "Array", "FeatureMap"]
 
 
 # Up to this many features their matrix of curvatures is summed where the rows are. Beyond, rows are
 # sent that it can be made of: eight or ten for each feature, instead of one number for each pair.
-DENSE = 600
+MAX_DENSE_FEATURES = 600
 
 # Bytes of raw values that are worked on at once: they stay in the cache between two products.
-PIECE = 2**20
+PIECE_BYTES = 2**20
 
 
 class FeatureMap(ABC):
@@ -56,7 +56,7 @@ class FeatureMap(ABC):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        large = self.left_behind if self.r > DENSE else ()
+        large = self.left_behind if self.r > MAX_DENSE_FEATURES else ()
         return {name: None if name in large else value for name, value in vars(self).items()}
 
     natural: bool = True
@@ -92,7 +92,7 @@ class FeatureMap(ABC):
         """
         total: Array | None = None
         A = A.astype(np.float32) if single else A
-        rows = rows or max(16, PIECE // (self.m * (4 if single else 8)))
+        rows = rows or max(16, PIECE_BYTES // (self.m * (4 if single else 8)))
         for start in range(0, X.shape[0], rows):
             part = slice(start, min(start + rows, X.shape[0]))
             R = self.raw(X[part], single)

@@ -16,19 +16,19 @@ from mercer.kernels.points import pieces
 from mercer.reduced.problem import Problem, as_rows, columns_of, held_out, rows_of
 from mercer.reduced.rounded import Rounded
 
-__all__ = ["TALL", "curvature", "evaluate", "in_features", "product", "score", "weigh"]
+__all__ = ["CURVATURE_ROWS", "curvature", "evaluate", "in_features", "product", "score", "weigh"]
 
 # Part of the weights that counts as curvature where a loss has none: keeps unpenalized directions
 # determined while every row lies on a straight piece of the loss.
-FLOOR = 1e-8
+MIN_CURVATURE_SHARE = 1e-8
 
 
 # Rows whose losses are summed at once: each call of NumPy costs as much as some hundred numbers.
-LEDGER = 2048
+SUMMED_ROWS = 2048
 
 
 # Rows of a part where their curvature is summed: a product with few would read the sum too often.
-TALL = 1024
+CURVATURE_ROWS = 1024
 
 
 def evaluate(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
@@ -40,7 +40,7 @@ def evaluate(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
     total = Curvature(problem, s, P) if state["dense"] else None
     sums: Sums | None = None
     curved = []
-    for rows in pieces(0, block.n, LEDGER):
+    for rows in pieces(0, block.n, SUMMED_ROWS):
         seen = slice(problem.views * rows.start, problem.views * rows.stop)
         slopes = Slopes(rounding.of(seen), Y[seen], c[seen], P[seen], b, total, s[seen])
         raw = problem.sweep(X[rows], A, slopes)
@@ -149,7 +149,7 @@ class Curvature:
 
     def add(self, D: Array, s: Array, P: Array, R: Any) -> None:
         """Add rows with weights, free columns, raw values R and curvatures D of the loss."""
-        weights = s if self.shared else s * (D + FLOOR) * self.problem.C
+        weights = s if self.shared else s * (D + MIN_CURVATURE_SHARE) * self.problem.C
         features = None
         for j in range(len(self.H)):
             w = weights[:, j]
@@ -201,7 +201,7 @@ def curvature(problem: Problem, state: dict[str, Any], sample: FingerprintSample
         total.add(np.broadcast_to(own.rounded.curvature(y, F), F.shape), s[part], p, R)
         return F[:, :0]
 
-    problem.sweep(X, state["A"], slopes, rows=TALL)
+    problem.sweep(X, state["A"], slopes, rows=CURVATURE_ROWS)
     return np.stack([in_features(problem, S) for S in total.total])
 
 
@@ -226,7 +226,7 @@ def product(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
             at = F[:, len(columns) :] + p @ state["b"]
             if own.earlier:
                 at = at + own.mu * own.centre(Y[part], R, p)
-            D = D * (own.rounded.curvature(Y[part], at) + FLOOR)
+            D = D * (own.rounded.curvature(Y[part], at) + MIN_CURVATURE_SHARE)
         G: Array = D * (F[:, : len(columns)] + p @ b)
         free = free + p.T @ G
         return G

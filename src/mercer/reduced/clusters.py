@@ -22,7 +22,7 @@ from mercer.kernels.stretched import Stretched
 
 __all__ = ["lloyd", "nearest_rows", "seeds", "streamed", "units"]
 
-ITERATIONS, ENOUGH = 20, 1e-3
+MAX_ITERATIONS, MIN_FALL = 20, 1e-3
 """Steps of Lloyd's iteration, and the decrease of the sum of squares below which it ends."""
 
 PROPOSED = 128
@@ -193,10 +193,10 @@ def lloyd(Y: Any, w: Array, Z: Array, fixed: int = 0) -> Array:
            [9. ]])
     """
     before = np.inf
-    for _ in range(ITERATIONS):
+    for _ in range(MAX_ITERATIONS):
         label, square = _nearest(Y, Z)
         error = float(w @ square)
-        if error >= (1.0 - ENOUGH) * before:
+        if error >= (1.0 - MIN_FALL) * before:
             break
         before = error
         Z = _moved(_sums(Y, w, label, len(Z)), Z, fixed)

@@ -27,10 +27,10 @@ from mercer.reduced.rounded import Rounded
 __all__ = ["Cost", "approximation_cost"]
 
 # Groups that the rows of a sample are divided into, for an error of the estimate.
-GROUPS = 16
+N_GROUPS = 16
 
 # Rows that are looked at.
-COSTED = 2000
+COST_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,9 @@ def approximation_cost(
         known[problem.map.index] = True
     rows = np.flatnonzero(~known)
     n = pool.n - int(known.sum())
-    whole = len(pool.keys) == pool.n and len(rows) <= COSTED
-    rows = rows if whole else rows[:COSTED]
-    if len(rows) < 2 * GROUPS and not whole:
+    whole = len(pool.keys) == pool.n and len(rows) <= COST_ROWS
+    rows = rows if whole else rows[:COST_ROWS]
+    if len(rows) < 2 * N_GROUPS and not whole:
         return Cost(np.nan, np.nan)
     if not len(rows):
         return Cost(0.0, 0.0)
@@ -117,7 +117,7 @@ def approximation_cost(
         left = kernel(X) - phi @ phi.T
         return Cost(max(0.0, 0.5 * float(np.sum(a * (left @ a)))), 0.0)
     own = np.sum(a * a, axis=1) * (kernel.diag(X) - np.einsum("ij,ij->i", phi, phi))
-    odd, even = (np.array_split(np.arange(k, len(rows), 2), GROUPS) for k in (1, 0))
+    odd, even = (np.array_split(np.arange(k, len(rows), 2), N_GROUPS) for k in (1, 0))
 
     def pairs(i: Any, j: Any) -> float:
         left = kernel(take(X, i), take(X, j)) - phi[i] @ phi[j].T
@@ -126,5 +126,5 @@ def approximation_cost(
     values = np.array([[pairs(i, j) for j in even] for i in odd])
     spread = np.var(values.mean(axis=0), ddof=1) + np.var(values.mean(axis=1), ddof=1)
     value = 0.5 * (n * float(own.mean()) + n * (n - 1.0) * float(values.mean()))
-    error = 0.5 * np.hypot(n * np.std(own) / np.sqrt(len(own)), n * n * np.sqrt(spread / GROUPS))
+    error = 0.5 * np.hypot(n * np.std(own) / np.sqrt(len(own)), n * n * np.sqrt(spread / N_GROUPS))
     return Cost(max(0.0, value), float(error))

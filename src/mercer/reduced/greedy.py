@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from mercer._typing import Array
 from mercer.gram.base import Gram
 
-__all__ = ["CANDIDATES", "Fit", "Trace", "best_of_few"]
+__all__ = ["N_CANDIDATES", "Fit", "Trace", "best_of_few"]
 
-CANDIDATES = 59
+N_CANDIDATES = 59
 """The least number of draws whose best is in the best twentieth with 95 percent: ln .05/ln .95."""
 
 
@@ -106,7 +106,7 @@ def best_of_few(
     criterion: Criterion,
     rng: np.random.Generator,
     *,
-    candidates: int = CANDIDATES,
+    candidates: int = N_CANDIDATES,
     first: NDArray[np.intp] | None = None,
 ) -> NDArray[np.intp]:
     r"""Return rows chosen greedily, each the best of some that are drawn at random.

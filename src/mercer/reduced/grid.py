@@ -26,7 +26,7 @@ from mercer.solvers.status import Status
 __all__ = ["Examined", "examine_settings"]
 
 # Part of the memory granted that sums and factors of several columns may take.
-SHARE = 0.5
+MEMORY_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def examine_settings(
     size = phi.r + task.null_space.size(passes.source.n_features)
     # What each thread sums, and what they add up to.
     copies = (how.n_jobs or usable_cores()) + 2
-    at_once = max(1, int(SHARE * parse(how.memory_limit) / (8.0 * size**2 * copies)))
+    at_once = max(1, int(MEMORY_SHARE * parse(how.memory_limit) / (8.0 * size**2 * copies)))
     base = Problem(
         map=phi,
         null_space=task.null_space,

@@ -27,36 +27,36 @@ __all__ = ["Minimum", "Newton"]
 
 # Steps of conjugate gradients, by what they have to shrink the residual in single precision, and
 # what part of that they may aim at where the gap asks for it.
-MAX_STEPS, SHRINK, FLOOR = 60, 1e-3, 1e-2
+MAX_DIRECTIONS, RESIDUAL_SHRINK, MIN_SHRINK_PART = 60, 1e-3, 1e-2
 
 # Steps in single precision after which the residual has to have fallen by half of its square.
-STAGNANT = 8
+STAGNANT_STEPS = 8
 
 # Steps of conjugate gradients up to which what preconditioned them does so once more.
-FEW = 5
+REUSED_STEPS = 5
 
 # Fractions of a step that are tried at once where the whole one does not descend.
-FRACTIONS = np.array([0.7, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6])
+STEP_FRACTIONS = np.array([0.7, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6])
 
 # A rounded problem is left where what is left of its gap is this part of what rounding adds. Its
 # width shrinks by this factor after a problem that took one step, or while there are so many curved
 # rows for every feature.
-RELAX, NARROW, CURVED = 0.3, 0.3, 6
+ROUNDING_GAP_PART, WIDTH_FACTOR, CURVED_ROWS_PER_FEATURE = 0.3, 0.3, 6
 
 
 # Rows on straight pieces of a loss do not tell how far a free coefficient is to move. They count
 # for this part of the curvature of a loss that is as steep and curved over the first width, so that
 # no step goes further than a thousand widths.
-STRAIGHT = 1e-3
+STRAIGHT_CURVATURE = 1e-3
 # Part of its slope that a step leaves if it was too short. The tail of an exponential leaves .37.
-STEEP = 0.3
+SHORT_STEP_SLOPE = 0.3
 
 # Steps after which a search ends whose gap has not fallen by half meanwhile, nor its objective by
 # this part: what is left of either is rounding, of weights or features of very different sizes.
-STILL, FALL = 200, 1e-2
+STILL_STEPS, MIN_OBJECTIVE_FALL = 200, 1e-2
 
 # Gap relative to the objective that a start on some of the rows is to have, and most of its steps.
-BEGIN, FIRST = 1e-2, 30
+START_GAP, MAX_START_STEPS = 1e-2, 30
 
 
 @dataclass
@@ -152,7 +152,7 @@ class _Descent:
         self.start = time.perf_counter()
         self.single = how.single
         self.rounded = 0
-        self.steps = MAX_STEPS
+        self.steps = MAX_DIRECTIONS
         self.factors: list[Factor] = []
         self.exact = np.zeros(self.k, dtype=bool)
         self.floor = np.zeros(found.b.shape)
@@ -195,7 +195,9 @@ class _Descent:
         few = None if quadratic and oracle.dense else oracle.of_pool()
         if few is None:
             return
-        how = replace(self.how, tol=max(self.how.tol, BEGIN), max_iter=FIRST, listener=None)
+        how = replace(
+            self.how, tol=max(self.how.tol, START_GAP), max_iter=MAX_START_STEPS, listener=None
+        )
         first = _Descent(how, few, Minimum(found.W, found.b, found.mu))
         first.run()
         found.W, found.b, found.mu = first.found.W, first.found.b, first.found.mu
@@ -213,13 +215,13 @@ class _Descent:
         """
         found, value = self.found, self.found.value
         assert value is not None
-        settled = live & (value.gap - value.young <= RELAX * value.young)
+        settled = live & (value.gap - value.young <= ROUNDING_GAP_PART * value.young)
         if not np.any(settled):
             return
         self.oracle.remember(found.W, found.b, np.where(settled, found.mu, 0.0))
         easy = found.n_iter - self.rounded <= 1
-        narrow = settled & (easy | (value.active > CURVED * self.size))
-        found.mu = np.where(narrow, NARROW * found.mu, found.mu)
+        narrow = settled & (easy | (value.active > CURVED_ROWS_PER_FEATURE * self.size))
+        found.mu = np.where(narrow, WIDTH_FACTOR * found.mu, found.mu)
         self.rounded = found.n_iter
         self._look("round")
 
@@ -255,11 +257,13 @@ class _Descent:
             self.best = gap, now.objective
             self.there = replace(found.value, H=None), found.known
         since, objective, before = self.fell
-        lower = now.objective < objective - (FALL * abs(objective) if np.isfinite(objective) else 0)
+        lower = now.objective < objective - (
+            MIN_OBJECTIVE_FALL * abs(objective) if np.isfinite(objective) else 0
+        )
         if lower or gap <= 0.5 * before < np.inf:
             self.fell = now.iteration, min(now.objective, objective), min(gap, before)
             return False
-        if now.iteration - since < STILL:
+        if now.iteration - since < STILL_STEPS:
             return False
         found.value, found.known = self.there
         found.W, found.b, found.mu = found.known
@@ -272,7 +276,7 @@ class _Descent:
         found, quadratic = self.found, self.oracle.problem.loss.quadratic
         # The curvature of the squared loss is the same everywhere.
         # That of others changes little where few steps of conjugate gradients were enough.
-        kept = quadratic or (self.steps <= FEW and not np.any(self.exact))
+        kept = quadratic or (self.steps <= REUSED_STEPS and not np.any(self.exact))
         # Nor does the last point need one: after the deadline there is no next step.
         known = bool(self.factors) and (kept or not time_left())
         value = self.oracle.evaluate(found.W, found.b, found.mu, name, not known)
@@ -289,7 +293,7 @@ class _Descent:
         quadratic, C = self.oracle.problem.loss.quadratic, self.oracle.problem.C.tolist()
         self.exact = curved.exact
         if not quadratic:
-            self.floor = STRAIGHT * size / self.how.width
+            self.floor = STRAIGHT_CURVATURE * size / self.how.width
         if len(curved.H) == self.k and not (self.k == 1 and quadratic):
             self.factors = [self._factor(H, f) for H, f in zip(curved.H, self.floor.T, strict=True)]
         else:
@@ -348,13 +352,13 @@ class _Descent:
         # A step to the minimum of a parabola leaves no slope along it. Where much is left, as on
         # the tail of the logistic loss of separable classes, the next one is longer.
         left = np.sum(np.vstack([found.value.gw, found.value.gb]) * delta, axis=0)
-        self.stride = np.where((left < STEEP * descent) & ~worse, 2.0 * self.stride, 1.0)
+        self.stride = np.where((left < SHORT_STEP_SLOPE * descent) & ~worse, 2.0 * self.stride, 1.0)
         if np.any(worse):
             return self._shorten(old, value, delta, worse, live)
         if self.single and self.oracle.problem.loss.quadratic and np.any(inexact):
             G = np.vstack([found.value.gw, found.value.gb])
             after = np.sqrt(np.sum(G * self._solve(G), axis=0))
-            self.single = not np.any((after > 30 * SHRINK * before) & inexact)
+            self.single = not np.any((after > 30 * RESIDUAL_SHRINK * before) & inexact)
         return True
 
     def _shorten(
@@ -371,15 +375,15 @@ class _Descent:
             found.W, found.b = old
             found.value, found.known = value, (*old, found.mu)
             return True
-        W = np.hstack([old[0] + t * delta[: self.r] for t in FRACTIONS])
-        b = np.hstack([old[1] + t * delta[self.r :] for t in FRACTIONS])
+        W = np.hstack([old[0] + t * delta[: self.r] for t in STEP_FRACTIONS])
+        b = np.hstack([old[1] + t * delta[self.r :] for t in STEP_FRACTIONS])
         tried = self.oracle.evaluate(W, b, found.mu, "search", curved=False)
-        values = tried.smooth.reshape(len(FRACTIONS), self.k)
+        values = tried.smooth.reshape(len(STEP_FRACTIONS), self.k)
         best = np.argmin(values, axis=0)
         fell = values[best, np.arange(self.k)] < value.smooth
-        t = np.where(worse, np.where(fell, FRACTIONS[best], 0.0), 1.0)
+        t = np.where(worse, np.where(fell, STEP_FRACTIONS[best], 0.0), 1.0)
         found.W, found.b = old[0] + t * delta[: self.r], old[1] + t * delta[self.r :]
-        self.steps = MAX_STEPS
+        self.steps = MAX_DIRECTIONS
         self._look("value")
         return bool(np.any((t > 0) & live))
 
@@ -389,9 +393,9 @@ class _Descent:
         assert value is not None
         quadratic = oracle.problem.loss.quadratic
         excess = value.gap[columns] / np.abs(value.primal[columns])
-        shrink = np.full(len(columns), SHRINK)
+        shrink = np.full(len(columns), RESIDUAL_SHRINK)
         if not quadratic:
-            shrink = np.clip(0.3 * np.sqrt(excess), SHRINK, 0.1)
+            shrink = np.clip(0.3 * np.sqrt(excess), RESIDUAL_SHRINK, 0.1)
         solution = np.zeros((self.size, len(columns)))
         residual = -G[:, columns]
         factors, self.factors = self.factors, [self.factors[j] for j in columns]
@@ -404,7 +408,7 @@ class _Descent:
             enough = 0.3 * self.how.tol * np.abs(value.primal[columns]) if quadratic else None
             going = np.arange(len(columns))
             least, since = rho.copy(), np.zeros(len(columns), dtype=int)
-            for self.steps in range(1, MAX_STEPS + 1):
+            for self.steps in range(1, MAX_DIRECTIONS + 1):
                 before, p = time_left(), direction[:, going]
                 Hw, Hb = oracle.product(
                     found.W,
@@ -428,14 +432,14 @@ class _Descent:
                 rho[going] = new
                 since = np.where(rho <= 0.5 * least, 0, since + 1)
                 least = np.where(since == 0, rho, least)
-                if self.single and np.any(since[going] >= STAGNANT):
+                if self.single and np.any(since[going] >= STAGNANT_STEPS):
                     # Of large coefficients that cancel, products in single precision are noise.
                     self.single, self.factors = False, all_factors
                     return self._conjugate_gradients(G, delta, columns)
                 more = new > goal[going]
                 if enough is not None:
                     left = 0.5 * np.sum(residual[: self.r, going] ** 2, axis=0)
-                    more = (left > enough[going]) & (new > FLOOR**2 * goal[going])
+                    more = (left > enough[going]) & (new > MIN_SHRINK_PART**2 * goal[going])
                 going = going[sane & more]
                 # Where another product would end too late, what there is leads down, too.
                 if not len(going) or 2.0 * time_left() < before:

@@ -21,7 +21,7 @@ from scipy.optimize import minimize_scalar
 from mercer._typing import Array
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
-from mercer.reduced.base import DENSE
+from mercer.reduced.base import MAX_DENSE_FEATURES
 from mercer.reduced.normal_sums import Whole, folded, gather, left_out
 from mercer.reduced.normal_system import System
 from mercer.reduced.passes import Passes
@@ -31,7 +31,7 @@ __all__ = ["Chosen", "NormalEquations", "choose_C"]
 
 # Weights of the loss that are tried, in units of one over the mean weighted square of features: the
 # ratio of signal to noise of a row, which does not depend on their number.
-WEIGHTS = np.geomspace(1e-4, 1e8, 97)
+TRIED_WEIGHTS = np.geomspace(1e-4, 1e8, 97)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class NormalEquations:
             raise ValueError(
                 f"normal equations need the squared loss, not {problem.loss!r}; use Newton."
             )
-        shared = problem if problem.map.r <= DENSE else Whole(problem)
+        shared = problem if problem.map.r <= MAX_DENSE_FEATURES else Whole(problem)
         sums = passes("normal equations", gather, shared, {"folds": int(folds)})
         return cls(problem, **sums)
 
@@ -358,7 +358,7 @@ class NormalEquations:
         """Weights of the loss from almost none to interpolation, evenly on a logarithmic scale."""
         square = sum(float(np.sum(system.values)) for system, _ in self.systems)
         mean = square / (len(self.systems) * float(np.mean(self._n)))
-        return WEIGHTS / (mean or 1.0)
+        return TRIED_WEIGHTS / (mean or 1.0)
 
     def choose(
         self,

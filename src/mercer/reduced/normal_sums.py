@@ -16,10 +16,10 @@ from mercer.reduced.problem import Problem
 __all__ = ["Whole", "folded", "gather", "left_out"]
 
 # Bytes of features that are summed at once: products of few rows would be all memory traffic.
-PIECE = 2**25
+PIECE_BYTES = 2**25
 
 # Added to the seed of a problem: folds are drawn apart from everything else that it draws.
-FOLDED = 3
+FOLD_SEED_OFFSET = 3
 
 
 @dataclass(eq=False)
@@ -44,7 +44,9 @@ def gather(block: Block, shared: Problem | Whole, state: dict[str, Any]) -> Sums
     folds, phi, k = int(state["folds"]), problem.map, problem.k
     systems, size = s.shape[1], phi.r + P.shape[1]
     fold = (
-        fold_of(X, folds, problem.seed + FOLDED) if folds > 1 else np.zeros(block.n, dtype=np.intp)
+        fold_of(X, folds, problem.seed + FOLD_SEED_OFFSET)
+        if folds > 1
+        else np.zeros(block.n, dtype=np.intp)
     )
     wide = np.broadcast_to(s, (block.n, k))
     sums = Sums(
@@ -54,7 +56,7 @@ def gather(block: Block, shared: Problem | Whole, state: dict[str, Any]) -> Sums
         weight=np.zeros((folds, k)),
         n=np.zeros((folds, k)),
     )
-    step = max(64, getattr(phi, "piece", PIECE) // (8 * phi.m))
+    step = max(64, getattr(phi, "piece", PIECE_BYTES) // (8 * phi.m))
     for start in range(0, block.n, step):
         part = slice(start, min(start + step, block.n))
         U = np.hstack([phi.features(phi.raw(X[part])), P[part]])
@@ -110,7 +112,7 @@ def folded(block: Block, shared: tuple[Problem, Loss], state: dict[str, Any]) ->
     """Return summed losses of rows by the machines that did not see their fold."""
     problem, loss = shared
     X, Y, s, P, _ = problem.admit(block)
-    fold = fold_of(X, state["folds"], problem.seed + FOLDED)
+    fold = fold_of(X, state["folds"], problem.seed + FOLD_SEED_OFFSET)
     total: Array | float = 0.0
 
     def slopes(F: Array, part: slice, R: Any) -> Array:

@@ -11,7 +11,7 @@ __all__ = ["System"]
 
 # Free columns of unit length count as dependent where a combination of them is shorter than the
 # root of this: sums of squares in double precision cannot tell.
-DEPENDENT = 1e-12
+DEPENDENT_SQUARE = 1e-12
 
 
 class System:
@@ -53,7 +53,7 @@ class System:
         scale = np.sqrt(np.diag(E))
         scale = np.where(scale > 0, scale, 1.0)
         values, vectors = la.eigh(E / np.outer(scale, scale), check_finite=False)
-        kept = values > DEPENDENT * max(float(np.max(values, initial=0.0)), 1e-300)
+        kept = values > DEPENDENT_SQUARE * max(float(np.max(values, initial=0.0)), 1e-300)
         return np.asarray(vectors[:, kept] / np.sqrt(values[kept]) / scale[:, None])
 
     def shift(self, C: Array) -> Array:

@@ -28,15 +28,15 @@ __all__ = ["Nystrom", "NystromMap"]
 # A centre counts as a combination of others where all that it adds to the diagonal of the matrix is
 # below this part of it: beyond, coefficients grow so large that kernel values in double precision
 # do not determine the function to six digits.
-RANK = 1e-12
+MIN_DIAGONAL_SHARE = 1e-12
 
 CENTRES = {"uniform", "leverage", "rpcholesky", "kmeans", "greedy"}
 
 # Steps of an iteration whose result needs no digits.
-POWERS = 12
+POWER_STEPS = 12
 
 # Rows that are looked at for every centre where the choice depends on more than chance.
-POOL = 10
+POOL_ROWS_PER_CENTRE = 10
 
 
 class CentredMap(FeatureMap):
@@ -96,7 +96,7 @@ class NystromMap(CentredMap):
             P = Monomials(monomials)(Z)
             N = np.asarray(la.qr(P)[0][:, P.shape[1] :], dtype=np.float64)
             self.N, K = N, N.T @ K @ N
-        L, kept = pivoted_cholesky(K, tol=RANK)
+        L, kept = pivoted_cholesky(K, tol=MIN_DIAGONAL_SHARE)
         if not len(kept):
             raise ValueError("the kernel vanishes on all centres; choose others.")
         self.R = np.ascontiguousarray(L[kept].T)
@@ -125,7 +125,7 @@ class NystromMap(CentredMap):
     def steepness(self) -> float:
         # The largest singular value of the inverse factor, by inverse iteration from any vector.
         v, size = np.random.default_rng(0).normal(size=self.r), 1.0
-        for _ in range(POWERS):
+        for _ in range(POWER_STEPS):
             v = la.solve_triangular(self.R, v / la.norm(v), trans="T", check_finite=False)
             size = float(la.norm(v))
             v = la.solve_triangular(self.R, v, check_finite=False)
@@ -210,7 +210,7 @@ class Nystrom(Approximation):
         if not isinstance(self.centres, str):
             return 1
         m = self.max_m if self.m == "auto" else int(self.m)
-        return m if self.centres == "uniform" else POOL * m
+        return m if self.centres == "uniform" else POOL_ROWS_PER_CENTRE * m
 
     @property
     def number(self) -> int | str:

@@ -20,26 +20,26 @@ from mercer._typing import Array
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Sums
 from mercer.data.sampling import FingerprintSample
-from mercer.reduced.base import DENSE
+from mercer.reduced.base import MAX_DENSE_FEATURES
 from mercer.reduced.block_sums import curvature, evaluate, in_features, product, weigh
 from mercer.reduced.passes import Passes
 from mercer.reduced.problem import Problem
 
-__all__ = ["ROWS", "SOME", "Evaluation", "Oracle", "Summed"]
+__all__ = ["CURVATURE_ROWS_PER_FEATURE", "SIZE_ROWS", "Evaluation", "Oracle", "Summed"]
 
 
 # Number of rows that one of a pool has to stand for, if the pool is to be minimized first. That
 # costs as many estimates of the curvature as it saves, and saves half of the passes.
-STANDS_FOR, STANDS_FOR_KINKED = 8, 32
+MIN_ROWS_PER_DRAWN, MIN_KINKED_ROWS_PER_DRAWN = 8, 32
 
 # Relative error of a sum of products, and that of a curvature of one that does no harm.
-ROUNDING, TOLD = 64 * 2.0**-53, 1e-3
+ROUNDING, MAX_CURVATURE_ERROR = 64 * 2.0**-53, 1e-3
 
 # Rows for each feature that curvature is estimated from.
-ROWS = 10
+CURVATURE_ROWS_PER_FEATURE = 10
 
 # Rows that tell how large decision values are.
-SOME = 2000
+SIZE_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,11 @@ class Oracle:
         # curvature is to be told from the penalty's, which is one.
         weight = pool.n * (1.0 if pool.s is None else float(np.mean(np.maximum(pool.s, 0.0))))
         wrong = ROUNDING * float(np.max(problem.C)) * weight * problem.map.steepness**2
-        problem = replace(problem, direct=wrong <= TOLD)
+        problem = replace(problem, direct=wrong <= MAX_CURVATURE_ERROR)
         self.problem, self.passes, self.pool = problem, passes, pool
         size = problem.map.r + problem.free
-        self.dense = size <= DENSE
-        self.rows_for_curvature = ROWS * size
+        self.dense = size <= MAX_DENSE_FEATURES
+        self.rows_for_curvature = CURVATURE_ROWS_PER_FEATURE * size
         k, q = problem.k, problem.free
         self._earlier: dict[str, Array] = {
             "A0": np.zeros((problem.map.m, 0)),
@@ -129,7 +129,7 @@ class Oracle:
 
     def spread(self) -> float:
         """Return how far decision values of a feasible dual vector spread, as some rows tell."""
-        problem, some = self.problem, min(SOME, len(self.pool.keys))
+        problem, some = self.problem, min(SIZE_ROWS, len(self.pool.keys))
         y, w = (None if v is None else np.asarray(v)[:some] for v in (self.pool.y, self.pool.s))
         X, Y, s, P, _ = problem.admit(Block(self.pool.X[:some], y, w, 0), self.pool.rows[:some])
         c = np.broadcast_to(s * problem.C, Y.shape) * (self.pool.n / some)
@@ -154,7 +154,7 @@ class Oracle:
         """
         pool, drawn = self.pool, len(self.pool.keys)
         rowwise = any(np.ndim(v) == 1 for v in self.problem.loss.get_params(deep=False).values())
-        many = STANDS_FOR if self.problem.loss.smooth else STANDS_FOR_KINKED
+        many = MIN_ROWS_PER_DRAWN if self.problem.loss.smooth else MIN_KINKED_ROWS_PER_DRAWN
         if rowwise or pool.n < many * drawn:
             return None
         some = Arrays(pool.X, pool.y, pool.s)

@@ -35,10 +35,10 @@ __all__ = ["Panel", "Slopes"]
 Slopes = Callable[[NDArray[np.float64], slice, Any], Array]
 """From values F (n, k) of some rows, which rows they are, and kernel values (n, m), to G (n, j)."""
 
-CACHE = 3 * 2**18
+CACHE_BYTES = 3 * 2**18
 """Bytes of kernel values that are computed and used at once: they stay in a second cache."""
 
-CHUNK = 2**20
+CHUNK_BYTES = 2**20
 """Bytes of points that are prepared at once."""
 
 DENSE_BYTES = 2.0**28
@@ -99,11 +99,11 @@ class Panel:
         values = self._single if single and numbers else self._double
         p = X.shape[1] if numbers else 1
         if rows is None:
-            rows = max(16, CACHE // ((4 if single else 8) * max(1, self.m)))
+            rows = max(16, CACHE_BYTES // ((4 if single else 8) * max(1, self.m)))
             # More features make it dearer to lay the centres out for each product.
             rows = max(rows, 512) if p >= 128 else rows
         # What concerns points alone is done for many of them, because each call costs microseconds.
-        for chunk in pieces(0, count(X), rows * max(1, CHUNK // (8 * rows * max(1, p)))):
+        for chunk in pieces(0, count(X), rows * max(1, CHUNK_BYTES // (8 * rows * max(1, p)))):
             write = values.of(take(X, chunk))
             for part in pieces(chunk.start, chunk.stop, rows):
                 yield part, partial(write, part.start - chunk.start, part.stop - chunk.start)

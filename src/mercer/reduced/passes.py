@@ -22,7 +22,7 @@ from mercer.reduced.checkpoint import CheckpointError, load, same_files, save
 __all__ = ["CheckpointError", "Labels", "Passes", "RunningVariance"]
 
 # More different labels than this mean that a number was given for a class.
-MOST = 10_000
+MAX_LABELS = 10_000
 
 
 @dataclass
@@ -207,9 +207,10 @@ class Labels:
         values, inverse = np.unique(
             np.concatenate([self.values, other.values]), return_inverse=True
         )
-        if len(values) > MOST:
+        if len(values) > MAX_LABELS:
             raise ValueError(
-                f"more than {MOST:,} different classes; for numbers use a machine of regression."
+                f"more than {MAX_LABELS:,} different classes; for numbers use a machine of "
+                "regression."
             )
         counts = np.zeros((len(values), 2), dtype=np.int64)
         np.add.at(counts, inverse, np.concatenate([self.counts, other.counts]))

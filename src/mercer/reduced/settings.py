@@ -19,7 +19,7 @@ from mercer.data.sampling import fold_of
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
 from mercer.reduced.base import FeatureMap
-from mercer.reduced.normal_sums import FOLDED
+from mercer.reduced.normal_sums import FOLD_SEED_OFFSET
 from mercer.reduced.passes import Passes
 from mercer.reduced.problem import as_rows, held_out
 from mercer.reduced.targets import Codes, Targets
@@ -64,7 +64,7 @@ class Split:
     def __call__(self, X: PointsLike) -> NDArray[np.intp]:
         """Return the fold that each row is left out with, -1 for none."""
         if self.folds > 1:
-            return fold_of(X, self.folds, self.seed + FOLDED)
+            return fold_of(X, self.folds, self.seed + FOLD_SEED_OFFSET)
         return np.where(held_out(X, self.seed, self.share), 0, -1)
 
 

@@ -18,12 +18,12 @@ from mercer.data.memory import block_rows, parse
 from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
-from mercer.reduced.base import DENSE, Approximation, FeatureMap
-from mercer.reduced.block_sums import TALL, score
+from mercer.reduced.base import MAX_DENSE_FEATURES, Approximation, FeatureMap
+from mercer.reduced.block_sums import CURVATURE_ROWS, score
 from mercer.reduced.census import Census
 from mercer.reduced.cost import Cost, approximation_cost
 from mercer.reduced.newton import Minimum, Newton
-from mercer.reduced.oracle import SOME, Oracle
+from mercer.reduced.oracle import SIZE_ROWS, Oracle
 from mercer.reduced.passes import Passes
 from mercer.reduced.placed import place
 from mercer.reduced.problem import Problem, columns_of, loss_of
@@ -47,25 +47,25 @@ __all__ = [
 
 # Number of functions to begin with, share and number of rows held out to judge them, and by what
 # part their error has to fall.
-FIRST_M, HELD_OUT, HELD_ROWS, ENOUGH = 256, 0.2, 20_000, 0.01
+FIRST_FUNCTIONS, HELD_OUT_SHARE, MAX_HELD_OUT_ROWS, MIN_ERROR_FALL = 256, 0.2, 20_000, 0.01
 
 # Part of the memory that factors of curvature of several problems may take.
-FACTORS = 0.25
+FACTOR_MEMORY_SHARE = 0.25
 
 Listener = Callable[[Progress], object]
 
 # Gap relative to the objective, for a tolerance of one: losses without kinks have it for a step.
-SMOOTH, KINKED = 1e-3, 0.1
+SMOOTH_GAP, KINKED_GAP = 1e-3, 0.1
 
 # Memory that is held back by allocators, and by threads for their stacks.
-SLACK = 3 * 2**22
+SPARE_BYTES = 3 * 2**22
 
 # Where nearly nothing is left of the losses at zero, gaps are to be small beside this part of them.
-NOTHING = 1e-6
+MIN_OBJECTIVE_SHARE = 1e-6
 
 
 # Part of the objective up to which a bound on what an approximation costs says something.
-TELLING = 0.5
+MAX_TELLING_SHARE = 0.5
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,7 +113,7 @@ class ReducedSolution(Solution):
         if np.isfinite(self.total_gap):
             sure = "proved" if self.total_gap_proved else "estimated"
             share = self.total_gap / max(abs(self.objective), np.finfo(float).tiny)
-            if share <= TELLING:
+            if share <= MAX_TELLING_SHARE:
                 part = f"{self.total_gap:.2g} ({100.0 * share:.2g} %)"
                 found.append(f"{sure} to be within {part} of the optimum of the exact machine")
             else:
@@ -217,10 +217,10 @@ def open_passes(
         size = 8.0 * m * m
         # The factor and its copy, the two of the curvature, what each thread sums, and the rows
         # drawn, those of a block among them while they are merged.
-        fixed = 4 * size + threads * (2**22 + (size if m <= DENSE else 0) * k)
-        fixed += source.reading_bytes + 3 * 8.0 * p * pool + SLACK
+        fixed = 4 * size + threads * (2**22 + (size if m <= MAX_DENSE_FEATURES else 0) * k)
+        fixed += source.reading_bytes + 3 * 8.0 * p * pool + SPARE_BYTES
         # Raw values, features and weighted features of the rows whose curvature is added at once.
-        fixed += (threads if m <= DENSE else 1) * 3 * 8.0 * TALL * m
+        fixed += (threads if m <= MAX_DENSE_FEATURES else 1) * 3 * 8.0 * CURVATURE_ROWS * m
         return block_rows(how.memory_limit, 8.0 * (p + 24 * k), threads, fixed, 8.0 * p, 16384)
 
     try:
@@ -242,7 +242,7 @@ def _largest(rows: Callable[[int], int], m: int) -> int:
             return False
 
     # Beyond that number threads share one sum, and need less memory.
-    step = DENSE + 1
+    step = MAX_DENSE_FEATURES + 1
     low, high = (step, m) if m > step and fits(step) else (0, min(m, step))
     while high - low > 1:
         middle = (low + high) // 2
@@ -273,7 +273,7 @@ def solve(
     """
     start = time.perf_counter()
     phi = choose_map(task, census, passes, how) if phi is None else phi
-    limit = FACTORS * parse(how.memory_limit) / (8.0 * (phi.r + 8) ** 2)
+    limit = FACTOR_MEMORY_SHARE * parse(how.memory_limit) / (8.0 * (phi.r + 8) ** 2)
     at_once = task.targets.k if share_curvature(task) else max(1, min(task.targets.k, int(limit)))
     if task.walls is not None and not task.walls.joint:
         at_once = 1
@@ -317,8 +317,8 @@ def choose_map(task: Task, census: Census, passes: Passes, how: Approximation) -
     if how.number != "auto":
         return how.settle(task.kernel, census.pool, C)
     quick = replace(task, tol=10.0 * task.tol, listener=None)
-    share = min(HELD_OUT, HELD_ROWS / census.n)
-    m, best, phi = min(FIRST_M, len(census.pool.keys)), np.inf, None
+    share = min(HELD_OUT_SHARE, MAX_HELD_OUT_ROWS / census.n)
+    m, best, phi = min(FIRST_FUNCTIONS, len(census.pool.keys)), np.inf, None
     while True:
         wider = how.set_m(m).settle(task.kernel, census.pool, C)
         problem = problem_of(quick, wider, passes, how, held_out=share)
@@ -328,7 +328,7 @@ def choose_map(task: Task, census: Census, passes: Passes, how: Approximation) -
         sums = passes("score", score, problem, oracle.state(found.W, found.b, found.mu))
         each = sums["loss"] / np.maximum(sums["weight"], 1e-300)
         error = float(np.sum(each if problem.walls is None else problem.walls.score(each, found.b)))
-        if phi is not None and not error < (1.0 - ENOUGH) * best:
+        if phi is not None and not error < (1.0 - MIN_ERROR_FALL) * best:
             return wider if error < best else phi
         phi, best = wider, error
         # More functions than a quarter of the rows are no approximation any more.
@@ -399,11 +399,11 @@ def minimize_reduced(
         at_zero = at_zero + width * np.sum(np.abs(oracle.d), axis=0)
         b = problem.walls.start(problem.null_space.size(problem.p), problem.k, Y, width)
     newton = Newton(
-        tol=task.tol * (SMOOTH if task.loss.smooth else KINKED),
+        tol=task.tol * (SMOOTH_GAP if task.loss.smooth else KINKED_GAP),
         max_iter=task.max_iter,
         max_time=task.max_time,
         width=width,
-        least=NOTHING * at_zero,
+        least=MIN_OBJECTIVE_SHARE * at_zero,
         listener=listener,
     )
     return oracle, newton.minimize(oracle, *((W, b) if first is None else first))
@@ -416,7 +416,7 @@ def _bounded(oracle: Oracle, listener: Listener | None) -> Listener:
     :math:`\max_i |\phi_i| \sum_i |a_i|`, the last of which is the price of the width.
     """
     pool = oracle.pool
-    some = pool.X[: min(SOME, len(pool.keys))]
+    some = pool.X[: min(SIZE_ROWS, len(pool.keys))]
     phi = oracle.problem.map.features(np.asarray(oracle.problem.map.raw(some)))
     # The largest of some rows, doubled, stands for that of all.
     length = 2.0 * float(np.sqrt(np.max(np.sum(phi * phi, axis=1))))

@@ -38,20 +38,20 @@ from mercer.solvers.status import Status
 __all__ = ["Total", "total_gap"]
 
 # Rows up to which the whole kernel matrix is made: always, and if the fit evaluated as many values.
-FEW, MANY = 2000, 4000
+MAX_WHOLE_ROWS, MAX_EVALUATED_WHOLE_ROWS = 2000, 4000
 
 # Steps of a solver of the whole problem, which cost some products with its matrix: pairs of
 # coefficients for each row, directions, linear systems.
-PAIRS, DIRECTIONS, SYSTEMS = 20, 30, 6
+PAIR_STEPS_PER_ROW, MAX_DIRECTIONS, MAX_SYSTEMS = 20, 30, 6
 
 # Problems up to which such steps are made.
-SEVERAL = 10
+MAX_IMPROVED_PROBLEMS = 10
 
 # Standard errors that are added to an estimate.
-SURE = 4.0
+ADDED_STANDARD_ERRORS = 4.0
 
 # Factors of the coefficients that are tried.
-FACTORS = np.linspace(0.0, 1.0, 41)
+COEFFICIENT_FACTORS = np.linspace(0.0, 1.0, 41)
 
 
 @dataclass(frozen=True)
@@ -107,14 +107,14 @@ def total_gap(
     except ValueError:  # a loss that is not convex has no dual
         return Total(np.nan, False)
     n, primal = len(pool.keys), float(np.sum(value.primal))
-    few = n <= max(FEW, min(MANY, passes * problem.map.m))
+    few = n <= max(MAX_WHOLE_ROWS, min(MAX_EVALUATED_WHOLE_ROWS, passes * problem.map.m))
     if few and n == pool.n and problem.walls is None and _plain(loss):
         a, _ = duals(problem, state, pool)
         K = Dense(np.asarray(kernel(X), dtype=np.float64))
         c = np.broadcast_to(s * problem.C, Y.shape)
         risks = [RegularizedRisk(loss, K, Y[:, j], c[:, j], P) for j in range(problem.k)]
         # Who stopped a fit, or has many problems, does not wait for further steps.
-        further = found.status is Status.CONVERGED and problem.k <= SEVERAL
+        further = found.status is Status.CONVERGED and problem.k <= MAX_IMPROVED_PROBLEMS
         columns = zip(risks, a.T, state["b"].T, strict=True)
         bounds = [_lower_bound(*column, further) for column in columns]
         return Total(max(0.0, primal - sum(bounds)), True)
@@ -130,7 +130,7 @@ def _estimated(features: Array, value: Evaluation, cost: Cost, scaled: bool) -> 
     :math:`t s - t^2 q / 2` at least. `features` are :math:`\Phi'a`.
     """
     gap, primal = float(np.sum(value.gap)), float(np.sum(value.primal))
-    extra = 2.0 * (cost.value + SURE * cost.error)
+    extra = 2.0 * (cost.value + ADDED_STANDARD_ERRORS * cost.error)
     whole = gap + 0.5 * extra
     if not (scaled and np.isfinite(extra)):
         return whole
@@ -150,10 +150,10 @@ def _lower_bound(risk: RegularizedRisk, a: Array, b: Array, further: bool) -> fl
     """Return the best of the dual values of scaled coefficients, and of some steps from there."""
     a = snap_to_box(risk, a)
     quadratic = float(a @ risk.K.matvec(a))
-    values = [-(0.5 * t * t * quadratic + risk.conjugate(t * a)) for t in FACTORS]
+    values = [-(0.5 * t * t * quadratic + risk.conjugate(t * a)) for t in COEFFICIENT_FACTORS]
     if risk.residual(a) > RESIDUAL:
         values = values[:1]  # no coefficients at all keep every equality
-    t = FACTORS[int(np.argmax(values))]
+    t = COEFFICIENT_FACTORS[int(np.argmax(values))]
     best, solver = float(max(values)), _solver(risk) if further else None
     if solver is None:
         return best
@@ -173,8 +173,8 @@ def _lower_bound(risk: RegularizedRisk, a: Array, b: Array, further: bool) -> fl
 def _solver(risk: RegularizedRisk) -> Solver | None:
     """Return a solver whose first steps cost some products with the matrix, if any solver does."""
     solvers: list[Solver] = [
-        ConjugateGradient(max_iter=DIRECTIONS),
-        SMO(max_iter=PAIRS * risk.n),
-        Newton(max_iter=SYSTEMS, max_bytes=0.0),
+        ConjugateGradient(max_iter=MAX_DIRECTIONS),
+        SMO(max_iter=PAIR_STEPS_PER_ROW * risk.n),
+        Newton(max_iter=MAX_SYSTEMS, max_bytes=0.0),
     ]
     return next((solver for solver in solvers if solver.accepts(risk)), None)

@@ -40,7 +40,7 @@ from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census, take_census
 from mercer.reduced.grid import Examined, examine_settings
 from mercer.reduced.nystrom import Nystrom
-from mercer.reduced.oracle import ROWS
+from mercer.reduced.oracle import CURVATURE_ROWS_PER_FEATURE
 from mercer.reduced.passes import Passes
 from mercer.reduced.settings import Errors, Mistakes, Scorer, Scores, Split
 from mercer.reduced.solve import Task, choose_map, open_passes
@@ -287,7 +287,9 @@ class StreamedSearch(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type: 
         """Return the passes over a source and the census of the first pass."""
         largest = [how.largest if how.number == "auto" else int(how.number) for how in hows]
         m = max(largest)
-        size = max(*(how.pool_size for how in hows), ROWS * (m + 8), self.screen or 0)
+        size = max(
+            *(how.pool_size for how in hows), CURVATURE_ROWS_PER_FEATURE * (m + 8), self.screen or 0
+        )
         how = hows[int(np.argmax(largest))]
         threads = how.n_jobs or usable_cores()
         columns = len(machines) * (int(self.cv) if self.cv >= 2 else 1)
