@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
+from mercer.machines.callbacks import TaskContext
 from mercer.machines.classifier import refuse_one_class
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.one_vs_one import PairwiseClassifier
@@ -157,7 +158,7 @@ class _AdaptiveMargin(PairwiseClassifier):
         diag, y, c = risk.K.diag()[live].astype(np.float64), risk.y[live], risk.c[live]
         return MarginProgram(K, columns, diag, y, c, risk.B[live], float(self.cap)), live
 
-    def _solve(self, prepared: Prepared[Posing], context: Any) -> list[SolvedSubproblem]:
+    def _solve(self, prepared: Prepared[Posing], context: TaskContext) -> list[SolvedSubproblem]:
         solved = []
         for title, risk, _ in prepared.subproblems:
             solved.append(self._solved(title, risk))

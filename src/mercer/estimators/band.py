@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, Constraints, Function, PointsLike, Seed, TargetsLike
+from mercer._typing import AnyArray, Array, Constraints, Function, PointsLike, Seed, TargetsLike
 from mercer.data.base import Block
 from mercer.gram.base import Gram
 from mercer.gram.make import make as make_gram
@@ -22,6 +22,7 @@ from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Expectile, Pinball
 from mercer.machines.base import KernelMachine
+from mercer.machines.callbacks import TaskContext
 from mercer.machines.evaluating import expand
 from mercer.machines.expansion import store_nonzero
 from mercer.machines.framing import framed, quantile_names, set_output
@@ -30,6 +31,7 @@ from mercer.machines.low_rank import LowRankProblem, by_blocks
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Posing, Prepared, Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census
 from mercer.reduced.passes import Passes
 from mercer.reduced.solve import Reduced, Task
@@ -183,7 +185,7 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
             for level, loss in zip(self.quantiles_, self._losses(), strict=True)
         ]
 
-    def _solve(self, prepared: Prepared[Posing], context: Any) -> list[SolvedSubproblem]:
+    def _solve(self, prepared: Prepared[Posing], context: TaskContext) -> list[SolvedSubproblem]:
         sample, risk = prepared.sample, prepared.subproblems[0].risk
         apart = self._minimize(prepared.subproblems, context)
         points, K, B = self._everywhere(sample)
@@ -228,11 +230,13 @@ class QuantileBand(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
     # Low-rank approximation -----------------------------------------------------------------------
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         m = len(self.quantiles_)
         return LowRankProblem(self._loss(rows), _Repeated(m), np.ones(m))
 
-    def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
+    def _solve_reduced(
+        self, task: Task, census: Census, passes: Passes, how: Approximation
+    ) -> Reduced:
         loss = LOSSES[self.kind](self.quantiles_[None])
         return super()._solve_reduced(replace(task, loss=loss), census, passes, how)
 

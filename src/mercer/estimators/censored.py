@@ -17,6 +17,7 @@ from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, num_samples, safe_split
 from mercer._typing import (
+    AnyArray,
     Array,
     Constraints,
     Function,
@@ -32,6 +33,7 @@ from mercer.losses.base import Loss
 from mercer.losses.interval import Interval, within
 from mercer.losses.named import REGRESSION, resolve
 from mercer.losses.stacked import stack
+from mercer.machines.callbacks import TaskContext
 from mercer.machines.folds import as_splitter
 from mercer.machines.framing import framed, set_output
 from mercer.machines.low_rank import LowRankProblem, by_blocks
@@ -190,7 +192,7 @@ class CensoredRegressor(Regression):
     def _calibrated_loss(self, found: Guess, rows: Rows | None) -> Loss:
         return resolve(self.loss, REGRESSION)
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         if self.ranking:
             raise ValueError("ranking compares pairs of rows, which are not looked at in passes.")
         return super()._low_rank_problem(rows, labels)
@@ -221,7 +223,7 @@ class CensoredRegressor(Regression):
 
         return [Subproblem("", ranked, read)]
 
-    def _minimize(self, subproblems: Sequence[Subproblem], context: Any) -> list[Solution]:
+    def _minimize(self, subproblems: Sequence[Subproblem], context: TaskContext) -> list[Solution]:
         solutions = super()._minimize(subproblems, context)
         return [centred(one.risk, found) for one, found in zip(subproblems, solutions, strict=True)]
 

@@ -15,7 +15,7 @@ from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
-from mercer.machines.callbacks import Listener, watched
+from mercer.machines.callbacks import Listener, TaskContext, watched
 from mercer.machines.classifier import refuse_one_class
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.solving import EarlyStop
@@ -137,7 +137,7 @@ class HardMarginSVC(PairwiseClassifier):
             ),
         )
 
-    def _minimize(self, subproblems: Sequence[Subproblem], context: Any) -> list[Solution]:
+    def _minimize(self, subproblems: Sequence[Subproblem], context: TaskContext) -> list[Solution]:
         found = []
         for title, risk, _ in subproblems:
             task = context.subcontext(task_name=title or "problem", max_subtasks=None)

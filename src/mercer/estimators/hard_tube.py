@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
-from mercer._typing import Array, Constraints, Function
+from mercer._typing import AnyArray, Array, Constraints, Function
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive
+from mercer.machines.callbacks import TaskContext
 from mercer.machines.low_rank import LowRankProblem, irreducible
 from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Rows, Sample, Subproblem
@@ -112,7 +113,7 @@ class HardTubeSVR(Regression):
     def _loss(self, rows: Rows | None = None) -> Loss:
         return EpsilonInsensitive(float(self.epsilon))
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         raise irreducible(self)
 
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
@@ -131,7 +132,7 @@ class HardTubeSVR(Regression):
         c = weight * (sample.weights > 0).astype(np.float64)
         return [Subproblem("", RegularizedRisk(self._loss(), K, y, c, B))]
 
-    def _minimize(self, subproblems: Sequence[Subproblem], context: Any) -> list[Solution]:
+    def _minimize(self, subproblems: Sequence[Subproblem], context: TaskContext) -> list[Solution]:
         risk, factor, steps = subproblems[0].risk, 1.0, 0
         while True:
             here = RegularizedRisk(risk.loss, risk.K, risk.y, factor * risk.c, risk.B)

@@ -19,6 +19,7 @@ from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
 from mercer.losses.regression import Pinball, Squared
 from mercer.losses.stacked import stack
+from mercer.machines.callbacks import TaskContext
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.regression import Regression
 from mercer.machines.sparse_machine import SparseMachine
@@ -437,7 +438,7 @@ class NuSparseClassifier(SparseMachine, OneVsRest):
     def _collapse(self, risk: SparseRisk) -> float:
         return 0.0
 
-    def _solve(self, prepared: Prepared[Posing], context: Any) -> list[SolvedSubproblem]:
+    def _solve(self, prepared: Prepared[Posing], context: TaskContext) -> list[SolvedSubproblem]:
         solved = super()._solve(prepared, context)
         del self.C_min_
         margins = np.array([one.solution.b[0] for one in solved])

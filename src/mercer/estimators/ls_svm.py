@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, Constraints, Function
+from mercer._typing import AnyArray, Array, Constraints, Function
 from mercer.gram.factor import MAX_BYTES
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -198,7 +198,7 @@ class LSSVR(Outputs):
         self.C_ = C
         return float(C[np.argmax(weights)]), tuple(mean)
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         if isinstance(self.C, WeightRule):
             raise ValueError(
                 f"{type(self.C).__name__} takes an eigendecomposition of all rows; with an "

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
-from mercer._typing import Array, Constraints, Function
+from mercer._typing import AnyArray, Array, Constraints, Function
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.machines.kernel_kinds import compares_objects, is_precomputed
@@ -103,7 +103,7 @@ class PartiallyLinearRegressor(Regression):
             else Polynomial(1)
         )
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         raise irreducible(self)
 
     def _prices(self) -> Array:

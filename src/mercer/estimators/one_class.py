@@ -10,7 +10,7 @@ from sklearn.base import OutlierMixin
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import num_samples
-from mercer._typing import Array, Function, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import AnyArray, Array, Function, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -105,7 +105,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
             )
         ]
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         one = constant_column(self.null_space_names_)
         if one is None:
             raise ValueError(

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from mercer.machines.outputs import Outputs
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.risk import RegularizedRisk
+from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census
 from mercer.reduced.oracle import Oracle
 from mercer.reduced.passes import Passes
@@ -221,7 +222,9 @@ class RobustLSSVR(Outputs):
 
     # Low-rank approximation -----------------------------------------------------------------------
 
-    def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
+    def _solve_reduced(
+        self, task: Task, census: Census, passes: Passes, how: Approximation
+    ) -> Reduced:
         phi = choose_map(task, census, passes, how)
         kind, k = self._weights(1.0), task.targets.k
         self.convex_ = kind.loss() is not None

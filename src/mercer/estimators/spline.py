@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from mercer._deadline import eigh
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, Constraints
+from mercer._typing import AnyArray, Array, Constraints
 from mercer.gram.factor import orthonormal
 from mercer.kernels.base import Kernel
 from mercer.kernels.polyharmonic import ThinPlate
@@ -91,13 +91,15 @@ class DerivativePenalty(Outputs):
             self.lam_ = float(self.lam)
         return super()._subproblems(replace(sample, weights=sample.weights / self.lam_))
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         problem = super()._low_rank_problem(rows, labels)
         # One that is to be chosen is set when the functions are known.
         self.lam_ = 1.0 if isinstance(self.lam, str) else float(self.lam)
         return replace(problem, factors=problem.factors / self.lam_)
 
-    def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
+    def _solve_reduced(
+        self, task: Task, census: Census, passes: Passes, how: Approximation
+    ) -> Reduced:
         if not isinstance(self.lam, str):
             return super()._solve_reduced(task, census, passes, how)
         few = (
@@ -110,7 +112,9 @@ class DerivativePenalty(Outputs):
             task = self._with_penalty(task, passes, how, phi)
         return solve(task, census, passes, how, phi)
 
-    def _with_penalty(self, task: Task, passes: Passes, how: Any, phi: FeatureMap) -> Task:
+    def _with_penalty(
+        self, task: Task, passes: Passes, how: Approximation, phi: FeatureMap
+    ) -> Task:
         """Return the task with the penalty that the criterion chooses in one pass."""
         equations = NormalEquations.gather(problem_of(task, phi, passes, how), passes)
         self.lam_ = 1.0 / _chosen_weight(equations, str(self.lam))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._settings import KW_ONLY, settings
-from mercer._typing import Array, Function, Seed
+from mercer._typing import AnyArray, Array, Function, Seed
 from mercer.gram.base import Gram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
@@ -251,7 +251,7 @@ class NuSVC(PairwiseClassifier):
     def _read_parts(self, found: SolutionBatch) -> tuple[Array, Array]:
         return nu_classifications_back(found.a, found.b, found.parts.sizes)
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         problem = super()._low_rank_problem(rows, labels)
         one = constant_column(self.null_space_names_)
         assert isinstance(problem.targets, Codes)

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, Constraints, Function
+from mercer._typing import AnyArray, Array, Constraints, Function
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive, Huber, Pinball
@@ -240,7 +240,7 @@ class NuSVR(Regression):
         # The tube that leaves the share nu of the errors outside.
         return EpsilonInsensitive(float(np.quantile(np.abs(found.left_out), 1.0 - self.nu_)))
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         return replace(
             super()._low_rank_problem(rows, labels),
             width=VariableTube(self.nu_, constant_column(self.null_space_names_)),

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
-from mercer._typing import Array, Constraints, Function, PointsLike, TargetsLike
+from mercer._typing import AnyArray, Array, Constraints, Function, PointsLike, TargetsLike
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Pinball
@@ -210,7 +210,7 @@ class SupportVectorTube(Regression):
 
     # Low-rank approximation -----------------------------------------------------------------------
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         if self._hard or self._pair is not None:
             raise ValueError(
                 "walls that a sample must not pass, or of two prices, need all samples at once; "

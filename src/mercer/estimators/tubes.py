@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
-from mercer._typing import Array, Constraints, Function, PointsLike
+from mercer._typing import AnyArray, Array, Constraints, Function, PointsLike
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.interval import within
@@ -133,7 +133,7 @@ class HeteroscedasticSVR(Regression):
         lower, upper = self._measure(rows.X)
         return within(resolve(self.loss, REGRESSION), upper, lower)
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         raise irreducible(self)
 
     set_output = set_output
@@ -273,7 +273,7 @@ class HeteroscedasticNuSVR(Regression):
         share = 1.0 - float(np.mean(self.nu))
         return EpsilonInsensitive(float(np.quantile(np.abs(found.left_out), share)))
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         raise irreducible(self)
 
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:

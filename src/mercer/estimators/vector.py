@@ -5,15 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval
-from mercer._typing import Constraints, Function
+from mercer._typing import AnyArray, Constraints, Function
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
+from mercer.machines.callbacks import TaskContext
 from mercer.machines.kernel_kinds import is_function
 from mercer.machines.low_rank import LowRankProblem
 from mercer.machines.outputs import Outputs
@@ -108,7 +109,7 @@ class MultiOutputSVR(Outputs):
             "MultiOutputSVR has a loss of vectors, which tools for single outputs cannot use."
         )
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         raise ValueError(
             "MultiOutputSVR is a program over rows in memory; sources of blocks are for machines "
             "with an approximation. Read the rows first."
@@ -124,7 +125,7 @@ class MultiOutputSVR(Outputs):
         program = VectorTube(sample.K.dense(), Y, c, sample.B, float(self.epsilon))
         return [Subproblem("", program)]
 
-    def _minimize(self, subproblems: Sequence[Subproblem], context: Any) -> list[Solution]:
+    def _minimize(self, subproblems: Sequence[Subproblem], context: TaskContext) -> list[Solution]:
         ((_, problem, _),) = subproblems
         # A gap above this part of the objective would not be called converged.
         solution: Solution = problem.solve(min(self.tol, LOOSE), self.max_time)

@@ -21,7 +21,15 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import CallbackSupportMixin, Interval, StrOptions, fit_context
-from mercer._typing import Array, Constraints, Function, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import (
+    AnyArray,
+    Array,
+    Constraints,
+    Function,
+    PointsLike,
+    TargetsLike,
+    WeightsLike,
+)
 from mercer.data.base import Source
 from mercer.gram.make import KINDS
 from mercer.kernels.base import Kernel
@@ -31,7 +39,7 @@ from mercer.local import Local
 from mercer.losses.base import Loss
 from mercer.machines import risk_terms
 from mercer.machines.automatic import choose_kernel, guess, stretched
-from mercer.machines.callbacks import SILENT
+from mercer.machines.callbacks import SILENT, TaskContext
 from mercer.machines.evaluating import dense, expand, kernel_matrix
 from mercer.machines.expansion import Expansion, bind_names, store_nonzero
 from mercer.machines.fitted import FittedExpansion
@@ -237,7 +245,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Return the approximation asked for."""
         return as_approximation(self.approximation)
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         """Return the problems over rows in blocks; refuse those that are more than a sum of losses.
 
         ``labels`` are those of the classes, if there are any.
@@ -250,7 +258,9 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Return the rows as a source, and what of them is at hand."""
         return validate_blocks(self, X, y, sample_weight)
 
-    def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced:
+    def _solve_reduced(
+        self, task: Task, census: Census, passes: Passes, how: Approximation
+    ) -> Reduced:
         """Solve the problems that were declared."""
         return solve_reduced(self, task, census, passes, how)
 
@@ -449,7 +459,9 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Settle the parameters that are left to the sample."""
         self._set_parameters(guess(self, sample) if left_to_sample(self) else None, sample)
 
-    def _solve(self, prepared: Prepared[Posing], context: Any) -> Sequence[SolvedSubproblem]:
+    def _solve(
+        self, prepared: Prepared[Posing], context: TaskContext
+    ) -> Sequence[SolvedSubproblem]:
         """Solve the problems, and read their solutions."""
         subproblems = prepared.subproblems
         solutions = self._minimize(subproblems, context)
@@ -477,6 +489,8 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         own = kind.__dataclass_fields__
         return kind(**{key: value for key, value in wanted.items() if key in own})
 
-    def _minimize(self, subproblems: Sequence[Subproblem], context: Any) -> Sequence[Solution]:
+    def _minimize(
+        self, subproblems: Sequence[Subproblem], context: TaskContext
+    ) -> Sequence[Solution]:
         """Solve the problems of a machine, telling whoever listens."""
         return solve_subproblems(self, subproblems, context)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.progress import is_live
 from mercer.solvers.monitor import Progress
 
-__all__ = ["SILENT", "Line", "Listener", "fit_task", "relay", "watched"]
+__all__ = ["SILENT", "Line", "Listener", "TaskContext", "fit_task", "relay", "watched"]
 
 Listener = Callable[[Progress], object]
 
@@ -38,10 +38,20 @@ class Silence:
 SILENT = Silence()
 
 
+class TaskContext(Protocol):
+    """Where callbacks are told of a fit and of the problems in it: scikit-learn's, or silence."""
+
+    def subcontext(self, task_name: str = "", max_subtasks: int | None = 0) -> TaskContext: ...
+
+    def call_on_fit_task_begin(self, **task: Any) -> Any: ...
+
+    def call_on_fit_task_end(self, **task: Any) -> Any: ...
+
+
 @contextmanager
 def fit_task(
     estimator: Any, max_subtasks: int, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
-) -> Iterator[Any]:
+) -> Iterator[TaskContext]:
     """Tell scikit-learn's callbacks that a fit begins and, unless it fails, that it ended.
 
     Parameters
@@ -115,7 +125,7 @@ class Line:
         return f"[{'#' * digits}{'.' * (8 - digits)}] "
 
 
-def relay(estimator: Any, context: Any) -> Listener:
+def relay(estimator: Any, context: TaskContext) -> Listener:
     """Return a listener that passes reports to scikit-learn's callbacks, one sub-task a report.
 
     The report travels as ``metadata``: iteration, objective, gap, violation and elapsed seconds.
@@ -138,7 +148,9 @@ def relay(estimator: Any, context: Any) -> Listener:
 
 
 @contextmanager
-def watched(estimator: Any, title: str, context: Any, stop: bool) -> Iterator[Listener | None]:
+def watched(
+    estimator: Any, title: str, context: TaskContext, stop: bool
+) -> Iterator[Listener | None]:
     """Give the listener of one problem: callbacks, a line if ``verbose``, none if nobody listens.
 
     Parameters

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions
-from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import AnyArray, Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.machines.base import KernelMachine
 from mercer.machines.low_rank import LowRankProblem, by_blocks, irreducible
@@ -112,7 +112,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         """Return the codes of the classes in the problems: plus and minus one, 0 for neither."""
         raise irreducible(self)
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         book = self._book()
         targets = Codes(labels, book, np.asarray(self.class_weight_))
         return LowRankProblem(self._loss(rows), targets, np.ones(book.shape[1]))

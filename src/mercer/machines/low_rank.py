@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from mercer._optional import plugin
 from mercer._sklearn import num_samples
-from mercer._typing import Array, Function, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import AnyArray, Array, Function, PointsLike, TargetsLike, WeightsLike
 from mercer.data.arrays import Arrays
 from mercer.data.base import Source
 from mercer.data.memory import parse
@@ -23,7 +23,7 @@ from mercer.data.progress import Bar
 from mercer.gram.dense import Dense
 from mercer.kernels.points import take
 from mercer.losses.base import Loss
-from mercer.machines.callbacks import fit_task, watched
+from mercer.machines.callbacks import TaskContext, fit_task, watched
 from mercer.machines.evaluating import PREDICTED_ROWS
 from mercer.machines.expansion import OVERFLOW
 from mercer.machines.kernel_kinds import compares_objects, is_function, is_precomputed
@@ -40,6 +40,7 @@ from mercer.machines.subproblems import (
     weight_is_free,
 )
 from mercer.machines.unpenalized import unpenalized_columns
+from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census, take_census
 from mercer.reduced.cost import COST_ROWS
 from mercer.reduced.normal import choose_C
@@ -145,7 +146,7 @@ class LowRankFit:
         X: PointsLike,
         y: TargetsLike,
         sample_weight: WeightsLike,
-        context: Any,
+        context: TaskContext,
     ) -> None:
         if (
             is_function(machine.kernel)
@@ -251,7 +252,9 @@ def prepare_reduced(
     return task, problem.read, labels
 
 
-def set_parameters_on(machine: LowRankMachine, rows: Rows, census: Census, labels: Any) -> None:
+def set_parameters_on(
+    machine: LowRankMachine, rows: Rows, census: Census, labels: AnyArray | None
+) -> None:
     """Settle kernel, unpenalized functions and what is left to the sample.
 
     Parameters
@@ -293,7 +296,7 @@ def set_parameters_on(machine: LowRankMachine, rows: Rows, census: Census, label
 
 
 def solve_reduced(
-    machine: LowRankMachine, task: Task, census: Census, passes: Passes, how: Any
+    machine: LowRankMachine, task: Task, census: Census, passes: Passes, how: Approximation
 ) -> Reduced:
     """Solve the problems that were declared.
 
@@ -312,7 +315,12 @@ def solve_reduced(
 
 
 def _watched(
-    machine: LowRankMachine, task: Task, census: Census, passes: Any, how: Any, context: Any
+    machine: LowRankMachine,
+    task: Task,
+    census: Census,
+    passes: Any,
+    how: Approximation,
+    context: TaskContext,
 ) -> Reduced:
     subtask = context.subcontext(task_name="reduced problem", max_subtasks=None)
     subtask.call_on_fit_task_begin(estimator=machine)
@@ -325,7 +333,7 @@ def _watched(
 
 
 def _store(
-    machine: LowRankMachine, found: Reduced, read: Reader, census: Census, labels: Any
+    machine: LowRankMachine, found: Reduced, read: Reader, census: Census, labels: AnyArray | None
 ) -> None:
     """Make the machine of the coefficients of its functions."""
     k = found.A.shape[1]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from mercer._typing import Array, PointsLike, TargetsLike
+from mercer._typing import AnyArray, Array, PointsLike, TargetsLike
 from mercer.gram.remembered import Remembered
 from mercer.gram.whitened import whiten
 from mercer.losses.base import Loss
@@ -87,7 +87,7 @@ class Outputs(Regression):
             for k, (target, share) in enumerate(zip((targets @ turn).T, shares, strict=True))
         ]
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         if self.errors is not None:
             raise ValueError(
                 "correlated errors need all rows at once; fit them without an approximation, "

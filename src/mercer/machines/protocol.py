@@ -25,6 +25,7 @@ from mercer._typing import (
 from mercer.data.base import Source
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
+from mercer.machines.callbacks import TaskContext
 from mercer.machines.subproblems import (
     Posing,
     Prepared,
@@ -137,7 +138,9 @@ class ExactMachine(Machine, Solving, Protocol):
     cache_size: float
     _max_tasks: int | None
 
-    def _solve(self, prepared: Prepared[Posing], context: Any) -> Sequence[SolvedSubproblem]: ...
+    def _solve(
+        self, prepared: Prepared[Posing], context: TaskContext
+    ) -> Sequence[SolvedSubproblem]: ...
 
     def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None: ...
 
@@ -169,9 +172,11 @@ class LowRankMachine(Machine, Protocol):
         self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike
     ) -> tuple[Source, Rows]: ...
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> Any: ...
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> Any: ...
 
-    def _solve_reduced(self, task: Task, census: Census, passes: Passes, how: Any) -> Reduced: ...
+    def _solve_reduced(
+        self, task: Task, census: Census, passes: Passes, how: Approximation
+    ) -> Reduced: ...
 
     def _assemble_reduced(
         self, found: Reduced, sample: Sample, solved: Sequence[SolvedSubproblem]

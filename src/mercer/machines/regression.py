@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from mercer._settings import settings
 from mercer._sklearn import StrOptions
-from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
+from mercer._typing import AnyArray, Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.algebra import terms
 from mercer.kernels.base import Kernel
@@ -83,7 +83,7 @@ class Regression(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
     predict_parts = predict_parts
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         return LowRankProblem(self._loss(rows), Values(1), np.ones(1))
 
     @by_blocks

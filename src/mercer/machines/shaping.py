@@ -26,6 +26,7 @@ from mercer.kernels.named import NAMES
 from mercer.kernels.taylor import separate
 from mercer.losses.base import QuadraticDualLoss
 from mercer.machines.base import KernelMachine
+from mercer.machines.callbacks import TaskContext
 from mercer.machines.kernel_kinds import compares_objects, is_precomputed
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Posing, Prepared, Rows, Sample, SolvedSubproblem, Subproblem
@@ -253,7 +254,7 @@ class ShapedMachine(KernelMachine):
         weight = 100.0 * float(np.max(c)) * max(1.0, float(np.std(self._targets(sample.y))))
         return [Subproblem("", Known(problem, known, domain, phi, weight))]
 
-    def _solve(self, prepared: Prepared[Posing], context: Any) -> list[SolvedSubproblem]:
+    def _solve(self, prepared: Prepared[Posing], context: TaskContext) -> list[SolvedSubproblem]:
         ((_, subproblems, _),) = prepared.subproblems
         found, certificate = self._satisfied(subproblems)
         self.shape_certificate_ = certificate

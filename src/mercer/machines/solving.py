@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 
-from mercer.machines.callbacks import Listener, watched
+from mercer.machines.callbacks import Listener, TaskContext, watched
 from mercer.machines.protocol import Solving
 from mercer.machines.subproblems import Subproblem, SubproblemBatch
 from mercer.problems.risk import RegularizedRisk
@@ -35,7 +34,7 @@ def finite() -> Iterator[None]:
 
 
 def solve_subproblems(
-    machine: Solving, subproblems: Sequence[Subproblem], context: Any
+    machine: Solving, subproblems: Sequence[Subproblem], context: TaskContext
 ) -> Sequence[Solution]:
     """Solve the problems of a machine, telling whoever listens.
 

@@ -13,12 +13,12 @@ from sklearn.utils import check_array
 
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, num_samples
-from mercer._typing import Array, Constraints, PointsLike
+from mercer._typing import AnyArray, Array, Constraints, PointsLike
 from mercer.gram.dictionary import DenseDictionary, Dictionary, KernelColumns
 from mercer.kernels.points import take
 from mercer.losses.base import Loss
 from mercer.machines.base import KernelMachine
-from mercer.machines.callbacks import watched
+from mercer.machines.callbacks import TaskContext, watched
 from mercer.machines.evaluating import kernel_matrix
 from mercer.machines.expansion import as_objects
 from mercer.machines.kernel_kinds import compares_objects, is_function, is_precomputed
@@ -69,7 +69,7 @@ class SparseMachine(KernelMachine):
     def _warn_if_indefinite(self, X: PointsLike) -> None:
         """Take a kernel as it is: the functions of a dictionary are any."""
 
-    def _low_rank_problem(self, rows: Rows, labels: Any) -> LowRankProblem:
+    def _low_rank_problem(self, rows: Rows, labels: AnyArray | None) -> LowRankProblem:
         raise ValueError(
             f"{type(self).__name__} chooses its own few functions from rows in memory; sources of "
             "blocks are for machines with an approximation. Read the rows first, or give centres."
@@ -134,7 +134,7 @@ class SparseMachine(KernelMachine):
     def _signs(self, G: Dictionary, y: Array) -> Array | None:
         return np.ones(G.shape[1]) if self.positive else None
 
-    def _solve(self, prepared: Prepared[Posing], context: Any) -> list[SolvedSubproblem]:
+    def _solve(self, prepared: Prepared[Posing], context: TaskContext) -> list[SolvedSubproblem]:
         subproblems = prepared.subproblems
         stop, found = False, list[SparseSolution]()
         last = self._found if self.warm_start and len(self._found) == len(subproblems) else ()
