@@ -53,7 +53,7 @@ def test_factors_of_many_functions_travel(client, monkeypatch):
     phi = NystromMap(Gaussian(1.0), X[:40])
     problem = Problem(phi, Constant(), Values(), Squared(), np.ones(1), 3)
     here = NormalEquations.gather(problem, Passes(Arrays(X, Y), rows=150))
-    monkeypatch.setattr("mercer.reduced.normal.DENSE", 10)
+    monkeypatch.setattr("mercer.reduced.normal.MAX_DENSE_FEATURES", 10)
     monkeypatch.setattr("mercer.reduced.base.MAX_DENSE_FEATURES", 10)
     parts = da.from_array(X, chunks=(150, -1)), da.from_array(Y, chunks=150)
     passes = Passes(as_source(*parts), rows=150)

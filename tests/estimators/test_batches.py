@@ -17,7 +17,7 @@ from exported import unlisted
 from mercer import preprocessing, selection, series
 from mercer.density import KernelCDF
 from mercer.kernels import BSpline, Gaussian, Matern, Wendland, products
-from mercer.machines import expansion
+from mercer.machines import evaluating
 from mercer.machines.ls_report import UnavailableError
 from mercer.regularizers import Bounded, Increasing
 from mercer.research import density, fusion, linear
@@ -196,7 +196,7 @@ def small_limits(monkeypatch):
     """Let batches count as large at 2,000 rows: those who differ then must not be seen to."""
     monkeypatch.setattr(products, "WORTH", 2**15)
     monkeypatch.setattr(products, "BLOCK_BYTES", 2**18)
-    monkeypatch.setattr(expansion, "BLOCK", 700)
+    monkeypatch.setattr(evaluating, "PREDICTED_ROWS", 700)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -18,7 +18,7 @@ S = RNG.uniform(0.0, 2.0, 900)
 
 @pytest.mark.parametrize("machine", [SVR(C=10.0), LSSVR(), QuantileSVR(0.5)])
 def test_the_coefficient_of_determination(machine, monkeypatch):
-    monkeypatch.setattr("mercer.machines.scoring.BLOCK", 128)
+    monkeypatch.setattr("mercer.machines.scoring.PREDICTED_ROWS", 128)
     machine.fit(X[:300], Y[:300])
     expected = r2_score(Y, machine.predict(X), sample_weight=S)
     assert machine.score(Arrays(X, Y, S)) == pytest.approx(expected, rel=1e-9)
@@ -27,7 +27,7 @@ def test_the_coefficient_of_determination(machine, monkeypatch):
 
 @pytest.mark.parametrize("machine", [SVC(), LSSVC()])
 def test_accuracy(machine, monkeypatch):
-    monkeypatch.setattr("mercer.machines.scoring.BLOCK", 128)
+    monkeypatch.setattr("mercer.machines.scoring.PREDICTED_ROWS", 128)
     machine.fit(X[:300], LABELS[:300])
     expected = accuracy_score(LABELS, machine.predict(X), sample_weight=S)
     assert machine.score(Arrays(X, LABELS, S)) == pytest.approx(expected, rel=1e-12)
