@@ -117,7 +117,16 @@ ROOMS = (
 )
 
 # Rooms of `mercer.research`, at the end.
-RESEARCH = ("linear", "density", "operators", "diagnostics", "covering", "fusion", "plotting")
+RESEARCH = (
+    "linear",
+    "density",
+    "operators",
+    "diagnostics",
+    "manifold",
+    "covering",
+    "fusion",
+    "plotting",
+)
 
 
 # Names that programs import from the top, by what they are for.

@@ -28,7 +28,7 @@ ROWS = (
 )
 # The rooms inside `research`, in the same way.
 RESEARCH = (
-    ("linear", "density", "operators", "diagnostics"),
+    ("linear", "density", "operators", "diagnostics", "manifold"),
     ("fusion", "covering"),
     ("plotting",),
 )

@@ -19,6 +19,7 @@ ROOMS = (
         "claims",
         "research.linear",
         "research.density",
+        "research.manifold",
         "density",
         "preprocessing",
     ),

@@ -29,16 +29,11 @@ from mercer.estimators import (
     SparseAdditiveClassifier,
     SparseAdditiveRegressor,
 )
-from mercer.manifold import (
-    KPlanes,
-    PrincipalCurve,
-    PrincipalManifold,
-    PrincipalManifoldCV,
-    VectorQuantizer,
-)
+from mercer.manifold import PrincipalCurve, PrincipalManifold, PrincipalManifoldCV
 from mercer.regularizers import Increasing
 from mercer.research.fusion import SparseSubstrate, SparseSubstrateClassifier
 from mercer.research.linear import MarginBoost, PlausibleLeastSquares, RBFNetwork
+from mercer.research.manifold import KPlanes, VectorQuantizer
 from mercer.selection import (
     LSSVCCV,
     LSSVRCV,

@@ -23,7 +23,8 @@ from mercer.local import Local
 SHARE, SECONDS = 0.2, 0.5
 
 ROOMS = ("mercer", "mercer.estimators", "mercer.density", "mercer.manifold", "mercer.selection",
-         "mercer.research.density", "mercer.research.fusion", "mercer.research.linear")  # fmt: skip
+         "mercer.research.density", "mercer.research.fusion", "mercer.research.linear",
+         "mercer.research.manifold")  # fmt: skip
 
 # Rows with which a fit takes several seconds.
 ROWS = {

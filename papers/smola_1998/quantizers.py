@@ -11,7 +11,8 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import PolynomialFeatures
 
 from mercer.kernels import PeriodicGaussian
-from mercer.manifold import Circle, Interval, KernelPCA, VectorQuantizer
+from mercer.manifold import Circle, Interval, KernelPCA
+from mercer.research.manifold import VectorQuantizer
 from papers.outcome import Result, at_least, at_most, near
 from papers.smola_2001.fits import fit, moved, sine
 

@@ -28,6 +28,7 @@ import mercer.regularizers
 import mercer.research.density
 import mercer.research.fusion
 import mercer.research.linear
+import mercer.research.manifold
 import mercer.selection
 import mercer.series
 import mercer.smoothing
@@ -379,20 +380,29 @@ for _kind in ("onehot", "ordinal", "target"):
 
 
 # Features and maps without labels.
-density("manifold.SparseKernelFeatures", columns=2)
-density("manifold.VectorQuantizer", columns=2, n_clusters=3, init=X[:3, :2], tol=0.0)
+density("research.manifold.SparseKernelFeatures", columns=2)
+density("research.manifold.VectorQuantizer", columns=2, n_clusters=3, init=X[:3, :2], tol=0.0)
 density("manifold.GenerativeTopographicMap", columns=2, latent=1, mu=1.0, tol=1e-2)
 density("manifold.PrincipalCurve", columns=2, n_nodes=5, lam=1.0, max_iter=2, tol=1.0, n_init=1)
-density("manifold.PrincipalPlane", columns=2, n_components=1)
+density("research.manifold.PrincipalPlane", columns=2, n_components=1)
 extra(
-    "manifold.PrincipalPlane", "huber", None, n_components=1, cost="huber", outputs=("transform",)
+    "research.manifold.PrincipalPlane",
+    "huber",
+    None,
+    n_components=1,
+    cost="huber",
+    outputs=("transform",),
 )
-density("manifold.KPlanes", columns=2, n_init=1, random_state=0)
+density("research.manifold.KPlanes", columns=2, n_init=1, random_state=0)
 density("manifold.PrincipalManifold", columns=2, latent=1, lam=0.1, max_iter=2, tol=1.0)
 SMALL_MAP = mercer.manifold.PrincipalManifold(1, lam=0.1, max_iter=2, tol=1.0)
 density("manifold.PrincipalManifoldCV", columns=2, estimator=SMALL_MAP, lams=[1.0, 0.1])
 density(
-    "manifold.KernelProjectionPursuit", columns=2, contrast="variance", n_init=1, random_state=0
+    "research.manifold.KernelProjectionPursuit",
+    columns=2,
+    contrast="variance",
+    n_init=1,
+    random_state=0,
 )
 
 
@@ -473,8 +483,11 @@ LOOSER = {
     "AutoRegressor": (1e-5, "scales end a search where the evidence hardly changes"),
     "AutoClassifier": (1e-5, "scales end a search where the evidence hardly changes"),
     "SVR auto": (1e-9, "C and epsilon are read from a fit to the sample before this fit"),
-    "manifold.PrincipalPlane huber": (1e-6, "a plane has half the digits of its cost"),
-    "manifold.KernelProjectionPursuit": (1e-6, "a direction has half the digits of its contrast"),
+    "research.manifold.PrincipalPlane huber": (1e-6, "a plane has half the digits of its cost"),
+    "research.manifold.KernelProjectionPursuit": (
+        1e-6,
+        "a direction has half the digits of its contrast",
+    ),
     "manifold.PrincipalManifold": (1e-6, "coordinates have half the digits of their cost"),
     "manifold.PrincipalManifoldCV": (1e-6, "coordinates have half the digits of their cost"),
     "density.KernelCDF": (1e-9, "scores are logarithms of small slopes of a program's answer"),

@@ -13,10 +13,12 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer.manifold import HuberDistortion, KPlanes, PrincipalPlane
+from mercer.manifold import HuberDistortion
 from mercer.manifold.distortions import AbsoluteDistortion, MetricDistortion, SquaredDistortion
-from mercer.manifold.low_rank import principal_plane, spherical_plane, tilt_plane
-from mercer.manifold.planes import _drawn, descend_planes
+from mercer.manifold.low_rank import principal_plane
+from mercer.research.manifold import KPlanes, PrincipalPlane
+from mercer.research.manifold.planes import _drawn, descend_planes
+from mercer.research.manifold.tilting import spherical_plane, tilt_plane
 
 COSTS = [SquaredDistortion(), HuberDistortion(0.3), AbsoluteDistortion()]
 

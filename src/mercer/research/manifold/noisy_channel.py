@@ -85,7 +85,7 @@ def noisy_distortion(
     --------
     >>> import numpy as np
     >>> from mercer.manifold import Interval, PrincipalManifold
-    >>> from mercer.manifold.noisy_channel import noisy_distortion
+    >>> from mercer.research.manifold.noisy_channel import noisy_distortion
     >>> rng = np.random.default_rng(0)
     >>> t = rng.uniform(-1, 1, 100)
     >>> X = np.c_[t, t**2] + 0.05 * rng.normal(size=(100, 2))

@@ -9,9 +9,9 @@ from sklearn.decomposition import FastICA
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.kernels import Gaussian, Multiquadric
-from mercer.manifold import KernelProjectionPursuit, SparseKernelFeatures
-from mercer.manifold.ascent import ascend, ascend_l1
-from mercer.manifold.contrasts import CONTRASTS, Contrast, power
+from mercer.research.manifold import KernelProjectionPursuit, SparseKernelFeatures
+from mercer.research.manifold.ascent import ascend, ascend_l1
+from mercer.research.manifold.contrasts import CONTRASTS, Contrast, power
 from mercer.solvers import ConvergenceWarning
 
 

@@ -16,14 +16,9 @@ from mercer._sklearn import Interval, fit_context
 from mercer._typing import Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.kernels.points import Array
 from mercer.manifold.distortions import AbsoluteDistortion, HuberDistortion, SquaredDistortion
-from mercer.manifold.low_rank import (
-    Plane,
-    nearest_coordinates,
-    principal_plane,
-    spherical_plane,
-    tilt_plane,
-)
-from mercer.manifold.quantizer import Quantizer, best_of
+from mercer.manifold.low_rank import Plane, principal_plane
+from mercer.research.manifold.quantizer import Quantizer, best_of
+from mercer.research.manifold.tilting import nearest_coordinates, spherical_plane, tilt_plane
 
 __all__ = ["KPlanes", "PrincipalPlane"]
 
@@ -87,7 +82,8 @@ class PrincipalPlane(
     One row far away turns the first principal component, and not the robust one.
 
     >>> import numpy as np
-    >>> from mercer.manifold import HuberDistortion, PrincipalPlane
+    >>> from mercer.manifold import HuberDistortion
+    >>> from mercer.research.manifold import PrincipalPlane
     >>> t = np.linspace(-1, 1, 21)
     >>> X = np.vstack([np.c_[t, 0.1 * t**2], [[0.0, 8.0]]])
     >>> PrincipalPlane(1).fit(X).components_.round(1) + 0.0
@@ -252,7 +248,7 @@ class KPlanes(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.manifold import KPlanes
+    >>> from mercer.research.manifold import KPlanes
     >>> t = np.linspace(1, 2, 20)
     >>> X = np.vstack([np.c_[t, t], np.c_[t, -t]])
     >>> made = KPlanes(2, random_state=0).fit(X)

@@ -17,8 +17,8 @@ from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import BLOCK_BYTES, count, row_slices, take
-from mercer.manifold.contrasts import CONTRASTS, Contrast, power
-from mercer.manifold.kernel_rows import KernelFeatures, KernelRows
+from mercer.research.manifold.contrasts import CONTRASTS, Contrast, power
+from mercer.research.manifold.kernel_rows import KernelFeatures, KernelRows
 from mercer.solvers import ConvergenceWarning
 
 __all__ = ["SparseKernelFeatures", "Vertices", "search_vertices"]
@@ -237,7 +237,7 @@ class SparseKernelFeatures(KernelFeatures):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.manifold import SparseKernelFeatures
+    >>> from mercer.research.manifold import SparseKernelFeatures
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> features = SparseKernelFeatures(5, kernel="rbf", gamma=0.5).fit(X[:100])
     >>> features.explained_variance_ratio_.sum().round(2), round(features.score(X[100:]), 2)

@@ -16,9 +16,9 @@ from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
-from mercer.manifold.ascent import ascend, ascend_l1, standardized
-from mercer.manifold.contrasts import CONTRASTS, Contrast
-from mercer.manifold.kernel_rows import KernelFeatures, KernelRows
+from mercer.research.manifold.ascent import ascend, ascend_l1, standardized
+from mercer.research.manifold.contrasts import CONTRASTS, Contrast
+from mercer.research.manifold.kernel_rows import KernelFeatures, KernelRows
 from mercer.solvers import ConvergenceWarning
 
 __all__ = ["KernelProjectionPursuit"]
@@ -133,7 +133,7 @@ class KernelProjectionPursuit(KernelFeatures):
     Two independent uniform sources are found in a mixture of them.
 
     >>> import numpy as np
-    >>> from mercer.manifold import KernelProjectionPursuit
+    >>> from mercer.research.manifold import KernelProjectionPursuit
     >>> S = np.random.default_rng(0).uniform(-1, 1, size=(500, 2))
     >>> X = S @ [[2.0, 1.0], [1.0, 1.0]]
     >>> found = KernelProjectionPursuit(2, "linear", random_state=0).fit(X).transform(X)

@@ -10,7 +10,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from mercer._typing import Array
-from mercer.manifold.contrasts import Contrast
+from mercer.research.manifold.contrasts import Contrast
 
 __all__ = ["Ascent", "ascend", "ascend_l1", "standardized"]
 

@@ -15,9 +15,9 @@ from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._typing import Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.kernels.points import Array
-from mercer.manifold.centres import centre_of
 from mercer.manifold.distortions import Distortion
-from mercer.manifold.quantizer import Quantizer, best_of, costs_of, known_cells
+from mercer.research.manifold.centres import centre_of
+from mercer.research.manifold.quantizer import Quantizer, best_of, costs_of, known_cells
 
 __all__ = ["VectorQuantizer"]
 
@@ -104,7 +104,7 @@ class VectorQuantizer(
     A row far away moves a mean, and not a median.
 
     >>> import numpy as np
-    >>> from mercer.manifold import VectorQuantizer
+    >>> from mercer.research.manifold import VectorQuantizer
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2], [90.0]])
     >>> start = [[0.0], [5.0]]
     >>> VectorQuantizer(2, init=start).fit(X).cluster_centers_.ravel().round(2)

@@ -12,15 +12,15 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer.manifold import VectorQuantizer
-from mercer.manifold.centres import centre_of, weighted_median
 from mercer.manifold.distortions import (
     AbsoluteDistortion,
     HuberDistortion,
     MetricDistortion,
     SquaredDistortion,
 )
-from mercer.manifold.vector_quantizer import descend_clusters
+from mercer.research.manifold import VectorQuantizer
+from mercer.research.manifold.centres import centre_of, weighted_median
+from mercer.research.manifold.vector_quantizer import descend_clusters
 
 COSTS = [SquaredDistortion(), AbsoluteDistortion(), HuberDistortion(0.5), HuberDistortion(1e-3)]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.manifold import KPlanes, PrincipalPlane, VectorQuantizer
+from mercer.research.manifold import KPlanes, PrincipalPlane, VectorQuantizer
 
 X = np.random.default_rng(0).normal(size=(40, 3)) @ np.diag([3.0, 2.0, 1.0])
 COSTS = ["squared", "huber", "absolute"]

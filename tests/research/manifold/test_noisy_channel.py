@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.manifold import Interval, PrincipalManifold
-from mercer.manifold.noisy_channel import noisy_distortion
+from mercer.research.manifold.noisy_channel import noisy_distortion
 
 
 def test_a_straight_line_costs_the_squared_slope_times_the_variance():

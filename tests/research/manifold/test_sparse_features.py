@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.kernels import Gaussian, Linear, Multiquadric
-from mercer.manifold import SparseKernelFeatures, kernel_rows
+from mercer.research.manifold import SparseKernelFeatures, kernel_rows
 from mercer.solvers import ConvergenceWarning
 
 CONVEX = {
