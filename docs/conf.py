@@ -122,6 +122,7 @@ RESEARCH = (
     "density",
     "operators",
     "diagnostics",
+    "selection",
     "manifold",
     "covering",
     "fusion",

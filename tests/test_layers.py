@@ -28,7 +28,7 @@ ROWS = (
 )
 # The rooms inside `research`, in the same way.
 RESEARCH = (
-    ("linear", "density", "operators", "diagnostics", "manifold"),
+    ("linear", "density", "operators", "diagnostics", "selection", "manifold"),
     ("fusion", "covering"),
     ("plotting",),
 )

@@ -82,15 +82,8 @@ from mercer.research.linear import (
     ValidatedLasso,
     ValidatedSelection,
 )
-from mercer.selection import (
-    LSSVCCV,
-    LSSVRCV,
-    SVCCV,
-    SVRCV,
-    FixedComplexity,
-    StreamedSearch,
-    ThresholdSelector,
-)
+from mercer.research.selection import FixedComplexity
+from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, StreamedSearch, ThresholdSelector
 
 # Whoever is not in this file is here: checked beside its own tests, or not at all, with the reason.
 TESTS = Path(__file__).parent
@@ -425,6 +418,7 @@ ROOMS = (
         "research.linear",
         "research.density",
         "research.manifold",
+        "research.selection",
         "density",
         "preprocessing",
     ),

@@ -34,15 +34,8 @@ from mercer.regularizers import Increasing
 from mercer.research.fusion import SparseSubstrate, SparseSubstrateClassifier
 from mercer.research.linear import MarginBoost, PlausibleLeastSquares, RBFNetwork
 from mercer.research.manifold import KPlanes, VectorQuantizer
-from mercer.selection import (
-    LSSVCCV,
-    LSSVRCV,
-    SVCCV,
-    SVRCV,
-    FixedComplexity,
-    StreamedSearch,
-    ThresholdSelector,
-)
+from mercer.research.selection import FixedComplexity
+from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, StreamedSearch, ThresholdSelector
 from unchanged.signatures import estimators
 
 # Fits too short for a line, with the reason.

@@ -24,7 +24,7 @@ SHARE, SECONDS = 0.2, 0.5
 
 ROOMS = ("mercer", "mercer.estimators", "mercer.density", "mercer.manifold", "mercer.selection",
          "mercer.research.density", "mercer.research.fusion", "mercer.research.linear",
-         "mercer.research.manifold")  # fmt: skip
+         "mercer.research.manifold", "mercer.research.selection")  # fmt: skip
 
 # Rows with which a fit takes several seconds.
 ROWS = {

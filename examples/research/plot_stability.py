@@ -15,10 +15,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer.kernels import Gaussian
-from mercer.plotting import LCurveDisplay
 from mercer.research.fusion import StableLSSVR
-from mercer.research.plotting import StabilityDisplay
-from mercer.selection import l_curve
+from mercer.research.plotting import LCurveDisplay, StabilityDisplay
+from mercer.research.selection import l_curve
 
 rng = np.random.default_rng(2)
 x = np.linspace(0, 5, 75)[:, None]

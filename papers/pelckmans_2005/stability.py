@@ -6,7 +6,7 @@ import numpy as np
 
 from mercer.kernels import Gaussian
 from mercer.research.fusion import AdditiveRegularization, StableLSSVR, stability_curve
-from mercer.selection import l_curve
+from mercer.research.selection import l_curve
 from mercer.smoothing import Spectral
 from papers.outcome import Claim, Result, at_least, at_most, near, recorded_if_wide
 

@@ -32,7 +32,8 @@ from mercer.estimators import (
     ThinPlateSpline,
 )
 from mercer.preprocessing import Imputer
-from mercer.selection import LSSVCCV, LSSVRCV, FixedComplexity
+from mercer.research.selection import FixedComplexity
+from mercer.selection import LSSVCCV, LSSVRCV
 from mercer.solvers import ConvergenceWarning, Status
 
 RNG = np.random.default_rng(0)

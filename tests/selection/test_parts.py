@@ -1,17 +1,11 @@
-"""Starts of a descent, paths of one value and samples without weight, each on its own."""
+"""Starts of a descent and what it takes, each on its own."""
 
 from types import SimpleNamespace
 
 import numpy as np
 
-from mercer import SVC
-from mercer.gram import Dense
 from mercer.kernels import Gaussian
-from mercer.losses import SquaredHinge
 from mercer.machines.leaf_settings import left_out
-from mercer.problems import RegularizedRisk
-from mercer.selection import svm_path
-from mercer.selection.hypergradient import _free
 from mercer.selection.local_tuning import PARTS, _parts
 from mercer.selection.objective import ALIKE, Objective
 from mercer.selection.polishing import BETTER, polish
@@ -44,26 +38,6 @@ def test_descents_start_at_valleys_that_are_apart():
     assert (3.0, 1, ALIKE + 3) in found
     assert (4.0, 3, 1) in found
     assert found == sorted(found)
-
-
-def test_a_path_of_one_value_is_the_machine_of_that_value():
-    X = np.random.default_rng(0).normal(size=(30, 2))
-    y = X[:, 0] + 0.3 * X[:, 1] > 0
-    path = svm_path(SVC(gamma=1.0), X, y, Cs=[2.0], exact=True)
-    machine = SVC(gamma=1.0, C=2.0, tol=1e-8).fit(X, y)
-    a = np.zeros(30)
-    a[machine.support_] = np.ravel(machine.dual_coef_)
-    assert path.coefs.shape == (1, 30)
-    np.testing.assert_allclose(path.coefs[0], a, atol=1e-4)
-
-
-def test_samples_without_weight_are_not_free():
-    y, c = np.array([1.0, -1.0, 1.0, -1.0]), np.array([0.0, 2.0, 0.5, 0.0])
-    risk = RegularizedRisk(SquaredHinge(), Dense(np.eye(4)), y, c)
-    free, curvature = _free(risk, np.array([0.0, -0.3, 0.2, 0.0]))
-    np.testing.assert_array_equal(free, c > 0)
-    # The conjugate of half a squared hinge bends by 1 over the weight.
-    np.testing.assert_allclose(curvature[free], 1.0 / c[c > 0])
 
 
 def test_polishing_only_takes_what_is_better():

@@ -29,6 +29,7 @@ import mercer.research.density
 import mercer.research.fusion
 import mercer.research.linear
 import mercer.research.manifold
+import mercer.research.selection
 import mercer.selection
 import mercer.series
 import mercer.smoothing
@@ -318,8 +319,8 @@ for _name in ("AdditiveRegularization", "FusedLSSVR", "SparseSubstrate"):
 regression("research.fusion.StableLSSVR", several=True, cv=FOLDS, alpha_s=0.2)
 classification("research.fusion.SparseSubstrateClassifier", cv=FOLDS)
 TIGHT = mercer.SVR(gamma=0.5, epsilon=0.15, tol=1e-12)
-regression("selection.FixedComplexity", estimator=TIGHT, max_norm=1.0)
-extra("selection.FixedComplexity", "risk", Y, estimator=TIGHT, max_risk=0.1)
+regression("research.selection.FixedComplexity", estimator=TIGHT, max_norm=1.0)
+extra("research.selection.FixedComplexity", "risk", Y, estimator=TIGHT, max_risk=0.1)
 classification(
     "selection.ThresholdSelector", estimator=mercer.SVC(gamma=0.5, tol=1e-12), efficiency=0.5
 )

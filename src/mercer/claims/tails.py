@@ -14,7 +14,7 @@ from scipy.special import entr, gammaln, rel_entr, xlogy
 
 from mercer._typing import Array
 
-__all__ = ["binomial_upper", "kl_upper", "log_choose", "log_kl_moment", "split_kl"]
+__all__ = ["binomial_upper", "hoeffding", "kl_upper", "log_choose", "log_kl_moment", "split_kl"]
 
 
 # Halvings of [0, 1]; the upper end is returned, so that rounding never makes a bound smaller.
@@ -104,6 +104,30 @@ def binomial_upper(errors: int, n_samples: int, log_delta: float) -> float:
         else:
             high = p
     return high
+
+
+def hoeffding(m: int, candidates: int = 1, delta: float = 0.05, bound: float = 1.0) -> float:
+    r"""Return :math:`b \sqrt{\ln(G/\delta) / (2m)}`: how far a mean may be below its expectation.
+
+    Parameters
+    ----------
+    m : int
+        Samples of the mean.
+    candidates : int, default=1
+        How many means are to be safe at once.
+    delta : float, default=0.05
+        The probability that one of them is not.
+    bound : float, default=1.0
+        The largest loss.
+
+    Examples
+    --------
+    >>> round(hoeffding(200, 10), 4)
+    0.1151
+    """
+    if not (m > 0 and candidates > 0 and 0 < delta < 1 and bound >= 0):
+        raise ValueError("m and candidates must be positive, delta in (0, 1), bound not negative")
+    return float(bound * np.sqrt(np.log(candidates / delta) / (2.0 * m)))
 
 
 def split_kl(q: ArrayLike, p: ArrayLike) -> Array:

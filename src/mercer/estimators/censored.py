@@ -91,7 +91,7 @@ class CensoredRegressor(Regression):
         a sample and of the last value seen before it is to be at least that of their targets, at
         the price of the same loss. For predictions that are to be ranked.
     cv : int, splitter or None
-        Folds, as in :func:`~mercer.selection.folds.as_splitter`, out of which the residuals behind
+        Folds, as in :func:`~mercer.machines.folds.as_splitter`, out of which the residuals behind
         :meth:`predict_survival_function` and its like come, with a fit for each; None for those of
         the sample itself, which a flexible machine makes too small.
     null_space : NullSpace, optional

@@ -113,7 +113,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         Whether both ends are as far from the prediction; else both are as likely to be exceeded,
         for errors that are skewed.
     cv : int or splitter, default=10
-        Folds of ``"cv+"``, as in :func:`~mercer.selection.folds.as_splitter`.
+        Folds of ``"cv+"``, as in :func:`~mercer.machines.folds.as_splitter`.
     calibration : float, default=0.25
         Share of the samples that ``"split"``, ``"cqr"`` and ``"tube"`` set aside, at most 5000.
     shuffle : bool, default=True

@@ -69,7 +69,7 @@ class SparseAdditiveRegressor(RegressorMixin, VariationMachine):  # type: ignore
     n_mus, smallest : int and float, default=15 and 1e-2
         Length of the path, and its end relative to where nothing is left.
     cv : int, splitter or iterable, default=5
-        Folds as in :func:`~mercer.selection.folds.as_splitter`, or any splitter; a single split
+        Folds as in :func:`~mercer.machines.folds.as_splitter`, or any splitter; a single split
         validates.
     rank : int, default=40
         Largest number of functions of a component, chosen by a pivoted factorization.

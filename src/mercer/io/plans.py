@@ -40,7 +40,6 @@ from mercer.io.registry import Plan, planner_of, refuse, register
 from mercer.io.symbols import LABEL, METHODS, Eager, Outputs, Value
 from mercer.io.trees import local
 from mercer.machines.leaves import Leaves
-from mercer.selection.levels import FixedComplexity
 from mercer.selection.self_tuned import SelfTuned
 from mercer.selection.streamed import StreamedSearch
 from mercer.selection.threshold import ThresholdSelector
@@ -221,7 +220,6 @@ register(
         RegimeSwitchingRegressor: refuse("predicts a row from those before it, in their order"),
         Forecaster: refuse("continues a series and has no rows as inputs"),
         SelfTuned: _inner("machine_"),
-        FixedComplexity: _inner("estimator_"),
         StreamedSearch: _inner("best_estimator_"),
         TermSelector: _inner("machine_"),
         SparseAdditiveRegressor: _inner("machine_"),

@@ -52,7 +52,7 @@ def as_splitter(
 
     Examples
     --------
-    >>> from mercer.selection.folds import as_splitter
+    >>> from mercer.machines.folds import as_splitter
     >>> as_splitter(5, None)
     KFold(n_splits=5, random_state=0, shuffle=True)
     >>> as_splitter(2, [0, 1, 0, 1], classifier=True)

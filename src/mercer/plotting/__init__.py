@@ -19,7 +19,6 @@ from mercer.plotting.manifold import ManifoldDisplay
 from mercer.plotting.margins import AdaptiveMarginDisplay, MarginDisplay
 from mercer.plotting.pictures import PreimageDisplay
 from mercer.plotting.shape import ShapeDisplay
-from mercer.plotting.stability import LCurveDisplay
 from mercer.plotting.survival import SurvivalCalibrationDisplay, SurvivalDisplay
 
 __all__ = [
@@ -39,7 +38,6 @@ __all__ = [
     "InfluenceDisplay",
     "IntervalDisplay",
     "KernelDisplay",
-    "LCurveDisplay",
     "LatentMapDisplay",
     "MachineFilterDisplay",
     "ManifoldDisplay",

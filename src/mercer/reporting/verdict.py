@@ -9,13 +9,13 @@ from sklearn import metrics
 
 from mercer._typing import PointsLike
 from mercer.claims import capacity_report
+from mercer.claims.tails import hoeffding
 from mercer.kernels.points import Array
 from mercer.plotting import panels
 from mercer.reporting.judging import COVERAGE, Answers, Validated, answers_of, measures
 from mercer.reporting.page import Section, number
 from mercer.reporting.subject import Subject
 from mercer.reporting.words import plural, seconds
-from mercer.selection.validation_set import hoeffding
 
 __all__ = ["claims_section", "errors_section", "headline", "validation_section"]
 

@@ -3,6 +3,7 @@
 Machines and programs of the literature that are tested and documented like the rest, and that
 nothing else in this library imports: hyperparameters as part of the problem (`fusion`), linear
 models (`linear`), classical distributions (`density`), kernels and operators (`operators`),
-diagnostics of theory (`diagnostics`), clusters and planes (`manifold`), covering numbers
-(`covering`), and figures (`plotting`).
+diagnostics of theory (`diagnostics`), paths and bounds for hyperparameters
+(`selection`), clusters and planes (`manifold`), covering numbers (`covering`), and figures
+(`plotting`).
 """

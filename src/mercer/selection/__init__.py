@@ -1,9 +1,6 @@
-"""Choosing hyperparameters: criteria, searches, paths, left-out errors and their bounds."""
+"""Choosing hyperparameters: criteria, searches, left-out errors and their bounds."""
 
-from mercer.selection.l_curve import LCurve, corner, l_curve
 from mercer.selection.leave_one_out_errors import Influence, influence, leave_one_out
-from mercer.selection.levels import FixedComplexity, ParetoPath, pareto_path
-from mercer.selection.paths import svm_path
 from mercer.selection.search import criterion_surface, halve
 from mercer.selection.self_tuned import LSSVCCV, LSSVRCV, SVCCV, SVRCV
 from mercer.selection.streamed import StreamedSearch
@@ -15,20 +12,13 @@ __all__ = [
     "LSSVRCV",
     "SVCCV",
     "SVRCV",
-    "FixedComplexity",
     "Influence",
-    "LCurve",
-    "ParetoPath",
     "StreamedSearch",
     "ThresholdSelector",
     "Tuning",
-    "corner",
     "criterion_surface",
     "halve",
     "influence",
-    "l_curve",
     "leave_one_out",
-    "pareto_path",
-    "svm_path",
     "tune",
 ]

@@ -98,7 +98,7 @@ def state(
     if is_function(machine.kernel) or machine.kernel_.precomputed:
         raise ValueError(
             "a kernel that is a matrix or a plain function has no parameters that could be tuned; "
-            "give a mercer.kernels.Kernel, or choose C along a path (LSSVR.path, svm_path)."
+            "give a mercer.kernels.Kernel, or choose C along a path (LSSVR.path)."
         )
     return Statement(
         X=sample.X,

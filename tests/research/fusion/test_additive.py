@@ -21,7 +21,7 @@ from mercer.research.fusion import (
     mean_shift,
     modified_loss,
 )
-from mercer.selection.folds import Folds
+from mercer.research.selection.folds import Folds
 from mercer.smoothing import Spectral
 
 KERNEL = Gaussian(0.7)

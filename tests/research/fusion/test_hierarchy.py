@@ -9,9 +9,9 @@ from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Squared, SquaredHinge
 from mercer.problems import RegularizedRisk
 from mercer.research.fusion import fuse, fuse_svm, svm_program
-from mercer.selection.hypergradient import hypergradient
-from mercer.selection.paths import solution_path
-from mercer.selection.validation import Validation
+from mercer.research.selection.hypergradient import hypergradient
+from mercer.research.selection.paths import solution_path
+from mercer.research.selection.validation import Validation
 
 
 def split(n=40, m=30, seed=0):

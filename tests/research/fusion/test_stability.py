@@ -19,7 +19,7 @@ from mercer.research.fusion import (
     stability_curve,
 )
 from mercer.research.fusion.slab import Slab
-from mercer.selection.folds import Folds
+from mercer.research.selection.folds import Folds
 
 KERNEL = Gaussian(0.7)
 # The solver stops at 1e-9 of the squared targets; costs differ by as much, and solutions of a

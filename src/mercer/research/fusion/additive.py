@@ -25,7 +25,7 @@ from mercer.losses.regression import Squared
 from mercer.research.fusion.additive_cv import FoldedSubstrate, fast_fusion
 from mercer.research.fusion.machine import Folded
 from mercer.research.fusion.substrate import System
-from mercer.selection.folds import Folds
+from mercer.research.selection.folds import Folds
 
 __all__ = ["AdditiveRegularization"]
 
@@ -54,7 +54,7 @@ class AdditiveRegularization(Folded):
     C0 : float, default=1.0
         The constant of the machine that is shifted; for ``"fast"`` only the unit of ``shifts_``.
     cv : int, splitter or iterable, default=10
-        Folds as in :func:`~mercer.selection.folds.as_splitter`, or a splitter that holds every
+        Folds as in :func:`~mercer.machines.folds.as_splitter`, or a splitter that holds every
         sample out once.
     final : {"auto", "refit", "average", "sum"}, default="auto"
         The machine that predicts: ``"refit"`` (the default of ``"full"``) is that of the whole

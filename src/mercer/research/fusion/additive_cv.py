@@ -26,7 +26,7 @@ from mercer.gram.precomputed import Precomputed
 from mercer.losses.base import Loss
 from mercer.problems.risk import RegularizedRisk
 from mercer.research.fusion.substrate import System
-from mercer.selection.folds import Folds
+from mercer.research.selection.folds import Folds
 from mercer.solvers import minimize
 from mercer.solvers.auto import Auto
 
@@ -59,7 +59,7 @@ class FoldedSubstrate:
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
     >>> from mercer.research.fusion import FoldedSubstrate, System
-    >>> from mercer.selection.folds import Folds
+    >>> from mercer.research.selection.folds import Folds
     >>> x = np.linspace(0, 1, 20)[:, None]
     >>> system = System(Gaussian(0.3)(x), np.sin(6 * x[:, 0]), np.ones((20, 1)))
     >>> folded = FoldedSubstrate(system, Folds(np.arange(20) % 5))
@@ -223,7 +223,7 @@ def fast_fusion(
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
     >>> from mercer.research.fusion import fast_fusion
-    >>> from mercer.selection.folds import Folds
+    >>> from mercer.research.selection.folds import Folds
     >>> x = np.linspace(0, 1, 30)[:, None]
     >>> found = fast_fusion(Gaussian(0.3)(x), x[:, 0], Folds(np.arange(30) % 5), np.ones((30, 1)))
     >>> bool(np.max(np.abs(found.left_out)) < 0.01)

@@ -26,8 +26,8 @@ from mercer.machines.kernel_kinds import is_function, is_precomputed
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.subproblems import prepare
 from mercer.research.fusion.complementarity import ComplementarityProgram
-from mercer.selection.paths import SolutionPath, solution_path
-from mercer.selection.validation import Validation
+from mercer.research.selection.paths import SolutionPath, solution_path
+from mercer.research.selection.validation import Validation
 
 __all__ = ["Fused", "FusedPath", "fuse", "fuse_svm"]
 
@@ -98,7 +98,7 @@ def fuse(
     ----------
     problem : SolutionPath, ComplementarityProgram or callable
         The inner problem, as its solutions or its conditions; for ``implicit`` a function that
-        returns criterion and gradient, such as :func:`mercer.selection.hypergradient.hypergradient`
+        returns criterion and gradient, such as :func:`mercer.research.selection.hypergradient`
         makes.
     criterion : Validation or callable or array, optional
         For a path, the criterion: a :class:`Validation`, or a function of ``(a, b)``; for
@@ -123,8 +123,8 @@ def fuse(
     >>> from mercer.losses import Hinge
     >>> from mercer.problems import RegularizedRisk
     >>> from mercer.research.fusion import fuse
-    >>> from mercer.selection.validation import Validation
-    >>> from mercer.selection.paths import solution_path
+    >>> from mercer.research.selection.validation import Validation
+    >>> from mercer.research.selection.paths import solution_path
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> y = np.sign(X[:, 0])
     >>> kernel, B = Gaussian(1.0), np.ones((40, 1))

@@ -74,7 +74,7 @@ class FusedLSSVR(Found):
         Unpenalized functions; an intercept by default.
     cv : int, float, splitter or iterable, default=5
         Without validation data: folds, or a share of the sample to validate on, as in
-        :func:`~mercer.selection.folds.as_splitter`. The machine is then fitted to the whole sample
+        :func:`~mercer.machines.folds.as_splitter`. The machine is then fitted to the whole sample
         with the hyperparameters that were found.
     nodes : array-like of shape (n_nodes,), optional
         For ``"hull"``: the values of C to combine; the whole path by default.

@@ -25,7 +25,7 @@ from mercer.machines.subproblems import Rows
 from mercer.machines.unpenalized import unpenalized_columns
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.research.fusion.substrate import System
-from mercer.selection.folds import Folds
+from mercer.research.selection.folds import Folds
 
 __all__ = ["Folded", "Found"]
 

@@ -36,7 +36,7 @@ from mercer.machines.unpenalized import unpenalized_columns
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.research.fusion.dictionary import Sparse, largest_penalty, sparse_fit, sparse_path
 from mercer.research.fusion.machine import Found
-from mercer.selection.folds import Folds
+from mercer.research.selection.folds import Folds
 from mercer.smoothing import Spectral
 
 __all__ = ["SparseSubstrate", "SparseSubstrateClassifier"]
@@ -75,7 +75,7 @@ class SparseSubstrate(Found):
     smallest : float, default=1e-4
         The least penalty of the path, relative to the largest.
     cv : int, splitter or iterable, default=10
-        Folds as in :func:`~mercer.selection.folds.as_splitter`, or a splitter that holds every
+        Folds as in :func:`~mercer.machines.folds.as_splitter`, or a splitter that holds every
         sample out once.
     refit : {"ols", "tikhonov"} or None, default=None
         Fit the kernels that are left again, without penalty or with that of their norm, by squared

@@ -23,7 +23,7 @@ from mercer._typing import (
 from mercer.kernels.base import Kernel
 from mercer.research.fusion.machine import Folded
 from mercer.research.fusion.stable_folds import FastStable, FullStable, StabilityCurve, StableFolds
-from mercer.selection.stability_report import Stability
+from mercer.research.selection.stability_report import Stability
 
 __all__ = ["StableLSSVR", "stability_curve"]
 
@@ -59,7 +59,7 @@ class StableLSSVR(Folded):
     mode : {"fast", "full"}, default="fast"
         What the folds share.
     cv : int, splitter or iterable, default=10
-        Folds as in :func:`~mercer.selection.folds.as_splitter`, or a splitter that holds every
+        Folds as in :func:`~mercer.machines.folds.as_splitter`, or a splitter that holds every
         sample out once.
     final : {"auto", "average", "sum", "refit"}, default="auto"
         The machine that predicts: ``"average"`` (the default of ``"fast"``) is that of the folds;

@@ -19,8 +19,8 @@ from mercer.gram.factor import orthonormal
 from mercer.research.fusion.additive_cv import FoldedSubstrate
 from mercer.research.fusion.slab import Slab, Within
 from mercer.research.fusion.substrate import System
-from mercer.selection.folds import Folds
-from mercer.selection.l_curve import corner
+from mercer.research.selection.folds import Folds
+from mercer.research.selection.l_curve import corner
 
 __all__ = [
     "FastStable",
@@ -162,7 +162,7 @@ class FastStable(StableFolds):
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
     >>> from mercer.research.fusion import FastStable, System
-    >>> from mercer.selection.folds import Folds
+    >>> from mercer.research.selection.folds import Folds
     >>> x = np.linspace(0, 1, 30)[:, None]
     >>> y = np.sin(6 * x[:, 0])
     >>> system = System(Gaussian(0.2)(x), y, np.ones((30, 1)))
@@ -237,7 +237,7 @@ class FullStable(StableFolds):
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
     >>> from mercer.research.fusion import FullStable, System
-    >>> from mercer.selection.folds import Folds
+    >>> from mercer.research.selection.folds import Folds
     >>> x = np.linspace(0, 1, 20)[:, None]
     >>> y = np.sin(6 * x[:, 0])
     >>> system = System(Gaussian(0.2)(x), y, np.ones((20, 1)))

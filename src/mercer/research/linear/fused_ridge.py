@@ -257,7 +257,7 @@ class FusedRidge(Validated):
     Parameters
     ----------
     cv : int or cross-validation splitter, default=5
-        Folds that validate, as in :func:`~mercer.selection.folds.as_splitter`, unless validation
+        Folds that validate, as in :func:`~mercer.machines.folds.as_splitter`, unless validation
         data are given to :meth:`fit`.
     certify : bool, default=False
         Prove that no other penalty is better, to a part 1e-8 of what the null model costs.

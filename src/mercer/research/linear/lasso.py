@@ -234,7 +234,7 @@ class ValidatedLasso(Validated):
     Parameters
     ----------
     cv : int or cross-validation splitter, default=5
-        Folds that validate, as in :func:`~mercer.selection.folds.as_splitter`, unless validation
+        Folds that validate, as in :func:`~mercer.machines.folds.as_splitter`, unless validation
         data are given to :meth:`fit`.
     fit_intercept : bool, default=True
         Fit a free constant.

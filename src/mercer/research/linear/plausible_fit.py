@@ -48,7 +48,7 @@ class PlausibleLeastSquares(Validated):
     noise_variance : float, optional
         Variance of the errors, for ``method="normal"``.
     cv : int or cross-validation splitter, default=5
-        Folds that validate, as in :func:`~mercer.selection.folds.as_splitter`, unless validation
+        Folds that validate, as in :func:`~mercer.machines.folds.as_splitter`, unless validation
         data are given to :meth:`fit`.
     n_draws : int, default=10000
         Size of a bootstrap.

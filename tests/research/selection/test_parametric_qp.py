@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mercer.kernels import Gaussian
-from mercer.solvers.parametric_qp import Affine, ParametricQP
+from mercer.research.selection.parametric_qp import Affine, ParametricQP
 
 N = 16
 

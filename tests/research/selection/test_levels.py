@@ -8,7 +8,7 @@ from mercer import SVC, SVR, KernelRegressor, NuSVR
 from mercer.estimators import SparseRegressor
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Squared
-from mercer.selection import FixedComplexity, pareto_path
+from mercer.research.selection import FixedComplexity, pareto_path
 
 
 @pytest.fixture(scope="module")

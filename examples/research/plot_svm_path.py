@@ -14,7 +14,7 @@ import numpy as np
 from mercer import SVC
 from mercer.kernels import Gaussian
 from mercer.research.fusion import fuse_svm
-from mercer.selection import svm_path
+from mercer.research.selection import svm_path
 
 rng = np.random.default_rng(1)
 X = rng.normal(size=(360, 2))

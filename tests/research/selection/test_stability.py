@@ -10,9 +10,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from mercer import LSSVC, LSSVR, SVC, SVR
 from mercer.kernels import Gaussian
 from mercer.losses import Huber, Squared
-from mercer.selection import l_curve
-from mercer.selection.l_curve import corner
-from mercer.selection.stability_report import Stability, stability
+from mercer.research.selection import l_curve
+from mercer.research.selection.l_curve import corner
+from mercer.research.selection.stability_report import Stability, stability
 
 KERNEL = Gaussian(0.7)
 

@@ -33,7 +33,7 @@ from mercer.machines.subproblems import Prepared, SolvedSubproblem, prepare
 from mercer.problems.risk import RegularizedRisk
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs.columns import generate_columns
-from mercer.selection.l_curve import corner
+from mercer.research.selection.l_curve import corner
 from mercer.solvers import Solution, minimize
 from mercer.solvers.solution import join
 
@@ -166,7 +166,7 @@ class FixedComplexity(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # type:
     --------
     >>> import numpy as np
     >>> from mercer import SVR
-    >>> from mercer.selection import FixedComplexity
+    >>> from mercer.research.selection import FixedComplexity
     >>> X = np.linspace(0, 6, 50)[:, None]
     >>> model = FixedComplexity(SVR(gamma=1.0, tol=1e-6), max_norm=1.0).fit(X, np.sin(X[:, 0]))
     >>> round(model.norm_, 4)
@@ -380,7 +380,7 @@ def pareto_path(
     --------
     >>> import numpy as np
     >>> from mercer import SVR
-    >>> from mercer.selection import pareto_path
+    >>> from mercer.research.selection import pareto_path
     >>> X = np.linspace(0, 6, 50)[:, None]
     >>> path = pareto_path(SVR(gamma=1.0), X, np.sin(X[:, 0]), [0.01, 0.1, 1.0])
     >>> bool(np.all(np.diff(path.norms) >= 0) and np.all(np.diff(path.risks) <= 0))

@@ -6,10 +6,10 @@ import pytest
 
 from mercer import LSSVR
 from mercer.kernels import Gaussian
-from mercer.plotting import LCurveDisplay
-from mercer.plotting.stability import StabilityProfileDisplay
-from mercer.selection import l_curve
-from mercer.selection.stability_report import Stability, stability
+from mercer.research.plotting import LCurveDisplay
+from mercer.research.plotting.stability import StabilityProfileDisplay
+from mercer.research.selection import l_curve
+from mercer.research.selection.stability_report import Stability, stability
 
 
 @pytest.fixture(autouse=True)

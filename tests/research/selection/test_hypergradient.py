@@ -5,8 +5,8 @@ import pytest
 
 from mercer import SVC, SVR, KernelClassifier, KernelRegressor
 from mercer.kernels import Gaussian
-from mercer.selection.hypergradient import hypergradient
-from mercer.selection.validation import Validation
+from mercer.research.selection.hypergradient import hypergradient
+from mercer.research.selection.validation import Validation
 
 
 def split(n=40, m=30, seed=0):

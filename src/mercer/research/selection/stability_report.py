@@ -23,7 +23,7 @@ from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.base import KernelMachine
 from mercer.machines.protocol import is_classifier
-from mercer.selection.folds import Folds
+from mercer.research.selection.folds import Folds
 from mercer.selection.leave_one_out_errors import leave_one_out
 
 __all__ = ["Stability", "stability"]
@@ -43,7 +43,7 @@ class Stability:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.selection.stability_report import Stability
+    >>> from mercer.research.selection.stability_report import Stability
     >>> found = Stability(np.array([0.1, -0.2, 0.0]), np.array([0.2, -0.6, 0.0]))
     >>> round(found.alpha, 9), round(found.beta(), 9), found.worst
     (0.4, 0.4, array([1, 0, 2]))
@@ -160,7 +160,7 @@ def stability(
     --------
     >>> import numpy as np
     >>> from mercer import LSSVR
-    >>> from mercer.selection.stability_report import stability
+    >>> from mercer.research.selection.stability_report import stability
     >>> x = np.linspace(0, 6, 40)[:, None]
     >>> y = np.sin(x[:, 0])
     >>> y[20] += 1.0

@@ -22,7 +22,7 @@ from sklearn.base import clone
 from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import prepare
-from mercer.selection.validation import Validation
+from mercer.research.selection.validation import Validation
 from mercer.solvers import Auto, Solution, minimize
 
 __all__ = ["Hypergradient", "hypergradient"]
@@ -160,7 +160,7 @@ def hypergradient(
     >>> import numpy as np
     >>> from mercer import SVR
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.selection.hypergradient import hypergradient
+    >>> from mercer.research.selection.hypergradient import hypergradient
     >>> from scipy.optimize import minimize
     >>> X = np.random.default_rng(0).uniform(0, 6, size=(80, 1))
     >>> y = np.sin(2 * X[:, 0])

@@ -21,11 +21,11 @@ from mercer.losses.base import DualTerms, QuadraticDualLoss
 from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import prepare
 from mercer.problems.risk import Certificate, RegularizedRisk
+from mercer.research.selection.parametric_qp import Affine, ParametricQP, Piece
+from mercer.research.selection.rational_path import RationalPath, Segment, kinds_at
 from mercer.smoothing.eigendecomposition import Spectral
 from mercer.solvers import Auto, Solution, Solver, Status, minimize
 from mercer.solvers.certify import snap_to_box
-from mercer.solvers.parametric_qp import Affine, ParametricQP, Piece
-from mercer.solvers.rational_path import RationalPath, Segment, kinds_at
 
 __all__ = ["SVMPath", "SolutionPath", "solution_path", "svm_path"]
 
@@ -225,7 +225,7 @@ def solution_path(
     >>> from mercer.gram import Dense
     >>> from mercer.losses import Hinge
     >>> from mercer.problems import RegularizedRisk
-    >>> from mercer.selection.paths import solution_path
+    >>> from mercer.research.selection.paths import solution_path
     >>> x = np.array([-2.0, -1.0, 1.0, 3.0])
     >>> risk = RegularizedRisk(
     ...     Hinge(), Dense(np.outer(x, x)), np.sign(x), np.ones(4), np.ones((4, 1))
@@ -385,7 +385,7 @@ def svm_path(
     --------
     >>> import numpy as np
     >>> from mercer import SVC
-    >>> from mercer.selection import svm_path
+    >>> from mercer.research.selection import svm_path
     >>> X = np.random.default_rng(0).normal(size=(40, 2))
     >>> path = svm_path(SVC(), X, X[:, 0] > 0, Cs=[0.1, 1.0, 10.0])
     >>> path.coefs.shape, path.exact, bool(path.gaps.max() < 1e-6)

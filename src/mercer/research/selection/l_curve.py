@@ -49,7 +49,7 @@ def corner(x: ArrayLike, y: ArrayLike) -> int:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.selection.l_curve import corner
+    >>> from mercer.research.selection.l_curve import corner
     >>> x = np.geomspace(0.01, 100, 41)
     >>> float(x[corner(x, 1 + (1 / x) ** 4)].round(3))
     1.585
@@ -94,7 +94,7 @@ def l_curve(
     --------
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.selection import l_curve
+    >>> from mercer.research.selection import l_curve
     >>> x = np.linspace(0, 1, 40)[:, None]
     >>> y = np.sin(6 * x[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(40)
     >>> curve = l_curve(Gaussian(0.2)(x), y, np.geomspace(1e-3, 1e6, 40))

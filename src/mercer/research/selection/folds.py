@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from mercer._typing import Array, PointsLike, Seed, SplitterLike, TargetsLike
 from mercer.machines.folds import as_splitter
 
-__all__ = ["Folds", "as_splitter"]
+__all__ = ["Folds"]
 
 Indices = NDArray[np.intp]
 
@@ -37,7 +37,7 @@ class Folds:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.selection.folds import Folds
+    >>> from mercer.research.selection.folds import Folds
     >>> folds = Folds(np.array([0, 0, 1, 2]))
     >>> folds.within(np.ones((4, 4)))
     array([[1., 1., 0., 0.],

@@ -8,8 +8,8 @@ import numpy as np
 
 from mercer._typing import PointsLike, SplitterLike, TargetsLike
 from mercer.plotting.base import Axes, Display
-from mercer.selection.l_curve import LCurve
-from mercer.selection.stability_report import Stability, stability
+from mercer.research.selection.l_curve import LCurve
+from mercer.research.selection.stability_report import Stability, stability
 
 __all__ = ["LCurveDisplay", "StabilityProfileDisplay"]
 
@@ -20,7 +20,7 @@ class LCurveDisplay(Display):
     Parameters
     ----------
     curve : LCurve
-        From :func:`mercer.selection.l_curve`.
+        From :func:`mercer.research.selection.l_curve`.
 
     Attributes
     ----------
@@ -34,8 +34,8 @@ class LCurveDisplay(Display):
     --------
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.plotting import LCurveDisplay
-    >>> from mercer.selection import l_curve
+    >>> from mercer.research.plotting import LCurveDisplay
+    >>> from mercer.research.selection import l_curve
     >>> x = np.linspace(-3, 3, 30)[:, None]
     >>> curve = l_curve(Gaussian(0.7)(x), np.sinc(x[:, 0]), np.geomspace(0.1, 1e3, 9))
     >>> LCurveDisplay(curve=curve).plot().ax_.get_ylabel()
@@ -74,7 +74,7 @@ class StabilityProfileDisplay(Display):
     Parameters
     ----------
     stability : Stability
-        From :func:`mercer.selection.stability_report.stability`, of one output.
+        From :func:`mercer.research.selection.stability_report.stability`, of one output.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class StabilityProfileDisplay(Display):
     --------
     >>> import numpy as np
     >>> from mercer import LSSVR
-    >>> from mercer.plotting.stability import StabilityProfileDisplay
+    >>> from mercer.research.plotting.stability import StabilityProfileDisplay
     >>> x = np.linspace(-3, 3, 30)[:, None]
     >>> y = np.sinc(x[:, 0])
     >>> display = StabilityProfileDisplay.from_estimator(LSSVR().fit(x, y), x, y, worst=2)
@@ -149,7 +149,7 @@ class StabilityProfileDisplay(Display):
         Parameters
         ----------
         estimator, X, y, cv :
-            As in :func:`mercer.selection.stability_report.stability`.
+            As in :func:`mercer.research.selection.stability_report.stability`.
         ax : matplotlib Axes, optional
         **kwargs
             As in :meth:`plot`.

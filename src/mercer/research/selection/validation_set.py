@@ -23,8 +23,9 @@ from sklearn.utils import check_random_state
 
 from mercer._sklearn import num_samples
 from mercer._typing import AnyArray, Array, PointsLike, Predictor, Seed, TargetsLike
+from mercer.claims.tails import hoeffding
 
-__all__ = ["HeldOutChoice", "hoeffding", "holdout", "leave_n_out"]
+__all__ = ["HeldOutChoice", "holdout", "leave_n_out"]
 
 Cost = Callable[[AnyArray, AnyArray], Array]
 # More candidates than a share of the validation sample fit that sample, not the problem.
@@ -37,30 +38,6 @@ def _mistakes(y: AnyArray, prediction: AnyArray) -> Array:
 
 def _squares(y: AnyArray, prediction: AnyArray) -> Array:
     return np.asarray((np.asarray(y, dtype=np.float64) - prediction) ** 2)
-
-
-def hoeffding(m: int, candidates: int = 1, delta: float = 0.05, bound: float = 1.0) -> float:
-    r"""Return :math:`b \sqrt{\ln(G/\delta) / (2m)}`: how far a mean may be below its expectation.
-
-    Parameters
-    ----------
-    m : int
-        Samples of the mean.
-    candidates : int, default=1
-        How many means are to be safe at once.
-    delta : float, default=0.05
-        The probability that one of them is not.
-    bound : float, default=1.0
-        The largest loss.
-
-    Examples
-    --------
-    >>> round(hoeffding(200, 10), 4)
-    0.1151
-    """
-    if not (m > 0 and candidates > 0 and 0 < delta < 1 and bound >= 0):
-        raise ValueError("m and candidates must be positive, delta in (0, 1), bound not negative")
-    return float(bound * np.sqrt(np.log(candidates / delta) / (2.0 * m)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +125,7 @@ def holdout(
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from mercer import SVC
-    >>> from mercer.selection.validation_set import holdout
+    >>> from mercer.research.selection.validation_set import holdout
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> found = holdout(SVC(), {"C": [1.0, 100.0]}, X[:300], y[:300], random_state=0)
     >>> found.risk < found.upper < 1.0
@@ -229,7 +206,7 @@ def leave_n_out(
     --------
     >>> import numpy as np
     >>> from mercer import SVR
-    >>> from mercer.selection.validation_set import leave_n_out
+    >>> from mercer.research.selection.validation_set import leave_n_out
     >>> X = np.linspace(0, 6, 50)[:, None]
     >>> found = leave_n_out(SVR(), {"C": [0.01, 10.0]}, X, np.sin(X[:, 0]), n=1, random_state=0)
     >>> found.machine.C

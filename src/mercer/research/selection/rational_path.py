@@ -19,7 +19,15 @@ from scipy.linalg import lu_factor, lu_solve
 
 from mercer._typing import Array
 from mercer.losses.base import DualTerms
-from mercer.solvers.active_set import LOWER, NEGATIVE, POSITIVE, UPPER, ZERO, Kinds, kinds_of
+from mercer.research.selection.active_set import (
+    LOWER,
+    NEGATIVE,
+    POSITIVE,
+    UPPER,
+    ZERO,
+    Kinds,
+    kinds_of,
+)
 
 __all__ = ["RationalPath", "Segment", "kinds_at"]
 

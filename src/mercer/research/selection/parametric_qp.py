@@ -22,7 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._typing import Array
-from mercer.solvers.active_set import LOWER, NEGATIVE, POSITIVE, UPPER, ZERO, Kinds, kinds_of
+from mercer.research.selection.active_set import (
+    LOWER,
+    NEGATIVE,
+    POSITIVE,
+    UPPER,
+    ZERO,
+    Kinds,
+    kinds_of,
+)
 
 __all__ = ["Affine", "ParametricQP", "Piece", "StuckError"]
 

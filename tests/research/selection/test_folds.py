@@ -10,10 +10,11 @@ from sklearn.model_selection import GroupKFold, LeaveOneOut, RepeatedKFold, Time
 from sklearn.model_selection._split import _BaseKFold
 
 from mercer import LSSVC, LSSVR, SVR
+from mercer.machines.folds import as_splitter
+from mercer.research.selection.folds import Folds
+from mercer.research.selection.stability_report import stability
 from mercer.selection import halve, tune
-from mercer.selection.folds import Folds, as_splitter
 from mercer.selection.protocols import median_of_five
-from mercer.selection.stability_report import stability
 
 LABELS = np.array([0, 1, 2, 0, 1, 2, 0, 0, 1, 3])
 

@@ -21,8 +21,8 @@ from mercer.losses import (
     SquaredHinge,
 )
 from mercer.problems import RegularizedRisk
-from mercer.selection import svm_path
-from mercer.selection.paths import solution_path
+from mercer.research.selection import svm_path
+from mercer.research.selection.paths import solution_path
 from mercer.solvers import InteriorPoint, minimize
 from oracles import conic
 
