@@ -118,6 +118,8 @@ ROOMS = (
 
 # Rooms of `mercer.research`, at the end.
 RESEARCH = (
+    "kernels",
+    "series",
     "linear",
     "density",
     "operators",

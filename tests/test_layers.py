@@ -28,7 +28,8 @@ ROWS = (
 )
 # The rooms inside `research`, in the same way.
 RESEARCH = (
-    ("linear", "density", "operators", "diagnostics", "selection", "manifold"),
+    ("kernels",),
+    ("linear", "series", "density", "operators", "diagnostics", "selection", "manifold"),
     ("fusion", "covering"),
     ("plotting",),
 )

@@ -3,8 +3,9 @@
 import numpy as np
 
 from mercer import LSSVR
-from mercer.kernels import Dirichlet, Fourier
+from mercer.kernels import Dirichlet
 from mercer.regularizers import Empty
+from mercer.research.kernels import Fourier
 from papers.outcome import Result, at_least, near
 
 N, M, C = 20, 6, 2.0

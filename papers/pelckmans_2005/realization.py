@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer.series import realize
+from mercer.research.series import realize
 from papers.outcome import Claim, Result, at_least, at_most, near, recorded_if_wide
 
 SAMPLES = 200

@@ -6,7 +6,7 @@ from mercer import SVR
 from mercer.estimators import HuberSVR
 from mercer.kernels import Gaussian
 from mercer.research.linear import RBFNetwork
-from mercer.series.autoregression import lag_matrix
+from mercer.research.series.autoregression import lag_matrix
 from papers.outcome import Result, at_least, near, within_factor
 
 KERNEL = Gaussian(np.sqrt(0.75))

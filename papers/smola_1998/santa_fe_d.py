@@ -6,7 +6,7 @@ from mercer import LSSVR, SVR
 from mercer.estimators import HuberSVR, RegimeSwitchingRegressor
 from mercer.kernels import Gaussian
 from mercer.research.linear import RBFNetwork
-from mercer.series.autoregression import lag_matrix
+from mercer.research.series.autoregression import lag_matrix
 from papers.outcome import Result, at_most, within_factor
 from papers.tables import frame
 

@@ -9,8 +9,8 @@ from unchanged import fits
 
 # Values with a `fit` of their own, which are no models that somebody would save.
 VALUES = {
-    "series.autoregression.AutoRegression",
-    "series.autoregression.SpatialAutoRegression",
+    "research.series.autoregression.AutoRegression",
+    "research.series.autoregression.SpatialAutoRegression",
     "smoothing.differogram.DifferogramCloud",
     "smoothing.factored.Factored",
     "tune",

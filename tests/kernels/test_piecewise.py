@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from mercer.kernels._line import checked, on_a_line, project, spread
-from mercer.kernels._piecewise import NODES, Piecewise, approximate
+from mercer.kernels.line import checked, on_a_line, project, spread
+from mercer.kernels.piecewise import NODES, Piecewise, approximate
 
 EPS = np.finfo(float).eps
 UNIT = np.array([0.0, 1.0])

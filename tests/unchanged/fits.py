@@ -30,8 +30,8 @@ import mercer.research.fusion
 import mercer.research.linear
 import mercer.research.manifold
 import mercer.research.selection
+import mercer.research.series
 import mercer.selection
-import mercer.series
 import mercer.smoothing
 from exported import unlisted
 
@@ -449,8 +449,8 @@ tuned("svr", mercer.SVR(tol=1e-12), Y)
 tuned("lssvr", mercer.LSSVR(), Y)
 tuned("svc", mercer.SVC(tol=1e-7), THREE)
 tuned("lssvc", mercer.LSSVC(), THREE)
-value("series.autoregression.AutoRegression", _autoregression)
-value("series.autoregression.SpatialAutoRegression", _autoregression)
+value("research.series.autoregression.AutoRegression", _autoregression)
+value("research.series.autoregression.SpatialAutoRegression", _autoregression)
 value("smoothing.differogram.DifferogramCloud", _differogram)
 value("smoothing.factored.Factored", _factored)
 for _strategy in ("recursive", "direct"):

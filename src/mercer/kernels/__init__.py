@@ -9,16 +9,12 @@ from mercer.kernels.callable import Callable, Pairwise
 from mercer.kernels.catalogue import catalogue
 from mercer.kernels.categorical import Categorical
 from mercer.kernels.compact import BSpline, RadialBSpline, Wendland
-from mercer.kernels.convolution import self_convolution
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
-from mercer.kernels.eigen import Eigensystem, Fourier
 from mercer.kernels.exponential import Laplacian, PoweredExponential
 from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.invariant import Breaks, Invariant, LocalityImproved, Symmetrized, Transformed
 from mercer.kernels.matern import Matern
 from mercer.kernels.multiquadric import Cauchy, DampedOscillator, InverseMultiquadric, Multiquadric
-from mercer.kernels.observed import Observed
-from mercer.kernels.operator import Green
 from mercer.kernels.periodic import (
     Dirichlet,
     Periodic,
@@ -34,9 +30,7 @@ from mercer.kernels.spectral import BandLimited, FromSpectrum, SpectralMixture
 from mercer.kernels.spline import Haar, Spline
 from mercer.kernels.stretched import Stretched
 from mercer.kernels.structured import ObjectKernel, SetKernel, StringSpectrum, Subsequence
-from mercer.kernels.tabulated import Tabulated
 from mercer.kernels.taylor import derivatives
-from mercer.kernels.torus import Torus
 
 __all__ = [
     "ANOVA",
@@ -50,11 +44,8 @@ __all__ = [
     "Cauchy",
     "DampedOscillator",
     "Dirichlet",
-    "Eigensystem",
-    "Fourier",
     "FromSpectrum",
     "Gaussian",
-    "Green",
     "Haar",
     "Invariant",
     "InverseMultiquadric",
@@ -65,7 +56,6 @@ __all__ = [
     "Matern",
     "Multiquadric",
     "ObjectKernel",
-    "Observed",
     "Pairwise",
     "Periodic",
     "PeriodicGaussian",
@@ -90,10 +80,8 @@ __all__ = [
     "Subsequence",
     "Sum",
     "Symmetrized",
-    "Tabulated",
     "Tensor",
     "ThinPlate",
-    "Torus",
     "Transform",
     "Transformed",
     "Wendland",
@@ -102,5 +90,4 @@ __all__ = [
     "derivatives",
     "fourier_transform",
     "power_series_check",
-    "self_convolution",
 ]

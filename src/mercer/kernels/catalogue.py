@@ -1,4 +1,4 @@
-"""Catalogue of all kernels: formula, domain, and the penalty that each of them stands for."""
+"""Catalogue of the kernels: formula, domain, and the penalty that each of them stands for."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from mercer.kernels.callable import Callable, Pairwise
 from mercer.kernels.categorical import Categorical
 from mercer.kernels.compact import BSpline, RadialBSpline, Wendland
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
-from mercer.kernels.eigen import Eigensystem, Fourier
 from mercer.kernels.exponential import Laplacian, PoweredExponential
 from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.invariant import Breaks, Invariant, LocalityImproved, Symmetrized, Transformed
 from mercer.kernels.matern import Matern
 from mercer.kernels.multiquadric import Cauchy, DampedOscillator, InverseMultiquadric, Multiquadric
 from mercer.kernels.named import ALIASES, FREE, NAMES
-from mercer.kernels.observed import Observed
-from mercer.kernels.operator import Green
 from mercer.kernels.periodic import (
     Dirichlet,
     Periodic,
@@ -35,8 +32,6 @@ from mercer.kernels.rational_quadratic import RationalQuadratic
 from mercer.kernels.spectral import BandLimited, FromSpectrum, SpectralMixture
 from mercer.kernels.spline import Haar, Spline
 from mercer.kernels.structured import SetKernel, StringSpectrum, Subsequence
-from mercer.kernels.tabulated import Tabulated
-from mercer.kernels.torus import Torus
 
 
 def rows() -> list[tuple[Kernel, str, str]]:
@@ -82,8 +77,6 @@ def rows() -> list[tuple[Kernel, str, str]]:
             "frequencies outside of given bands",
         ),
         (FromSpectrum(([0.0, 1.0], [1.0, 0.0])), "Fourier transform of P", "frequencies by 1 / P"),
-        (Green((1.0, 1.0)), "Green's function of the penalty", "sum_m c_m |f^(m)|^2, as given"),
-        (Tabulated([0.0, 1.0], [1.0, 0.0]), "linear between given values", "what the table says"),
         (
             PeriodicGaussian(),
             "sum_n exp(-n^2 s^2 / 2) cos n t",
@@ -100,13 +93,7 @@ def rows() -> list[tuple[Kernel, str, str]]:
             "Bernoulli's polynomial of (u mod p) / p",
             "the n-th harmonic by n^2m: a derivative; constants are free",
         ),
-        (Fourier([1.0, 1.0]), "1 / (2 g_0) + sum_n cos(n t) / g_n", "the n-th harmonic by g_n"),
         (Periodized(Gaussian()), "sum_j k(u + j p)", "harmonics as k penalizes frequencies"),
-        (
-            Torus(Matern(), (6.0, 6.0)),
-            "sum over a lattice of k(u - j v)",
-            "harmonics as k penalizes frequencies",
-        ),
         (
             Spline(),
             "int (x - v)_+^(m-1) (z - v)_+^(m-1) dv",
@@ -118,7 +105,6 @@ def rows() -> list[tuple[Kernel, str, str]]:
             "sum_q sign(x - t_q) sign(z - t_q)",
             "squared heights of jumps at given places",
         ),
-        (Eigensystem(np.cos, [1.0]), "sum_l psi_l(x) psi_l(z) / L_l", "eigenfunctions by L_l"),
         (Linear(), "<x, z>", "the squared slope"),
         (Polynomial(), "(gamma <x, z> + c)^q", "monomials, by reciprocal multinomials"),
         (PowerSeries(), "sum_i a_i k(x, z)^i", "the degree i by 1 / a_i"),
@@ -141,11 +127,6 @@ def rows() -> list[tuple[Kernel, str, str]]:
         (StringSpectrum(), "common pieces of n symbols", "weights of pieces"),
         (Subsequence(), "common pieces with gaps", "weights of pieces"),
         (SetKernel(Gaussian()), "mean over pairs of elements", "as k does, for means over sets"),
-        (
-            Observed(Gaussian(), np.zeros((1, 1))),
-            "sum_gh x_g z_h k(u_g, u_h)",
-            "what the kernel of the function does",
-        ),
         (Categorical(), "1 if x = z, else 0", "squared values at categories"),
         (Precomputed(), "an entry of the given matrix", "what the matrix says"),
         (Callable(np.dot), "a function of two sets of points", "what the function says"),

@@ -3,12 +3,10 @@ r"""Kernels given by their power spectrum.
 Which filter a user wants, and which kernel has it:
 
 * everything above a frequency suppressed exponentially: :class:`~mercer.kernels.Gaussian`;
-* suppressed polynomially: :class:`~mercer.kernels.Matern`, or any mixture of derivatives by
-  :class:`~mercer.kernels.operator.Green`;
+* suppressed polynomially: :class:`~mercer.kernels.Matern`;
 * nothing above a frequency, nothing suppressed below it: :class:`BandLimited`;
 * some bands: :class:`SpectralMixture`, which is also what one fits to an estimated spectrum;
-* any other: :class:`FromSpectrum`;
-* on a circle: :class:`~mercer.kernels.Fourier`.
+* any other: :class:`FromSpectrum`.
 """
 
 from __future__ import annotations
@@ -21,10 +19,9 @@ import numpy as np
 from scipy import special
 
 from mercer._params import check_integer
-from mercer.kernels._line import Density
-from mercer.kernels._profiled import Spectral, within_dimension
 from mercer.kernels.base import Evaluator, Kernel
 from mercer.kernels.gaussian import Gaussian
+from mercer.kernels.line import Density
 from mercer.kernels.points import (
     BLOCK_BYTES,
     Array,
@@ -35,6 +32,7 @@ from mercer.kernels.points import (
     squared_norms,
     take,
 )
+from mercer.kernels.profiled import Spectral, within_dimension
 from mercer.kernels.stationary import LengthScale, Radial
 
 Table: TypeAlias = tuple[Sequence[float] | Array, Sequence[float] | Array]

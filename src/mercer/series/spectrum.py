@@ -13,9 +13,18 @@ from scipy import signal
 from mercer.kernels import FromSpectrum, SpectralMixture
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
-from mercer.series.autocovariance import as_series
 
 UNITARY = np.sqrt(2.0 * np.pi)
+
+
+def as_series(y: ArrayLike, name: str = "y") -> Array:
+    """Return a series as an array of float; refuse short, infinite or several series."""
+    series = np.asarray(y, dtype=float)
+    if series.ndim != 1 or len(series) < 2 or not np.isfinite(series).all():
+        raise ValueError(
+            f"{name} must be a series of two or more finite numbers, got shape {series.shape}."
+        )
+    return series
 
 
 @dataclass(frozen=True, eq=False)

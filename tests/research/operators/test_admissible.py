@@ -20,7 +20,7 @@ from mercer.kernels import (
     ThinPlate,
 )
 from mercer.kernels.callable import Callable, Pairwise
-from mercer.kernels.tabulated import Tabulated
+from mercer.research.kernels.tabulated import Tabulated
 from mercer.research.operators import conditional_order, is_kernel
 from mercer.research.operators._witness import clouds, refute
 

@@ -27,7 +27,7 @@ from mercer.kernels import (
     ThinPlate,
     Wendland,
 )
-from mercer.kernels.operator import Green
+from mercer.research.kernels.operator import Green
 from mercer.research.operators import inner_product, penalty, self_consistency
 
 RNG = np.random.default_rng(11)

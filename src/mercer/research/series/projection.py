@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy import fft, linalg, optimize
 
 from mercer.kernels.points import Array
-from mercer.series.toeplitz import Toeplitz
+from mercer.research.series.toeplitz import Toeplitz
 
 # By how much the weight of the distance against the barrier grows from one round to the next.
 GROWTH = 20.0

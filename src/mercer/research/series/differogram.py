@@ -12,7 +12,7 @@ from scipy import optimize
 from mercer._typing import Seed
 from mercer.kernels import Gaussian, Kernel, Matern, RadialBSpline
 from mercer.kernels.points import Array
-from mercer.series.autocovariance import as_series
+from mercer.series.spectrum import as_series
 
 SHAPES: dict[str, Kernel] = {
     "gaussian": Gaussian(),

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from scipy import linalg, signal
 
-from mercer.series import BlockedSplit
-from mercer.series.autoregression import (
+from mercer.research.series import BlockedSplit
+from mercer.research.series.autoregression import (
     AutoRegression,
     SpatialAutoRegression,
     exponential_memory,
     lag_matrix,
 )
-from mercer.series.state_space import ho_kung, markov_parameters
-from mercer.series.wiener import wiener_hopf, wiener_taps
+from mercer.research.series.state_space import ho_kung, markov_parameters
+from mercer.research.series.wiener import wiener_hopf, wiener_taps
 
 rng = np.random.default_rng(0)
 

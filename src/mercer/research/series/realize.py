@@ -16,11 +16,13 @@ from numpy.typing import ArrayLike
 from scipy import fft, linalg, optimize
 
 from mercer._typing import Seed
-from mercer.kernels import Fourier, Gaussian, Kernel, Matern
+from mercer.kernels import Gaussian, Kernel, Matern
 from mercer.kernels.points import Array
-from mercer.kernels.tabulated import Tabulated
-from mercer.series.autocovariance import as_series, autocovariance
-from mercer.series.projection import nearest_moving_average
+from mercer.research.kernels import Fourier
+from mercer.research.kernels.tabulated import Tabulated
+from mercer.research.series.autocovariance import autocovariance
+from mercer.research.series.projection import nearest_moving_average
+from mercer.series.spectrum import as_series
 
 SHAPES: list[Kernel] = [Gaussian(), Matern(nu=0.5), Matern(nu=1.5), Matern(nu=2.5)]
 """Kernels that are fitted to a table, for length scale 1."""

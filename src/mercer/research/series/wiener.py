@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from mercer.kernels.points import Array
-from mercer.series.autocovariance import autocovariance, cross_covariance
+from mercer.research.series.autocovariance import autocovariance, cross_covariance
 
 
 def wiener_hopf(

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from mercer.series.projection import nearest_definite, nearest_moving_average
-from mercer.series.toeplitz import Toeplitz
+from mercer.research.series.projection import nearest_definite, nearest_moving_average
+from mercer.research.series.toeplitz import Toeplitz
 
 ROW = np.exp(-0.3 * np.arange(50.0))
 

@@ -15,8 +15,8 @@ from mercer.kernels import (
     Tensor,
     Wendland,
 )
-from mercer.kernels.torus import Torus
 from mercer.research.covering import periodized_spectrum
+from mercer.research.kernels.torus import Torus
 
 EPS = np.finfo(float).eps
 RNG = np.random.default_rng(0)

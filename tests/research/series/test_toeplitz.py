@@ -5,8 +5,8 @@ import pytest
 from scipy import fft, linalg
 
 from mercer.kernels import Gaussian
-from mercer.series.projection import nearest_moving_average
-from mercer.series.toeplitz import Toeplitz
+from mercer.research.series.projection import nearest_moving_average
+from mercer.research.series.toeplitz import Toeplitz
 
 rng = np.random.default_rng(0)
 ROW = np.exp(-0.3 * np.arange(50.0))

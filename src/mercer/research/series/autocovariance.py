@@ -7,16 +7,7 @@ from numpy.typing import ArrayLike
 from scipy import fft
 
 from mercer.kernels.points import Array
-
-
-def as_series(y: ArrayLike, name: str = "y") -> Array:
-    """Return a series as an array of float; refuse short, infinite or several series."""
-    series = np.asarray(y, dtype=float)
-    if series.ndim != 1 or len(series) < 2 or not np.isfinite(series).all():
-        raise ValueError(
-            f"{name} must be a series of two or more finite numbers, got shape {series.shape}."
-        )
-    return series
+from mercer.series.spectrum import as_series
 
 
 def autocovariance(

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from mercer._params import check_integer
-from mercer.kernels._line import Density, DensityRange, Line, checked, on_a_line, project, spread
-from mercer.kernels._piecewise import approximate
 from mercer.kernels.base import Evaluator
+from mercer.kernels.line import Density, DensityRange, Line, checked, on_a_line, project, spread
+from mercer.kernels.piecewise import approximate
 from mercer.kernels.points import Array, Data, as_points, squared_norms
 from mercer.kernels.stationary import Radial
 

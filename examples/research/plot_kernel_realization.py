@@ -19,9 +19,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import KernelRegressor
-from mercer.kernels import self_convolution
 from mercer.regularizers import Empty
-from mercer.series import realize
+from mercer.research.kernels import self_convolution
+from mercer.research.series import realize
 
 n, spacing = 1000, 0.1
 t = spacing * np.arange(n)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer._params import check_integer
-from mercer.kernels._line import project
-from mercer.kernels._piecewise import Piecewise, approximate
 from mercer.kernels.base import Evaluator, Support
+from mercer.kernels.line import project
+from mercer.kernels.piecewise import Piecewise, approximate
 from mercer.kernels.points import (
     Array,
     Data,
@@ -50,7 +50,7 @@ class Tabulated(Radial):
 
     See Also
     --------
-    mercer.series.realize : Estimates such a table from a series.
+    mercer.research.series.realize : Estimates such a table from a series.
 
     References
     ----------

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.series.differogram import _fit
+from mercer.research.series.differogram import _fit
 
 
 def test_the_residual_is_the_weighted_mean_square():

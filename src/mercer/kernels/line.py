@@ -18,7 +18,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from scipy import special
 
-from mercer.kernels._piecewise import NODES, Piecewise, approximate
+from mercer.kernels.piecewise import NODES, Piecewise, approximate
 from mercer.kernels.points import Array
 
 Density: TypeAlias = Callable[[Array], Array]

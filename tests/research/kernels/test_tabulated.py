@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, special
 
 from mercer.kernels import BSpline, Gaussian
-from mercer.kernels.tabulated import Tabulated
+from mercer.research.kernels.tabulated import Tabulated
 
 LAGS, VALUES = [0.0, 0.5, 1.0, 1.5], [2.0, 1.1, 0.4, 0.1]
 

@@ -12,9 +12,9 @@ from mercer.kernels import (
     Linear,
     Matern,
     RationalQuadratic,
-    self_convolution,
 )
-from mercer.kernels.convolution import convolution_root
+from mercer.research.kernels import self_convolution
+from mercer.research.kernels.convolution import convolution_root
 
 CLOSED = [Gaussian(0.8), BSpline(0.7, degree=1), Matern(0.6, nu=1.5), Matern(0.5, nu=2.5)]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate, sparse
 
-from mercer.kernels import Fourier
-from mercer.kernels.eigen import Eigensystem
+from mercer.research.kernels import Fourier
+from mercer.research.kernels.eigen import Eigensystem
 
 RNG = np.random.default_rng(0)
 N = np.arange(1, 2001)

@@ -8,7 +8,7 @@ from numpy.polynomial import polynomial
 from scipy import integrate, linalg
 
 from mercer.kernels import FromSpectrum, Gaussian, Matern
-from mercer.kernels.operator import Green, exponentials, from_penalty_matrix
+from mercer.research.kernels.operator import Green, exponentials, from_penalty_matrix
 
 LAGS = np.concatenate([[0.0], np.logspace(-4, 1.7, 200)])
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.kernels import Gaussian, Matern, RadialBSpline
-from mercer.series.differogram import _fit, covariance_from_differogram
+from mercer.research.series.differogram import _fit, covariance_from_differogram
 
 SHAPES = {
     "gaussian": Gaussian(1.5),

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.polynomial import polynomial
 from scipy import linalg
 
-from mercer.kernels._profiled import Profile, Spectral
-from mercer.kernels.eigen import Eigensystem
 from mercer.kernels.points import Array, Data
+from mercer.kernels.profiled import Profile, Spectral
 from mercer.kernels.stationary import LengthScale
+from mercer.research.kernels.eigen import Eigensystem
 
 CLUSTER = 0.1
 """Poles nearer to each other than this share of their distance from the real line are treated

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import linalg, signal
 
-from mercer.series.autocovariance import autocovariance, cross_covariance, parzen
+from mercer.research.series.autocovariance import autocovariance, cross_covariance, parzen
 
 Y = np.random.default_rng(0).normal(size=37)
 

@@ -5,11 +5,12 @@ import pytest
 from scipy import linalg
 
 from mercer import LSSVR, tune
-from mercer.kernels import Fourier, Gaussian, Matern
-from mercer.series import realize
-from mercer.series.autocovariance import autocovariance
-from mercer.series.realize import _root, realize_circulant, suggest
-from mercer.series.toeplitz import Toeplitz
+from mercer.kernels import Gaussian, Matern
+from mercer.research.kernels import Fourier
+from mercer.research.series import realize
+from mercer.research.series.autocovariance import autocovariance
+from mercer.research.series.realize import _root, realize_circulant, suggest
+from mercer.research.series.toeplitz import Toeplitz
 
 
 @pytest.mark.parametrize(

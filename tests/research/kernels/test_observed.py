@@ -6,9 +6,9 @@ from scipy import sparse
 
 from mercer import SVR, KernelRegressor
 from mercer.kernels import Gaussian, ThinPlate
-from mercer.kernels.observed import Observed
 from mercer.losses import EpsilonInsensitive
 from mercer.regularizers import Empty, Functions
+from mercer.research.kernels.observed import Observed
 
 RNG = np.random.default_rng(7)
 G = 80

@@ -1,0 +1,49 @@
+"""Research: may change without notice.
+
+Covariances of series, the kernels realized from these, and causal models.
+"""
+
+from mercer.research.series.autocovariance import autocovariance, cross_covariance
+from mercer.research.series.autoregression import (
+    AutoRegression,
+    BlockedSplit,
+    SpatialAutoRegression,
+    exponential_memory,
+    lag_matrix,
+)
+from mercer.research.series.differogram import Differogram, covariance_from_differogram
+from mercer.research.series.projection import nearest_definite, nearest_moving_average
+from mercer.research.series.realize import (
+    CirculantRealization,
+    Realization,
+    realize,
+    realize_circulant,
+    suggest,
+)
+from mercer.research.series.state_space import ho_kung, markov_parameters
+from mercer.research.series.toeplitz import Toeplitz
+from mercer.research.series.wiener import wiener_hopf, wiener_taps
+
+__all__ = [
+    "AutoRegression",
+    "BlockedSplit",
+    "CirculantRealization",
+    "Differogram",
+    "Realization",
+    "SpatialAutoRegression",
+    "Toeplitz",
+    "autocovariance",
+    "covariance_from_differogram",
+    "cross_covariance",
+    "exponential_memory",
+    "ho_kung",
+    "lag_matrix",
+    "markov_parameters",
+    "nearest_definite",
+    "nearest_moving_average",
+    "realize",
+    "realize_circulant",
+    "suggest",
+    "wiener_hopf",
+    "wiener_taps",
+]
