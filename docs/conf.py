@@ -118,8 +118,11 @@ ROOMS = (
 
 # Rooms of `mercer.research`, at the end.
 RESEARCH = (
+    "estimators",
     "kernels",
+    "programs",
     "series",
+    "compression",
     "linear",
     "density",
     "operators",

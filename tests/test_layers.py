@@ -28,8 +28,12 @@ ROWS = (
 )
 # The rooms inside `research`, in the same way.
 RESEARCH = (
-    ("kernels",),
-    ("linear", "series", "density", "operators", "diagnostics", "selection", "manifold"),
+    ("kernels", "programs"),
+    ("estimators",),
+    (
+        *("linear", "series", "density", "operators", "diagnostics", "selection", "manifold"),
+        "compression",
+    ),
     ("fusion", "covering"),
     ("plotting",),
 )

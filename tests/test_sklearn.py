@@ -39,8 +39,6 @@ from mercer import (
 from mercer.density import KernelCDF
 from mercer.estimators import (
     AdaptiveMarginSVC,
-    HardMarginSVC,
-    HardTubeSVR,
     HeteroscedasticNuSVR,
     HeteroscedasticSVR,
     HuberSVR,
@@ -48,7 +46,6 @@ from mercer.estimators import (
     MissingInputClassifier,
     NuSparseClassifier,
     NuSparseRegressor,
-    PartiallyLinearRegressor,
     RegimeSwitchingRegressor,
     RobustLSSVR,
     SparseAdditiveClassifier,
@@ -67,6 +64,7 @@ from mercer.preprocessing import (
     TableEncoder,
 )
 from mercer.research.density import EmpiricalCDF, GaussianDensity, ParzenWindow
+from mercer.research.estimators import HardMarginSVC, HardTubeSVR, PartiallyLinearRegressor
 from mercer.research.linear import (
     Bridge,
     FusedRidge,
@@ -103,7 +101,7 @@ ELSEWHERE = {
     "PrincipalPlane": "research/manifold/test_planes.py",
     "KernelProjectionPursuit": "research/manifold/test_projection_pursuit.py",
     "RBFNetwork": "research/linear/test_rbf_network.py",
-    "RegularizationNetwork": "estimators/test_network.py",
+    "RegularizationNetwork": "research/estimators/test_network.py",
     "SparseKernelFeatures": "research/manifold/test_sparse_features.py",
     "SparseSubstrate": "research/fusion/test_sparse_substrate.py",
     "SparseSubstrateClassifier": "research/fusion/test_sparse_substrate.py",
@@ -418,6 +416,7 @@ ROOMS = (
         "research.linear",
         "research.density",
         "research.manifold",
+        "research.estimators",
         "research.selection",
         "density",
         "preprocessing",

@@ -20,6 +20,7 @@ ROOMS = (
         "research.linear",
         "research.density",
         "research.manifold",
+        "research.estimators",
         "research.selection",
         "density",
         "preprocessing",

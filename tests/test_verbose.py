@@ -24,13 +24,13 @@ from mercer._fitting import ending
 from mercer.density import KernelCDF
 from mercer.estimators import (
     AdaptiveMarginSVC,
-    HardMarginSVC,
     RegimeSwitchingRegressor,
     SparseAdditiveClassifier,
     SparseAdditiveRegressor,
 )
 from mercer.manifold import PrincipalCurve, PrincipalManifold, PrincipalManifoldCV
 from mercer.regularizers import Increasing
+from mercer.research.estimators import HardMarginSVC
 from mercer.research.fusion import SparseSubstrate, SparseSubstrateClassifier
 from mercer.research.linear import MarginBoost, PlausibleLeastSquares, RBFNetwork
 from mercer.research.manifold import KPlanes, VectorQuantizer

@@ -33,7 +33,6 @@ from mercer import (
 )
 from mercer.estimators import (
     AdaptiveMarginSVC,
-    HardMarginSVC,
     HeteroscedasticNuSVR,
     HeteroscedasticSVR,
     MissingInputClassifier,
@@ -47,6 +46,7 @@ from mercer.estimators import (
 )
 from mercer.kernels import Gaussian
 from mercer.regularizers import Constant, Convex, Functions, Increasing
+from mercer.research.estimators import HardMarginSVC
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "knowledge.json"

@@ -23,8 +23,9 @@ from mercer.local import Local
 SHARE, SECONDS = 0.2, 0.5
 
 ROOMS = ("mercer", "mercer.estimators", "mercer.density", "mercer.manifold", "mercer.selection",
-         "mercer.research.density", "mercer.research.fusion", "mercer.research.linear",
-         "mercer.research.manifold", "mercer.research.selection")  # fmt: skip
+         "mercer.research.density", "mercer.research.estimators", "mercer.research.fusion",
+         "mercer.research.linear", "mercer.research.manifold",
+         "mercer.research.selection")  # fmt: skip
 
 # Rows with which a fit takes several seconds.
 ROWS = {

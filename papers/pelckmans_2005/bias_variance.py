@@ -6,8 +6,9 @@ from scipy.integrate import quad
 from mercer import LSSVR
 from mercer.kernels import Gaussian
 from mercer.regularizers import Empty
-from mercer.smoothing import Spectral, bias_variance
-from mercer.smoothing.bias_variance import plug_in
+from mercer.research.diagnostics import bias_variance
+from mercer.research.diagnostics.bias_variance import plug_in
+from mercer.smoothing import Spectral
 from papers.outcome import Result, at_least, at_most, near, recorded
 
 N, NOISE = 100, 0.1

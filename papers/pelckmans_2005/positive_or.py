@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 from scipy.optimize import nnls
 
-from mercer.programs.positive_or import PositiveOr
+from mercer.research.programs.positive_or import PositiveOr
 from papers.outcome import Result, at_least, at_most, near, recorded
 
 PAIRS = [(0, 2), (1, 3)]

@@ -21,18 +21,18 @@ from mercer.claims import (
     pac_bayes,
     rademacher,
     randomized_machine_bound,
-    removal,
     tails,
 )
 from mercer.claims.compressed import refit_to_support
 from mercer.claims.pac_bayes import PRIOR_SCALES, _clipped, pac_bayes_bound
 from mercer.claims.quotable import majority_error
 from mercer.claims.rademacher import local_complexity, rademacher_bound, rademacher_margin_bound
-from mercer.claims.removal import removal_change, stability_bound
 from mercer.claims.weights import Weights, weights_of
 from mercer.inspect.gram import effective_dimension
 from mercer.kernels import Gaussian, Linear
 from mercer.regularizers import Empty
+from mercer.research.diagnostics import removal
+from mercer.research.diagnostics.removal import removal_change, stability_bound
 
 
 def two_classes(m, seed=0):

@@ -16,9 +16,9 @@ from mercer.claims import CertifiedSVC, error_bound, mean_bound, randomized_mach
 from mercer.claims.compressed import refit_to_support
 from mercer.claims.pac_bayes import _clipped, pac_bayes_bound, randomized_regression_bound
 from mercer.claims.rademacher import rademacher_bound, rademacher_margin_bound
-from mercer.claims.removal import removal_change, stability_bound
 from mercer.claims.weights import Weights
 from mercer.kernels import Gaussian
+from mercer.research.diagnostics.removal import removal_change, stability_bound
 
 DRAWS, DELTA = 1000, 0.05
 ALLOWED = DRAWS * DELTA

@@ -17,16 +17,11 @@ from mercer import (
     UniversalKriging,
 )
 from mercer.data import as_source
-from mercer.estimators import (
-    GeneralizedLeastSquares,
-    RegularizationNetwork,
-    RobustLSSVR,
-    TermSelector,
-    ThinPlateSpline,
-)
+from mercer.estimators import GeneralizedLeastSquares, RobustLSSVR, TermSelector, ThinPlateSpline
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.regularizers import AutoRegressive
 from mercer.regularizers.null_space import Empty
+from mercer.research.estimators import RegularizationNetwork
 
 N = 120
 rng = np.random.default_rng(5)

@@ -44,7 +44,7 @@ REGRESSION = [
     *(
         mercer.KernelRegressor(),
         mercer.estimators.RobustLSSVR(c=1.0),
-        mercer.estimators.RegularizationNetwork(),
+        mercer.research.estimators.RegularizationNetwork(),
     ),
     *(
         mercer.selection.LSSVRCV(budget=2),
@@ -54,7 +54,7 @@ REGRESSION = [
     *(
         mercer.estimators.GeneralizedLeastSquares(),
         mercer.UniversalKriging(),
-        mercer.estimators.HardTubeSVR(1.0),
+        mercer.research.estimators.HardTubeSVR(1.0),
     ),
     *(
         mercer.ConformalRegressor(),
@@ -63,7 +63,7 @@ REGRESSION = [
     ),
     *(
         mercer.MissingInputRegressor(),
-        mercer.estimators.PartiallyLinearRegressor(),
+        mercer.research.estimators.PartiallyLinearRegressor(),
         mercer.estimators.SparseRegressor(),
     ),
     *(
@@ -144,7 +144,7 @@ CASES = [
     (density.GaussianDensity(), X, None, MANY[:100]),
     (mercer.SmoothingSpline(), X[:, :1], SIGNAL, MANY[:, :1]),
     (mercer.CensoredRegressor(), X, ENDS, MANY),
-    (mercer.estimators.HardMarginSVC(), X, X[:, 0] > 0.0, MANY),
+    (mercer.research.estimators.HardMarginSVC(), X, X[:, 0] > 0.0, MANY),
     (mercer.estimators.MultiOutputSVR(), X, np.column_stack([SIGNAL, X[:, 2]]), MANY),
 ]
 # Machines without settings of their own here.

@@ -15,11 +15,12 @@ from mercer import (
     NuSVR,
     OneClassSVM,
 )
-from mercer.estimators import HardMarginSVC, RegularizationNetwork, SparseRegressor
+from mercer.estimators import SparseRegressor
 from mercer.inspect.margins import empirical_risk
 from mercer.kernels import Gaussian
 from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Logistic, Squared
 from mercer.reduced import Nystrom
+from mercer.research.estimators import HardMarginSVC, RegularizationNetwork
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))

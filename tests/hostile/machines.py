@@ -15,10 +15,12 @@ from mercer.solvers import SOLVERS
 ROOMS = (
     "mercer",
     "mercer.estimators",
+    "mercer.research.estimators",
     "mercer.research.linear",
     "mercer.density",
     "mercer.research.density",
     "mercer.research.fusion",
+    "mercer.research.selection",
     "mercer.selection",
     "mercer.preprocessing",
 )

@@ -23,7 +23,6 @@ from mercer._fitting import AllOrNothing
 from mercer.density import KernelCDF
 from mercer.estimators import (
     GeneralizedLeastSquares,
-    HardTubeSVR,
     HuberSVR,
     LeaveOneOutSVC,
     RobustLSSVR,
@@ -32,6 +31,7 @@ from mercer.estimators import (
     ThinPlateSpline,
 )
 from mercer.preprocessing import Imputer
+from mercer.research.estimators import HardTubeSVR
 from mercer.research.selection import FixedComplexity
 from mercer.selection import LSSVCCV, LSSVRCV
 from mercer.solvers import ConvergenceWarning, Status

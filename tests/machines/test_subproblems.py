@@ -20,16 +20,11 @@ from mercer import (
     OneClassSVM,
     QuantileSVR,
 )
-from mercer.estimators import (
-    HeteroscedasticNuSVR,
-    HeteroscedasticSVR,
-    HuberSVR,
-    PartiallyLinearRegressor,
-    SupportVectorTube,
-)
+from mercer.estimators import HeteroscedasticNuSVR, HeteroscedasticSVR, HuberSVR, SupportVectorTube
 from mercer.machines.base import unfitted
 from mercer.machines.subproblems import Rows, SolvedSubproblem, prepare
 from mercer.regularizers import AutoRegressive
+from mercer.research.estimators import PartiallyLinearRegressor
 from mercer.solvers import minimize
 from mercer.solvers.solution import join
 

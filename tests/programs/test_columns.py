@@ -17,8 +17,8 @@ from mercer.losses import (
     SquaredHinge,
 )
 from mercer.problems.sparse_risk import SparseRisk
-from mercer.programs import _linear_master
 from mercer.programs import columns as engine
+from mercer.programs import linear_master
 from mercer.programs.columns import generate_columns, threshold
 from mercer.solvers import InteriorPoint, Status, minimize
 
@@ -190,16 +190,16 @@ def test_only_samples_near_kinks_are_variables(name, radius, monkeypatch):
     risk = problem(name, C=3.0, n=300)
     risk = SparseRisk(risk.loss, risk.G, risk.y, risk.c, risk.B, radius=radius)
     whole = generate_columns(risk, tol=TOL).solution
-    monkeypatch.setattr(_linear_master, "ALL", 50)
-    monkeypatch.setattr(_linear_master, "SOME", 30)
+    monkeypatch.setattr(linear_master, "ALL", 50)
+    monkeypatch.setattr(linear_master, "SOME", 30)
     rows = []
-    solve = _linear_master.restricted_program
+    solve = linear_master.restricted_program
 
     def watched(risk, GJ, J, near, *rest, **more):
         rows.append(np.sum(near))
         return solve(risk, GJ, J, near, *rest, **more)
 
-    monkeypatch.setattr(_linear_master, "restricted_program", watched)
+    monkeypatch.setattr(linear_master, "restricted_program", watched)
     part = generate_columns(risk, tol=TOL).solution
     assert part.status is Status.CONVERGED
     assert part.objective == pytest.approx(whole.objective, rel=2 * TOL)

@@ -14,7 +14,6 @@ from mercer.gram.dictionary import DenseDictionary
 from mercer.losses import Absolute
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs import backends
-from mercer.programs.chebyshev import smallest_tube
 from mercer.programs.columns import LEAST, _choose_columns, threshold
 from mercer.programs.margin import MarginProgram
 from mercer.programs.program import Program
@@ -52,15 +51,6 @@ def test_the_gap_of_a_vector_tube_is_between_its_values():
     assert found.gap == pytest.approx(found.objective - found.dual, abs=1e-9)
     assert found.gap <= 1e-5 * found.objective
     assert found.objective > 0.1
-
-
-@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
-def test_the_smallest_tube_has_columns_in_any_units(scale):
-    x = np.array([0.0, 1.0, 2.0, 3.0])
-    y = np.array([5.0, 6.0, 5.0, 6.0])
-    found = smallest_tube(np.outer(x, x), y, np.full((4, 1), scale))
-    # No line is nearer than 1/2 to the values 5, 6, 5 at equal distances, and 5.5 is that near.
-    assert found.epsilon == pytest.approx(0.5, rel=1e-9)
 
 
 def test_every_function_may_be_taken_in():

@@ -13,7 +13,6 @@ from mercer.reduced.cost import Cost
 from mercer.reduced.normal_sums import gather
 from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.passes import RunningVariance
-from mercer.reduced.penalized import PenalizedMap
 from mercer.reduced.problem import Problem
 from mercer.reduced.targets import Values
 from mercer.reduced.total import ADDED_STANDARD_ERRORS, _estimated
@@ -56,13 +55,6 @@ def test_memory_counts_every_matrix_that_is_held(kernel):
     phi = NystromMap(kernel, np.random.default_rng(0).normal(size=(12, 2)))
     held = phi.R.nbytes + (0 if phi.N is None else phi.N.nbytes)
     assert phi.nbytes == held + 8 * 32 * phi.m  # and 32 numbers a centre
-
-
-def test_one_negative_direction_of_a_penalty_is_refused():
-    Z = np.arange(3.0)[:, None]
-    PenalizedMap(Gaussian(), Z, np.diag([0.0, 1.0, 2.0]))
-    with pytest.raises(ValueError, match="not positive semidefinite"):
-        PenalizedMap(Gaussian(), Z, np.diag([-0.5, 1.0, 2.0]))
 
 
 def test_the_first_row_with_a_bad_target_is_named():

@@ -10,9 +10,10 @@ from scipy.stats import norm
 from sklearn.base import is_classifier
 
 from mercer import LSSVR, SVR, CensoredRegressor, KernelRegressor, ShapeConstrainedRegressor
-from mercer.estimators import HardMarginSVC, PartiallyLinearRegressor, RobustLSSVR
+from mercer.estimators import RobustLSSVR
 from mercer.kernels import Gaussian
 from mercer.machines.base import KernelMachine
+from mercer.research.estimators import HardMarginSVC, PartiallyLinearRegressor
 from mercer.selection import tune
 from mercer.selection._statement import state
 from mercer.selection.held_out_losses import held_out_loss
@@ -189,7 +190,8 @@ def test_scales_of_features_may_part():
 
 ROOMS = (
     *("estimators", "selection", "density", "preprocessing"),
-    *("research.fusion", "research.linear", "research.density"),
+    *("research.estimators", "research.fusion", "research.linear", "research.density"),
+    "research.selection",
 )
 
 

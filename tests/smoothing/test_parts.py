@@ -7,7 +7,6 @@ from scipy.spatial import cKDTree
 
 from mercer.kernels import Gaussian
 from mercer.smoothing import Morozov, Spectral
-from mercer.smoothing.bias_variance import plug_in
 from mercer.smoothing.guesses import plug_in_bandwidth
 from mercer.smoothing.noise import _first_differences, _left_out, _mueller, in_units
 from mercer.smoothing.tube_width import _Logged
@@ -26,21 +25,6 @@ def test_a_bandwidth_needs_six_samples():
     assert plug_in_bandwidth(x, x**2, 0.01) > 0
     with pytest.raises(ValueError, match="at least six samples"):
         plug_in_bandwidth(x[:5], x[:5] ** 2, 0.01)
-
-
-@pytest.mark.parametrize("scale", [2.0**-20, 2.0**20])
-def test_the_weight_of_a_larger_kernel_is_smaller(scale):
-    x = np.linspace(-3.0, 3.0, 60)[:, None]
-    y = np.sinc(x[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=60)
-    K = Gaussian()(x)
-    C = plug_in(Spectral(K), y)
-    assert plug_in(Spectral(scale * K), y) * scale == pytest.approx(C, rel=1e-6)
-
-
-def test_targets_without_any_residual_have_a_weight():
-    # What the columns of B explain leaves nothing, whatever C is.
-    x = np.linspace(-3.0, 3.0, 20)[:, None]
-    assert np.isfinite(plug_in(Spectral(Gaussian()(x), np.ones((20, 1))), np.zeros(20)))
 
 
 def test_one_machine_has_the_variance_that_is_given():

@@ -26,6 +26,7 @@ import mercer.preprocessing
 import mercer.reduced
 import mercer.regularizers
 import mercer.research.density
+import mercer.research.estimators
 import mercer.research.fusion
 import mercer.research.linear
 import mercer.research.manifold
@@ -215,9 +216,10 @@ for _name, _own in OWN.items():
 for _name in ("LSSVR", "KernelRegressor", "RobustLSSVR", "AdditiveRegressor"):
     regression(_name, several=True)
     extra(_name, "trend", Y, null_space=TREND)
-for _name in ("RegularizationNetwork", "ThinPlateSpline"):
+for _name in ("research.estimators.RegularizationNetwork", "ThinPlateSpline"):
     regression(_name, several=True)
-for _name in ("PartiallyLinearRegressor", "NuSparseRegressor", "QuantileBand", "SupportVectorTube"):
+regression("research.estimators.PartiallyLinearRegressor")
+for _name in ("NuSparseRegressor", "QuantileBand", "SupportVectorTube"):
     regression(_name)
 for _name in ("SparseRegressor", "UniversalKriging"):
     regression(_name)
@@ -226,7 +228,7 @@ regression("GeneralizedLeastSquares", errors=mercer.regularizers.AutoRegressive(
 regression("MultiOutputSVR", several=True, tol=1e-9)
 extra("MultiOutputSVR", "trend", YY, null_space=TREND, tol=1e-9)
 regression("MissingInputRegressor", sample=GAPS)
-regression("HardTubeSVR", epsilon=0.3)
+regression("research.estimators.HardTubeSVR", epsilon=0.3)
 regression("SmoothingSpline", sample=LINE)
 regression("SparseAdditiveRegressor", mu=1.0, refit=False)
 extra("SparseAdditiveRegressor", "refit", Y, mu=1.0)
@@ -287,7 +289,7 @@ for _name in ("AdditiveClassifier", "LeaveOneOutSVC", "SparseClassifier"):
 classification("AdaptiveMarginSVC", lam=0.5)
 classification("NuSparseClassifier", nu=0.4)
 classification("ShapeConstrainedClassifier", several=False)
-classification("HardMarginSVC", kernel="rbf", gamma=10.0)
+classification("research.estimators.HardMarginSVC", kernel="rbf", gamma=10.0)
 classification("SparseAdditiveClassifier", mu=1.0, refit=False)
 extra("SparseAdditiveClassifier", "refit", TWO, mu=1.0)
 for _name in ("LSSVCCV", "SVCCV"):

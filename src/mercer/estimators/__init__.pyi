@@ -13,9 +13,6 @@ from mercer.estimators.forecasting import Forecaster as Forecaster
 from mercer.estimators.general import KernelClassifier as KernelClassifier
 from mercer.estimators.general import KernelLogisticRegression as KernelLogisticRegression
 from mercer.estimators.general import KernelRegressor as KernelRegressor
-from mercer.estimators.hard_margin import HardMarginSVC as HardMarginSVC
-from mercer.estimators.hard_tube import HardTubeSVR as HardTubeSVR
-from mercer.estimators.hard_tube import InfeasibleTube as InfeasibleTube
 from mercer.estimators.intervals import ConformalRegressor as ConformalRegressor
 from mercer.estimators.kriging import UniversalKriging as UniversalKriging
 from mercer.estimators.least_squares import GeneralizedLeastSquares as GeneralizedLeastSquares
@@ -31,9 +28,6 @@ from mercer.estimators.missing import MissingInputRegressor as MissingInputRegre
 from mercer.estimators.missing_risks import ExpectedRisk as ExpectedRisk
 from mercer.estimators.missing_risks import MeanEmbedding as MeanEmbedding
 from mercer.estimators.missing_risks import WorstCase as WorstCase
-from mercer.estimators.mixed import PartiallyLinearRegressor as PartiallyLinearRegressor
-from mercer.estimators.network import GrowingPenalty as GrowingPenalty
-from mercer.estimators.network import RegularizationNetwork as RegularizationNetwork
 from mercer.estimators.one_class import OneClassSVM as OneClassSVM
 from mercer.estimators.regimes import RegimeSwitchingRegressor as RegimeSwitchingRegressor
 from mercer.estimators.robust import RobustLSSVR as RobustLSSVR

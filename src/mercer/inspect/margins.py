@@ -197,10 +197,11 @@ def margin_report(machine: Separating, X: PointsLike, y: TargetsLike) -> MarginR
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators import HardMarginSVC
+    >>> from mercer import SVC
     >>> from mercer.inspect import margin_report
     >>> X = np.array([[-2.0], [-1.0], [1.0], [3.0]])
-    >>> report = margin_report(HardMarginSVC().fit(X, [0, 0, 1, 1]), X, [0, 0, 1, 1])
+    >>> machine = SVC(kernel="linear", C=1e3, tol=1e-10).fit(X, [0, 0, 1, 1])
+    >>> report = margin_report(machine, X, [0, 0, 1, 1])
     >>> round(report.minimum, 6), report.errors(1.5), report.geometric.round(6)
     (1.0, 0.5, array([2., 1., 1., 3.]))
     """
@@ -235,10 +236,11 @@ def robustness_radius(machine: Separating, X: PointsLike, y: TargetsLike) -> Arr
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators import HardMarginSVC
+    >>> from mercer import SVC
     >>> from mercer.inspect.margins import robustness_radius
     >>> X = np.array([[-2.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [3.0, 0.0]])
-    >>> robustness_radius(HardMarginSVC().fit(X, [0, 0, 1, 1]), X, [0, 0, 1, 1]).round(6)
+    >>> machine = SVC(kernel="linear", C=1e3, tol=1e-10).fit(X, [0, 0, 1, 1])
+    >>> robustness_radius(machine, X, [0, 0, 1, 1]).round(6)
     array([2., 1., 1., 3.])
     """
     kernel = getattr(machine, "kernel_", None)

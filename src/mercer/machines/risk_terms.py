@@ -19,7 +19,7 @@ def norm(self: Any) -> Any:
 
     A float, or one number a problem (class, pair of classes or output). What is unpenalized
     does not count. With an approximation it is the norm among its functions, and under another
-    penalty than the kernel's own (:class:`RegularizationNetwork`) the root of that.
+    penalty than the kernel's own the root of that.
     """
     squares = 2.0 * np.maximum(_terms(self).penalties, 0.0)
     return _plain(np.sqrt(squares) * self._multiples())

@@ -23,7 +23,7 @@ from mercer._linear_program import linear_program
 from mercer._typing import Array
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs._curved import curved_master
-from mercer.programs._linear_master import LinearMaster, methods_for
+from mercer.programs.linear_master import LinearMaster, methods_for
 from mercer.solvers import Progress, Solution, Status
 from mercer.solvers.certify import snap_to_box
 from mercer.solvers.monitor import Monitor

@@ -1,6 +1,5 @@
 """Penalties, which say what "smooth" means, and the null spaces that they leave free."""
 
-from mercer.regularizers.basis import BasisNotInRKHS
 from mercer.regularizers.constraints import Constraint
 from mercer.regularizers.errors import ARMA, AutoRegressive, Covariance, MovingAverage, Precision
 from mercer.regularizers.knowledge import (
@@ -39,7 +38,6 @@ __all__ = [
     "AtLeast",
     "AtMost",
     "AutoRegressive",
-    "BasisNotInRKHS",
     "Bounded",
     "Breaks",
     "Columns",

@@ -1,6 +1,5 @@
 """Linear smoothers: all that one factorization of the squared loss tells."""
 
-from mercer.smoothing.bias_variance import BiasVariance, bias_variance, plug_in
 from mercer.smoothing.coverage import (
     CoverageReport,
     CoverageTest,
@@ -23,7 +22,6 @@ from mercer.smoothing.tube_width import (
 )
 
 __all__ = [
-    "BiasVariance",
     "CoverageReport",
     "CoverageTest",
     "Ivanov",
@@ -31,7 +29,6 @@ __all__ = [
     "PolynomialNoise",
     "ScaleWarning",
     "Spectral",
-    "bias_variance",
     "coverage_test",
     "dkw_band",
     "fit_noise",
@@ -39,7 +36,6 @@ __all__ = [
     "noise_variance",
     "optimal_epsilon",
     "optimal_nu",
-    "plug_in",
     "tolerance_level",
     "tolerance_sample_size",
     "tube_efficiency",

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer.compression.foreign import lipschitz_constant
 from mercer.kernels import Gaussian
+from mercer.research.compression.foreign import lipschitz_constant
 from mercer.research.covering import (
     BestScaling,
     Box,

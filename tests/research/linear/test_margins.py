@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from mercer.estimators import HardMarginSVC
-from mercer.problems import NotSeparable
+from mercer.research.estimators import HardMarginSVC, NotSeparable
 from mercer.research.linear import LpMarginSVC, OneNormSVC, dual_norm
 
 POWERS = (1.0, 1.5, 2.0, 3.0, np.inf)

@@ -91,7 +91,8 @@ NUMBERS = np.sin(2 * POINTS[:, 0])
 LETTERS = np.repeat(["a", "b"], [10, 14])
 ROOMS = (
     *("estimators", "selection", "density", "preprocessing", "compression"),
-    *("research.fusion", "research.linear", "research.density"),
+    *("research.estimators", "research.fusion", "research.linear", "research.density"),
+    "research.selection",
 )
 
 SETTINGS = {

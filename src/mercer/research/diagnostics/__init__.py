@@ -1,10 +1,13 @@
 """Research: may change without notice.
 
-Diagnostics of theory: KKT conditions, shadow prices, bounds on risks, robustness, matched machines.
+Diagnostics of theory: KKT conditions, shadow prices, bounds on risks, bias and variance, uniform
+stability, robustness, matched machines.
 """
 
+from mercer.research.diagnostics.bias_variance import BiasVariance, bias_variance, plug_in
 from mercer.research.diagnostics.kkt import KKT, ShadowPrices, kkt, shadow_prices
 from mercer.research.diagnostics.matched import MatchedMachine, TwoGaussians, match_errors
+from mercer.research.diagnostics.removal import removal_change, stability_bound
 from mercer.research.diagnostics.risk import RiskBound, TubeRisk, risk_bound, tube_risk_bound
 from mercer.research.diagnostics.robustness import (
     ContaminationCurve,
@@ -16,6 +19,7 @@ from mercer.research.diagnostics.robustness import (
 
 __all__ = [
     "KKT",
+    "BiasVariance",
     "ContaminationCurve",
     "MatchedMachine",
     "OutlierCurve",
@@ -23,12 +27,16 @@ __all__ = [
     "ShadowPrices",
     "TubeRisk",
     "TwoGaussians",
+    "bias_variance",
     "contamination_curve",
     "efficiency",
     "kkt",
     "match_errors",
     "outlier_curve",
+    "plug_in",
+    "removal_change",
     "risk_bound",
     "shadow_prices",
+    "stability_bound",
     "tube_risk_bound",
 ]

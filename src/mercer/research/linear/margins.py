@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
 from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
-from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.programs.program import Block, Program
+from mercer.research.estimators.hulls import HullCertificate, NotSeparable
 from mercer.research.linear._hyperplanes import Hyperplanes
 from mercer.research.linear._model import Optimum
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, nnls
 
-from mercer.programs.lifting import QuadraticConstraint, lift, triangle
-from mercer.programs.positive_or import PositiveOr
+from mercer.research.programs.lifting import QuadraticConstraint, lift, triangle
+from mercer.research.programs.positive_or import PositiveOr
 
 
 def test_triangles_keep_inner_products():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from mercer.kernels import Gaussian
-from mercer.smoothing import Spectral, bias_variance
-from mercer.smoothing.bias_variance import plug_in
+from mercer.research.diagnostics import bias_variance
+from mercer.research.diagnostics.bias_variance import plug_in
+from mercer.smoothing import Spectral
 
 
 def sinc(n=60, B=None, weights=None):
@@ -78,3 +79,18 @@ def test_interpolation_has_no_bias_and_all_of_the_noise():
 def test_a_kernel_that_vanishes_is_refused():
     with pytest.raises(ValueError, match="no C differs"):
         plug_in(Spectral(np.zeros((3, 3))), np.arange(3.0))
+
+
+@pytest.mark.parametrize("scale", [2.0**-20, 2.0**20])
+def test_the_weight_of_a_larger_kernel_is_smaller(scale):
+    x = np.linspace(-3.0, 3.0, 60)[:, None]
+    y = np.sinc(x[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=60)
+    K = Gaussian()(x)
+    C = plug_in(Spectral(K), y)
+    assert plug_in(Spectral(scale * K), y) * scale == pytest.approx(C, rel=1e-6)
+
+
+def test_targets_without_any_residual_have_a_weight():
+    # What the columns of B explain leaves nothing, whatever C is.
+    x = np.linspace(-3.0, 3.0, 20)[:, None]
+    assert np.isfinite(plug_in(Spectral(Gaussian()(x), np.ones((20, 1))), np.zeros(20)))

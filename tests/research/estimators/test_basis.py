@@ -5,8 +5,8 @@ import pytest
 from scipy.integrate import quad
 
 from mercer.kernels import Gaussian, Laplacian, Matern, ThinPlate
-from mercer.regularizers import BasisNotInRKHS
-from mercer.regularizers.basis import penalized
+from mercer.research.estimators import BasisNotInRKHS
+from mercer.research.estimators.basis import penalized
 
 
 def by_quadrature(basis, operator, t):

@@ -72,7 +72,8 @@ def bias_variance(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing import Spectral, bias_variance
+    >>> from mercer.smoothing import Spectral
+    >>> from mercer.research.diagnostics import bias_variance
     >>> errors = bias_variance(Spectral(np.eye(2)), np.array([1.0, 3.0]), 1.0, [1.0, 4.0])
     >>> errors.squared_bias, errors.variance
     (array([2.5, 0.4]), array([0.5 , 1.28]))
@@ -121,8 +122,9 @@ def plug_in(
     --------
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.smoothing import Spectral, bias_variance
-    >>> from mercer.smoothing.bias_variance import plug_in
+    >>> from mercer.smoothing import Spectral
+    >>> from mercer.research.diagnostics import bias_variance
+    >>> from mercer.research.diagnostics.bias_variance import plug_in
     >>> x, rng = np.linspace(-3, 3, 100)[:, None], np.random.default_rng(0)
     >>> g = np.sinc(x[:, 0])
     >>> spectral = Spectral(Gaussian(1.0)(x))

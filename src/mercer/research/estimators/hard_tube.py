@@ -20,7 +20,7 @@ from mercer.machines.low_rank import LowRankProblem, irreducible
 from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Rows, Sample, Subproblem
 from mercer.problems.risk import RegularizedRisk
-from mercer.programs.chebyshev import smallest_tube
+from mercer.research.programs.chebyshev import smallest_tube
 from mercer.solvers import Solution
 
 __all__ = ["HardTubeSVR", "InfeasibleTube"]
@@ -40,7 +40,7 @@ class InfeasibleTube(ValueError):  # noqa: N818
     smallest : float
         The smallest that there is.
     certificate : ndarray of shape (n,)
-        Multipliers that prove it, as in :class:`~mercer.programs.chebyshev.SmallestTube`.
+        Multipliers that prove it, as in :class:`~mercer.research.programs.chebyshev.SmallestTube`.
     """
 
     def __init__(self, epsilon: float, smallest: float, certificate: Array) -> None:
@@ -89,7 +89,7 @@ class HardTubeSVR(Regression):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators import HardTubeSVR
+    >>> from mercer.research.estimators import HardTubeSVR
     >>> X = np.linspace(0, 6, 40)[:, None]
     >>> machine = HardTubeSVR(epsilon=0.05, tol=1e-6).fit(X, np.round(np.sin(X[:, 0]), 1))
     >>> error = np.abs(machine.predict(X) - np.round(np.sin(X[:, 0]), 1))

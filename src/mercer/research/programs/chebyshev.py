@@ -9,7 +9,7 @@ import numpy as np
 from mercer._deadline import eigh, interruptible
 from mercer._linear_program import linear_program
 from mercer._typing import Array
-from mercer.programs._linear_master import methods_for
+from mercer.programs.linear_master import methods_for
 
 __all__ = ["SmallestTube", "smallest_tube"]
 
@@ -63,7 +63,7 @@ def smallest_tube(K: Array, y: Array, B: Array | None = None) -> SmallestTube:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.programs.chebyshev import smallest_tube
+    >>> from mercer.research.programs.chebyshev import smallest_tube
     >>> x = np.array([0.0, 1.0, 2.0])
     >>> found = smallest_tube(np.outer(x, x), np.array([0.0, 1.0, 0.0]), np.ones((3, 1)))
     >>> round(found.epsilon, 9), found.certificate.round(9)

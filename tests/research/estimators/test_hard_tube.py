@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from mercer import SVR
-from mercer.estimators import HardTubeSVR, InfeasibleTube
 from mercer.kernels import Gaussian, Linear
-from mercer.programs.chebyshev import smallest_tube
+from mercer.research.estimators import HardTubeSVR, InfeasibleTube
+from mercer.research.programs.chebyshev import smallest_tube
 
 
 @pytest.fixture(scope="module")

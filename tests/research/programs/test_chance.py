@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from mercer.programs.chance import chance
 from mercer.programs.program import Program
+from mercer.research.programs.chance import chance
 
 
 def solved(probability, S, B=(1.0, 2.0), bound=3.0):

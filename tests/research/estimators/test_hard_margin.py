@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 
 from mercer import SVC
-from mercer.estimators import HardMarginSVC
-from mercer.estimators.hard_margin import separability
 from mercer.kernels import Gaussian, Linear, Polynomial
-from mercer.problems import NotSeparable
+from mercer.research.estimators import HardMarginSVC, NotSeparable
+from mercer.research.estimators.hard_margin import separability
 
 
 def apart(n=30, p=3, seed=0, shift=1.0):

@@ -58,7 +58,7 @@ def mixed(loss: Loss, K: Gram, y: Array, c: Array, B: Array, omega: Array) -> Re
     >>> import numpy as np
     >>> from mercer.gram import Dense
     >>> from mercer.losses import Squared
-    >>> from mercer.problems.mixed import mixed, mixed_back
+    >>> from mercer.research.estimators.mixed_risk import mixed, mixed_back
     >>> from mercer.solvers import InteriorPoint, minimize
     >>> B, y, omega = np.eye(2), np.array([3.0, 0.5]), np.ones(2)
     >>> risk = mixed(Squared(), Dense(np.zeros((2, 2))), y, np.ones(2), B, omega)

@@ -11,12 +11,12 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVR, KernelRegressor, SmoothingSpline
-from mercer.compression.foreign import coefficient_norm_growth
-from mercer.estimators import GrowingPenalty, RegularizationNetwork
 from mercer.kernels import Gaussian, Kernel, Matern, Sigmoid, ThinPlate
 from mercer.losses import EpsilonInsensitive, LogCosh, Squared
-from mercer.regularizers import AutoRegressive, BasisNotInRKHS, Empty
-from mercer.regularizers.basis import penalized
+from mercer.regularizers import AutoRegressive, Empty
+from mercer.research.compression.foreign import coefficient_norm_growth
+from mercer.research.estimators import BasisNotInRKHS, GrowingPenalty, RegularizationNetwork
+from mercer.research.estimators.basis import penalized
 from mercer.research.linear import GradientDescent
 
 RNG = np.random.default_rng(6)

@@ -19,10 +19,10 @@ from mercer.losses.base import Loss
 from mercer.machines.outputs import Outputs
 from mercer.machines.subproblems import Rows, Sample, SampleGram, SolvedSubproblem
 from mercer.reduced.nystrom import Nystrom
-from mercer.reduced.penalized import PenalizedBasis
-from mercer.regularizers.basis import penalized
 from mercer.regularizers.errors import ErrorModel
 from mercer.regularizers.null_space import NullSpace, complete
+from mercer.research.estimators.basis import penalized
+from mercer.research.estimators.penalized import PenalizedBasis
 from mercer.solvers import Solver
 
 __all__ = ["GrowingPenalty", "RegularizationNetwork"]
@@ -48,7 +48,7 @@ class RegularizationNetwork(Outputs):
     :math:`\alpha`. ``operator=basis`` is the ordinary machine, ``operator="ridge"``, :math:`D = 1`,
     weight decay, whose Gram matrix is :math:`K^2`: it grows with the sample and does not bound the
     capacity of the machine, which is said where coefficients of length one make functions ten times
-    larger than the basis (:class:`mercer.estimators.GrowingPenalty`).
+    larger than the basis (:class:`mercer.research.estimators.GrowingPenalty`).
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class RegularizationNetwork(Outputs):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators import RegularizationNetwork
+    >>> from mercer.research.estimators import RegularizationNetwork
     >>> from mercer.kernels import Gaussian, ThinPlate
     >>> X = np.linspace(0.0, 1.0, 40)[:, None]
     >>> bent = RegularizationNetwork(Gaussian(0.1), ThinPlate(2), C=1e4)  # integral of f''^2

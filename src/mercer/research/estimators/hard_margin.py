@@ -21,9 +21,9 @@ from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Rows, Subproblem
 from mercer.machines.unpenalized import constant_column
-from mercer.problems.hulls import HullCertificate, NotSeparable
 from mercer.problems.nu import nu_classification
 from mercer.problems.risk import RegularizedRisk
+from mercer.research.estimators.hulls import HullCertificate, NotSeparable
 from mercer.solvers import InteriorPoint, Solution, Solver, Status, minimize
 from mercer.solvers.solution import Terms
 
@@ -98,7 +98,7 @@ class HardMarginSVC(PairwiseClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators import HardMarginSVC
+    >>> from mercer.research.estimators import HardMarginSVC
     >>> X = np.array([[-2.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [2.0, -1.0]])
     >>> machine = HardMarginSVC().fit(X, [0, 0, 1, 1])
     >>> machine.coef_.round(6), machine.margins_.round(6)
@@ -106,7 +106,7 @@ class HardMarginSVC(PairwiseClassifier):
     >>> HardMarginSVC().fit(X, [0, 1, 1, 0])
     Traceback (most recent call last):
     ...
-    mercer.problems.hulls.NotSeparable: The convex hulls of the classes meet: points of ...
+    mercer.research.estimators.hulls.NotSeparable: The convex hulls of the classes meet: ...
     """
 
     _: KW_ONLY
@@ -260,7 +260,7 @@ def separability(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators.hard_margin import separability
+    >>> from mercer.research.estimators.hard_margin import separability
     >>> X = np.array([[-2.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [2.0, -1.0]])
     >>> found = separability(X, [0, 0, 1, 1])
     >>> found.separable, round(found.margin, 6)

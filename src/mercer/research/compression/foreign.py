@@ -20,7 +20,7 @@ from mercer.kernels.points import (
     take,
 )
 from mercer.kernels.spectral import FromSpectrum
-from mercer.regularizers.basis import BasisNotInRKHS, penalized
+from mercer.research.estimators.basis import BasisNotInRKHS, penalized
 
 __all__ = [
     "ForeignBasis",

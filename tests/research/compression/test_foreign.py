@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize
 
-from mercer.compression.foreign import (
+from mercer.kernels import Gaussian, Laplacian, Matern, Polynomial, Sigmoid, ThinPlate
+from mercer.research.compression.foreign import (
     coefficient_norm_growth,
     foreign_basis,
     lipschitz_constant,
     lipschitz_cover,
 )
-from mercer.kernels import Gaussian, Laplacian, Matern, Polynomial, Sigmoid, ThinPlate
 
 
 def by_quadrature(operator, first, second, t):

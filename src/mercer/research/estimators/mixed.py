@@ -17,8 +17,8 @@ from mercer.machines.kernel_kinds import compares_objects, is_precomputed
 from mercer.machines.low_rank import LowRankProblem, irreducible
 from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem, check_loss
-from mercer.problems.mixed import mixed, mixed_back
 from mercer.regularizers.null_space import Constant, NullSpace, Polynomial
+from mercer.research.estimators.mixed_risk import mixed, mixed_back
 from mercer.solvers import Solution
 
 __all__ = ["PartiallyLinearRegressor"]
@@ -72,7 +72,7 @@ class PartiallyLinearRegressor(Regression):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators import PartiallyLinearRegressor
+    >>> from mercer.research.estimators import PartiallyLinearRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-2, 2, (80, 3))
     >>> y = 2.0 * X[:, 1] + np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=80)

@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from mercer import KernelRegressor
-from mercer.estimators import PartiallyLinearRegressor
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Huber, Squared
 from mercer.regularizers import Polynomial
+from mercer.research.estimators import PartiallyLinearRegressor
 
 COSTS = {
     "tube": (EpsilonInsensitive(0.1), lambda r: cp.pos(cp.abs(r) - 0.1)),

@@ -22,8 +22,8 @@ import numpy as np
 import scipy.linalg as la
 
 from mercer._typing import Array
-from mercer.programs.lifting import triangle
 from mercer.programs.program import Program
+from mercer.research.programs.lifting import triangle
 
 __all__ = ["PositiveOr", "PositiveOrSolution"]
 
