@@ -14,13 +14,14 @@ from sklearn.base import is_classifier
 
 import mercer
 from exported import unlisted
-from mercer import preprocessing, selection, series
+from mercer import preprocessing, selection
 from mercer.density import KernelCDF
 from mercer.kernels import BSpline, Gaussian, Matern, Wendland, products
 from mercer.machines import evaluating
 from mercer.machines.ls_report import UnavailableError
 from mercer.regularizers import Bounded, Increasing
-from mercer.research import density, fusion, linear
+from mercer.research import density, fusion, linear, series
+from mercer.research import selection as held_out
 
 RELATIVE = 1e-12
 
@@ -110,7 +111,7 @@ BINARY = [
     linear.MarginBoost(n_estimators=5),
     fusion.SparseSubstrateClassifier(),
     selection.ThresholdSelector(mercer.SVC(), efficiency=0.5),
-    selection.FixedComplexity(mercer.SVC(), max_norm=2.0),
+    held_out.FixedComplexity(mercer.SVC(), max_norm=2.0),
 ]
 THREE_CLASSES = [
     *(mercer.SVC(), mercer.NuSVC(nu=0.3), mercer.LSSVC(), mercer.KernelClassifier()),
@@ -224,7 +225,7 @@ def test_standard_deviations_do_not_depend_on_the_batch(machine):
 
 def test_every_machine_is_asked():
     asked = {type(case[0]).__name__ for case in CASES} | SERIES | {"Validation"}
-    for room in (mercer, linear, density, preprocessing, selection, series):
+    for room in (mercer, linear, density, preprocessing, selection, held_out, series):
         for name in room.__all__:
             found = getattr(room, name)
             if inspect.isclass(found) and any(hasattr(found, method) for method in METHODS):
