@@ -31,6 +31,7 @@ from mercer.kernels import (
 )
 from mercer.kernels.base import Support, put
 from mercer.kernels.points import BLOCK_BYTES
+from mercer.research import kernels as uncommon
 
 EPS = np.finfo(np.float64).eps
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -269,7 +270,7 @@ def test_kernels_survive_pickling(kernel):
 
 @every_kernel
 def test_the_representation_is_the_expression(kernel):
-    names = {name: getattr(kernels, name) for name in kernels.__all__}
+    names = {name: getattr(room, name) for room in (kernels, uncommon) for name in room.__all__}
     assert eval(repr(kernel), names | {"inf": np.inf, "array": np.array}) == kernel
 
 
