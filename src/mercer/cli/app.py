@@ -7,7 +7,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -105,15 +106,29 @@ def _options(*added: Any) -> Callable[[Any], Any]:
     return decorate
 
 
-common = _options(
-    click.option(
-        "--memory-limit",
-        type=SIZE,
-        help="Take no more memory than this, such as 2GB: machines are made smaller, and "
-        "what does not fit is refused.",
-    ),
-    click.option("--json", "as_json", is_flag=True, help="Write one JSON object, for scripts."),
-)
+def common(action: Callable[..., Any]) -> Any:
+    """Decorate an action that is given the memory it may take, enforced, and where to say things.
+
+    Its other arguments are the options of the command, and what it returns is said to scripts.
+    """
+
+    @wraps(action)
+    def session(memory_limit: float | None, as_json: bool, **given: Any) -> None:
+        memory, teller = memory_of(memory_limit), teller_of(as_json)
+        with memory.held_to():
+            teller.finish(action(memory=memory, teller=teller, **given))
+
+    return _options(
+        click.option(
+            "--memory-limit",
+            type=SIZE,
+            help="Take no more memory than this, such as 2GB: machines are made smaller, and "
+            "what does not fit is refused.",
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Write one JSON object, for scripts."),
+    )(session)
+
+
 reading = _options(
     click.option("--format", type=click.Choice(FORMATS), help="Format, if the name does not tell."),
     click.option("--delimiter", help="Between the values of a text file; found by default."),
@@ -123,9 +138,6 @@ reading = _options(
     ),
     click.option("--comment", help="Sign at the beginning of lines to leave out, such as '#'."),
 )
-
-READING = ("format", "delimiter", "encoding", "comment")
-"""Options that say how a file is read."""
 
 force = click.option("--force", is_flag=True, help="Overwrite files that exist.")
 reporting = click.option(
@@ -151,7 +163,9 @@ question = _options(
         shell_complete=complete_column,
         help="Column whose numbers are names of categories.",
     ),
-    click.option("--tune", type=DURATION, help="Time to look for hyperparameters: 60s, 5m, 1h."),
+    click.option(
+        "--tune", "seconds", type=DURATION, help="Time to look for hyperparameters: 60s, 5m, 1h."
+    ),
 )
 
 
@@ -174,14 +188,6 @@ def _command(examples: str) -> Callable[[Any], Any]:
     return app.command(epilog=f"\b\n{EXAMPLES}\n{lines}")
 
 
-@contextlib.contextmanager
-def _session(memory_limit: float | None, as_json: bool) -> Iterator[tuple[Any, Any]]:
-    """Give the memory that may be taken, enforced, and where to say things."""
-    memory, teller = memory_of(memory_limit), teller_of(as_json)
-    with memory.held_to():
-        yield memory, teller
-
-
 @_command(
     """
     fit mpg.csv --target mpg --tune 2s --output quick.skops
@@ -200,7 +206,9 @@ def _session(memory_limit: float | None, as_json: bool) -> Iterator[tuple[Any, A
     " AutoClassifier by default.",
 )
 @click.option("--set", "settings", type=SETTING, multiple=True, help="Parameter of the machine.")
-@click.option("--intervals", type=SHARE, help="Probability of prediction intervals, such as 0.9.")
+@click.option(
+    "--intervals", "coverage", type=SHARE, help="Probability of prediction intervals, such as 0.9."
+)
 @click.option(
     "--monotone",
     type=DIRECTION,
@@ -212,36 +220,34 @@ def _session(memory_limit: float | None, as_json: bool) -> Iterator[tuple[Any, A
 @force
 @reading
 @common
-def fit(data: str, **given: Any) -> None:
+def fit(cluster: str | None, report: str | None, **given: Any) -> Any:
     """Fit a model to DATA and save it.
 
     Task, preprocessing and machine are chosen from the data and said; the model is a pipeline of
     scikit-learn that 'mercer.io.load' reads in Python.
     """
-    with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
-        how = {name: given[name] for name in (*READING, "force")}
-        wishes = _wishes(given)
-        act = fit_
-        if given["cluster"] is not None:
-            if given["report"] is not None:
-                raise Refusal("--report cannot be had together with --cluster.")
-            act, how = fit_on_cluster, {**how, "address": given["cluster"]}
-        else:
-            how["report"] = given["report"]
-        teller.finish(act(data, given["target"], given["output"], wishes, memory, teller, **how))
+    if cluster is None:
+        return fit_(report=report, **_with_wishes(given))
+    if report is not None:
+        raise Refusal("--report cannot be had together with --cluster.")
+    return fit_on_cluster(address=cluster, **_with_wishes(given))
 
 
-def _wishes(given: dict[str, Any]) -> Any:
-    return wishes_of(
-        machine=given.get("machine"),
-        settings=dict(given.get("settings", ())),
-        task=given["task"],
-        seconds=given["tune"],
-        coverage=given.get("intervals"),
-        monotone=dict(given.get("monotone", ())),
-        drop=tuple(given["drop"]),
-        categorical=tuple(given["categorical"]),
+def _with_wishes(given: dict[str, Any]) -> dict[str, Any]:
+    """Return options with those of the fit as one value."""
+    names = (
+        "machine",
+        "settings",
+        "task",
+        "seconds",
+        "coverage",
+        "monotone",
+        "drop",
+        "categorical",
     )
+    asked = {name: given.pop(name) for name in names if name in given}
+    pairs = {name: dict(asked[name]) for name in ("settings", "monotone") if name in asked}
+    return given | {"wishes": wishes_of(**asked | pairs)}
 
 
 @_command(
@@ -254,11 +260,14 @@ def _wishes(given: dict[str, Any]) -> Any:
 @click.argument("model", type=click.Path())
 @click.argument("data", type=click.Path())
 @click.option("--output", "-o", help="CSV, Parquet or Arrow; the standard output by default.")
-@click.option("--intervals", type=SHARE, help="Probability of prediction intervals, such as 0.9.")
+@click.option(
+    "--intervals", "coverage", type=SHARE, help="Probability of prediction intervals, such as 0.9."
+)
 @click.option("--probabilities", is_flag=True, help="Write the probability of every class.")
 @click.option("--keep", multiple=True, help="Column of DATA to write beside the predictions.")
 @click.option(
     "--keep-formulas",
+    "formulas",
     is_flag=True,
     help="Write text that begins like a formula (= + - @) as it is; by default an apostrophe "
     "goes before it in CSV, so that spreadsheets do not compute it.",
@@ -266,27 +275,12 @@ def _wishes(given: dict[str, Any]) -> Any:
 @force
 @reading
 @common
-def predict(model: str, data: str, **given: Any) -> None:
+def predict(**given: Any) -> Any:
     """Predict the rows of DATA with a saved MODEL.
 
     Rows are read and written some thousands at a time: memory does not depend on their number.
     """
-    with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
-        teller.finish(
-            predict_(
-                model,
-                data,
-                given["output"],
-                given["intervals"],
-                given["probabilities"],
-                given["keep"],
-                memory,
-                teller,
-                formulas=given["keep_formulas"],
-                force=given["force"],
-                **{name: given[name] for name in READING},
-            )
-        )
+    return predict_(**given)
 
 
 @_command(
@@ -299,7 +293,9 @@ def predict(model: str, data: str, **given: Any) -> None:
 @click.argument("model", type=click.Path())
 @click.argument("data", type=click.Path())
 @click.option("--target", help="Column of targets; that of the fit by default.")
-@click.option("--intervals", type=SHARE, help="Probability of intervals to judge, such as 0.9.")
+@click.option(
+    "--intervals", "coverage", type=SHARE, help="Probability of intervals to judge, such as 0.9."
+)
 @reporting
 @click.option(
     "--sample",
@@ -309,23 +305,9 @@ def predict(model: str, data: str, **given: Any) -> None:
 @force
 @reading
 @common
-def evaluate(model: str, data: str, **given: Any) -> None:
+def evaluate(**given: Any) -> Any:
     """Judge a saved MODEL by the targets in DATA."""
-    with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
-        teller.finish(
-            evaluate_(
-                model,
-                data,
-                given["target"],
-                memory,
-                teller,
-                given["intervals"],
-                given["report"],
-                given["sample"],
-                force=given["force"],
-                **{name: given[name] for name in READING},
-            )
-        )
+    return evaluate_(**given)
 
 
 @_command(
@@ -339,18 +321,12 @@ def evaluate(model: str, data: str, **given: Any) -> None:
 @click.option("--target", shell_complete=complete_column, help="Column to predict, in data.")
 @reading
 @common
-def inspect(file: str, **given: Any) -> None:
+def inspect(**given: Any) -> Any:
     """Say what FILE holds: a model or a table."""
-    with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
-        how = {name: given[name] for name in READING}
-        teller.finish(inspect_(file, given["target"], memory, teller, **how))
+    return inspect_(**given)
 
 
-@_command(
-    """
-    compare mpg.csv --target mpg --machine SVR --machine LSSVR --folds 3
-    """
-)
+@_command("compare mpg.csv --target mpg --machine SVR --machine LSSVR --folds 3")
 @click.argument("data", type=click.Path())
 @question
 @click.option(
@@ -363,54 +339,32 @@ def inspect(file: str, **given: Any) -> None:
 @click.option("--folds", type=click.IntRange(2, 50), default=5, show_default=True)
 @reading
 @common
-def compare(data: str, **given: Any) -> None:
+def compare(**given: Any) -> Any:
     """Compare machines on DATA by cross-validation."""
-    with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
-        teller.finish(
-            compare_(
-                data,
-                given["target"],
-                given["machines"],
-                given["folds"],
-                _wishes(given),
-                memory,
-                teller,
-                **{name: given[name] for name in READING},
-            )
-        )
+    return compare_(**_with_wishes(given))
 
 
-@_command(
-    """
-    export svr.skops svr.onnx
-    """
-)
+@_command("export svr.skops svr.onnx")
 @click.argument("model", type=click.Path())
 @click.argument("output", type=click.Path(), required=False)
 @click.option("-o", "to", type=click.Path(), help="Where to write, instead of OUTPUT.")
 @click.option("--float32", is_flag=True, help="Single precision; double by default.")
 @force
 @common
-def export(model: str, output: str | None, to: str | None, **given: Any) -> None:
+def export(model: str, output: str | None, to: str | None, **given: Any) -> Any:
     """Write a saved MODEL as ONNX."""
     output = to or output or str(Path(model).with_suffix(".onnx"))
-    with _session(given["memory_limit"], given["as_json"]) as (memory, teller):
-        teller.finish(export_(model, output, given["float32"], memory, teller, given["force"]))
+    return export_(model=model, output=output, **given)
 
 
-@_command(
-    """
-    demo
-    """
-)
+@_command("demo")
 @click.argument("name", type=click.Choice(DEMOS), default="mpg")
 @click.option("--folder", type=click.Path(), default=".", help="Where files are written.")
 @force
 @common
-def demo(name: str, folder: str, **given: Any) -> None:
+def demo(memory: Any, **given: Any) -> Any:
     """Show the commands on a small real table."""
-    with _session(given["memory_limit"], given["as_json"]) as (_, teller):
-        teller.finish(demo_(name, folder, _shown, teller, given["force"]))
+    return demo_(run=_shown, **given)
 
 
 def _shown(arguments: Sequence[str], as_json: bool) -> Any:
@@ -423,22 +377,14 @@ def _shown(arguments: Sequence[str], as_json: bool) -> Any:
     return json.loads(held.getvalue()) if as_json else None
 
 
-@_command(
-    """
-    warm --quiet
-    """
-)
+@_command("warm --quiet")
 @click.option("--quiet", is_flag=True, help="Write nothing.")
 def warm(quiet: bool) -> None:
     """Compile all loops ahead, for images."""
     warm_(verbose=not quiet)
 
 
-@_command(
-    """
-    completion bash
-    """
-)
+@_command("completion bash")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Write a script for completion by a SHELL.

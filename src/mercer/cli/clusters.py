@@ -99,17 +99,9 @@ def fit_on_cluster(
         with teller.working("fitting on the cluster"):
             pipeline.fit(source)
     rows = int(source.n_rows or 0)
-    setattr(
-        pipeline,
-        CARD,
-        {
-            "target": target,
-            "task": task,
-            "columns": _kinds(pipeline, features),
-            "rows": rows,
-            "why": "cluster",
-        },
-    )
+    kinds = _kinds(pipeline, features)
+    card = {"target": target, "task": task, "columns": kinds, "rows": rows, "why": "cluster"}
+    setattr(pipeline, CARD, card)
     for line in certificate(pipeline[-1]):
         teller.say(line)
     io.save(pipeline, path)

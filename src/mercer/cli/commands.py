@@ -284,13 +284,13 @@ def _scored(
 
 
 def inspect(
-    path: str, target: str | None, memory: Memory, teller: Teller, **how: Any
+    file: str, target: str | None, memory: Memory, teller: Teller, **how: Any
 ) -> dict[str, Any]:
     """Say what is in a model or in a file of data.
 
     Parameters
     ----------
-    path : str
+    file : str
         The file.
     target : str, optional
         The column to predict, if it is data.
@@ -301,11 +301,11 @@ def inspect(
     **how : object
         How the file is read.
     """
-    if Path(path).suffix == ".skops" or (Path(path).is_file() and zipfile.is_zipfile(path)):
+    if Path(file).suffix == ".skops" or (Path(file).is_file() and zipfile.is_zipfile(file)):
         if target is not None or any(how.values()):
-            raise Refusal(f"{path} is a model; --target and options of reading are for data.")
-        return _inspect_model(path, memory, teller)
-    table = read(path, memory, **how)
+            raise Refusal(f"{file} is a model; --target and options of reading are for data.")
+        return _inspect_model(file, memory, teller)
+    table = read(file, memory, **how)
     _say_file(table, teller)
     if table.frame is None:
         teller.say(f"sparse: {table.matrix.nnz} numbers are not zero")
