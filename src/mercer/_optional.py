@@ -16,7 +16,6 @@ PLUGINS = {
     "parquet": ("mercer.data.parquet", "pyarrow", "data"),
     "column_files": ("mercer.data.column_files", "pyarrow", "data"),
     "reading": ("mercer.data.reading", "pyarrow", "data"),
-    "frame_batches": ("mercer.data.frame_batches", "pyarrow", "data"),
     "remote": ("mercer.data.remote", "pyarrow", "data"),
     "writing": ("mercer.data.writing", "pyarrow", "data"),
     "pandas": ("mercer.data.to_pandas", "pandas", "data"),

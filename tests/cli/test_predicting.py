@@ -13,7 +13,7 @@ from cli.commands import call, shell
 from cli.test_memory import LIMIT, run
 from mercer import LSSVR, io
 from mercer.cli.memory import Memory
-from mercer.data import frame_batches, text
+from mercer.data import reading, text
 
 N = 200
 
@@ -43,7 +43,7 @@ def fitted(tmp_path_factory):
 def cut(monkeypatch):
     """Cut files so often that a file of the test has many parts."""
     monkeypatch.setattr(text, "CHUNK", 500)
-    monkeypatch.setattr(frame_batches, "ROWS", 30)
+    monkeypatch.setattr(reading, "FRAME_ROWS", 30)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])

@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer.data import frame_batches, text
-from mercer.data.frame_batches import FrameBatches
-from mercer.data.reading import read_table
+from mercer.data import reading, text
+from mercer.data.reading import FrameBatches, read_table
 from mercer.data.table import DataError
 
 
@@ -16,7 +15,7 @@ from mercer.data.table import DataError
 def small(monkeypatch):
     """Cut text and rows so often that types differ between the parts."""
     monkeypatch.setattr(text, "CHUNK", 400)
-    monkeypatch.setattr(frame_batches, "ROWS", 7)
+    monkeypatch.setattr(reading, "FRAME_ROWS", 7)
 
 
 def together(path, columns=None, **how):

@@ -12,9 +12,8 @@ import pytest
 
 import mercer.data
 from mercer.data.delimited import Delimited
-from mercer.data.frame_batches import FrameBatches
 from mercer.data.parquet import File
-from mercer.data.reading import read_table
+from mercer.data.reading import FrameBatches, read_table
 from mercer.data.table import DataError
 
 

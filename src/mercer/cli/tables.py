@@ -71,10 +71,8 @@ def read(
     memory: Memory,
     *,
     format: str | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    comment: str | None = None,
     features: int | None = None,
+    **text: str | None,
 ) -> Read:
     """Return a file's rows.
 
@@ -86,22 +84,15 @@ def read(
         What may be taken.
     format : str, optional
         By default what the name ends in.
-    delimiter, encoding, comment : str, optional
-        Between the values of a text file, how it is encoded, and where its comments begin.
     features : int, optional
         Number of features of a sparse matrix, if a model knows it.
+    **text : str, optional
+        Of a text file the ``delimiter``, the ``encoding`` and the sign of a ``comment``.
     """
     kind = _kind(path, format)
     if kind == "svmlight":
         return _svmlight(path, memory, features)
-    frame = plugin("reading").read_table(
-        path,
-        format=kind,
-        delimiter=delimiter,
-        encoding=encoding,
-        comment=comment,
-        max_bytes=memory.table,
-    )
+    frame = plugin("reading").read_table(path, format=kind, max_bytes=memory.table, **text)
     left_out, notes = (tuple(frame.attrs.pop(key, ())) for key in ("left_out", "notes"))
     return Read(path, frame, left_out=left_out, notes=notes)
 
@@ -112,10 +103,8 @@ def batches(
     columns: Sequence[str] | None = None,
     *,
     format: str | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    comment: str | None = None,
     features: int | None = None,
+    **text: str | None,
 ) -> Iterator[Read]:
     """Yield a file's rows some at a time; files of svmlight come whole.
 
@@ -127,21 +116,14 @@ def batches(
         What may be taken.
     columns : sequence of str, optional
         Columns to read, which must be there; all by default.
-    format, delimiter, encoding, comment, features : optional
+    format, features, **text : optional
         As in :func:`read`.
     """
     kind = _kind(path, format)
     if kind == "svmlight":
         yield _svmlight(path, memory, features)
         return
-    file = plugin("frame_batches").FrameBatches(
-        path,
-        format=kind,
-        delimiter=delimiter,
-        encoding=encoding,
-        comment=comment,
-        max_bytes=memory.table,
-    )
+    file = plugin("reading").FrameBatches(path, format=kind, max_bytes=memory.table, **text)
     for name in columns or ():
         column_of(pd.DataFrame(columns=file.names), name, path)
     for frame in file.frames(columns):

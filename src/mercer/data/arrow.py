@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,14 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from mercer._typing import AnyArray, PointsLike, TargetsLike
-from mercer.data.base import Block, Source
-from mercer.data.choice import OBJECT, Choice, Names
-from mercer.data.frames import Adapter, Frame
-from mercer.data.streams import rechunked
+from mercer.data.base import Source
+from mercer.data.choice import OBJECT, Kinds
+from mercer.data.frames import Adapter, Frame, Query
 
-__all__ = ["ArrowAdapter", "Dataset", "as_source", "column", "kinds"]
+__all__ = ["ArrowAdapter", "as_source", "column", "kinds"]
 
 
-def kinds(schema: Any) -> dict[str, Any]:
+def kinds(schema: pa.Schema) -> Kinds:
     """Return the type of every column: of its numbers, object, or the name of one that is no use.
 
     Parameters
@@ -36,7 +34,7 @@ def kinds(schema: Any) -> dict[str, Any]:
     return {field.name: _kind(field.type) for field in schema}
 
 
-def _kind(kind: Any) -> Any:
+def _kind(kind: pa.DataType) -> np.dtype[Any] | str:
     if pa.types.is_dictionary(kind):
         return _kind(kind.value_type)
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
@@ -85,7 +83,7 @@ def _array(values: Any) -> AnyArray:
 class ArrowAdapter(Adapter):
     """Tables of Arrow."""
 
-    def kinds(self, frame: Any) -> dict[str, Any]:
+    def kinds(self, frame: Any) -> Kinds:
         return kinds(frame.schema)
 
     def cut(self, frame: Any, start: int, stop: int) -> Any:
@@ -94,35 +92,10 @@ class ArrowAdapter(Adapter):
     def column(self, frame: Any, name: str) -> AnyArray:
         return column(frame, name)
 
-
-class Dataset(Source):
-    """A source over a dataset of Arrow.
-
-    Parameters
-    ----------
-    dataset : pyarrow.dataset.Dataset
-    y, s : str or list of str, optional
-        Names of the columns of targets and weights.
-    """
-
-    def __init__(self, dataset: Any, y: Names = None, s: str | None = None) -> None:
-        self.dataset = dataset
-        self.choice = Choice.make(kinds(dataset.schema), y, weight=s)
-        self.n_rows = int(dataset.count_rows())
-        self.n_features = len(self.choice.features)
-        self.feature_names = list(self.choice.features)
-
-    def blocks(self, rows: int) -> Iterator[Block]:
+    def batches(self, query: ds.Dataset, columns: list[str], rows: int) -> Iterator[Any]:
         # Arrow reads ahead sixteen batches of four files unless it is told not to.
-        batches = self.dataset.to_batches(
-            columns=self.choice.needed,
-            batch_size=rows,
-            batch_readahead=1,
-            fragment_readahead=1,
-            use_threads=False,
-        )
-        read = (self.choice.block(partial(column, b), b.num_rows, 0) for b in batches)
-        return rechunked(read, rows)
+        little = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
+        yield from query.to_batches(columns=columns, batch_size=rows, **little)
 
 
 def as_source(X: PointsLike, y: TargetsLike = None, s: Any = None) -> Source:
@@ -134,7 +107,9 @@ def as_source(X: PointsLike, y: TargetsLike = None, s: Any = None) -> Source:
     y, s : str, list of str or array-like, optional
     """
     if isinstance(X, ds.Dataset):
-        return Dataset(X, y, s)
+        source = Query(X, ArrowAdapter(), y, s)
+        source.n_rows = int(X.count_rows())
+        return source
     if isinstance(X, pa.RecordBatch):
         X = pa.Table.from_batches([X])
     if not isinstance(X, pa.Table):

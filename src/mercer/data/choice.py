@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from mercer._typing import AnyArray, PointsLike, TargetsLike
-from mercer.data.base import Block
+from mercer.data.base import Block, Source
 from mercer.data.table import DataError, Table, common_type
 
-__all__ = ["Choice", "refusal"]
+__all__ = ["Choice", "ColumnSource", "Kinds", "refusal"]
 
 Names = str | Sequence[str] | None
 OBJECT = np.dtype(object)
+Kinds = dict[str, np.dtype[Any] | str]
+"""The type of every column: of its numbers, object, or the name of a type that is no use."""
 
 
 def refusal(name: str, kind: str) -> str:
@@ -93,7 +95,7 @@ class Choice:
     @classmethod
     def make(
         cls,
-        kinds: dict[str, Any],
+        kinds: Kinds,
         target: Names = None,
         features: Names = None,
         weight: str | None = None,
@@ -181,3 +183,19 @@ class Choice:
         s = None if self.weight is None else column(self.weight).astype(np.float64)
         keep = Table({name: column(name) for name in self.keep}) if self.keep else None
         return Block(X, y, s, start, keep)
+
+
+class ColumnSource(Source):
+    """A source of rows that have columns, some of which are chosen."""
+
+    choice: Choice
+
+    def choose(self, choice: Choice) -> None:
+        """Read these columns from now on.
+
+        Parameters
+        ----------
+        choice : Choice
+        """
+        self.choice = choice
+        self.n_features, self.feature_names = len(choice.features), list(choice.features)

@@ -18,7 +18,7 @@ import pyarrow.fs as fs
 from mercer._typing import AnyArray, PointsLike, TargetsLike
 from mercer.data.arrow import as_source, column, kinds
 from mercer.data.base import Block, Source
-from mercer.data.choice import OBJECT, Choice, Names, listed
+from mercer.data.choice import OBJECT, Choice, ColumnSource, Names, listed
 from mercer.data.delimited import Delimited
 from mercer.data.ipc import Ipc
 from mercer.data.parquet import File, Format, Parquet
@@ -34,7 +34,7 @@ MISSING_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 """What others name a folder after whose rows have no value."""
 
 
-class Piece(Source):
+class Piece(ColumnSource):
     """Some groups of rows of one file: a source of its own that travels by its description.
 
     Parameters
@@ -65,10 +65,10 @@ class Piece(Source):
         start: int | None = 0,
         constants: dict[str, Any] | None = None,
     ) -> None:
-        self.format, self.file, self.schema, self.choice = format, file, schema, choice
+        self.format, self.file, self.schema = format, file, schema
         self.groups, self.n_rows, self.start = groups, n_rows, start
         self.constants = constants or {}
-        self.n_features, self.feature_names = len(choice.features), list(choice.features)
+        self.choose(choice)
 
     def blocks(self, rows: int) -> Iterator[Block]:
         offset, n = self.start or 0, 0
@@ -121,8 +121,7 @@ class Piece(Source):
         choice : Choice
         """
         twin = copy(self)
-        twin.choice = choice
-        twin.n_features, twin.feature_names = len(choice.features), list(choice.features)
+        twin.choose(choice)
         return twin
 
     def part(self, groups: tuple[int, ...], n_rows: int, start: int | None) -> Piece:

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from mercer._typing import AnyArray, TargetsLike
-from mercer.data.base import Block, Source
-from mercer.data.choice import OBJECT, Choice, Names
+from mercer.data.base import Block
+from mercer.data.choice import OBJECT, Choice, ColumnSource, Kinds, Names
 from mercer.data.streams import rechunked
 from mercer.data.table import DataError
 
-__all__ = ["FRAMES", "Adapter", "Frame", "Lazy", "PandasAdapter", "PolarsAdapter"]
+__all__ = ["FRAMES", "Adapter", "Frame", "PandasAdapter", "PolarsAdapter", "Query"]
 
 
 class Adapter(ABC):
     """Adapter from the data frames of one library to columns."""
 
     @abstractmethod
-    def kinds(self, frame: Any) -> dict[str, Any]:
+    def kinds(self, frame: Any) -> Kinds:
         """Return the type of every column: of its numbers, object, or a name that is no use."""
 
     @abstractmethod
@@ -33,11 +33,15 @@ class Adapter(ABC):
     def column(self, frame: Any, name: str) -> AnyArray:
         """Return a column as numbers, or as objects with None for missing values."""
 
+    def batches(self, query: Any, columns: list[str], rows: int) -> Iterator[Any]:
+        """Yield the frames of a query, of about so many rows."""
+        raise NotImplementedError
+
 
 class PandasAdapter(Adapter):
     """Frames of pandas, with its nullable, Arrow and categorical columns."""
 
-    def kinds(self, frame: Any) -> dict[str, Any]:
+    def kinds(self, frame: Any) -> Kinds:
         return {str(name): self._kind(frame.iloc[:, j].dtype) for j, name in self._named(frame)}
 
     def cut(self, frame: Any, start: int, stop: int) -> Any:
@@ -73,11 +77,15 @@ class PandasAdapter(Adapter):
 class PolarsAdapter(Adapter):
     """Frames of polars."""
 
-    def kinds(self, frame: Any) -> dict[str, Any]:
-        return {name: self._kind(dtype) for name, dtype in frame.schema.items()}
+    def kinds(self, frame: Any) -> Kinds:
+        return {name: self._kind(dtype) for name, dtype in frame.collect_schema().items()}
 
     def cut(self, frame: Any, start: int, stop: int) -> Any:
         return frame.slice(start, stop - start)
+
+    def batches(self, query: Any, columns: list[str], rows: int) -> Iterator[Any]:
+        chosen = query.select(columns)
+        yield from chosen.collect_batches(chunk_size=rows, maintain_order=True)
 
     def column(self, frame: Any, name: str) -> AnyArray:
         series = frame.get_column(name)
@@ -101,7 +109,7 @@ class PolarsAdapter(Adapter):
 FRAMES: dict[str, Adapter] = {"pandas": PandasAdapter(), "polars": PolarsAdapter()}
 
 
-class Frame(Source):
+class Frame(ColumnSource):
     """A source over a data frame or an Arrow table.
 
     Parameters
@@ -132,11 +140,10 @@ class Frame(Source):
             )
         named = isinstance(y, str) or (_is_names(y) and all(name in kinds for name in y))
         weight = s if isinstance(s, str) else None
-        self.choice = Choice.make(kinds, y if named else None, weight=weight)
+        self.choose(Choice.make(kinds, y if named else None, weight=weight))
         self.y = None if self.choice.targets else _array(y)
         self.s = None if self.choice.weight else _array(s)
-        self.n_rows, self.n_features = len(frame), len(self.choice.features)
-        self.feature_names = list(self.choice.features)
+        self.n_rows = len(frame)
         for name, other in (("y", self.y), ("weights", self.s)):
             if other is not None and len(other) != self.n_rows:
                 raise DataError(f"X has {self.n_rows} rows, {name} has {len(other)}")
@@ -152,36 +159,30 @@ class Frame(Source):
             yield block._replace(y=y, s=s)
 
 
-class Lazy(Source):
-    """A source over a query of polars, which runs anew in every pass and is never held whole.
+class Query(ColumnSource):
+    """A source over a query that runs anew in every pass, and is never held whole.
 
     Parameters
     ----------
-    query : polars.LazyFrame
+    query : polars.LazyFrame or pyarrow.dataset.Dataset
+    adapter : Adapter
+        Of the frames that come of it.
     y, s : str or list of str, optional
         Names of the columns of targets and weights.
     """
 
-    def __init__(self, query: Any, y: Names = None, s: str | None = None) -> None:
+    def __init__(self, query: Any, adapter: Adapter, y: Names = None, s: str | None = None) -> None:
         for name, other in (("targets", y), ("weights", s)):
             if other is not None and not _is_names(other):
                 raise TypeError(f"{name} beside a query are names of its columns")
-        self.query = query
-        kinds = {name: PolarsAdapter._kind(t) for name, t in query.collect_schema().items()}
-        self.choice = Choice.make(kinds, y, weight=s)
-        self.n_features = len(self.choice.features)
-        self.feature_names = list(self.choice.features)
+        self.query, self.adapter = query, adapter
+        self.choose(Choice.make(adapter.kinds(query), y, weight=s))
 
     def blocks(self, rows: int) -> Iterator[Block]:
-        adapter, done = FRAMES["polars"], 0
-        chosen = self.query.select(self.choice.needed)
-
-        def read() -> Iterator[Block]:
-            for batch in chosen.collect_batches(chunk_size=rows, maintain_order=True):
-                column = partial(adapter.column, batch)
-                yield self.choice.block(column, len(batch), 0)
-
-        for block in rechunked(read(), rows):
+        frames = self.adapter.batches(self.query, self.choice.needed, rows)
+        read = (self.choice.block(partial(self.adapter.column, f), f.shape[0], 0) for f in frames)
+        done = 0
+        for block in rechunked(read, rows):
             yield block
             done = block.start + block.n
         self.n_rows = done

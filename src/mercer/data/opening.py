@@ -11,7 +11,7 @@ from mercer._optional import plugin
 from mercer._typing import PointsLike, TargetsLike
 from mercer.data.arrays import Arrays
 from mercer.data.base import Mapped, Source
-from mercer.data.frames import FRAMES, Frame, Lazy
+from mercer.data.frames import FRAMES, Frame, Query
 from mercer.data.streams import Stream
 from mercer.data.table import Table
 
@@ -72,7 +72,7 @@ def as_source(X: PointsLike, y: TargetsLike = None, s: Any = None) -> Source:
         source = plugin("column_files").arrow_source(X, y, s)
         return source
     if hasattr(X, "collect_batches"):
-        return Lazy(X, y, s)
+        return Query(X, FRAMES["polars"], y, s)
     if home in FRAMES and hasattr(X, "columns"):
         return Frame(X, FRAMES[home], y, s)
     if isinstance(X, dict):

@@ -1,71 +1,51 @@
-"""A whole file of columns as a data frame, as long as it stays within bounds.
+"""A file of columns as data frames: whole, within bounds, or some rows at a time.
 
 Sources refuse dates and mixed columns, since a machine cannot use them; whoever prepares a table
-needs them as they are.
+needs them as they are. Files of Parquet and Arrow tell the types of their columns. Text does not,
+and what its first lines look like is no proof: postal codes are numbers until the first letter. So
+text in parts is read twice, once for the types that fit all lines, and once for the rows.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv as csv
 
+from mercer.data.files import COLUMNS
 from mercer.data.ipc import Ipc
 from mercer.data.parquet import File, Parquet, blamed
 from mercer.data.table import DataError
-from mercer.data.text import (
-    ADVICE,
-    GROWTH,
-    ColumnNames,
-    chunks_of,
-    decoded,
-    encoding_of,
-    separator,
-    too_large,
-    trimmed,
-    uncommented,
-    whole_lines,
-)
+from mercer.data.text import ADVICE, GROWTH, Dialect, too_large
 
-__all__ = [
-    "FORMATS",
-    "ROWS",
-    "Dialect",
-    "distinct",
-    "format_of",
-    "framed",
-    "read_table",
-]
+__all__ = ["FORMATS", "FRAME_ROWS", "FrameBatches", "read_table"]
 
-FORMATS = {
-    "csv": "csv", "tsv": "csv", "txt": "csv", "data": "csv",
-    "parquet": "parquet", "pq": "parquet", "parq": "parquet",
-    "arrow": "arrow", "arrows": "arrow", "feather": "arrow", "ipc": "arrow",
-}  # fmt: skip
+FORMATS = COLUMNS | {"data": "csv"}
 """Formats by the end of a name."""
 
-MISSING = [
-    *("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "none"),
-    *("#N/A", "#N/A N/A", "#NA", "<NA>", "NaT", "-1.#IND", "1.#IND", "-1.#QNAN", "1.#QNAN"),
-]
-ROWS = 2**14
+FRAME_ROWS = 2**14
+"""Rows of a frame, where a file is read in parts."""
+
+# Every value of a type, as text, is also one of the types behind it.
+FAMILIES = (
+    (pa.int64(), pa.float64()),
+    (pa.date32(), pa.timestamp("s"), pa.timestamp("ns")),
+    (pa.string(), pa.binary()),
+)
 
 
 def read_table(
     path: str | os.PathLike[str],
     *,
-    format: str | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    comment: str | None = None,
     max_bytes: float = np.inf,
+    **how: str | None,
 ) -> pd.DataFrame:
     r"""Return the rows of a file as a data frame: numbers, words, dates, and gaps.
 
@@ -77,16 +57,10 @@ def read_table(
     ----------
     path : str or path
         A file of values between signs, of Parquet or of Arrow; text may be compressed.
-    format : {"csv", "parquet", "arrow"}, optional
-        By default what the name of the file ends in.
-    delimiter : str, optional
-        Between the values of a text file; by default the sign that the first line has most of.
-    encoding : str, optional
-        Of a text file: ``"utf-8"``, ``"utf-16"``, ``"latin-1"``, ...; recognized by default.
-    comment : str, optional
-        Sign at the beginning of lines of a text file that are left out.
     max_bytes : float, optional
         Memory that the columns may take.
+    **how : str, optional
+        ``format``, ``delimiter``, ``encoding`` and ``comment`` as in :class:`FrameBatches`.
 
     Returns
     -------
@@ -101,36 +75,181 @@ def read_table(
     >>> read_table(path).dtypes.map(lambda kind: kind.kind).tolist()
     ['f', 'M', 'O']
     """
-    file = File.found(os.fspath(path))
-    kind = format or format_of(file.path)
-    if kind == "csv":
-        dialect = Dialect.of(file.path, delimiter, encoding, comment, max_bytes)
-        frame = framed(_text(file, dialect, max_bytes), file.path)
-        frame.attrs["notes"] = list(dialect.notes)
-        return frame
-    how = Parquet() if kind == "parquet" else Ipc()
-    schema = how.inspect(file).schema
-    distinct(schema.names, file.path)
-    nested = [field.name for field in schema if pa.types.is_nested(field.type)]
-    columns = [name for name in schema.names if name not in nested]
-    batches = how.batches(file, schema, columns, None, ROWS)
-    with blamed(file.path, ""):
-        held = list(_bounded(batches, file.path, max_bytes)) if columns else []
-        if not held:
-            raise DataError(f"{file.path} has no rows of numbers, words or dates")
-        frame = framed(pa.Table.from_batches(held), file.path)
-    frame.attrs["left_out"] = nested
-    return frame
+    return FrameBatches(path, max_bytes=max_bytes, **how).whole()
 
 
-def format_of(path: str) -> str:
-    """Return the format that a name ends in.
+class FrameBatches:
+    r"""Rows of a file as data frames, some rows at a time, with the types of the whole file.
 
     Parameters
     ----------
-    path : str
-        The name; ends of compressed files are looked through.
+    path : str or path
+        A file of values between signs, of Parquet or of Arrow; text may be compressed.
+    format : {"csv", "parquet", "arrow"}, optional
+        By default what the name of the file ends in.
+    delimiter : str, optional
+        Between the values of a text file; by default the sign that the first line has most of.
+    encoding : str, optional
+        Of a text file: ``"utf-8"``, ``"utf-16"``, ``"latin-1"``, ...; recognized by default.
+    comment : str, optional
+        Sign at the beginning of lines of a text file that are left out.
+    max_bytes : float, optional
+        Memory that the rows of a frame may take.
+
+    Attributes
+    ----------
+    names : list of str
+        Columns that can be read.
+    left_out : list of str
+        Columns of nested values.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "table.csv"
+    >>> _ = path.write_text("x,code\n" + "1,0017\n" * 20_000 + "2.5,A9\n")
+    >>> file = FrameBatches(path)
+    >>> file.names
+    ['x', 'code']
+    >>> [(len(frame), frame.code.iloc[0]) for frame in file.frames()]
+    [(16384, '0017'), (3617, '0017')]
     """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        comment: str | None = None,
+        max_bytes: float = np.inf,
+    ) -> None:
+        self.file, self.most = File.found(os.fspath(path)), max_bytes
+        kind = format or _format_of(self.file.path)
+        self._how: Parquet | Ipc | None = None
+        self.left_out: list[str] = []
+        if kind == "csv":
+            self._dialect = Dialect.of(self.file.path, delimiter, encoding, comment, max_bytes)
+            self.names = list(self._dialect.header.names)
+        else:
+            self._how = Parquet() if kind == "parquet" else Ipc()
+            self._schema = self._how.inspect(self.file).schema
+            self.left_out = [f.name for f in self._schema if pa.types.is_nested(f.type)]
+            self.names = [name for name in self._schema.names if name not in self.left_out]
+        counts = Counter([*self.names, *self.left_out])
+        if twice := [name for name, n in counts.items() if n > 1]:
+            raise DataError(
+                f"{self.file.path} has two columns of the name {twice[0]!r}; rename one of them"
+            )
+
+    def frames(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
+        """Yield the rows; the index of a frame goes on where that of the frame before ended.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Columns to read; all of `names` by default.
+        """
+        wanted = self.names if columns is None else list(columns)
+        first = 0
+        with self.file.watched():
+            for batch in self._text(wanted) if self._how is None else self._typed(wanted):
+                self._bound(batch.nbytes)
+                for k in range(0, batch.num_rows, FRAME_ROWS):
+                    frame = framed(batch.slice(k, FRAME_ROWS), self.file.path)
+                    frame.index = pd.RangeIndex(first, first + len(frame))
+                    first += len(frame)
+                    yield frame
+        if not first:
+            raise self._empty()
+
+    def whole(self) -> pd.DataFrame:
+        """Return all rows; see :func:`read_table`."""
+        if self._how is None:
+            frame = framed(self._whole_text(), self.file.path)
+            frame.attrs["notes"] = list(self._dialect.notes)
+            return frame
+        held, size = [], 0
+        for table in self._typed(self.names):
+            held.append(table)
+            size += table.nbytes
+            self._bound(size)  # what a footer declares is not believed
+        if not held:
+            raise self._empty()
+        with blamed(self.file.path, ""):
+            frame = framed(pa.concat_tables(held), self.file.path)
+        frame.attrs["left_out"] = self.left_out
+        return frame
+
+    def _bound(self, size: float) -> None:
+        if size > self.most:
+            raise too_large(self.file.path, self.most)
+
+    def _empty(self) -> DataError:
+        return DataError(f"{self.file.path} has no rows of numbers, words or dates")
+
+    def _typed(self, columns: list[str]) -> Iterator[pa.Table]:
+        if columns:
+            assert self._how is not None
+            with blamed(self.file.path, ""):
+                found = self._how.batches(self.file, self._schema, columns, None, FRAME_ROWS)
+                yield from (pa.Table.from_batches([batch]) for batch in found)
+
+    # Text -----------------------------------------------------------------------------------------
+
+    def _whole_text(self) -> pa.Table:
+        with blamed(self.file.path, " as delimited text", ADVICE):
+            held = pa.BufferOutputStream()
+            for lines in self._dialect.lines(self.file.path, self.most):
+                held.write(lines)
+                self._bound(GROWTH * held.tell())
+            table = self._dialect.table(held.getvalue(), skip=self._dialect.header.lines)
+        self._bound(table.nbytes)
+        return table
+
+    def _text(self, columns: list[str]) -> Iterator[Any]:
+        types: dict[str, Any] = {}
+        for table in self._tables(columns, None):
+            for name, kind in zip(table.column_names, table.schema.types, strict=True):
+                types[name] = _joined(types.get(name, pa.null()), kind)
+        yield from self._tables(columns, types)
+
+    def _tables(self, columns: list[str], types: dict[str, Any] | None) -> Iterator[Any]:
+        """Yield the lines as tables, of given types or of those that fit each table."""
+        skip, before = self._dialect.header.lines, 0
+        for text in self._dialect.lines(self.file.path, self.most):
+            if text.strip():
+                with blamed(self.file.path, " as delimited text", ADVICE), _counting(before):
+                    yield self._dialect.table(text, types, columns, skip)
+            before += text.count(b"\n")
+            skip = 0
+
+
+@contextmanager
+def _counting(before: int) -> Iterator[None]:
+    """Count the row of an error from the start of the file, not from where the text was cut."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        words = re.sub(r"(?<=Row #)\d+", lambda n: str(before + int(n[0])), str(error))
+        raise pa.ArrowInvalid(words) from error
+
+
+def _joined(a: Any, b: Any) -> Any:
+    """Return the type of text that is of one type in some lines and of another in others."""
+    for one, other in ((a, b), (b, a)):
+        if one == other or pa.types.is_null(one):
+            return other
+        for family in FAMILIES:
+            if one in family and other in family[family.index(one) :]:
+                return other
+    return pa.binary() if pa.binary() in (a, b) else pa.string()
+
+
+def _format_of(path: str) -> str:
+    """Return the format that a name ends in; ends of compressed files are looked through."""
     ending = re.sub(r"\.(gz|bz2|zst|lz4)$", "", path.lower()).rpartition(".")[2]
     if ending not in FORMATS:
         raise DataError(
@@ -138,157 +257,6 @@ def format_of(path: str) -> str:
             "it has"
         )
     return FORMATS[ending]
-
-
-def distinct(names: Iterable[str], path: str) -> None:
-    """Refuse two columns of one name.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Names of the columns.
-    path : str
-        The file, for the sentence.
-    """
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise DataError(f"{path} has two columns of the name {name!r}; rename one of them")
-        seen.add(name)
-
-
-def _bounded(batches: Iterable[Any], path: str, most: float) -> Iterable[Any]:
-    """Yield batches until they are too large together: what a footer declares is not believed."""
-    held = 0
-    for batch in batches:
-        held += batch.nbytes
-        if held > most:
-            raise too_large(path, most)
-        yield batch
-
-
-# Text ---------------------------------------------------------------------------------------------
-
-
-def _text(file: File, dialect: Dialect, most: float) -> Any:
-    """Return the table in a text file."""
-    with blamed(file.path, " as delimited text", ADVICE):
-        held = pa.BufferOutputStream()
-        for lines in dialect.lines(file.path, most):
-            held.write(lines)
-            if GROWTH * held.tell() > most:
-                raise too_large(file.path, most)
-        table = dialect.table(held.getvalue(), skip=dialect.header.lines)
-    if table.nbytes > most:
-        raise too_large(file.path, most)
-    return table
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How a text file is written.
-
-    Parameters
-    ----------
-    sign : str
-        Between the values of a line.
-    header : ColumnNames
-        Names of the columns.
-    encoding : str
-        Of the text.
-    comment : str, optional
-        Sign at the beginning of lines that are left out.
-    notes : tuple of str
-        What was guessed.
-    """
-
-    sign: str
-    header: ColumnNames
-    encoding: str = "utf-8-sig"
-    comment: str | None = None
-    notes: tuple[str, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        path: str,
-        delimiter: str | None = None,
-        encoding: str | None = None,
-        comment: str | None = None,
-        most: float = np.inf,
-    ) -> Dialect:
-        """Return the dialect of a file.
-
-        Parameters
-        ----------
-        path : str
-            The file.
-        delimiter, encoding, comment : str, optional
-            What is known.
-        most : float, optional
-            Bytes of memory that a row may take.
-        """
-        with blamed(path, " as delimited text"):
-            found, note = (encoding, "") if encoding else encoding_of(chunks_of(path), path)
-            rows = whole_lines(decoded(chunks_of(path), found, path), path, most)
-            start = next((kept for text in rows if (kept := _trimmed(text, comment))), b"")
-        if b"\0" in start[:4096] or not start.strip():
-            what = "is empty" if not start.strip() else "holds no text"
-            raise DataError(f"{path} {what}: a line of names and rows are expected")
-        header = ColumnNames.of(start, sign := delimiter or separator(start), path)
-        return cls(sign, header, found, comment, (*([note] if note else []), *header.notes))
-
-    def lines(self, path: str, most: float) -> Iterator[bytes]:
-        """Yield about a megabyte of whole rows of a file at a time, in UTF-8, without comments.
-
-        Parameters
-        ----------
-        path : str
-            The file.
-        most : float
-            Bytes that a row may take.
-        """
-        begun = False
-        for text in whole_lines(decoded(chunks_of(path), self.encoding, path), path, most):
-            kept = uncommented(text, self.comment)
-            kept, begun = kept if begun else trimmed(kept), begun or bool(trimmed(kept))
-            if kept:
-                yield kept
-
-    def table(
-        self, text: Any, types: Any = None, columns: list[str] | None = None, skip: int = 0
-    ) -> Any:
-        """Return lines of text as a table of Arrow.
-
-        Parameters
-        ----------
-        text : bytes or buffer
-            Whole lines.
-        types : dict, optional
-            Types of columns by name; those that fit all lines by default.
-        columns : list of str, optional
-            Columns to convert; all by default.
-        skip : int, default=0
-            Lines to leave out.
-        """
-        return csv.read_csv(
-            pa.BufferReader(text),
-            csv.ReadOptions(
-                use_threads=False, column_names=list(self.header.names), skip_rows=skip
-            ),
-            csv.ParseOptions(delimiter=self.sign, newlines_in_values=True),
-            csv.ConvertOptions(
-                column_types=types,
-                include_columns=columns,
-                null_values=MISSING,
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=True,
-            ),
-        )
-
-
-def _trimmed(text: bytes, comment: str | None) -> bytes:
-    return trimmed(uncommented(text, comment))
 
 
 # Frames -------------------------------------------------------------------------------------------

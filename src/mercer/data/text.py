@@ -12,22 +12,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 
+from mercer.data.parquet import blamed
 from mercer.data.table import DataError
 
 __all__ = [
     "ADVICE",
-    "CHUNK",
     "GROWTH",
     "ColumnNames",
-    "chunks_of",
-    "decoded",
+    "Dialect",
     "encoding_of",
     "separator",
     "too_large",
-    "trimmed",
     "uncommented",
-    "whole_lines",
 ]
 
 CHUNK = 2**20
@@ -46,6 +44,12 @@ CONTROL = frozenset(range(32)) - frozenset(b"\t\n\r\f\v\x1a\x1b")
 BLANK = re.compile(rb"\A(?:[ ]*\r?\n)+")
 QUOTED = re.compile(rb'"[^"]*"')
 NUMBER = re.compile(r"[-+]?(?:\d[\d.,]*|[.,]\d+)(?:[eE][-+]?\d+)?\s*%?|nan|inf", re.IGNORECASE)
+
+MISSING = [
+    *("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "none"),
+    *("#N/A", "#N/A N/A", "#NA", "<NA>", "NaT", "-1.#IND", "1.#IND", "-1.#QNAN", "1.#QNAN"),
+]
+"""Spellings of a missing cell."""
 
 ADVICE = (
     "; a separator inside a cell must stand in quotes, --delimiter says which sign separates the "
@@ -342,3 +346,110 @@ def trimmed(start: bytes) -> bytes:
     start : bytes
     """
     return BLANK.sub(b"", start)
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file is written.
+
+    Parameters
+    ----------
+    sign : str
+        Between the values of a line.
+    header : ColumnNames
+        Names of the columns.
+    encoding : str
+        Of the text.
+    comment : str, optional
+        Sign at the beginning of lines that are left out.
+    notes : tuple of str
+        What was guessed.
+    """
+
+    sign: str
+    header: ColumnNames
+    encoding: str = "utf-8-sig"
+    comment: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        path: str,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        comment: str | None = None,
+        most: float = np.inf,
+    ) -> Dialect:
+        """Return the dialect of a file.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        delimiter, encoding, comment : str, optional
+            What is known.
+        most : float, optional
+            Bytes of memory that a row may take.
+        """
+        with blamed(path, " as delimited text"):
+            found, note = (encoding, "") if encoding else encoding_of(chunks_of(path), path)
+            rows = whole_lines(decoded(chunks_of(path), found, path), path, most)
+            begins = (trimmed(uncommented(text, comment)) for text in rows)
+            start = next(filter(None, begins), b"")
+        if b"\0" in start[:4096] or not start.strip():
+            what = "is empty" if not start.strip() else "holds no text"
+            raise DataError(f"{path} {what}: a line of names and rows are expected")
+        header = ColumnNames.of(start, sign := delimiter or separator(start), path)
+        return cls(sign, header, found, comment, (*([note] if note else []), *header.notes))
+
+    def lines(self, path: str, most: float) -> Iterator[bytes]:
+        """Yield about a megabyte of whole rows of a file at a time, in UTF-8, without comments.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        most : float
+            Bytes that a row may take.
+        """
+        begun = False
+        for text in whole_lines(decoded(chunks_of(path), self.encoding, path), path, most):
+            kept = uncommented(text, self.comment)
+            kept, begun = kept if begun else trimmed(kept), begun or bool(trimmed(kept))
+            if kept:
+                yield kept
+
+    def table(
+        self, text: Any, types: Any = None, columns: list[str] | None = None, skip: int = 0
+    ) -> Any:
+        """Return lines of text as a table of Arrow.
+
+        Parameters
+        ----------
+        text : bytes or buffer
+            Whole lines.
+        types : dict, optional
+            Types of columns by name; those that fit all lines by default.
+        columns : list of str, optional
+            Columns to convert; all by default.
+        skip : int, default=0
+            Lines to leave out.
+        """
+        return pa_csv.read_csv(
+            pa.BufferReader(text),
+            pa_csv.ReadOptions(
+                use_threads=False, column_names=list(self.header.names), skip_rows=skip
+            ),
+            pa_csv.ParseOptions(delimiter=self.sign, newlines_in_values=True),
+            pa_csv.ConvertOptions(
+                column_types=types,
+                include_columns=columns,
+                null_values=MISSING,
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+            ),
+        )
