@@ -13,7 +13,7 @@ from typing import Any
 
 from mercer._threads import usable_cores
 from mercer.data.stamps import Stamp
-from mercer.data.table import DataError
+from mercer.data.table import DataError, blamed
 
 __all__ = ["compare", "differences", "listed", "measured", "text"]
 
@@ -58,12 +58,8 @@ def _measure(path: str, opened: Opened | None) -> str:
     if opened is not None:
         with opened(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    with Stamp.of(path).watched():
-        try:
-            with open(path, "rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    with Stamp.of(path).watched(), blamed(path, errors=OSError), open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def listed(given: Mapping[str, str] | str | os.PathLike[str]) -> dict[str, str]:

@@ -8,10 +8,11 @@ from typing import Any
 import h5py
 import numpy as np
 
+from mercer._typing import AnyArray
 from mercer.data.headers import check_chunks
 from mercer.data.npy import FileArray
 from mercer.data.stamps import Stamp
-from mercer.data.table import DataError
+from mercer.data.table import DataError, blamed
 
 __all__ = ["Hdf5Array", "names", "opened"]
 
@@ -23,6 +24,7 @@ ELSEWHERE = (
     "target.create_dataset(name, data=source[name][:])"
 )
 MAX_LINKS = 100
+AS_HDF5 = " as an HDF5 file"
 
 
 class Hdf5Array(FileArray):
@@ -43,25 +45,17 @@ class Hdf5Array(FileArray):
     ) -> None:
         self.path, self.name, self.fill = path, name, fill
         self.stamp = stamp or Stamp.of(path)
-        try:
+        with blamed(path, AS_HDF5):
             self._file = h5py.File(path, "r")
             found = self._file.get(_inside(self._file, path, name))
             listed = [] if isinstance(found, h5py.Dataset) else names(self._file)
-        except DataError:
-            raise
-        except Exception as error:  # of damaged files HDF5 says many things
-            raise DataError(f"{path} cannot be read as an HDF5 file: {_words(error)}") from error
         if not isinstance(found, h5py.Dataset):
             raise DataError(f"{path} has no array {name!r}; it has: {', '.join(listed) or 'none'}")
         self._array = found
-        try:
+        with blamed(f"{path}::{name}"):
             self.shape = tuple(found.shape or ())
             self.dtype: np.dtype[Any] = found.dtype
             self._refuse()
-        except DataError:
-            raise
-        except Exception as error:
-            raise DataError(f"{path}::{name} cannot be read: {_words(error)}") from error
 
     def _refuse(self) -> None:
         """Refuse data sets that are no rows, do not fit in memory, or lie in other files."""
@@ -85,28 +79,21 @@ class Hdf5Array(FileArray):
                 "missing_chunks='fill'"
             )
 
-    def __getitem__(self, rows: Any) -> Any:
-        with self.stamp.watched():
-            try:
-                values = self._array[rows]
-            except Exception as error:  # of damaged files HDF5 says many things
-                where = f"{self.path}::{self.name}"
-                raise DataError(f"{where} cannot be read: {_words(error)}") from error
+    def __getitem__(self, rows: slice) -> AnyArray:
+        where = f"{self.path}::{self.name}"
+        with self.stamp.watched(), blamed(where):
+            values = self._array[rows]
         if values.dtype == object:
-            try:
-                decode = [
-                    v.decode() if isinstance(v, bytes) else v for v in values.ravel().tolist()
-                ]
-            except UnicodeDecodeError as error:
-                raise DataError(f"{self.path}::{self.name} holds no text: {error}") from error
-            values = np.array(decode, dtype=object).reshape(values.shape)
+            with blamed(where, " as text"):
+                words = [v.decode() if isinstance(v, bytes) else v for v in values.ravel().tolist()]
+            values = np.array(words, dtype=object).reshape(values.shape)
         return values
 
     def __reduce__(self) -> Any:
         return Hdf5Array, (self.path, self.name, self.fill, self.stamp)
 
 
-def _inside(file: Any, path: str, name: str) -> str:
+def _inside(file: h5py.File, path: str, name: str) -> str:
     """Return the name of an array without soft links, refused if it leads to another file.
 
     HDF5 follows an external link by opening what it names, which may be any file or a pipe.
@@ -130,7 +117,7 @@ def _inside(file: Any, path: str, name: str) -> str:
     return "/".join(done) or "/"
 
 
-def names(file: Any) -> list[str]:
+def names(file: h5py.File) -> list[str]:
     """Return the names of all arrays in an open file.
 
     Parameters
@@ -140,10 +127,6 @@ def names(file: Any) -> list[str]:
     found: list[str] = []
     file.visititems(lambda name, item: found.append(name) if hasattr(item, "dtype") else None)
     return found
-
-
-def _words(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:300]
 
 
 def opened(path: str, name: str, fill: bool = False) -> Hdf5Array:
@@ -157,11 +140,8 @@ def opened(path: str, name: str, fill: bool = False) -> Hdf5Array:
     """
     stamp = Stamp.of(path)
     if not name:
-        try:
-            with h5py.File(path, "r") as file:
-                found = names(file)
-        except Exception as error:  # of damaged files HDF5 says many things
-            raise DataError(f"{path} cannot be read as an HDF5 file: {_words(error)}") from error
+        with blamed(path, AS_HDF5), h5py.File(path, "r") as file:
+            found = names(file)
         if not found:
             raise DataError(f"{path} holds no arrays")
         if len(found) != 1:

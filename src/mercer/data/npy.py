@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer.data.headers import read_header
 from mercer.data.stamps import Stamp
-from mercer.data.table import DataError
+from mercer.data.table import DataError, blamed
 
 __all__ = ["FileArray", "Npy", "NpyArray", "Pending", "opened"]
 
@@ -29,7 +29,7 @@ def opened(path: str) -> Any:
     path : str
     """
     stamp = Stamp.of(path)
-    try:
+    with blamed(path, " as an array of NumPy"):
         with open(path, "rb") as file:
             if file.read(4) in ZIP:
                 raise DataError(
@@ -41,11 +41,6 @@ def opened(path: str) -> Any:
             offset = file.tell()
         if header.dtype.kind not in "biuf":
             return np.load(path, allow_pickle=False)
-    except DataError:
-        raise
-    except Exception as error:  # whatever a file system or a type of words says
-        words = str(error).splitlines() or [type(error).__name__]
-        raise DataError(f"{path} cannot be read as an array of NumPy: {words[0]}") from error
     return NpyArray(stamp, header.shape, header.dtype, offset, header.columns)
 
 
@@ -95,19 +90,12 @@ class NpyArray(FileArray):
     def __getitem__(self, rows: slice) -> Any:
         first, last, _ = rows.indices(len(self))
         n, others = max(last - first, 0), self.shape[1:]
-        with self.stamp.watched():
-            try:
-                with open(self.stamp.path, "rb") as file:
-                    if self.columns:
-                        parts = [
-                            self._read(file, j * len(self) + first, n)
-                            for j in range(int(np.prod(others)))
-                        ]
-                        return np.stack(parts, axis=-1).reshape((n, *others), order="F")
-                    width = int(np.prod(others))
-                    return self._read(file, first * width, n * width).reshape(n, *others)
-            except OSError as error:
-                raise DataError(f"{self.stamp.path} cannot be read: {error.strerror}") from error
+        path, width = self.stamp.path, int(np.prod(others))
+        with self.stamp.watched(), blamed(path, errors=OSError), open(path, "rb") as file:
+            if self.columns:
+                parts = [self._read(file, j * len(self) + first, n) for j in range(width)]
+                return np.stack(parts, axis=-1).reshape((n, *others), order="F")
+            return self._read(file, first * width, n * width).reshape(n, *others)
 
     def _read(self, file: Any, start: int, count: int) -> Any:
         values = np.empty(count, dtype=self.dtype)

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,12 @@ import pyarrow.parquet as pq
 
 from mercer.data.stamps import Stamp
 from mercer.data.table import DataError
+from mercer.data.table import blamed as blamed_by
 
 __all__ = ["File", "Footer", "Format", "Parquet", "blamed"]
+
+blamed = partial(blamed_by, errors=(pa.ArrowException, OSError))
+"""Turns an error of Arrow into a sentence that names the file."""
 
 BUFFER = 2**16
 """Bytes of a column that are read at once from a local file."""
@@ -119,23 +124,6 @@ class Format(ABC):
             Which groups of rows; all by default.
         rows : int
         """
-
-
-@contextmanager
-def blamed(where: str, hint: str, advice: str = "") -> Iterator[None]:
-    """Turn an error of Arrow into a sentence that names the file.
-
-    Parameters
-    ----------
-    where, hint, advice : str
-    """
-    try:
-        yield
-    except DataError:
-        raise
-    except (pa.ArrowException, OSError) as error:
-        words = " ".join(str(error).split())
-        raise DataError(f"{where} cannot be read{hint}: {words[:300]}{advice}") from error
 
 
 @dataclass(frozen=True)

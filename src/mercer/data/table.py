@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any
 
@@ -12,11 +13,45 @@ from numpy.typing import NDArray
 
 from mercer._typing import AnyArray
 
-__all__ = ["DataError", "Table", "common_type", "factorized", "hashes", "stack"]
+__all__ = ["DataError", "Table", "blamed", "common_type", "factorized", "hashes", "stack"]
 
 
 class DataError(ValueError):
     """An error in the data, with its place: file, row, column."""
+
+
+@contextmanager
+def blamed(
+    where: str,
+    hint: str = "",
+    advice: str = "",
+    errors: type[Exception] | tuple[type[Exception], ...] = Exception,
+) -> Iterator[None]:
+    """Turn an error of a reader into a sentence that names the file.
+
+    Parameters
+    ----------
+    where, hint, advice : str
+        The file, as what it was read, and what to do.
+    errors : type or tuple of types
+        Of the reader. By default all, since many libraries say many things of damaged files; their
+        types are named then.
+
+    Examples
+    --------
+    >>> with blamed("x.h5", " as an HDF5 file"):
+    ...     raise RuntimeError("wrong superblock")
+    Traceback (most recent call last):
+    mercer.data.table.DataError: x.h5 cannot be read as an HDF5 file: RuntimeError: wrong superblock
+    """
+    try:
+        yield
+    except DataError:
+        raise
+    except errors as error:
+        name = f"{type(error).__name__}: " if errors is Exception else ""
+        words = f"{name}{' '.join(str(error).split())}"
+        raise DataError(f"{where} cannot be read{hint}: {words[:300]}{advice}") from error
 
 
 class Table:

@@ -14,7 +14,7 @@ from zarr.core.sync import sync
 from mercer.data.headers import check_chunks
 from mercer.data.npy import FileArray
 from mercer.data.stamps import Stamp
-from mercer.data.table import DataError
+from mercer.data.table import DataError, blamed
 
 __all__ = ["ZarrArray", "opened"]
 
@@ -55,13 +55,10 @@ class ZarrArray(FileArray):
         places = list(self._places(*wanted.indices(len(self))[:2]))
         self._check(places)
         try:
-            values = self.array[rows]
-        except Exception as error:  # each codec has errors of its own
+            with blamed(self.where):  # each codec has errors of its own
+                return self.array[rows]
+        finally:
             self._check(places)
-            words = f"{type(error).__name__}: {error}"
-            raise DataError(f"{self.where} cannot be read: {words[:300]}") from error
-        self._check(places)
-        return values
 
     def _places(self, first: int, last: int) -> Iterator[tuple[int, ...]]:
         """Yield the places of the chunks that hold some rows."""
@@ -133,12 +130,9 @@ def opened(path: str, name: str, fill: bool = False) -> ZarrArray:
     fill : bool, default=False
         Read chunks that are missing as the fill value.
     """
-    try:
+    with blamed(path, " as a Zarr store"):  # each kind of store has errors of its own
         node = zarr.open(path, mode="r")
         found = {} if isinstance(node, zarr.Array) else dict(node.arrays())
-    except Exception as error:  # each kind of store has errors of its own
-        words = f"{type(error).__name__}: {error}"
-        raise DataError(f"{path} cannot be read as a Zarr store: {words[:300]}") from error
     if isinstance(node, zarr.Array):
         if name:
             raise DataError(f"{path} is an array, without others in it such as {name!r}")
