@@ -14,7 +14,7 @@ from mercer._typing import PointsLike, TargetsLike
 from mercer.data.checks import Check, Places
 from mercer.data.spill import HELD, Groups, Sort, Spill
 
-__all__ = ["Block", "Mapped", "Source", "Summand", "Sums", "Work"]
+__all__ = ["Block", "Mapped", "PerColumn", "Source", "Summand", "Sums", "Work"]
 
 
 class Block(NamedTuple):
@@ -63,6 +63,17 @@ class Sums(dict[str, Any]):
 
     def __add__(self, other: Sums) -> Sums:
         return Sums({name: value + other[name] for name, value in self.items()})
+
+
+@dataclass(frozen=True)
+class PerColumn:
+    """A summand for each of several columns, None for columns without."""
+
+    columns: tuple[Any, ...]
+
+    def __add__(self, other: PerColumn) -> PerColumn:
+        pairs = zip(self.columns, other.columns, strict=True)
+        return PerColumn(tuple(b if a is None else a if b is None else a + b for a, b in pairs))
 
 
 class Source(ABC):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from mercer._typing import AnyArray, PointsLike
 from mercer.data.base import Block, Source
 from mercer.data.table import DataError, Table, factorized
 
-__all__ = ["Categories", "categories", "column_of", "ordered"]
+__all__ = ["Categories", "categories", "codes_of", "column_of", "ordered"]
 
 MOST = 1_000_000
 """Different values of a column beyond which it is taken for a name of rows."""
@@ -113,6 +113,26 @@ def counted(values: AnyArray) -> dict[Any, int]:
     # One NaN for all, so that it is found again as a key.
     names = [np.nan if key != key else key for key in keys]
     return dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True))
+
+
+def codes_of(labels: Sequence[Any], rest: Iterable[Any]) -> tuple[dict[Any, int], int]:
+    """Return the code of every label, and the code of labels that were never met.
+
+    Parameters
+    ----------
+    labels : sequence
+        Labels with a code of their own.
+    rest : iterable
+        Less frequent labels, which share the code after the last; -1 is for new ones without any.
+
+    Examples
+    --------
+    >>> codes_of(["a", "b"], ["c"])
+    ({'a': 0, 'b': 1, 'c': 2}, 2)
+    """
+    shared = dict.fromkeys(rest, len(labels))
+    known = {label: code for code, label in enumerate(labels)} | shared
+    return known, len(labels) if shared else -1
 
 
 def _work(block: Block, shared: tuple[Any, ...], state: None) -> Categories:

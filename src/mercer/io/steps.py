@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer._typing import Array
+from mercer.data.categories import codes_of
 from mercer.io.errors import CannotConvert
 from mercer.io.symbols import Backend, Value
 from mercer.preprocessing.dates import DIGITS, MONDAY, PERIODS
@@ -130,7 +131,7 @@ def encoded(cells: Sequence[Cells], encoder: Any, backend: Backend, single: bool
     for o, j in enumerate(getattr(encoder, "_placed", encoder.kept_)):
         handle, words = columns[j]
         if o in place:
-            codes = _codes(encoder.categories_[place[o]], encoder.infrequent_[place[o]])
+            codes = codes_of(encoder.categories_[place[o]], encoder.infrequent_[place[o]])
             write = _of_words if words else _of_numbers
             found.append(write(backend, handle, *codes, encoder.names_[o], single))
             continue
@@ -156,12 +157,6 @@ def dated(encoder: Any) -> dict[int, tuple[str, list[str]]]:
     periods = getattr(encoder, "periods_", {})
     names = encoder._names or [f"x{j}" for j in range(encoder.n_features_in_)]
     return {j: (name, periods[name]) for j, name in enumerate(names) if name in periods}
-
-
-def _codes(labels: list[Any], rest: list[Any]) -> tuple[dict[Any, int], int]:
-    """Return the code of every label, and that of labels which were never met."""
-    known = {label: i for i, label in enumerate(labels)} | dict.fromkeys(rest, len(labels))
-    return known, len(labels) if rest else -1
 
 
 def _of_words(

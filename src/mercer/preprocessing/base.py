@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
 from mercer._settings import fixed, settings
-from mercer._sklearn import fit_context
+from mercer._sklearn import check_feature_names_in, fit_context
 from mercer._typing import AnyArray, PointsLike, TargetsLike
 from mercer.data import Source, as_source
 from mercer.data.arrays import Arrays
@@ -80,15 +81,9 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
     def _applied(self, X: PointsLike) -> Any:
         """Return transformed rows: an array, a CSR matrix, or a table."""
 
-    @abstractmethod
-    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the names of the features that come out.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of those that go in.
-        """
+    def _output_names(self, names: list[str]) -> list[str]:
+        """Return the names of the features that come out: by default of those that go in."""
+        return names
 
     # What all of them do --------------------------------------------------------------------------
 
@@ -105,6 +100,18 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         """
         self._learn(self._admitted(X, y))
         return self
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> AnyArray:
+        """Return the names of the features that come out.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of those that go in.
+        """
+        check_is_fitted(self)
+        names = [str(name) for name in check_feature_names_in(self, input_features)]
+        return np.array(self._output_names(names), dtype=object)
 
     def transform(self, X: PointsLike) -> Any:
         """Transform rows.

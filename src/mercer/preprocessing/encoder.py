@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in, fit_context
 from mercer._typing import AnyArray, Constraints, PointsLike, TargetsLike
 from mercer.data import DataError, Source, categories
-from mercer.data.categories import column_of, ordered
+from mercer.data.categories import codes_of, column_of, ordered
 from mercer.data.sampling import fold_of
 from mercer.data.table import Table, common_type, factorized
 from mercer.preprocessing._groups import SEED, grouped, key_of, merged, shrunk
@@ -255,11 +254,9 @@ class Encoder(Streamed):
 
     def _index(self, values: AnyArray, c: int) -> NDArray[np.intp]:
         """Return the number of each row's category, -1 for one that was never met."""
-        frequent, rest = self.categories_[c], self.infrequent_[c]
-        lookup = {key_of(value): i for i, value in enumerate(frequent)}
-        lookup |= dict.fromkeys(map(key_of, rest), len(frequent))
+        own, rest = ([*map(key_of, each[c])] for each in (self.categories_, self.infrequent_))
+        lookup, unknown = codes_of(own, rest)
         keys, codes = factorized(values)
-        unknown = len(frequent) if rest else -1
         if self.handle_unknown == "error":
             new = [key for key in keys if key_of(key) not in lookup]
             if new:
@@ -275,16 +272,8 @@ class Encoder(Streamed):
     def _name(self, j: int) -> str:
         return str(check_feature_names_in(self, self._names)[j])
 
-    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the names of what comes out: ``colour_red`` for the category red of colour.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of the columns that go in.
-        """
-        check_is_fitted(self)
-        names = check_feature_names_in(self, input_features)
+    def _output_names(self, names: list[str]) -> list[str]:
+        """Return ``colour_red`` for the category red of colour."""
         result: list[str] = []
         place = {j: c for c, j in enumerate(self.columns_)}
         for j, name in enumerate(names):
@@ -298,7 +287,7 @@ class Encoder(Streamed):
                 c = place[j]
                 result += [f"{name}_{value}" for value in self.categories_[c]]
                 result += [f"{name}_infrequent"] if self.infrequent_[c] else []
-        return np.array(result, dtype=object)
+        return result
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

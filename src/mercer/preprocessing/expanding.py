@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer._typing import AnyArray, PointsLike
-from mercer.data.base import Block
+from mercer.data.base import Block, PerColumn
 from mercer.data.table import Table
 from mercer.preprocessing.dates import Calendar, circle_names, circles
 from mercer.preprocessing.readings import Reading
 
-__all__ = ["Calendars", "Expand", "calendars"]
+__all__ = ["Expand", "calendars"]
 
 
 @dataclass(frozen=True)
@@ -98,24 +98,9 @@ class Expand:
         return block._replace(X=Table(made))
 
 
-@dataclass(frozen=True)
-class Calendars:
-    """Calendars of columns of dates, which add up over blocks.
-
-    Parameters
-    ----------
-    columns : tuple of Calendar
-    """
-
-    columns: tuple[Calendar, ...]
-
-    def __add__(self, other: Calendars) -> Calendars:
-        return Calendars(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
-
-
 def calendars(
     block: Block, shared: tuple[tuple[str, ...], tuple[str, ...]], state: None
-) -> Calendars:
+) -> PerColumn:
     """Return the calendars of a block; the work of a pass.
 
     Parameters
@@ -125,7 +110,7 @@ def calendars(
         Names of the columns of dates, and their forms.
     state : None
     """
-    return Calendars(
+    return PerColumn(
         tuple(
             Calendar.of(Reading(form).apply(block.X.columns[name], name))
             for name, form in zip(*shared, strict=True)

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in
-from mercer._typing import AnyArray, Constraints, PointsLike
+from mercer._typing import Constraints, PointsLike
 from mercer.data import Moments, Source, categories, quantiles
 from mercer.data.base import Block, Sums
 from mercer.data.categories import ordered
@@ -132,18 +131,9 @@ class Imputer(Streamed):
                 flags[f"{name}_missing"] = missing.astype(np.float64)
         return Table(filled | flags)
 
-    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the names of the features, and ``x_missing`` for those that mark x.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of those that go in.
-        """
-        check_is_fitted(self)
-        names = check_feature_names_in(self, input_features)
-        marked = names[self.missing_ > 0] if self.indicator else names[:0]
-        return np.array([*names, *(f"{name}_missing" for name in marked)], dtype=object)
+    def _output_names(self, names: list[str]) -> list[str]:
+        marks = zip(names, self.missing_ > 0, strict=True)
+        return names + [f"{name}_missing" for name, lacks in marks if lacks and self.indicator]
 
 
 def _moments_and_words(block: Block, shared: None, state: None) -> Sums:

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
-from mercer._sklearn import Interval, check_feature_names_in
+from mercer._sklearn import Interval
 from mercer._typing import AnyArray, Array, Constraints, PointsLike
 from mercer.data import Source
 from mercer.data.ranks import MidRanks, mid_ranks
@@ -119,18 +119,6 @@ class RankNormalizer(Streamed):
 
     def _returned(self, X: PointsLike) -> Any:
         return _mapped(X, self.scores_, self.values_, np.nan)
-
-    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the names of the features, which stay the same.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of the features that go in.
-        """
-        check_is_fitted(self)
-        names: AnyArray = check_feature_names_in(self, input_features)
-        return names
 
 
 def _scores(ranks: MidRanks) -> Array:

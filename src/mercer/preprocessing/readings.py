@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from mercer._typing import AnyArray
 from mercer.data import DataError
-from mercer.data.base import Block
+from mercer.data.base import Block, PerColumn
 from mercer.data.table import Table, factorized
 
-__all__ = ["NUMBERS", "Reading", "Tallies", "Tally", "days_of", "readings", "tallied"]
+__all__ = ["NUMBERS", "Reading", "Tally", "days_of", "readings", "tallied"]
 
 NUMBERS, DATES = ("point", "comma", "truth"), ("ymd", "dmy", "mdy", "typed")
 """Forms of numbers and of dates; ``typed`` are dates that no word has to be read for."""
@@ -225,28 +225,8 @@ def _forms(word: str) -> list[str]:
     return found + [form for form in ("ymd", "dmy", "mdy") if _microseconds(word, form) is not None]
 
 
-@dataclass(frozen=True)
-class Tallies:
-    """Tallies of the columns of a table, None for columns of numbers.
-
-    Parameters
-    ----------
-    columns : tuple of Tally or None
-    """
-
-    columns: tuple[Tally | None, ...]
-
-    def __add__(self, other: Tallies) -> Tallies:
-        return Tallies(
-            tuple(
-                b if a is None else a if b is None else a + b
-                for a, b in zip(self.columns, other.columns, strict=True)
-            )
-        )
-
-
-def tallied(block: Block, shared: Collection[int], state: None) -> Tallies:
-    """Return the tallies of a block; the work of a pass.
+def tallied(block: Block, shared: Collection[int], state: None) -> PerColumn:
+    """Return the tallies of a block, None for columns of numbers; the work of a pass.
 
     Parameters
     ----------
@@ -256,9 +236,9 @@ def tallied(block: Block, shared: Collection[int], state: None) -> Tallies:
     state : None
     """
     if not isinstance(block.X, Table):
-        return Tallies((None,) * int(block.X.shape[1]))
+        return PerColumn((None,) * int(block.X.shape[1]))
     columns = enumerate(block.X.columns.values())
-    return Tallies(
+    return PerColumn(
         tuple(Tally.of(x) if x.dtype.kind in "OM" and j not in shared else None for j, x in columns)
     )
 

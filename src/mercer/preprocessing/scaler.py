@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,9 +10,11 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import settings
-from mercer._sklearn import StrOptions, check_feature_names_in
-from mercer._typing import AnyArray, Constraints, PointsLike
+from mercer._sklearn import StrOptions
+from mercer._typing import Constraints, PointsLike
 from mercer.data import Source, moments, quantiles
+from mercer.data.base import Block
+from mercer.data.table import Table
 from mercer.preprocessing.base import Streamed
 
 __all__ = ["Scaler"]
@@ -70,12 +73,13 @@ class Scaler(Streamed):
     }
 
     def _learn(self, source: Source) -> None:
+        dense = source.map(_Dense(self.centre))
         if self.scale == "robust":
             how = self._passes(source, "quartiles")
-            low, middle, high = quantiles(_dense(source, self.centre), [0.25, 0.5, 0.75], **how)
+            low, middle, high = quantiles(dense, [0.25, 0.5, 0.75], **how)
             spread, constant = high - low, ~(high > low)
         else:
-            found = moments(_dense(source, self.centre), **self._passes(source, "moments"))
+            found = moments(dense, **self._passes(source, "moments"))
             if not np.isfinite(found.squares).all() or not np.isfinite(found.mean).all():
                 j = int(np.argmin(np.isfinite(found.squares) & np.isfinite(found.mean)))
                 what = f"feature {j}" if self._names is None else repr(self._names[j])
@@ -87,13 +91,16 @@ class Scaler(Streamed):
         self.scale_ = np.where(constant, 1.0, spread) if self.scale else np.ones(p)
 
     def _applied(self, X: PointsLike) -> Any:
-        sparse = sp.issparse(X)
-        if sparse:
-            _refuse_sparse(self.centre)
-            scaled = sp.csr_array(X, copy=True)
-            scaled.data /= self.scale_.astype(X.dtype)[scaled.indices]
-            return scaled
+        if sp.issparse(X):
+            return self._resized(X, np.divide)
         return (X - self.centre_.astype(X.dtype)) / self.scale_.astype(X.dtype)
+
+    def _resized(self, X: PointsLike, by: np.ufunc) -> sp.csr_array:
+        """Return a sparse matrix times, or divided by, the spread of each feature."""
+        _refuse_sparse(self.centre)
+        made = sp.csr_array(X, copy=True)
+        by(made.data, self.scale_.astype(X.dtype)[made.indices], out=made.data)
+        return made
 
     def inverse_transform(self, X: PointsLike) -> Any:
         """Return features to the size they had.
@@ -107,12 +114,8 @@ class Scaler(Streamed):
         return self._transformed(X, "_returned")
 
     def _returned(self, X: PointsLike) -> Any:
-        sparse = sp.issparse(X)
-        if sparse:
-            _refuse_sparse(self.centre)
-            grown = sp.csr_array(X, copy=True)
-            grown.data *= self.scale_.astype(X.dtype)[grown.indices]
-            return grown
+        if sp.issparse(X):
+            return self._resized(X, np.multiply)
         return X * self.scale_.astype(X.dtype) + self.centre_.astype(X.dtype)
 
     def __sklearn_tags__(self) -> Any:
@@ -120,36 +123,19 @@ class Scaler(Streamed):
         tags.input_tags.sparse = not self.centre
         return tags
 
-    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the names of the features, which stay what they are.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of those that go in.
-        """
-        check_is_fitted(self)
-        names: AnyArray = check_feature_names_in(self, input_features)
-        return names
-
 
 def _refuse_sparse(centre: bool) -> None:
     if centre:
         raise ValueError("a sparse matrix minus its mean is dense; use Scaler(centre=False)")
 
 
-def _dense(source: Source, centre: bool) -> Source:
-    """Return a source that refuses sparse blocks if they were to be centred."""
-    return source.map(_Dense(centre))
-
-
+@dataclass(frozen=True)
 class _Dense:
     """Refuse sparse blocks, if they are to be centred; make numbers of tables."""
 
-    def __init__(self, centre: bool) -> None:
-        self.centre = centre
+    centre: bool
 
-    def __call__(self, block: Any) -> Any:
+    def __call__(self, block: Block) -> Block:
         if sp.issparse(block.X):
             _refuse_sparse(self.centre)
-        return block._replace(X=block.X.numbers()) if hasattr(block.X, "numbers") else block
+        return block._replace(X=block.X.numbers()) if isinstance(block.X, Table) else block

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in
 from mercer._typing import AnyArray, Constraints, PointsLike
 from mercer.data import DataError, Source, quantiles
-from mercer.data.categories import ordered
+from mercer.data.base import PerColumn
+from mercer.data.categories import codes_of, ordered
 from mercer.data.table import Table, factorized
 from mercer.preprocessing._columns import (
     ColumnStatistics,
@@ -22,8 +23,8 @@ from mercer.preprocessing._columns import (
     tabled,
 )
 from mercer.preprocessing.base import Streamed, has_words, numbered
-from mercer.preprocessing.expanding import Calendars, Expand, calendars
-from mercer.preprocessing.readings import NUMBERS, Tallies, readings, tallied
+from mercer.preprocessing.expanding import Expand, calendars
+from mercer.preprocessing.readings import NUMBERS, readings, tallied
 
 __all__ = ["RARE", "TableEncoder"]
 
@@ -182,7 +183,7 @@ class TableEncoder(Streamed):
             return source
         how = self._passes(source, "words")
         fixed = frozenset(chosen | {given.index(name) for name in first.categories})
-        tallies: Tallies = source.total(tallied, fixed, None, **how)
+        tallies: PerColumn = source.total(tallied, fixed, None, **how)
         for name, tally, reading in zip(
             given, tallies.columns, readings(tallies.columns), strict=True
         ):
@@ -200,7 +201,7 @@ class TableEncoder(Streamed):
         if dates:
             how = self._passes(source, "dates")
             shared = (tuple(dates), tuple(self.readings_[name] for name in dates))
-            found: Calendars = source.total(calendars, shared, None, **how)
+            found: PerColumn = source.total(calendars, shared, None, **how)
             spans = zip(dates, found.columns, strict=True)
             self.periods_ = {name: span.periods() for name, span in spans}
         expand = Expand(self.readings_, self.periods_)
@@ -299,10 +300,8 @@ class TableEncoder(Streamed):
         return result
 
     def _coded(self, values: AnyArray, c: int) -> NDArray[np.intp]:
-        labels, rest = self.categories_[c], self.infrequent_[c]
-        lookup = {label: i for i, label in enumerate(labels)} | dict.fromkeys(rest, len(labels))
+        lookup, unknown = codes_of(self.categories_[c], self.infrequent_[c])
         keys, codes = factorized(values)
-        unknown = len(labels) if rest else -1
         known = [lookup.get(None if key != key else key, unknown) for key in keys]
         return np.array(known, dtype=np.intp)[codes]
 
@@ -315,24 +314,15 @@ class TableEncoder(Streamed):
                 result[o] += "_"
         return result
 
-    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the names of the output columns: ``x``, and ``x_missing`` for a mark.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of the columns that go in.
-        """
-        check_is_fitted(self)
-        given = [str(name) for name in check_feature_names_in(self, input_features)]
-        if (old := [str(name) for name in check_feature_names_in(self, self._names)]) != given:
-            renamed = dict(zip(old, given, strict=True))
-            expand = Expand(
-                {renamed[name]: form for name, form in self._expand.readings.items()},
-                {renamed[name]: span for name, span in self._expand.periods.items()},
-            )
-            return np.array(self._named(expand.names(given)), dtype=object)
-        return np.array(self._named(self._expand.names(given)), dtype=object)
+    def _output_names(self, names: list[str]) -> list[str]:
+        """Return the names of the output columns: ``x``, and ``x_missing`` for a mark."""
+        old = (str(name) for name in check_feature_names_in(self, self._names))
+        renamed = dict(zip(old, names, strict=True))
+        expand = Expand(
+            {renamed[name]: form for name, form in self._expand.readings.items()},
+            {renamed[name]: span for name, span in self._expand.periods.items()},
+        )
+        return self._named(expand.names(names))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
