@@ -156,7 +156,8 @@ _PLANS: dict[int, tuple[Any, Plan]] = {}
 
 def _plan(model: Any) -> Plan:
     if id(model) not in _PLANS:
-        _PLANS[id(model)] = model, plan_of(model)
+        step = type(model) in STEPS
+        _PLANS[id(model)] = model, _step(model) if step else plan_of(model)
     return _PLANS[id(model)][1]
 
 
@@ -269,21 +270,19 @@ STEPS: dict[type[Any], tuple[Callable[[Any], int], Callable[[Any, Value], Value]
 """Transformers of this library: how many columns come out, and how they are written."""
 
 
-def _parse_step(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
-    width, _ = STEPS[type(model)]
-    operator = scope.declare_local_operator(_alias(type(model)), model)
-    operator.inputs = inputs
-    kind = (DoubleTensorType if _is_wide(inputs) else FloatTensorType)([None, width(model)])
-    operator.outputs.append(scope.declare_local_variable("step", kind))
-    return operator.outputs
-
-
-def _convert_step(scope: Any, operator: Any, container: Any) -> None:
-    model, single = operator.raw_operator, not _is_wide(operator.inputs)
-    backend = Emitted(scope, container, np.float32 if single else np.float64)
-    _, write = STEPS[type(model)]
-    found = write(model, _beside(backend, operator.inputs))
-    _name(scope, container, found.handle, operator.outputs[0])
+def _step(model: Any) -> Plan:
+    """Return the plan of a transformer, in the precision that its rows come in."""
+    width, write = STEPS[type(model)]
+    nothing = np.zeros((0, 0))
+    return Plan(
+        model,
+        lambda x: {"step": write(model, x)},
+        {"step": width(model)},
+        None,
+        nothing,
+        wide=False,
+        apart=True,
+    )
 
 
 def _parse_columns(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
@@ -314,14 +313,14 @@ def _alias(cls: type[Any]) -> str:
 
 
 def _register(cls: type[Any]) -> None:
-    update_registered_converter(cls, _alias(cls), _shapes, _convert, parser=_parse)
+    if cls not in _KNOWN:
+        update_registered_converter(cls, _alias(cls), _shapes, _convert, parser=_parse)
+        _KNOWN.add(cls)
 
 
 _KNOWN: set[type[Any]] = set()
-for _step in STEPS:
-    update_registered_converter(
-        _step, _alias(_step), _shapes, _convert_step, parser=_parse_step, overwrite=True
-    )
+for _transformer in STEPS:
+    _register(_transformer)
 
 
 def _own(model: Any) -> list[Any]:
@@ -346,12 +345,8 @@ def to_onnx(model: Any, precision: str, initial_types: Any, name: str) -> ModelP
     """Convert a model; see :func:`mercer.io.to_onnx`."""
     try:
         for machine in _own(model):
-            if type(machine) in STEPS:
-                continue
             _plan(machine)  # refuses by name before anything is written
-            if type(machine) not in _KNOWN:
-                _register(type(machine))
-                _KNOWN.add(type(machine))
+            _register(type(machine))
         if initial_types is None:
             kind = TYPES[np.dtype(precision)]
             initial_types = [("X", kind([None, int(model.n_features_in_)]))]
