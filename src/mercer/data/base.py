@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
 from mercer._threads import stream_blocks
@@ -222,26 +223,16 @@ class Source(ABC):
         return self.map(Check(names, self.places))
 
 
-@dataclass
-class _Chained:
-    """First one function of a block, then work."""
-
-    function: Callable[[Block], Block]
-    work: Work
-
-    def __call__(self, block: Block, shared: Any, state: Any) -> Any:
-        return self.work(self.function(block), shared, state)
+def _then(
+    function: Callable[[Block], Block], work: Callable[..., Any], block: Block, *rest: Any
+) -> Any:
+    """Return work on a transformed block."""
+    return work(function(block), *rest)
 
 
-@dataclass
-class _ChainedSort:
-    """First one function of a block, then its sorting."""
-
-    function: Callable[[Block], Block]
-    sort: Sort
-
-    def __call__(self, block: Block) -> Any:
-        return self.sort(self.function(block))
+def _of_source(name: str) -> Any:
+    """Return a property that is the one of the source that is mapped."""
+    return property(lambda self: getattr(self.source, name))
 
 
 class Mapped(Source):
@@ -254,6 +245,10 @@ class Mapped(Source):
     names : list of str, optional
     """
 
+    n_rows, places, digests, reading_bytes = map(
+        _of_source, ("n_rows", "places", "digests", "reading_bytes")
+    )
+
     def __init__(
         self, source: Source, function: Callable[[Block], Block], names: list[str] | None = None
     ) -> None:
@@ -262,29 +257,9 @@ class Mapped(Source):
         self.n_features = source.n_features if names is None else len(names)
 
     @property
-    def n_rows(self) -> int | None:  # type: ignore[override]
-        """Number of rows of the source."""
-        return self.source.n_rows
-
-    @property
     def given_names(self) -> list[str] | None:
         """Names the features came with, unless they were transformed."""
         return None if self.renamed else self.source.given_names
-
-    @property
-    def places(self) -> Places | None:  # type: ignore[override]
-        """Where the rows of the source are."""
-        return self.source.places
-
-    @property
-    def digests(self) -> dict[str, str] | None:  # type: ignore[override]
-        """Digests of the files of the source."""
-        return self.source.digests
-
-    @property
-    def reading_bytes(self) -> int:  # type: ignore[override]
-        """About how much memory reading the source takes beside the blocks."""
-        return self.source.reading_bytes
 
     def checked(self) -> Source:
         return self if isinstance(self.function, Check) else super().checked()
@@ -293,7 +268,7 @@ class Mapped(Source):
         return map(self.function, self.source.blocks(rows))
 
     def total(self, work: Work, shared: Any = None, state: Any = None, **how: Any) -> Any:
-        return self.source.total(_Chained(self.function, work), shared, state, **how)
+        return self.source.total(partial(_then, self.function, work), shared, state, **how)
 
     def sorted(self, sort: Sort, groups: int, **how: Any) -> AbstractContextManager[Groups]:
-        return self.source.sorted(_ChainedSort(self.function, sort), groups, **how)
+        return self.source.sorted(partial(_then, self.function, sort), groups, **how)

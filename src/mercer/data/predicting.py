@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._optional import plugin
-from mercer._typing import PointsLike
+from mercer._typing import AnyArray, PointsLike
 from mercer.data.base import Block, Source
 from mercer.data.categories import column_of
 from mercer.data.npy import Npy
@@ -101,9 +102,12 @@ def predict(
     if kind == "npy" and kept:
         raise ValueError("an .npy file has no columns; write a .parquet file")
     with Bar(f"{type(machine).__name__}.{method}", source.n_rows, show=progress) as bar:
-        if kind is not None:
-            return _to_file(machine, method, source, kept, path, kind, rows, bar)
-        return _to_folder(machine, method, source, kept, path, rows, part_rows, bar)
+        asked = _Predictions(machine, method, source, kept, bar)
+        return (
+            asked.to_folder(path, rows, part_rows)
+            if kind is None
+            else asked.to_file(path, kind, rows)
+        )
 
 
 def _reading(source: Source, wanted: list[str] | None, kept: list[str]) -> Source:
@@ -122,108 +126,89 @@ def _reading(source: Source, wanted: list[str] | None, kept: list[str]) -> Sourc
     return source
 
 
-def _answers(machine: object, method: str, block: Block, names: list[str] | None) -> Any:
-    """Return the predictions of a machine for a block: (n,) or (n, k)."""
-    X, wanted = block.X, getattr(machine, "feature_names_in_", None)
-    if wanted is not None:
-        names = list(wanted) if names is None else names
-        if list(wanted) != names:
-            numbers = [names.index(name) for name in wanted]
-            X = _chosen(X, numbers)
-        X = plugin("pandas").frame(X, list(wanted))
-    elif isinstance(X, Table):
-        X = X.numbers() if not X.text else plugin("pandas").frame(X, names or [])
-    found = getattr(machine, method)(X)
-    sparse = sp.issparse(found)
-    return np.asarray(found.toarray() if sparse else found)
-
-
-def _chosen(X: PointsLike, numbers: list[int]) -> Any:
+def _chosen(X: PointsLike, numbers: list[int]) -> PointsLike:
     if isinstance(X, Table):
         names = list(X.columns)
         return Table({names[j]: X.columns[names[j]] for j in numbers})
     return X[:, numbers]
 
 
-def _columns(
-    machine: object, method: str, block: Block, names: list[str] | None, kept: list[str]
-) -> dict[str, Any]:
-    """Return the columns, by name, that are written of a block."""
-    answers = _answers(machine, method, block, names)
-    beside = {} if block.keep is None else dict(block.keep.columns)
-    for name in kept:
-        if name not in beside:
-            beside[name] = column_of(block.X, (names or []).index(name))
-    title = TITLES.get(method, method)
-    if answers.ndim == 1:
-        return beside | {title: answers}
-    labels: Any = getattr(machine, "classes_", None)
-    if labels is None or np.ndim(labels) != 1 or len(labels) != answers.shape[1]:
-        labels = range(answers.shape[1])
-    return beside | {f"{title}_{label}": answers[:, k] for k, label in enumerate(labels)}
+@dataclass(frozen=True)
+class _Predictions:
+    """What a machine says of the rows of a source, and columns that go beside it."""
 
+    machine: Any
+    method: str
+    source: Source
+    kept: list[str]
+    bar: Bar
 
-def _to_file(
-    machine: object,
-    method: str,
-    source: Source,
-    kept: list[str],
-    path: Path,
-    kind: str,
-    rows: int,
-    bar: Bar,
-) -> int:
-    names, n = source.feature_names, 0
-    with Npy(path) if kind == "npy" else plugin("writing").ColumnFile(path, kind) as file:
-        for block in source.blocks(rows):
-            if kind == "npy":
-                file.write(_answers(machine, method, block, names))
-            else:
-                file.write(_columns(machine, method, block, names, kept))
-            bar(block.n)
-            n += block.n
-        if not n:
-            raise DataError("the source has no rows")
-    return n
+    def answers(self, block: Block) -> AnyArray:
+        """Return the predictions for a block: (n,) or (n, k)."""
+        X, wanted = block.X, getattr(self.machine, "feature_names_in_", None)
+        names = self.source.feature_names
+        if wanted is not None:
+            if names is not None and list(wanted) != names:
+                X = _chosen(X, [names.index(name) for name in wanted])
+            X = plugin("pandas").frame(X, list(wanted))
+        elif isinstance(X, Table):
+            X = X.numbers() if not X.text else plugin("pandas").frame(X, names or [])
+        found = getattr(self.machine, self.method)(X)
+        return np.asarray(found.toarray() if sp.issparse(found) else found)
 
+    def columns(self, block: Block) -> dict[str, AnyArray]:
+        """Return the columns, by name, that are written of a block."""
+        answers = self.answers(block)
+        beside = {} if block.keep is None else dict(block.keep.columns)
+        for name in self.kept:
+            if name not in beside:
+                beside[name] = column_of(block.X, (self.source.feature_names or []).index(name))
+        title = TITLES.get(self.method, self.method)
+        if answers.ndim == 1:
+            return beside | {title: answers}
+        labels: Any = getattr(self.machine, "classes_", None)
+        if labels is None or np.ndim(labels) != 1 or len(labels) != answers.shape[1]:
+            labels = range(answers.shape[1])
+        return beside | {f"{title}_{label}": answers[:, k] for k, label in enumerate(labels)}
 
-def _to_folder(
-    machine: object,
-    method: str,
-    source: Source,
-    kept: list[str],
-    folder: Path,
-    rows: int,
-    part_rows: int,
-    bar: Bar,
-) -> int:
-    writing, names, n = plugin("writing"), source.feature_names, 0
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = min(rows, part_rows)
-    blocks_of_part = part_rows // rows
-    done = writing.parts(folder)
-    stack, file = ExitStack(), None
-    with stack:
-        # Blocks of exactly as many rows as a part is counted in.
-        for number, block in enumerate(rechunked(source.blocks(rows), rows)):
-            part, first = divmod(number, blocks_of_part)
-            if first == 0:
-                stack.close()
-                path = folder / f"part-{part:05}.parquet"
-                file = None if part in done else stack.enter_context(writing.ColumnFile(path))
-            if file is not None or number == 0:
-                found = _columns(machine, method, block, names, kept)
-                if file is None:
-                    writing.same_start(folder / "part-00000.parquet", found)
-                else:
-                    file.write(found)
-            bar(block.n)
-            n += block.n
-    counts = writing.parts(folder)
-    expected = {k: min(rows * blocks_of_part, n - k * rows * blocks_of_part) for k in
-                range(-(-n // (rows * blocks_of_part)))}  # fmt: skip
-    if counts != expected:
-        raise DataError(
-            f"{folder} holds parts of other sizes, or more of them; write to another folder"
-        )
-    return n
+    def to_file(self, path: Path, kind: str, rows: int) -> int:
+        """Write all rows to one file, and return their number."""
+        made = self.answers if kind == "npy" else self.columns
+        n = 0
+        with Npy(path) if kind == "npy" else plugin("writing").ColumnFile(path, kind) as file:
+            for block in self.source.blocks(rows):
+                file.write(made(block))
+                self.bar(block.n)
+                n += block.n
+            if not n:
+                raise DataError("the source has no rows")
+        return n
+
+    def to_folder(self, folder: Path, rows: int, part_rows: int) -> int:
+        """Write all rows to parts in a folder but those that are there; return their number."""
+        writing, n = plugin("writing"), 0
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = min(rows, part_rows)
+        blocks_of_part = part_rows // rows
+        done = writing.parts(folder)
+        stack, file = ExitStack(), None
+        with stack:
+            # Blocks of exactly as many rows as a part is counted in.
+            for number, block in enumerate(rechunked(self.source.blocks(rows), rows)):
+                part, first = divmod(number, blocks_of_part)
+                if first == 0:
+                    stack.close()
+                    path = folder / f"part-{part:05}.parquet"
+                    file = None if part in done else stack.enter_context(writing.ColumnFile(path))
+                if file is not None:
+                    file.write(self.columns(block))
+                elif number == 0:
+                    writing.same_start(folder / "part-00000.parquet", self.columns(block))
+                self.bar(block.n)
+                n += block.n
+        size = rows * blocks_of_part
+        if writing.parts(folder) != {k: min(size, n - k * size) for k in range(-(-n // size))}:
+            raise DataError(
+                f"{folder} holds parts of other sizes, or more of them; write to another folder"
+            )
+        return n

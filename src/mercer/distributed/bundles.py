@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
+from operator import getitem
 from typing import Any
 from uuid import uuid4
 
@@ -92,11 +93,6 @@ def split(
     return [_joined(bundle) for bundle in found]
 
 
-def piece(parts: list[Tables], j: int) -> Tables:
-    """Return the rows of one bundle."""
-    return parts[j]
-
-
 def gathered(pieces: list[Tables]) -> Tables:
     """Return the rows of a bundle from all partitions."""
     found: dict[int, list[Any]] = {}
@@ -167,7 +163,7 @@ class Bundles:
             graph[whole] = (split, one, order, bounds, rows, i, start)
             for j, parts in enumerate(pieces):
                 key = (f"mercer-piece-{name}", i, j)
-                graph[key] = (piece, whole, j)
+                graph[key] = (getitem, whole, j)
                 parts.append(key)
         keys = [(f"mercer-bundle-{name}", j) for j in range(len(pieces))]
         graph.update((key, (gathered, parts)) for key, parts in zip(keys, pieces, strict=True))

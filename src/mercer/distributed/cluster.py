@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from hashlib import sha256
 from itertools import accumulate, islice
 from operator import add
@@ -24,7 +24,7 @@ import dask
 from distributed import CancelledError, Client, Future, KilledWorker, get_worker
 
 from mercer.data.base import Block, Work
-from mercer.data.spill import HELD, Groups, Sort
+from mercer.data.spill import Groups, Sort
 from mercer.distributed.bundles import Bundles, bounds_of
 from mercer.distributed.partitions import Parcel, PartitionRows, Partitions
 
@@ -63,15 +63,9 @@ class Order:
     n_jobs: int
 
 
-@dataclass(frozen=True)
-class Placed:
-    """Work on blocks that know their place in the whole."""
-
-    work: Work
-    start: int
-
-    def __call__(self, block: Block, shared: Any, state: Any) -> Any:
-        return self.work(block._replace(start=block.start + self.start), shared, state)
+def placed(work: Work, start: int, block: Block, shared: Any, state: Any) -> Any:
+    """Return work on a block that knows its place in the whole."""
+    return work(block._replace(start=block.start + start), shared, state)
 
 
 def same(value: Any) -> Any:
@@ -107,7 +101,7 @@ def worked(
     n_jobs = min(asked.n_jobs, int(get_worker().state.nthreads))
     try:
         return held.source.total(
-            Placed(asked.work, start), common, asked.state, rows=asked.rows, n_jobs=n_jobs
+            partial(placed, asked.work, start), common, asked.state, rows=asked.rows, n_jobs=n_jobs
         )
     except Exception as error:
         error.add_note(f"in partition {number}")
@@ -250,14 +244,12 @@ class Cluster(Partitions):
         groups: int,
         *,
         rows: int = 65_536,
-        held: float = HELD,
-        folder: Any = None,
-        report: Callable[[int], object] | None = None,
+        **local: Any,
     ) -> Iterator[Groups]:
         """Sort the rows to groups on the workers, which hold them, or put them on disk themselves.
 
-        The parameters are those of :meth:`mercer.data.Source.sorted`; the last three have no
-        meaning here.
+        The parameters are those of :meth:`mercer.data.Source.sorted`; where rows are kept on this
+        machine has no meaning here.
         """
         graph, inputs = self._partitions()
         starts = self._starts()
