@@ -42,7 +42,7 @@ def fitted(tmp_path_factory):
 @pytest.fixture
 def cut(monkeypatch):
     """Cut files so often that a file of the test has many parts."""
-    monkeypatch.setattr(text, "CHUNK", 500)
+    monkeypatch.setattr(text, "CHUNK_BYTES", 500)
     monkeypatch.setattr(reading, "FRAME_ROWS", 30)
 
 

@@ -49,7 +49,7 @@ def test_what_is_no_size_is_refused(wrong):
 
 def test_a_container_has_the_memory_it_is_given(tmp_path, monkeypatch):
     (tmp_path / "memory.max").write_text("1000000\n")
-    monkeypatch.setattr(memory, "LIMITS", (str(tmp_path / "memory.max"),))
+    monkeypatch.setattr(memory, "CGROUP_LIMITS", (str(tmp_path / "memory.max"),))
     assert memory.machine_bytes() == 1_000_000
     (tmp_path / "memory.max").write_text("max\n")
     assert memory.machine_bytes() > 1_000_000
@@ -60,7 +60,7 @@ def test_rows_of_a_block_fill_the_limit_and_no_more():
         rows = memory.block_rows("100MB", work=16_000, threads=threads, fixed=20e6, data=400)
         used = 20e6 + rows * (threads * 16_000 + (2 * threads + 2) * 400)
         assert 0.99e8 < used <= 1e8
-    assert memory.block_rows("10GB", work=8) == memory.LARGEST
+    assert memory.block_rows("10GB", work=8) == memory.MAX_BLOCK_ROWS
     assert memory.block_rows("10GB", work=8, largest=100) == 100
 
 

@@ -161,7 +161,7 @@ def test_packed_files(tmp_path):
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("mercer.datasets.formats.LARGEST", 1000)
+    monkeypatch.setattr("mercer.datasets.formats.MAX_UNPACKED_BYTES", 1000)
     (tmp_path / "bomb").write_bytes(gzip.compress(bytes(10_000)))
     with pytest.raises(DownloadError, match="unpacks to more than"):
         unpacked(tmp_path / "bomb")

@@ -41,7 +41,7 @@ Y = RNG.normal(size=N) + WORDS["k"]
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     """Let passes meet 400 rows in seven blocks."""
-    monkeypatch.setattr("mercer.preprocessing.base.BLOCK", 1)
+    monkeypatch.setattr("mercer.preprocessing.base.BLOCK_NUMBERS", 1)
 
 
 def rows_of(source, rows=33):

@@ -47,7 +47,7 @@ def rows_of(source, rows=33):
 @pytest.fixture
 def _small_blocks(monkeypatch):
     """Let passes meet rows in blocks of 64."""
-    monkeypatch.setattr("mercer.preprocessing.base.BLOCK", 1)
+    monkeypatch.setattr("mercer.preprocessing.base.BLOCK_NUMBERS", 1)
 
 
 @pytest.mark.usefixtures("_small_blocks")

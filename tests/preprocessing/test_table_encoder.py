@@ -95,7 +95,7 @@ def test_neither_order_nor_blocks_matter(tmp_path, monkeypatch):
     table = arrow(FRAME.drop(columns="nothing"))
     for k in range(3):
         pq.write_table(table.slice(k * 100, 100), tmp_path / f"{k}.parquet", row_group_size=40)
-    monkeypatch.setattr("mercer.preprocessing.base.BLOCK", 1)  # blocks of 64 rows
+    monkeypatch.setattr("mercer.preprocessing.base.BLOCK_NUMBERS", 1)  # blocks of 64 rows
     files = TableEncoder().fit(mercer.data.open(tmp_path))
     assert files.names_ == KEPT
     np.testing.assert_array_equal(files.transform(table), ours.transform(FRAME))

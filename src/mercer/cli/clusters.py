@@ -23,7 +23,7 @@ from mercer.reduced import Nystrom
 __all__ = ["fit_on_cluster"]
 
 # Rows that show what the target is.
-SHOWN = 10_000
+TASK_ROWS = 10_000
 
 
 def fit_on_cluster(
@@ -115,7 +115,7 @@ def _names(where: str, how: dict[str, Any]) -> list[str]:
 
 def _task(source: Any) -> str:
     """Return the task of a source from its first rows."""
-    block = next(iter(source.blocks(SHOWN)))
+    block = next(iter(source.blocks(TASK_ROWS)))
     words = np.asarray(block.y).dtype.kind not in "iufb"
     few = not words and len(np.unique(block.y)) <= 2
     return "classification" if words or few else "regression"

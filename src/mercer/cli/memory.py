@@ -28,9 +28,9 @@ __all__ = ["Memory"]
 
 STATUS = Path("/proc/self/status")
 # What a command needs beyond the interpreter and its libraries, whatever the data.
-LEAST = 50e6
+MIN_FREE_BYTES = 50e6
 # Matrices of rows by rows that a fit holds at the same time.
-MATRICES = 6
+KERNEL_MATRICES = 6
 
 
 def _held(*names: str) -> float:
@@ -79,7 +79,7 @@ class Memory:
     @property
     def exact_rows(self) -> int:
         """Rows of which a kernel matrix, and what a fit makes of it, has room."""
-        return int(np.sqrt(self.free / 2.0 / (8.0 * MATRICES)))
+        return int(np.sqrt(self.free / 2.0 / (8.0 * KERNEL_MATRICES)))
 
     @contextlib.contextmanager
     def held_to(self) -> Iterator[None]:
@@ -91,11 +91,11 @@ class Memory:
         if self.limit is None:
             yield
             return
-        if self.free < LEAST:
+        if self.free < MIN_FREE_BYTES:
             raise Refusal(
                 f"--memory-limit {self.limit / 1e6:.0f}MB is too little: Python and its libraries "
                 f"take {self.taken / 1e6:.0f} MB before anything is read. Give at least "
-                f"{(self.taken + 4 * LEAST) / 1e6:.0f}MB."
+                f"{(self.taken + 4 * MIN_FREE_BYTES) / 1e6:.0f}MB."
             )
         if resource is None:
             yield

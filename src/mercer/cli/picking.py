@@ -20,13 +20,13 @@ from mercer.reduced import Nystrom
 __all__ = ["LANDMARKS", "MACHINES", "Picked", "answers", "pick", "task_of"]
 
 # Whole numbers are classes if there are this few different ones.
-CLASSES = 10
+MAX_WHOLE_CLASSES = 10
 
 # How many times fewer rows exact machines get where several are stacked.
-STACKED = 2
+STACKED_PARTS = 2
 
 # Rows of the parts to which stacked machines of a large table are fitted.
-LEAF = 4000
+LEAF_ROWS = 4000
 
 LANDMARKS = 1000
 """Landmarks where rows are too many for an exact machine."""
@@ -83,7 +83,8 @@ def task_of(column: pd.Series) -> tuple[str, str]:
         return "classification", "its values are words"
     values = np.unique(column.to_numpy(dtype=np.float64))
     whole = bool(np.all(values == np.rint(values)))
-    if len(values) <= 2 or (whole and len(values) <= CLASSES and len(column) > 2 * len(values)):
+    few = len(values) <= MAX_WHOLE_CLASSES and len(column) > 2 * len(values)
+    if len(values) <= 2 or (whole and few):
         what = "whole numbers" if whole else "numbers"
         return "classification", f"it has {len(values)} different {what}"
     return "regression", f"it has {len(values)} different numbers"
@@ -139,7 +140,7 @@ def pick(
     budget : float, optional
         Seconds.
     """
-    tight = memory.limit is not None and memory.exact_rows // STACKED < min(rows, LEAF)
+    tight = memory.limit is not None and memory.exact_rows // STACKED_PARTS < min(rows, LEAF_ROWS)
     if name is None and not sparse and tight:
         name = "LSSVR" if task == "regression" else "KernelLogisticRegression"
         why = "several machines of parts of the rows would not fit the memory"
@@ -177,7 +178,7 @@ def _within(
     if as_is:
         # Stacked machines are in memory together, with the gradients by which scales are found.
         if memory.limit is not None:
-            machine.set_params(max_rows=int(np.clip(most // STACKED, 10, params["max_rows"])))
+            machine.set_params(max_rows=int(np.clip(most // STACKED_PARTS, 10, params["max_rows"])))
         if budget is not None:
             machine.set_params(budget=budget)
     elif rows > most:

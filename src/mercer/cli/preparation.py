@@ -22,7 +22,7 @@ from mercer.preprocessing.readings import Reading, Tally, readings
 __all__ = ["Column", "Plan", "aligned", "reading_of", "typed"]
 
 # Categories that have a column of their own; the others share one.
-CATEGORIES = 50
+MAX_CATEGORIES = 50
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class Plan:
     @property
     def crowded(self) -> bool:
         """Whether a column has so many categories that the rare ones share a column."""
-        return any(c.kind == "category" and c.distinct >= CATEGORIES for c in self.columns)
+        return any(c.kind == "category" and c.distinct >= MAX_CATEGORIES for c in self.columns)
 
     def described(self) -> list[dict[str, Any]]:
         """Return the plan as plain values."""
@@ -179,7 +179,7 @@ class Plan:
         """
         done = {
             "number": "scaled to mean 0 and deviation 1, gaps filled with the median",
-            "category": f"one column for each of at most {CATEGORIES} categories, gaps are one",
+            "category": f"one column for each of at most {MAX_CATEGORIES} categories, gaps are one",
         }
         if as_is:
             done = {
@@ -209,7 +209,7 @@ class Plan:
         scaled = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
         one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
         if self.crowded:
-            one_hot.set_params(handle_unknown="infrequent_if_exist", max_categories=CATEGORIES)
+            one_hot.set_params(handle_unknown="infrequent_if_exist", max_categories=MAX_CATEGORIES)
         dates = make_pipeline(DateEncoder(), SimpleImputer(strategy="median"), StandardScaler())
         how = {"number": scaled, "category": one_hot, "date": dates}
         made = ColumnTransformer(

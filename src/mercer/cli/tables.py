@@ -22,10 +22,10 @@ from mercer._words import did_you_mean
 from mercer.cli.memory import Memory
 from mercer.cli.refusals import Refusal
 
-__all__ = ["SPARSE", "Read", "batches", "column_of", "labels", "numbers", "read", "words"]
+__all__ = ["Read", "batches", "column_of", "labels", "numbers", "read", "words"]
 
 SVMLIGHT = ("svmlight", "svm", "libsvm")
-SPARSE = 2000
+MIN_SPARSE_FEATURES = 2000
 """Features from which on a file of svmlight stays a sparse matrix."""
 
 LINE = re.compile(rb"\s*(#.*)?|[-+\w.,]+(\s+\d+:[-+.\w]+)*\s*(#.*)?\s*")
@@ -172,7 +172,7 @@ def _svmlight(path: str, memory: Memory, features: int | None) -> Read:
             raise Refusal(f"{path} has features up to {X.shape[1]}, the model up to {features}.")
         X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], features))
     dense = 8.0 * X.shape[0] * X.shape[1]
-    if X.shape[1] <= SPARSE and dense <= memory.table:
+    if X.shape[1] <= MIN_SPARSE_FEATURES and dense <= memory.table:
         frame = pd.DataFrame(X.toarray(), columns=[str(j + 1) for j in range(X.shape[1])])
         return Read(path, frame.assign(**{TARGET: y}))
     return Read(path, None, X, y)

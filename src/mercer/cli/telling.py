@@ -24,7 +24,7 @@ from mercer.cli.visible import visible, visible_json
 __all__ = ["Falling", "Teller"]
 
 BLOCKS = "▁▂▃▄▅▆▇█"
-WIDTH = 32
+CURVE_WIDTH = 32
 GAP = re.compile(r"\bgap ([-+.\de]+)")
 
 
@@ -79,7 +79,7 @@ class Falling:
         """Return the numbers so far as blocks, logarithms where all are positive."""
         if len(self.values) < 2:
             return ""
-        at = np.linspace(0, len(self.values) - 1, min(WIDTH, len(self.values))).astype(int)
+        at = np.linspace(0, len(self.values) - 1, min(CURVE_WIDTH, len(self.values))).astype(int)
         v = np.array(self.values)[at]
         v = np.log(v) if np.all(v > 0) else v
         spread = float(np.ptp(v)) or 1.0

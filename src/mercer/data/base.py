@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, Self
 from mercer._threads import stream_blocks
 from mercer._typing import PointsLike, TargetsLike
 from mercer.data.checks import Check, Places
-from mercer.data.spill import HELD, Groups, Sort, Spill
+from mercer.data.spill import MAX_HELD_BYTES, Groups, Sort, Spill
 
 __all__ = ["Block", "Mapped", "PerColumn", "Source", "Summand", "Sums", "Work"]
 
@@ -169,7 +169,7 @@ class Source(ABC):
         groups: int,
         *,
         rows: int = 65_536,
-        held: float = HELD,
+        held: float = MAX_HELD_BYTES,
         folder: Any = None,
         report: Callable[[int], object] | None = None,
     ) -> AbstractContextManager[Groups]:

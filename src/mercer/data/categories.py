@@ -16,7 +16,7 @@ from mercer.data.table import DataError, Table, factorized
 
 __all__ = ["Categories", "categories", "codes_of", "column_of", "ordered"]
 
-MOST = 1_000_000
+MAX_CATEGORY_VALUES = 1_000_000
 """Different values of a column beyond which it is taken for a name of rows."""
 
 
@@ -71,7 +71,7 @@ class Categories:
 
     names: tuple[str, ...]
     counts: tuple[dict[Any, int], ...]
-    most: int = MOST
+    most: int = MAX_CATEGORY_VALUES
 
     def __add__(self, other: Categories) -> Categories:
         return Categories(
@@ -155,7 +155,7 @@ def categories(
     columns: Iterable[int] | Literal["words"] | None = None,
     *,
     targets: bool = False,
-    most: int = MOST,
+    most: int = MAX_CATEGORY_VALUES,
     **how: Any,
 ) -> Categories:
     """Return the different values of columns and how often they occur, in one pass.

@@ -15,11 +15,11 @@ from mercer.data.table import DataError
 
 __all__ = ["Delimited"]
 
-BLOCK = 2**20
+BLOCK_BYTES = 2**20
 """Bytes of text that are read at once."""
 
 # Arrow takes 8 kB for a column, even an empty one, so a line of commas could cost a gigabyte.
-COLUMNS, BYTES_OF_COLUMN = 12_000, 100
+FREE_COLUMNS, BYTES_PER_COLUMN = 12_000, 100
 
 ADVICE = "; if a column holds words after all, say so: types={'name': 'string'}"
 
@@ -65,7 +65,7 @@ class Delimited(Format):
         if unknown := self.types.keys() - {*names}:
             raise DataError(f"{file.path} has no column {', '.join(sorted(unknown))}")
         # Arrow reads the next megabyte while it unpacks one.
-        pages = dict.fromkeys(names, 4 * BLOCK // len(names))
+        pages = dict.fromkeys(names, 4 * BLOCK_BYTES // len(names))
         return Footer(pa.schema([pa.field(f.name, self._type(f)) for f in schema]), None, pages)
 
     def batches(
@@ -85,9 +85,9 @@ class Delimited(Format):
     def _check_width(self, file: File) -> None:
         """Refuse a first line with more columns than its file could have use for."""
         with blamed(file.path, " as delimited text"), self._stream(file) as stream:
-            line = stream.read(BLOCK).partition(b"\n")[0]
+            line = stream.read(BLOCK_BYTES).partition(b"\n")[0]
         with file.open() as handle:
-            most = COLUMNS + handle.size() // BYTES_OF_COLUMN
+            most = FREE_COLUMNS + handle.size() // BYTES_PER_COLUMN
         if (found := line.count(self.delimiter.encode())) >= most:
             raise DataError(
                 f"{file.path} has {found + 1} columns in its first line, more than the {most} that "
@@ -119,7 +119,7 @@ class Delimited(Format):
                 csv.ReadOptions(
                     use_threads=False,
                     column_names=self.names,
-                    block_size=BLOCK,
+                    block_size=BLOCK_BYTES,
                     encoding=encoding,
                 ),
                 csv.ParseOptions(delimiter=self.delimiter),

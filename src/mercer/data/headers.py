@@ -10,16 +10,16 @@ import numpy as np
 from mercer.data.memory import machine_bytes, show
 from mercer.data.table import DataError
 
-__all__ = ["EMPTY_ROWS", "Header", "HeaderError", "check_chunks", "read_header"]
+__all__ = ["MAX_EMPTY_ROWS", "ArrayHeader", "HeaderError", "check_chunks", "read_header"]
 
 READERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
-EMPTY_ROWS = 10**7
+MAX_EMPTY_ROWS = 10**7
 """Rows that an array without numbers may have: machines loop over them."""
 
-UNPACKED = 2**26
+MAX_PACKED_CHUNK_BYTES = 2**26
 """Bytes that a packed chunk may have whatever its file has: gzip packs zeros a thousand times."""
 
 
@@ -33,7 +33,7 @@ class HeaderError(ValueError):
     """
 
 
-class Header(NamedTuple):
+class ArrayHeader(NamedTuple):
     """What an array is, as its header says.
 
     Parameters
@@ -49,7 +49,7 @@ class Header(NamedTuple):
     dtype: np.dtype[Any]
 
 
-def read_header(stream: IO[bytes], size: int) -> Header:
+def read_header(stream: IO[bytes], size: int) -> ArrayHeader:
     """Return the header of an array, refused if the bytes that follow cannot hold the array.
 
     A type of no size (``|V0``, ``<U0``) fits any shape into no bytes, and NumPy then allocates the
@@ -92,13 +92,13 @@ def read_header(stream: IO[bytes], size: int) -> Header:
     count = math.prod(shape)
     if dtype.itemsize == 0 and count:
         raise HeaderError(f"its type {dtype.str!r} has no size")
-    if max(shape, default=0) > EMPTY_ROWS and not count:
+    if max(shape, default=0) > MAX_EMPTY_ROWS and not count:
         raise HeaderError(f"its header says shape {shape}, which is empty")
     left = size - stream.tell()
     if count * dtype.itemsize > left:
         wanted = count * dtype.itemsize
         raise HeaderError(f"its header promises {wanted} bytes of numbers, and {left} follow")
-    return Header(shape, bool(columns), dtype)
+    return ArrayHeader(shape, bool(columns), dtype)
 
 
 def check_chunks(where: str, size: int, stored: int) -> None:
@@ -122,7 +122,7 @@ def check_chunks(where: str, size: int, stored: int) -> None:
     """
     if size > machine_bytes():
         raise DataError(f"{where} has chunks of {show(size)}, more than this machine's memory")
-    if size > max(UNPACKED, 2 * stored):
+    if size > max(MAX_PACKED_CHUNK_BYTES, 2 * stored):
         raise DataError(
             f"{where} has chunks of {show(size)} in a file of {show(stored)}; if these are your "
             "rows, write them in smaller chunks"

@@ -11,17 +11,17 @@ import numpy as np
 
 __all__ = ["block_rows", "machine_bytes", "parse", "resident", "show"]
 
-UNITS = {"": 1, "B": 1} | {
+BYTES_PER_UNIT = {"": 1, "B": 1} | {
     prefix + end: base**power
     for power, prefix in enumerate("KMGTP", start=1)
     for end, base in (("B", 1000), ("iB", 1024), ("", 1000))
 }
 """Bytes in a unit: decimal as in kB, MB, GB; binary as in KiB, MiB, GiB."""
 
-LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 """Where Linux tells a container how much memory it may use."""
 
-LARGEST = 65_536
+MAX_BLOCK_ROWS = 65_536
 """Rows of the largest block: beyond that, larger blocks are not faster."""
 
 
@@ -34,7 +34,7 @@ def machine_bytes() -> int:
     True
     """
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for file in LIMITS:
+    for file in CGROUP_LIMITS:
         with suppress(OSError, ValueError):
             total = min(total, int(Path(file).read_text()))
     return total
@@ -76,7 +76,7 @@ def parse(size: str | float) -> int:
             return int(size)
     else:
         match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", size, re.IGNORECASE)
-        units = {unit.lower(): factor for unit, factor in UNITS.items()}
+        units = {unit.lower(): factor for unit, factor in BYTES_PER_UNIT.items()}
         if match and match[2].lower() in units and float(match[1]) > 0:
             return int(float(match[1]) * units[match[2].lower()])
     raise ValueError(
@@ -109,7 +109,7 @@ def block_rows(
     threads: int = 1,
     fixed: float = 0.0,
     data: float = 0.0,
-    largest: int = LARGEST,
+    largest: int = MAX_BLOCK_ROWS,
 ) -> int:
     r"""Return how many rows a block may have for a pass to stay within a limit.
 

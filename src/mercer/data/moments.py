@@ -17,7 +17,7 @@ __all__ = ["Moments", "moments"]
 
 
 # Features of sparse rows up to which all moments take less than a gigabyte.
-WIDEST = 10_000_000
+MAX_SPARSE_FEATURES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -135,11 +135,11 @@ class Moments:
     @classmethod
     def _of_sparse(cls, X: PointsLike) -> Moments:
         """Return the moments of a CSR matrix, whose zeros are values as well."""
-        if X.shape[1] > WIDEST:
+        if X.shape[1] > MAX_SPARSE_FEATURES:
             raise DataError(
                 f"{X.shape[1]:,} features have as many means and variances, more than "
-                f"{WIDEST:,}: leave columns without entries out, select features, or hash them "
-                "into fewer (FeatureHasher(n_features=2**20))."
+                f"{MAX_SPARSE_FEATURES:,}: leave columns without entries out, select features, or "
+                "hash them into fewer (FeatureHasher(n_features=2**20))."
             )
         X = sp.csc_array(X)
         X.sum_duplicates()

@@ -17,7 +17,7 @@ from mercer.data.table import DataError, blamed
 
 __all__ = ["FileArray", "Npy", "NpyArray", "Pending", "opened"]
 
-ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 """What archives of arrays begin with."""
 
 
@@ -31,7 +31,7 @@ def opened(path: str) -> Any:
     stamp = Stamp.of(path)
     with blamed(path, " as an array of NumPy"):
         with open(path, "rb") as file:
-            if file.read(4) in ZIP:
+            if file.read(4) in ZIP_MAGIC:
                 raise DataError(
                     f"{path} is an archive of arrays (.npz), not one array; save its arrays one by "
                     "one with np.save, or pass those that np.load returns"

@@ -24,10 +24,10 @@ __all__ = ["File", "Footer", "Format", "Parquet", "blamed"]
 blamed = partial(blamed_by, errors=(pa.ArrowException, OSError))
 """Turns an error of Arrow into a sentence that names the file."""
 
-BUFFER = 2**16
+BUFFER_BYTES = 2**16
 """Bytes of a column that are read at once from a local file."""
 
-PAGE = 2**20
+PAGE_BYTES = 2**20
 """Bytes of a page of a column: what most writers aim at."""
 
 
@@ -153,7 +153,7 @@ class Parquet(Format):
         self, file: File, schema: Any, columns: Sequence[str], groups: Any, rows: int
     ) -> Iterator[Any]:
         words = [name for name in columns if _is_text(schema.field(name).type)]
-        how = {"pre_buffer": False, "buffer_size": BUFFER} if file.local else {}
+        how = {"pre_buffer": False, "buffer_size": BUFFER_BYTES} if file.local else {}
         with blamed(file.path, " as a Parquet file"), file.open() as handle:
             reader = pq.ParquetFile(
                 handle, read_dictionary=words, page_checksum_verification=True, **how
@@ -200,7 +200,8 @@ def _footer(handle: Any) -> tuple[Any, Any]:
     to read the column, it raises. So it is let go as far as the first byte of a row.
     """
     file = _UntilFooter(handle)
-    footer = pq.ParquetFile(pa.PythonFile(file, mode="r"), pre_buffer=False, buffer_size=BUFFER)
+    opened = pa.PythonFile(file, mode="r")
+    footer = pq.ParquetFile(opened, pre_buffer=False, buffer_size=BUFFER_BYTES)
     file.known = True
     # Those that are looked at.
     for g in sorted({0, footer.num_row_groups - 1}) if footer.num_row_groups else ():
@@ -221,9 +222,9 @@ def _pages(metadata: Any, local: bool) -> dict[str, int]:
     pages: dict[str, int] = {}
     for chunk in (first.column(j) for j in range(first.num_columns)):
         whole = int(chunk.total_uncompressed_size)
-        held = 2 * min(whole, PAGE) if local else 2 * min(whole, PAGE) + chunk.total_compressed_size
+        held = 2 * min(whole, PAGE_BYTES) + (0 if local else chunk.total_compressed_size)
         name = chunk.path_in_schema.split(".")[0]
-        pages[name] = pages.get(name, 0) + held + BUFFER
+        pages[name] = pages.get(name, 0) + held + BUFFER_BYTES
     return pages
 
 

@@ -9,7 +9,7 @@ from typing import Self, TextIO
 
 __all__ = ["Bar", "is_live"]
 
-WIDTH = 24
+BAR_CHARACTERS = 24
 
 
 def is_live(stream: TextIO) -> bool:
@@ -118,8 +118,8 @@ class Bar:
             parts.append(f"{_duration(left) if left >= 60 else f'{left:.0f} s'} left")
         bar = ""
         if self.live and share is not None:
-            filled = min(int(share * WIDTH), WIDTH)
-            bar = f"[{'#' * filled}{'.' * (WIDTH - filled)}] "
+            filled = min(int(share * BAR_CHARACTERS), BAR_CHARACTERS)
+            bar = f"[{'#' * filled}{'.' * (BAR_CHARACTERS - filled)}] "
         text = f"{self.title}: {bar}{', '.join(parts)}"
         end = "\n" if last or not self.live else ""
         self.stream.write(f"\r{text}\033[K{end}" if self.live else f"{text}{end}")

@@ -19,7 +19,7 @@ __all__ = ["MidRanks", "mid_ranks"]
 
 Counts = NDArray[np.int64]
 
-ENDS = 64
+VALUES_PER_EXTREME = 64
 """The smallest and the largest values that are always kept are this part of all that are kept."""
 
 
@@ -105,7 +105,7 @@ class _Values:
         if len(keys) > size:
             chosen = np.sort(np.argpartition(keys, size)[:size])
             keys, drawn = keys[chosen], drawn[chosen]
-        few = max(size // ENDS, 1)
+        few = max(size // VALUES_PER_EXTREME, 1)
         if len(ends) > 2 * few:
             ends = np.concatenate([ends[:few], ends[-few:]])
         return _Values(size, self.n, frequent, counts, lowered, keys, drawn, ends)

@@ -23,7 +23,7 @@ from mercer.data.files import COLUMNS
 from mercer.data.ipc import Ipc
 from mercer.data.parquet import File, Parquet, blamed
 from mercer.data.table import DataError
-from mercer.data.text import ADVICE, GROWTH, Dialect, too_large
+from mercer.data.text import ADVICE, MEMORY_PER_TEXT_BYTE, Dialect, too_large
 
 __all__ = ["FORMATS", "FRAME_ROWS", "FrameBatches", "read_table"]
 
@@ -204,7 +204,7 @@ class FrameBatches:
             held = pa.BufferOutputStream()
             for lines in self._dialect.lines(self.file.path, self.most):
                 held.write(lines)
-                self._bound(GROWTH * held.tell())
+                self._bound(MEMORY_PER_TEXT_BYTE * held.tell())
             table = self._dialect.table(held.getvalue(), skip=self._dialect.header.lines)
         self._bound(table.nbytes)
         return table

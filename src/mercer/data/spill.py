@@ -13,11 +13,11 @@ import numpy as np
 from mercer._jobs import each
 from mercer._typing import Array
 
-__all__ = ["HELD", "GroupWork", "Groups", "Sort", "Spill"]
+__all__ = ["MAX_HELD_BYTES", "GroupWork", "Groups", "Sort", "Spill"]
 
 
 # Bytes that are held before they are written: files are opened for pieces, not for rows.
-HELD = 2**26
+MAX_HELD_BYTES = 2**26
 
 Sort = Callable[[Any], Iterable[tuple[int, Array]]]
 """From a block to numbers of groups, each with a table of its rows, (n, width)."""
@@ -77,7 +77,7 @@ class Spill:
     [(3, 1128.0)]
     """
 
-    def __init__(self, folder: Any = None, held: float = HELD) -> None:
+    def __init__(self, folder: Any = None, held: float = MAX_HELD_BYTES) -> None:
         self.parent, self.most = folder, held
         self.held: dict[int, list[Array]] = {}
         self.bytes, self.width = 0, 0

@@ -19,7 +19,7 @@ from mercer.data.table import DataError
 
 __all__ = [
     "ADVICE",
-    "GROWTH",
+    "MEMORY_PER_TEXT_BYTE",
     "ColumnNames",
     "Dialect",
     "encoding_of",
@@ -28,16 +28,16 @@ __all__ = [
     "uncommented",
 ]
 
-CHUNK = 2**20
+CHUNK_BYTES = 2**20
 """Bytes that are read at once."""
 
-GROWTH = 4
+MEMORY_PER_TEXT_BYTE = 4
 """Text and the columns made of it are in memory together; most numbers are shorter as text."""
 
-LONGEST = 2**24
+MAX_QUOTED_ROW_BYTES = 2**24
 """Bytes of the longest row with a line within quotes."""
 
-SIGNS = (",", ";", "\t", "|", " ")
+SEPARATORS = (",", ";", "\t", "|", " ")
 # Bytes that have no letter in the code page of Windows, and those that no text has.
 UNUSED = frozenset(b"\x81\x8d\x8f\x90\x9d")
 CONTROL = frozenset(range(32)) - frozenset(b"\t\n\r\f\v\x1a\x1b")
@@ -167,7 +167,7 @@ def whole_lines(chunks: Iterable[bytes], path: str, most: float = np.inf) -> Ite
     rest = b""
     for chunk in chunks:
         held = rest + chunk
-        if GROWTH * len(held) > most:
+        if MEMORY_PER_TEXT_BYTE * len(held) > most:
             raise too_large(path, most)
         end = _row_end(held)
         if end:
@@ -181,7 +181,7 @@ def _row_end(held: bytes) -> int:
     """Return where the last whole row ends, 0 if there is none."""
     end = held.rfind(b"\n") + 1
     # Where a quote is never closed, rows would go on to the end of the file.
-    if len(held) > LONGEST or not held.count(b'"', 0, end) % 2:
+    if len(held) > MAX_QUOTED_ROW_BYTES or not held.count(b'"', 0, end) % 2:
         return end
     signs = np.frombuffer(held, dtype=np.uint8)
     lines = np.flatnonzero(signs == ord("\n"))
@@ -244,10 +244,10 @@ def separator(start: bytes) -> str:
     ';'
     """
     first, second = (*QUOTED.sub(b"", start).split(b"\n", 2), b"")[:2]
-    counts = [(first.count(sign.encode()), second.count(sign.encode())) for sign in SIGNS]
+    counts = [(first.count(sign.encode()), second.count(sign.encode())) for sign in SEPARATORS]
     same = [a if a == b else 0 for a, b in counts]
     best = same if any(same) else [a for a, _ in counts]
-    return SIGNS[int(np.argmax(best))] if any(best) else ","
+    return SEPARATORS[int(np.argmax(best))] if any(best) else ","
 
 
 @dataclass(frozen=True)
@@ -334,7 +334,7 @@ def chunks_of(path: str) -> Iterator[bytes]:
     path : str
     """
     with pa.input_stream(path, compression="detect") as stream:
-        while chunk := stream.read(CHUNK):
+        while chunk := stream.read(CHUNK_BYTES):
             yield chunk
 
 

@@ -15,7 +15,7 @@ from mercer.data.progress import Bar
 
 __all__ = ["DownloadError", "download"]
 
-PIECE = 2**18
+PIECE_BYTES = 2**18
 """Bytes read at a time."""
 
 
@@ -121,7 +121,7 @@ def _take_up(url: str, part: Path, most: int, timeout: float, verbose: bool | No
             Bar(name, size, show=verbose, unit="bytes") as bar,
         ):
             bar(had)
-            while piece := answer.read(PIECE):
+            while piece := answer.read(PIECE_BYTES):
                 had += len(piece)
                 if had > most:
                     raise DownloadError(f"{url} has more than the {most:,} bytes allowed")

@@ -19,7 +19,7 @@ from mercer.datasets.tables import description, digest, means, pandas
 
 __all__ = ["describe", "fetch", "names"]
 
-ROUNDED = 1e-5
+MEAN_TOLERANCE = 1e-5
 """Relative difference of means that single precision makes."""
 
 
@@ -177,4 +177,4 @@ def _is_measured(frame: Any, entry: dict[str, Any]) -> bool:
         return False
     if "cells" in entry:
         return digest(frame) == str(entry["cells"])
-    return bool(np.allclose(means(frame), entry["means"], rtol=ROUNDED, atol=0.0))
+    return bool(np.allclose(means(frame), entry["means"], rtol=MEAN_TOLERANCE, atol=0.0))

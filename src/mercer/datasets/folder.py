@@ -22,7 +22,7 @@ __all__ = ["Folder", "data_home"]
 
 CATALOGUE = "catalog.json"
 AT_FAULT = "The folder is the one of data_home, or of the variable MERCER_DATA: set another."
-SPLITS = 100
+IDA_SPLITS = 100
 """Partitions of a set of the IDA benchmark: published ones first, then random ones."""
 
 
@@ -156,7 +156,7 @@ class Folder:
                     found.append((rows, np.setdiff1d(np.arange(n), rows)))
         seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "little")
         rng = np.random.default_rng(seed)
-        while len(found) < SPLITS:
+        while len(found) < IDA_SPLITS:
             order = rng.permutation(n)
             found.append((order[:m], np.sort(order[m:])))
         return found

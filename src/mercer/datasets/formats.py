@@ -15,7 +15,7 @@ from mercer.datasets.tables import pandas
 
 __all__ = ["read"]
 
-LARGEST = 2**32
+MAX_UNPACKED_BYTES = 2**32
 """Bytes of an unpacked file above which it is refused."""
 
 
@@ -83,7 +83,7 @@ def unpacked(path: Path, member: str | None = None) -> bytes:
 
 
 def _bounded(file: Any, path: Path) -> bytes:
-    found: bytes = file.read(LARGEST + 1)
-    if len(found) > LARGEST:
-        raise DownloadError(f"{path.name} unpacks to more than {LARGEST:,} bytes")
+    found: bytes = file.read(MAX_UNPACKED_BYTES + 1)
+    if len(found) > MAX_UNPACKED_BYTES:
+        raise DownloadError(f"{path.name} unpacks to more than {MAX_UNPACKED_BYTES:,} bytes")
     return found

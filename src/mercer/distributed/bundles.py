@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from operator import getitem
 from typing import Any
 from uuid import uuid4
@@ -27,18 +28,25 @@ __all__ = ["Bundles", "bounds_of", "tasks_of"]
 
 Tables = dict[int, NDArray[np.float64]]
 
-PIECES = 512
-"""Pieces, partitions times bundles, up to which the scheduler takes no time worth mentioning."""
 
-EACH, MOST = 4, 2**14
-"""Bundles that a worker gets, so that each has rows of its own, up to so many pieces."""
+@dataclass(frozen=True)
+class Division:
+    """How groups of rows are divided into bundles, and work on them into tasks.
 
-TASKS, SHARE = 64, 8
-"""Tasks that all groups are worked on in at least, and those of a thread, so that all end
-together and a worker that dies takes little with it; at most as many as there may be pieces."""
+    Every partition has a piece for every bundle. Few pieces cost the scheduler nothing worth
+    mentioning; with few bundles, workers have no rows of their own and a bundle may not fit the
+    memory. With many tasks all threads end together, and a worker that dies takes little with it.
+    """
 
-LARGE = 2**28
-"""Bytes of a bundle beyond which there are more of them all the same."""
+    cheap_pieces: int = 512
+    bundles_per_worker: int = 4
+    max_pieces: int = 2**14
+    max_bundle_bytes: float = 2**28
+    min_tasks: int = 64
+    tasks_per_thread: int = 8
+
+
+DIVISION = Division()
 
 
 def bounds_of(groups: int, partitions: int, nbytes: float, workers: int = 1) -> list[int]:
@@ -57,8 +65,9 @@ def bounds_of(groups: int, partitions: int, nbytes: float, workers: int = 1) -> 
     ([0, 1, 2, 3, 4, 5], [0, 2500, 5000, 7500, 10000])
     """
     parts = max(partitions, 1)
-    shared = min(EACH * workers, MOST // parts)
-    bundles = min(groups, max(1, PIECES // parts, shared, int(nbytes // LARGE)))
+    shared = min(DIVISION.bundles_per_worker * workers, DIVISION.max_pieces // parts)
+    large = int(nbytes // DIVISION.max_bundle_bytes)
+    bundles = min(groups, max(1, DIVISION.cheap_pieces // parts, shared, large))
     return [j * groups // bundles for j in range(bundles + 1)]
 
 
@@ -74,7 +83,8 @@ def tasks_of(groups: int, threads: int) -> int:
     >>> tasks_of(1000, 2), tasks_of(1000, 100), tasks_of(10**6, 10**5)
     (64, 800, 16384)
     """
-    return min(groups, max(TASKS, min(SHARE * threads, MOST)))
+    enough = min(DIVISION.tasks_per_thread * threads, DIVISION.max_pieces)
+    return min(groups, max(DIVISION.min_tasks, enough))
 
 
 def split(

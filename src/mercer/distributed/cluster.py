@@ -30,25 +30,25 @@ from mercer.distributed.partitions import Parcel, PartitionRows, Partitions
 
 __all__ = ["Cluster"]
 
-ARITY = 8
+SUMMANDS_PER_TASK = 8
 """Summands that one task adds: few enough to be in memory, enough for few levels."""
 
-SMALL = 2**16
+MAX_TRAVELLING_BYTES = 2**16
 """Bytes up to which what is shared travels with every pass; beyond, it stays with the rows."""
 
-RESTART = 30.0
+RESTART_SECONDS = 30.0
 """Seconds in which a nanny ends a frozen process and starts another, before both are given up."""
 
-EMBED = 2**20
+MAX_EMBEDDED_BYTES = 2**20
 """Bytes up to which what changes travels with every task of a pass, which saves a round trip."""
 
-LOOKS = 4
+SILENT_LOOKS = 4
 """Times in a row that a worker has given no sign of life before it is restarted."""
 
-ALONE = 10.0
+ALONE_PATIENCES = 10.0
 """Multiples of the patience after which a pass without any worker is given up."""
 
-BOUND = 4
+MAX_BOUND_OBJECTS = 4
 """Shared objects that stay with the rows at the same time."""
 
 
@@ -125,7 +125,7 @@ async def give_up(workers: list[str], dask_scheduler: Any) -> None:
     """
     await dask_scheduler.restart_workers(
         workers,
-        timeout=RESTART,
+        timeout=RESTART_SECONDS,
         wait_for_workers=False,
         on_error="return",
         stimulus_id=f"mercer-silent-{time.time()}",
@@ -224,7 +224,7 @@ class Cluster(Partitions):
         name = f"mercer-pass-{uuid4().hex}"
         order = Order(work, shared, state, rows, n_jobs or self._jobs())
         sent: Any = Parcel.of(order)
-        if len(sent.data) * len(inputs) > EMBED:
+        if len(sent.data) * len(inputs) > MAX_EMBEDDED_BYTES:
             # Too much to go with every task: a task of its own, whose result workers pass on.
             graph[name], sent = (same, sent), name
         parts = [(f"mercer-part-{name[12:]}", i) for i in range(len(inputs))]
@@ -294,11 +294,11 @@ class Cluster(Partitions):
         if self._last is None or self._last[0] is not shared:
             self._last = (shared, Parcel.of(shared))
         parcel = self._last[1]
-        if len(parcel.data) <= SMALL:
+        if len(parcel.data) <= MAX_TRAVELLING_BYTES:
             return shared, None, inputs
         token = sha256(parcel.data).hexdigest()
         if token not in self._bound:
-            while len(self._bound) >= BOUND:
+            while len(self._bound) >= MAX_BOUND_OBJECTS:
                 self._bound.pop(next(iter(self._bound)))
             name = f"mercer-shared-{token}"
             graph: dict[Any, Any] = {name: (same, parcel)}
@@ -375,12 +375,12 @@ class Cluster(Partitions):
         sign of life.
         """
         now = time.monotonic()
-        if now - self._checked < self.patience * self._factor / LOOKS:
+        if now - self._checked < self.patience * self._factor / SILENT_LOOKS:
             return
         refill(self.client.cluster)
         workers = self._workers()
         self._alone = None if workers else self._alone or now
-        if self._alone is not None and now - self._alone > ALONE * self.patience:
+        if self._alone is not None and now - self._alone > ALONE_PATIENCES * self.patience:
             raise RuntimeError(
                 f"the cluster has had no workers for {now - self._alone:.0f} s, so the pass cannot "
                 "end. Start workers and fit again; a fit with a checkpoint goes on where it was"
@@ -391,7 +391,7 @@ class Cluster(Partitions):
             for address, when in seen.items()
         }
         self._seen, self._checked = seen, time.monotonic()
-        silent = [address for address, looks in self._silent.items() if looks >= LOOKS]
+        silent = [address for address, looks in self._silent.items() if looks >= SILENT_LOOKS]
         if silent:
             # A machine that is overloaded has workers that live and are silent: to restart them
             # again and again would mean that no pass ever ends, so every time waits twice as long.
@@ -457,7 +457,7 @@ def _tree(graph: dict[Any, Any], keys: list[Any], name: str) -> Any:
     """Add tasks that sum up the results of others, and return the name of the last one."""
     level = 0
     while len(keys) > 1:
-        groups = [keys[j : j + ARITY] for j in range(0, len(keys), ARITY)]
+        groups = [keys[j : j + SUMMANDS_PER_TASK] for j in range(0, len(keys), SUMMANDS_PER_TASK)]
         keys = [(f"{name}-{level}", j) for j in range(len(groups))]
         graph.update((key, (added, group)) for key, group in zip(keys, groups, strict=True))
         level += 1

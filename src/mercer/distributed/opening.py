@@ -22,11 +22,11 @@ from mercer.distributed.partitions import Partitions
 
 __all__ = ["as_source"]
 
-SHARE = 0.5
+MAX_HELD_SHARE = 0.5
 """Of the memory of all workers, what rows may take that are held there; the rest is for work."""
 
 
-SMALLEST, LARGEST, PIECES = 2**14, 2**20, 64
+MIN_PIECE_ROWS, MAX_PIECE_ROWS, PIECES = 2**14, 2**20, 64
 """Rows of a piece of files, and how many pieces there are if these bounds permit it."""
 
 
@@ -90,7 +90,7 @@ def as_source(
     if client is None:
         return Partitions(**settings)
     if hold is None:
-        hold = not nbytes > SHARE * _memory(client)
+        hold = not nbytes > MAX_HELD_SHARE * _memory(client)
     files = isinstance(X, Source)
     found = Cluster(**settings, client=client, hold=hold or files, load=hold, patience=patience)
     found.digests = getattr(X, "digests", None)
@@ -107,7 +107,7 @@ def _memory(client: Client) -> float:
 def _pieces(source: Any) -> dict[str, Any]:
     """Return files in pieces that do not depend on the number of workers, nor do sums over them."""
     n = source.n_rows
-    rows = LARGEST if n is None else min(LARGEST, max(SMALLEST, n // PIECES))
+    rows = MAX_PIECE_ROWS if n is None else min(MAX_PIECE_ROWS, max(MIN_PIECE_ROWS, n // PIECES))
     name, pieces = uuid4().hex, [copy(piece) for piece in source.pieces(rows)]
     for piece in pieces:
         # Partitions count their rows from zero.

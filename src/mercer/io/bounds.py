@@ -16,19 +16,19 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.data.headers import EMPTY_ROWS, read_header
+from mercer.data.headers import MAX_EMPTY_ROWS, read_header
 from mercer.io.errors import ModelFileError
 
 __all__ = ["MANIFEST", "SCHEMA", "check_archive", "open_archive", "read_json"]
 
 SCHEMA, MANIFEST = "schema.json", "mercer.json"
 # A manifest is a page of text.
-MANIFEST_BYTES = 2**20
+MAX_MANIFEST_BYTES = 2**20
 SPARSE_ENTRIES = {
     f"{part}.npy" for part in ("format", "shape", "data", "indices", "indptr", "_is_array")
 }
 # Columns of hashed words are many; indices of 32 bits count no more.
-MAX_SPARSE = 2**31 - 1
+MAX_SPARSE_LENGTH = 2**31 - 1
 
 
 def open_archive(file: BinaryIO, name: str, max_bytes: float) -> zipfile.ZipFile:
@@ -87,8 +87,8 @@ def read_json(archive: zipfile.ZipFile, entry: str, name: str) -> dict[str, Any]
     name : str
         What the file is called in errors.
     """
-    if entry == MANIFEST and archive.getinfo(entry).file_size > MANIFEST_BYTES:
-        raise ModelFileError(f"{name} has a manifest of more than {MANIFEST_BYTES} bytes.")
+    if entry == MANIFEST and archive.getinfo(entry).file_size > MAX_MANIFEST_BYTES:
+        raise ModelFileError(f"{name} has a manifest of more than {MAX_MANIFEST_BYTES} bytes.")
     try:
         found = json.loads(archive.read(entry))
     except (ValueError, RecursionError, zipfile.BadZipFile, EOFError) as error:
@@ -227,7 +227,7 @@ def _check_sparse(data: bytes) -> None:
         form, shape = bytes(stored["format"].item()), tuple(stored["shape"].tolist())
         if form not in (b"csr", b"csc") or len(shape) != 2:
             raise ValueError(f"it is of format {form.decode(errors='replace')}")
-        if max(shape) > MAX_SPARSE or (form == b"csc" and shape[0] > EMPTY_ROWS):
+        if max(shape) > MAX_SPARSE_LENGTH or (form == b"csc" and shape[0] > MAX_EMPTY_ROWS):
             raise ValueError(f"it has shape {shape}")
         if any(stored[part].ndim != 1 for part in ("data", "indices", "indptr")):
             raise ValueError("its parts are no vectors")

@@ -32,7 +32,7 @@ __all__ = ["FORMAT", "ModelFile", "describe", "digest", "load", "save"]
 FORMAT = 1
 """Version of the layout of a file: raised when older versions of the library cannot read it."""
 
-MAX_BYTES = 2.0**32
+MAX_FILE_BYTES = 2.0**32
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def load(
     path: str | os.PathLike[str] | BinaryIO,
     *,
     trusted: Sequence[str] = (),
-    max_bytes: float = MAX_BYTES,
+    max_bytes: float = MAX_FILE_BYTES,
 ) -> Any:
     """Read a model that :func:`save` wrote, constructing types of this library only.
 

@@ -36,7 +36,7 @@ KINDS: dict[str, type[Any]] = {
     "nu_svr": NuSVR,
 }
 # Memory that the support vectors of a file may take, as they do not tell their number of features.
-LARGEST = 2.0**32
+MAX_DENSE_BYTES = 2.0**32
 
 
 def write_libsvm(model: Any, path: str | os.PathLike[str]) -> None:
@@ -231,7 +231,7 @@ def _points(lines: list[str], width: int, n_features: int | None, name: str) -> 
     if n_features is not None and n_features < p:
         raise ModelFileError(f"{name} has a feature {p}, more than n_features={n_features}.")
     p = max(p, 1) if n_features is None else n_features
-    if 8.0 * len(rows) * p > LARGEST:
+    if 8.0 * len(rows) * p > MAX_DENSE_BYTES:
         raise ModelFileError(f"{name} has a feature {p}, too many for a dense machine.")
     Z = np.zeros((len(rows), p))
     for i, row in enumerate(cells):

@@ -33,10 +33,10 @@ from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.regression import Regression
 from mercer.reduced.feature_maps import Waves, Within
 
-__all__ = ["TRIED", "regressor", "voted"]
+__all__ = ["TRIED_POINTS", "regressor", "voted"]
 
 # Points on which a plan is compared with its model.
-TRIED = 100
+TRIED_POINTS = 100
 
 
 # Functions ---------------------------------------------------------------------------------------
@@ -90,7 +90,8 @@ def _waves(model: Any, b: Array) -> tuple[Callable[[Value], Value], Array, bool]
         value: Value = f + free_part(x, model.null_space_, b, p, centre)
         return value
 
-    Z = centre + np.random.default_rng(0).normal(size=(TRIED, p)) / np.sqrt(np.mean(omega**2))
+    tried = np.random.default_rng(0).normal(size=(TRIED_POINTS, p))
+    Z = centre + tried / np.sqrt(np.mean(omega**2))
     return write, Z, False
 
 
@@ -180,7 +181,7 @@ def _band(model: Any) -> Plan:
 
 def _trend(model: Any) -> Plan:
     p, b = model.n_features_in_, np.atleast_2d(model.null_space_coef_)
-    Z = np.random.default_rng(0).normal(size=(TRIED, p))
+    Z = np.random.default_rng(0).normal(size=(TRIED_POINTS, p))
 
     def write(x: Value) -> Outputs:
         return {"variable": free_part(x, model.null_space_, b, p, np.zeros(p))}

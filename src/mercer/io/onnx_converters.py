@@ -44,8 +44,8 @@ CODES[np.dtype(np.int64)] = TensorProto.INT64
 # Kernel values of a block of rows, and how many rows it may have: operators that read what the one
 # before wrote take a third of the time in the cache. Products of float64 prepare their matrix anew
 # for every block, which pays for larger ones only.
-PAIRS = {np.dtype(np.float32): 2.0**15, np.dtype(np.float64): 2.0**17}
-HEIGHTS = 16, 1024
+BLOCK_PAIRS = {np.dtype(np.float32): 2.0**15, np.dtype(np.float64): 2.0**17}
+BLOCK_ROWS = 16, 1024
 
 
 class Emitted(Backend):
@@ -96,7 +96,7 @@ class Emitted(Backend):
         """Write a Loop over blocks of rows; the last block is filled up with the last row."""
         if self.inside:
             return write(x)
-        height = int(np.clip(2 ** round(np.log2(PAIRS[self.dtype] / max(m, 1))), *HEIGHTS))
+        height = int(np.clip(2 ** round(np.log2(BLOCK_PAIRS[self.dtype] / max(m, 1))), *BLOCK_ROWS))
         # Under a name of its own: that of an input may be another's once identities are removed.
         x = Value(self, self.apply("Concat", x.handle, axis=1))
         one, rows = self._integer([1]), self.apply("Shape", x.handle, end=1)

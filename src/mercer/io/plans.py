@@ -35,7 +35,7 @@ from mercer.io.automatic import (
     sample,
 )
 from mercer.io.errors import CannotConvert
-from mercer.io.machine_plans import TRIED
+from mercer.io.machine_plans import TRIED_POINTS
 from mercer.io.registry import Plan, planner_of, refuse, register
 from mercer.io.symbols import LABEL, METHODS, Eager, Outputs, Value
 from mercer.io.trees import local
@@ -51,10 +51,10 @@ __all__ = ["LABEL", "METHODS", "Plan", "plan_of"]
 # How much a plan and its model may differ in float64 as a share of the values: what is looked for
 # is another formula. Rounding of terms that are added in another order is 1e-12 of them at most
 # before they cancel.
-AGREE = 1e-6
+MAX_DIFFERENCE = 1e-6
 # Error of float32, in standard deviations of the model's values, from which float64 is used inside
 # the graph. A third of what is promised, 1e-4, since it is measured on few points.
-SINGLE = 3e-5
+MAX_FLOAT32_ERROR = 3e-5
 
 
 def plan_of(model: Any) -> Plan:
@@ -111,7 +111,7 @@ def _conformal(model: Any) -> Plan:
     if "variable" not in inner.widths or not len(inner.Z) or model._band:
         return plain
     spread = None if model._spread is None else _planned(model._spread)
-    at = inner.Z[:TRIED]
+    at = inner.Z[:TRIED_POINTS]
     ends = np.asarray(model.predict_interval(at)) - np.asarray(model.predict(at))[:, None]
     ends /= 1.0 if spread is None else np.exp(model._spread.predict(at))[:, None]
     below, above = np.median(ends, axis=0)
@@ -258,17 +258,17 @@ def _tried(plan: Plan) -> Plan:
         true = true.reshape(got.shape)
         spread = max(float(np.std(true)), float(np.finfo(np.float64).tiny))
         # Scores of votes jump where a pair is undecided, as labels do.
-        agree = np.abs(got - true) <= AGREE * max(spread, float(np.max(np.abs(true))))
+        agree = np.abs(got - true) <= MAX_DIFFERENCE * max(spread, float(np.max(np.abs(true))))
         if np.mean(agree) < (0.95 if name == "scores" else 1.0):
             raise _differs(plan.model, METHODS[name])
         error = np.abs(np.asarray(single[name].handle, dtype=np.float64) - got)
-        wide |= not np.quantile(error, 0.99) <= SINGLE * spread
+        wide |= not np.quantile(error, 0.99) <= MAX_FLOAT32_ERROR * spread
     return replace(plan, wide=wide)
 
 
 def _tries(Z: Array) -> Array:
     """Return some support vectors and points between them, in float32 as both precisions read."""
-    rows = np.random.default_rng(0).permutation(len(Z))[:TRIED]
+    rows = np.random.default_rng(0).permutation(len(Z))[:TRIED_POINTS]
     both = np.concatenate([Z[rows], 0.5 * (Z[rows] + Z[np.roll(rows, 1)])])
     return both.astype(np.float32).astype(np.float64)
 

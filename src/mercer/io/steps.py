@@ -15,7 +15,7 @@ from mercer._typing import Array
 from mercer.data.categories import codes_of
 from mercer.io.errors import CannotConvert
 from mercer.io.symbols import Backend, Value
-from mercer.preprocessing.dates import DIGITS, MONDAY, PERIODS
+from mercer.preprocessing.dates import CIRCLE_DIGITS, DAYS_AFTER_MONDAY, PERIODS
 
 __all__ = ["GAPS", "Cells", "dated", "dates", "encoded", "interpolated"]
 
@@ -82,11 +82,11 @@ def dates(t: Value, periods: Sequence[Sequence[str]]) -> Value:
         found.append(days)
         for name in names:
             period = PERIODS[name]
-            turns = (days + (MONDAY if name == "week" else 0.0)) / period
+            shifted = days + (DAYS_AFTER_MONDAY if name == "week" else 0.0)
             # Whole turns are left out of the days, not of the turns, which are rounded.
-            phase = (days + (MONDAY if name == "week" else 0.0)) - turns.map("Floor") * period
+            phase = shifted - (shifted / period).map("Floor") * period
             angle = phase / period * (2.0 * np.pi)
-            unit = 10.0**DIGITS
+            unit = 10.0**CIRCLE_DIGITS
             found += [(angle.map(part) * unit).map("Round") / unit for part in ("Cos", "Sin")]
     return found[0].beside(*found[1:]) if len(found) > 1 else found[0]
 

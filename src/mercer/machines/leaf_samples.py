@@ -21,7 +21,7 @@ from mercer._sklearn import safe_indexing
 from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.memory import parse
 from mercer.data.progress import Bar
-from mercer.data.spill import HELD, Groups, GroupWork
+from mercer.data.spill import MAX_HELD_BYTES, Groups, GroupWork
 from mercer.kernels.points import count, take
 from mercer.local import Local
 from mercer.local.tree import Tree
@@ -209,7 +209,7 @@ class InBlocks:
                         sorter,
                         tree.leaves,
                         rows=rows,
-                        held=min(HELD, limit / 8),
+                        held=min(MAX_HELD_BYTES, limit / 8),
                         folder=how.folder,
                         report=bar,
                     )

@@ -14,11 +14,11 @@ from mercer.data.categories import column_of
 from mercer.data.sampling import fold_of
 from mercer.data.table import factorized
 
-__all__ = ["SEED", "Groups", "grouped", "key_of", "merged", "shrunk"]
+__all__ = ["FOLD_SEED", "Groups", "grouped", "key_of", "merged", "shrunk"]
 
 
 # Of the folds.
-SEED = 1
+FOLD_SEED = 1
 
 
 def key_of(value: Any) -> Any:
@@ -86,7 +86,7 @@ def grouped(block: Block, shared: tuple[tuple[int, ...], int, Any], state: None)
         Y = targets.astype(np.float64)[:, None]
     else:
         Y = np.stack([targets == c for c in classes], axis=1).astype(np.float64)
-    fold = fold_of(block.X, cv, SEED)
+    fold = fold_of(block.X, cv, FOLD_SEED)
     tables = []
     for j in columns:
         keys, codes = factorized(column_of(block.X, j))

@@ -25,7 +25,7 @@ from mercer.data.table import Table, common_type
 __all__ = ["Apply", "Streamed", "has_words", "numbered"]
 
 FLOATS = [np.float64, np.float32]
-BLOCK = 2_000_000
+BLOCK_NUMBERS = 2_000_000
 """Numbers in a block of the passes that gather statistics."""
 
 
@@ -204,7 +204,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
 
     def _passes(self, source: Source, title: str) -> dict[str, Any]:
         """Return how a pass over a source is done: in blocks of a size, with a bar if wanted."""
-        rows = int(np.clip(BLOCK // source.n_features, 64, 65_536))
+        rows = int(np.clip(BLOCK_NUMBERS // source.n_features, 64, 65_536))
         if not self.verbose:
             return {"rows": rows}
         return {

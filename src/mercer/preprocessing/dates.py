@@ -25,14 +25,14 @@ PERIODS = {"day": 1.0, "week": 7.0, "year": 365.2425}
 
 # Times of a period that a sample must stretch over, and phases that it must have, before the phase
 # can be told from the trend: a yearly census knows nothing of seasons.
-STRETCH, PHASES = 2.0, 3
+MIN_PERIODS, MIN_PHASES = 2.0, 3
 # Parts of a period within which phases are the same: leap years move the first of January.
-PARTS = 24
+PHASES_PER_PERIOD = 24
 # Digits of points on circles. Two days as far from Monday have one cosine; its last bits, which
 # computers do not agree on, would tell them apart by their ranks.
-DIGITS = 12
+CIRCLE_DIGITS = 12
 # Days between 1970-01-01, a Thursday, and the Monday before.
-MONDAY = 3.0
+DAYS_AFTER_MONDAY = 3.0
 
 
 @settings
@@ -214,9 +214,10 @@ class Calendar:
             Days since 1970, NaN where missing.
         """
         there = t[~np.isnan(t)]
-        phases = np.zeros((len(PERIODS), PARTS), dtype=bool)
+        phases = np.zeros((len(PERIODS), PHASES_PER_PERIOD), dtype=bool)
         for k, period in enumerate(PERIODS.values()):
-            phases[k, np.rint(PARTS * _phase(there, period)).astype(np.intp) % PARTS] = True
+            parts = np.rint(PHASES_PER_PERIOD * _phase(there, period)).astype(np.intp)
+            phases[k, parts % PHASES_PER_PERIOD] = True
         return cls(there.min(initial=np.inf), there.max(initial=-np.inf), phases)
 
     def __add__(self, other: Calendar) -> Calendar:
@@ -236,8 +237,8 @@ class Calendar:
         return [
             name
             for name in names
-            if self.high - self.low >= STRETCH * PERIODS[name]
-            and np.count_nonzero(self.phases[known.index(name)]) >= PHASES
+            if self.high - self.low >= MIN_PERIODS * PERIODS[name]
+            and np.count_nonzero(self.phases[known.index(name)]) >= MIN_PHASES
         ]
 
 
@@ -254,7 +255,7 @@ def circles(t: NDArray[np.float64], periods: Sequence[str]) -> list[NDArray[np.f
     for name in periods:
         angle = 2.0 * np.pi * _phase(t, PERIODS[name])
         for part in (np.cos(angle), np.sin(angle)):
-            columns.append(np.asarray(np.round(part, DIGITS), dtype=np.float64))
+            columns.append(np.asarray(np.round(part, CIRCLE_DIGITS), dtype=np.float64))
     return columns
 
 
@@ -307,5 +308,5 @@ def _dated(A: AnyArray) -> bool:
 
 def _phase(t: NDArray[np.float64], period: float) -> NDArray[np.float64]:
     """Return where in a period times are, between 0 and 1; weeks begin on Mondays."""
-    shift = MONDAY if period == PERIODS["week"] else 0.0
+    shift = DAYS_AFTER_MONDAY if period == PERIODS["week"] else 0.0
     return np.asarray(np.mod(t + shift, period) / period)

@@ -17,7 +17,7 @@ from mercer.data import DataError, Source, categories
 from mercer.data.categories import codes_of, column_of, ordered
 from mercer.data.sampling import fold_of
 from mercer.data.table import Table, common_type, factorized
-from mercer.preprocessing._groups import SEED, grouped, key_of, merged, shrunk
+from mercer.preprocessing._groups import FOLD_SEED, grouped, key_of, merged, shrunk
 from mercer.preprocessing.base import Streamed, numbered
 
 __all__ = ["Encoder"]
@@ -216,7 +216,7 @@ class Encoder(Streamed):
         return self._encoded(X, None)
 
     def _apart(self, X: PointsLike) -> Any:
-        return self._encoded(X, fold_of(X, self.cv, SEED))
+        return self._encoded(X, fold_of(X, self.cv, FOLD_SEED))
 
     def _encoded(self, X: PointsLike, fold: NDArray[np.intp] | None) -> Any:
         n, p = X.shape

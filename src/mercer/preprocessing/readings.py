@@ -31,9 +31,9 @@ NUMBERS, DATES = ("point", "comma", "truth"), ("ymd", "dmy", "mdy", "typed")
 
 # Cells that fit no form, as a share of all: beyond it they are categories beside numbers, such as
 # "3+" for the number of children. A single one is a slip where so many others are numbers.
-STRAY, OTHERS = 0.05, 9
+MAX_STRAY_SHARE, MIN_CELLS_BESIDE_A_STRAY = 0.05, 9
 # Odd words that a note quotes.
-QUOTED = 3
+MAX_QUOTED_WORDS = 3
 
 CODES = "EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|AUD|CAD|NZD|BRL|MXN|KRW|TRY"
 UNIT = rf"(?:{CODES}|US\$|A\$|C\$|[$€£¥₹]|kr|zł)"
@@ -59,7 +59,7 @@ GAPS = frozenset(
 )  # fmt: skip
 """Spellings of a missing cell, where the others are numbers or dates."""
 
-DAY = 86_400_000_000
+DAY_MICROSECONDS = 86_400_000_000
 """Microseconds of a day."""
 
 NAMES = {"ymd": "year, month, day", "dmy": "day, month, year", "mdy": "month, day, year"}
@@ -108,7 +108,7 @@ def _microseconds(word: str, form: str) -> int | None:
     if zone and zone[0] in "+-":
         shift = (int(zone[1:3]) * 60 + int(zone[-2:])) * (-1 if zone[0] == "-" else 1)
     within = ((hour * 60 + minute - shift) * 60 + second) * 1_000_000
-    return days * DAY + within + int((found[8] or "0").ljust(6, "0")[:6])
+    return days * DAY_MICROSECONDS + within + int((found[8] or "0").ljust(6, "0")[:6])
 
 
 def _said(cell: Any) -> str:
@@ -192,7 +192,7 @@ class Tally:
                     units.add(unit)
                 for form in forms:
                     shown[form] = min(word, shown.get(form, word))
-        few = tuple(sorted(odd)[:QUOTED])
+        few = tuple(sorted(odd)[:MAX_QUOTED_WORDS])
         return cls(counts, frozenset(units), frozenset(spellings), few, shown)
 
     def __add__(self, other: Tally) -> Tally:
@@ -203,7 +203,7 @@ class Tally:
             self.counts + other.counts,
             self.units | other.units,
             self.spellings | other.spellings,
-            tuple(sorted({*self.odd, *other.odd})[:QUOTED]),
+            tuple(sorted({*self.odd, *other.odd})[:MAX_QUOTED_WORDS]),
             shown,
         )
 
@@ -309,7 +309,7 @@ class Reading:
         found = _microseconds(word, "ymd")
         if found is None and self.form != "typed":
             found = _microseconds(word, self.form)
-        return np.nan if found is None else found / DAY
+        return np.nan if found is None else found / DAY_MICROSECONDS
 
 
 def _empty(values: AnyArray) -> bool:
@@ -328,7 +328,7 @@ def days_of(values: AnyArray) -> NDArray[np.float64]:
     >>> days_of(np.array(["1970-01-02T12", "NaT"], dtype="datetime64[h]"))
     array([1.5, nan])
     """
-    days = values.astype("datetime64[us]").astype(np.int64) / DAY
+    days = values.astype("datetime64[us]").astype(np.int64) / DAY_MICROSECONDS
     return np.where(np.isnat(values), np.nan, days)
 
 
@@ -371,7 +371,8 @@ def _nearly_all(tally: Tally, form: str) -> bool:
     """Return whether all cells fit a form but for gaps and a few slips."""
     fits = tally.counts[form]
     stray = tally.counts["cells"] - tally.counts["gap"] - fits
-    few = stray <= STRAY * tally.counts["cells"] or (stray == 1 and fits >= OTHERS)
+    few = stray <= MAX_STRAY_SHARE * tally.counts["cells"]
+    few = few or (stray == 1 and fits >= MIN_CELLS_BESIDE_A_STRAY)
     return fits > 0 and few and 2 * fits >= tally.counts["cells"]
 
 

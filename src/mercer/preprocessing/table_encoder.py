@@ -28,7 +28,7 @@ from mercer.preprocessing.readings import NUMBERS, readings, tallied
 
 __all__ = ["RARE", "TableEncoder"]
 
-FEW = 10
+FREE_CATEGORIES = 10
 """Categories that a column may have however few its rows are."""
 
 RARE = "none of which is frequent"
@@ -225,7 +225,7 @@ class TableEncoder(Streamed):
             **self._passes(source, "columns"),
         )
         found.require_finite()
-        limit = min(self.max_categories, max(FEW, found.n // 3))
+        limit = min(self.max_categories, max(FREE_CATEGORIES, found.n // 3))
         p = len(names)
         words = {j: _split(found.counts[j], limit) for j in range(p) if found.categorical[j]}
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.io.emitters import around, gram
-from mercer.io.machine_plans import TRIED, voted
+from mercer.io.machine_plans import TRIED_POINTS, voted
 from mercer.io.registry import Plan, Planner, refuse, register
 from mercer.io.symbols import Value
 from mercer.research.linear.alternatives import LeastSquaresAmongstAlternatives
@@ -36,7 +36,7 @@ ALIKE = 1.0 + 1e-12
 def _linear(model: Any) -> Plan:
     weights = np.atleast_2d(model.coef_).T
     b = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), weights.shape[1:])
-    Z = np.random.default_rng(0).normal(size=(TRIED, len(weights)))
+    Z = np.random.default_rng(0).normal(size=(TRIED_POINTS, len(weights)))
     # Sums of products of features far from zero, of which nothing is known here.
     return Plan(
         model,
