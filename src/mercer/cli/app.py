@@ -54,7 +54,7 @@ class Words(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     def __init__(self, name: str, function: Callable[[str], Any]) -> None:
         self.name, self.function = name, function
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the value, or refuse the text."""
         if not isinstance(value, str):
             return value
@@ -75,7 +75,9 @@ SETTING = Words("NAME=VALUE", quantities.setting)
 OF_SEARCHES = ("LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV")
 
 
-def complete_machine(ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+def complete_machine(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """Return the machines whose names begin as typed."""
     ends = ("SVR", "SVC", "Regressor", "Classifier", "Regression", "CV")
     # Of a lazy room, names are listed without importing them, which would take seconds.
@@ -84,7 +86,9 @@ def complete_machine(ctx: Any, param: Any, incomplete: str) -> list[CompletionIt
     return [CompletionItem(n) for n in names if n.lower().startswith(incomplete.lower())]
 
 
-def complete_column(ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+def complete_column(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """Return the columns of a text file whose names begin as typed."""
     data = str(ctx.params.get("data") or ctx.params.get("file") or "")
     if not data.endswith((".csv", ".tsv")):

@@ -16,7 +16,7 @@ from mercer.cli.memory import Memory
 from mercer.cli.models import CARD, Wishes
 from mercer.cli.picking import LANDMARKS, pick
 from mercer.cli.refusals import Refusal
-from mercer.cli.telling import Teller
+from mercer.cli.telling import Result, Teller
 from mercer.preprocessing import Encoder, Imputer, Scaler
 from mercer.reduced import Nystrom
 
@@ -40,7 +40,7 @@ def fit_on_cluster(
     encoding: str | None = None,
     comment: str | None = None,
     force: bool = False,
-) -> dict[str, Any]:
+) -> Result:
     """Fit a model where a Dask cluster reads the rows, and save it here.
 
     Parameters
@@ -113,7 +113,7 @@ def _names(where: str, how: dict[str, Any]) -> list[str]:
     return list(sources.open(where, **how).feature_names or [])
 
 
-def _task(source: Any) -> str:
+def _task(source: sources.Source) -> str:
     """Return the task of a source from its first rows."""
     block = next(iter(source.blocks(TASK_ROWS)))
     words = np.asarray(block.y).dtype.kind not in "iufb"
@@ -121,7 +121,7 @@ def _task(source: Any) -> str:
     return "classification" if words or few else "regression"
 
 
-def _kinds(pipeline: Any, features: list[str]) -> dict[str, str]:
+def _kinds(pipeline: Pipeline, features: list[str]) -> dict[str, str]:
     """Return the kinds of the columns, as the encoder read them."""
     words = set(pipeline.named_steps["encode"].columns_)
     return {name: "category" if j in words else "number" for j, name in enumerate(features)}

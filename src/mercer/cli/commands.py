@@ -23,7 +23,7 @@ from mercer.cli.refusals import Refusal
 from mercer.cli.reports import page_at, sample_of, write_page
 from mercer.cli.scores import MAIN, of_classes, of_intervals, of_numbers
 from mercer.cli.tables import Read, column_of, read
-from mercer.cli.telling import Teller
+from mercer.cli.telling import Result, Teller
 from mercer.cli.writing import writable
 from mercer.machines.folds import as_splitter
 from mercer.tabular.automatic import Automatic
@@ -61,7 +61,7 @@ def fit(
     report: str | None = None,
     force: bool = False,
     **how: Any,
-) -> dict[str, Any]:
+) -> Result:
     """Fit a model to a file and save it.
 
     Parameters
@@ -221,7 +221,7 @@ def evaluate(
     sample: str | None = None,
     force: bool = False,
     **how: Any,
-) -> dict[str, Any]:
+) -> Result:
     """Compare predictions with the targets of a file.
 
     Parameters
@@ -283,9 +283,7 @@ def _scored(
     return found if coverage is None else found | of_intervals(y, model.intervals(X, coverage))
 
 
-def inspect(
-    file: str, target: str | None, memory: Memory, teller: Teller, **how: Any
-) -> dict[str, Any]:
+def inspect(file: str, target: str | None, memory: Memory, teller: Teller, **how: Any) -> Result:
     """Say what is in a model or in a file of data.
 
     Parameters
@@ -326,7 +324,7 @@ def inspect(
     return found
 
 
-def _inspect_model(path: str, memory: Memory, teller: Teller) -> dict[str, Any]:
+def _inspect_model(path: str, memory: Memory, teller: Teller) -> Result:
     model = load(path, memory)
     file = io.describe(path)
     card, name = model.card, type(model.machine).__name__
@@ -360,7 +358,7 @@ def compare(
     memory: Memory,
     teller: Teller,
     **how: Any,
-) -> dict[str, Any]:
+) -> Result:
     """Compare machines by cross-validation on the same folds.
 
     Parameters
@@ -444,7 +442,7 @@ def _constant(question: Question, train: Any, test: Any) -> dict[str, float]:
 
 def export(
     model: str, output: str, float32: bool, memory: Memory, teller: Teller, force: bool = False
-) -> dict[str, Any]:
+) -> Result:
     """Write a model as a graph of ONNX, one input a column.
 
     Parameters
@@ -484,7 +482,7 @@ def export(
     return {"output": output, "precision": precision, "outputs": outputs}
 
 
-def demo(name: str, folder: str, run: Any, teller: Teller, force: bool = False) -> dict[str, Any]:
+def demo(name: str, folder: str, run: Any, teller: Teller, force: bool = False) -> Result:
     """Write a real set to files, and show the commands on it.
 
     Parameters

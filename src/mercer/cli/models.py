@@ -222,7 +222,7 @@ class Model:
         names = self.card.get("columns") or getattr(self.pipeline, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
-    def features(self, table: Read) -> Any:
+    def features(self, table: Read) -> PointsLike:
         """Return the features of a table as the model wants them.
 
         Parameters
@@ -240,7 +240,7 @@ class Model:
         frame = table.frame.drop(columns=[self.card.get("target", "target")], errors="ignore")
         return frame.to_numpy()
 
-    def ready(self, X: PointsLike) -> Any:
+    def ready(self, X: PointsLike) -> PointsLike:
         """Return the columns of a table as the pipeline takes them.
 
         A machine that takes tables reads words by itself; others are given what was read.

@@ -32,7 +32,7 @@ LANDMARKS = 1000
 """Landmarks where rows are too many for an exact machine."""
 
 
-MACHINES: dict[str, Any] = {
+MACHINES: dict[str, type[Any]] = {
     name: one
     for room in (estimators, selection, tabular)
     for name in room.__all__
@@ -195,7 +195,7 @@ def _within(
     return Picked(machine, why, as_is)
 
 
-def _known(name: str) -> Any:
+def _known(name: str) -> type[Any]:
     plain = {one.lower(): one for one in MACHINES}
     if name.lower() not in plain:
         near = did_you_mean(name, MACHINES)
@@ -203,9 +203,9 @@ def _known(name: str) -> Any:
     return MACHINES[plain[name.lower()]]
 
 
-def _made(cls: Any, settings: dict[str, Any]) -> Any:
+def _made(cls: type[Any], settings: dict[str, Any]) -> Estimator:
     try:
-        machine = cls()
+        machine: Estimator = cls()
     except TypeError as error:
         raise Refusal(
             f"{cls.__name__} cannot be made without settings of its own: {error}."

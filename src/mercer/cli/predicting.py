@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mercer._typing import AnyArray
 from mercer._words import plural
 from mercer.cli.commands import load
 from mercer.cli.memory import Memory
 from mercer.cli.models import Model
 from mercer.cli.refusals import Refusal
 from mercer.cli.tables import Read, batches
-from mercer.cli.telling import Teller
+from mercer.cli.telling import Result, Teller
 from mercer.cli.visible import visible
 from mercer.cli.writing import cells, writer
 
@@ -35,7 +36,7 @@ def predict(
     formulas: bool = False,
     force: bool = False,
     **how: Any,
-) -> dict[str, Any]:
+) -> Result:
     """Predict the rows of a file.
 
     Rows are read, predicted and written some thousands at a time, so that memory does not depend
@@ -89,7 +90,7 @@ def predict(
     return {"output": output, "rows": n}
 
 
-def _kept(table: Read, keep: Sequence[str]) -> dict[str, Any]:
+def _kept(table: Read, keep: Sequence[str]) -> Result:
     if table.frame is None:
         if keep:
             raise Refusal(f"{table.path} is a sparse matrix, without columns to keep.")
@@ -104,9 +105,7 @@ def _with_gaps(values: Any) -> Any:
     return values if values.dtype != object else np.where(pd.isna(values), None, values)
 
 
-def _answers(
-    model: Model, table: Read, coverage: float | None, probabilities: bool
-) -> dict[str, Any]:
+def _answers(model: Model, table: Read, coverage: float | None, probabilities: bool) -> Result:
     """Return what a model says of some rows, by the names of the columns that are written."""
     X = model.features(table)
     found = {"prediction": np.asarray(model.pipeline.predict(X))}
@@ -132,7 +131,7 @@ class Printed:
         # While a machine works, what it prints goes elsewhere.
         self.file, self.header = sys.stdout, True
 
-    def write(self, columns: dict[str, Any]) -> None:
+    def write(self, columns: dict[str, AnyArray]) -> None:
         """Print rows, below their names if they are the first."""
         rows = cells(columns, self.formulas)
         text = rows.to_csv(index=False, header=self.header, lineterminator="\n")
@@ -146,7 +145,7 @@ class RowList:
     def __init__(self) -> None:
         self.columns: dict[str, list[Any]] = {}
 
-    def write(self, columns: dict[str, Any]) -> None:
+    def write(self, columns: dict[str, AnyArray]) -> None:
         """Add rows."""
         for name, values in columns.items():
             self.columns.setdefault(name, []).extend(np.asarray(values).tolist())

@@ -190,7 +190,7 @@ class Plan:
         counts = {kind: len(self.named(kind)) for kind in done}
         return [f"{n} {_plural(kind, n)}: {done[kind]}" for kind, n in counts.items() if n]
 
-    def transformer(self, as_is: bool = False, named: bool = False) -> Any:
+    def transformer(self, as_is: bool = False, named: bool = False) -> ColumnTransformer:
         """Return the plan as a transformer of scikit-learn.
 
         Parameters
@@ -218,7 +218,7 @@ class Plan:
         return made.set_output(transform="pandas" if named else "default")
 
     @staticmethod
-    def sparse() -> Any:
+    def sparse() -> MaxAbsScaler:
         """Return the transformer of sparse matrices, which stay sparse."""
         return MaxAbsScaler()
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from mercer import io
 from mercer._optional import plugin
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import AnyArray, PointsLike, TargetsLike
 from mercer.cli.memory import Memory
 from mercer.cli.models import Model
 from mercer.cli.refusals import Refusal
@@ -72,7 +71,7 @@ def write_page(
 
 def sample_of(
     model: Model, path: str, data: str, given: str | None, memory: Memory
-) -> tuple[Any, Any]:
+) -> tuple[PointsLike, AnyArray]:
     """Return the sample that a saved model was fitted to, recognized by its digest.
 
     A model keeps the digest and the bare name of the file, not the rows. A file of this name is
@@ -106,7 +105,7 @@ def sample_of(
     )
 
 
-def _with_targets(model: Model, table: Read) -> tuple[Any, Any]:
+def _with_targets(model: Model, table: Read) -> tuple[PointsLike, AnyArray]:
     """Return features and targets of the rows that have a target, as a fit takes them."""
     if table.frame is not None:
         there = model.has_target(table)

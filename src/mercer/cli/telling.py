@@ -21,7 +21,10 @@ from rich.text import Text
 
 from mercer.cli.visible import visible, visible_json
 
-__all__ = ["Falling", "Teller"]
+__all__ = ["Falling", "Result", "Teller"]
+
+Result = dict[str, Any]
+"""What a command returns to scripts, in JSON's types or those of NumPy."""
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 CURVE_WIDTH = 32
@@ -85,7 +88,7 @@ class Falling:
         spread = float(np.ptp(v)) or 1.0
         return "".join(BLOCKS[int(k)] for k in np.rint((v - v.min()) / spread * (len(BLOCKS) - 1)))
 
-    def __rich__(self) -> Any:
+    def __rich__(self) -> Spinner:
         seconds = time.monotonic() - self.began
         parts = [self.title, f"{seconds:.0f} s", self.curve(), self.last]
         self.spinner.update(
@@ -145,7 +148,7 @@ class Teller:
             self.notes.append(text)
             self.say(f"note: {text}")
 
-    def table(self, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    def table(self, names: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Say rows and columns."""
         if self.as_json:
             return
@@ -159,7 +162,7 @@ class Teller:
             made.add_row(*(Text(visible(_cell(value))) for value in row))
         self.console.print(made)
 
-    def finish(self, result: dict[str, Any]) -> None:
+    def finish(self, result: Result) -> None:
         """Say the result to a script."""
         if self.as_json:
             said = json.dumps(plain({**result, "notes": self.notes}), ensure_ascii=False)
@@ -197,7 +200,7 @@ class Teller:
                 self.note(" ".join(str(warning.message).split()))
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import pandas as pd
 
 from mercer._optional import plugin
+from mercer._typing import AnyArray
 from mercer.cli.refusals import Refusal
 from mercer.cli.visible import without_formula
 from mercer.data.npy import Pending
@@ -25,7 +26,7 @@ ENDINGS = (*SIGNS, *COLUMNS)
 class RowWriter(Protocol):
     """What rows are written to."""
 
-    def write(self, columns: dict[str, Any]) -> None:
+    def write(self, columns: dict[str, AnyArray]) -> None:
         """Add rows.
 
         Parameters
@@ -64,7 +65,7 @@ class Text(Pending):
         with self.writing():
             self._file = self.partial.open("w", encoding="utf-8", newline="")
 
-    def write(self, columns: dict[str, Any]) -> None:
+    def write(self, columns: dict[str, AnyArray]) -> None:
         """Add rows, below their names if they are the first.
 
         Parameters
@@ -81,7 +82,7 @@ class Text(Pending):
         self._file.close()
 
 
-def cells(columns: dict[str, Any], formulas: bool = False) -> pd.DataFrame:
+def cells(columns: dict[str, AnyArray], formulas: bool = False) -> pd.DataFrame:
     """Return columns as text files have them.
 
     Parameters

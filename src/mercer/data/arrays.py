@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.base import Block, Source
 from mercer.data.table import DataError, Table
 
@@ -38,7 +38,7 @@ class Arrays(Source):
         self,
         X: PointsLike,
         y: TargetsLike = None,
-        s: Any = None,
+        s: WeightsLike = None,
         feature_names: list[str] | None = None,
     ) -> None:
         sparse = sp.issparse(X)

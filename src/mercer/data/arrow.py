@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from mercer._typing import AnyArray, PointsLike, TargetsLike
+from mercer._typing import AnyArray, PointsLike, TargetsLike, WeightsLike
 from mercer.data.base import Source
 from mercer.data.choice import OBJECT, Kinds
 from mercer.data.frames import Adapter, Frame, Query
@@ -34,7 +34,7 @@ def kinds(schema: pa.Schema) -> Kinds:
     return {field.name: _kind(field.type) for field in schema}
 
 
-def _kind(kind: pa.DataType) -> np.dtype[Any] | str:
+def _kind(kind: pa.DataType) -> Any:
     if pa.types.is_dictionary(kind):
         return _kind(kind.value_type)
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
@@ -45,7 +45,7 @@ def _kind(kind: pa.DataType) -> np.dtype[Any] | str:
     return OBJECT if any(test(kind) for test in words) else str(kind)
 
 
-def column(batch: Any, name: str) -> AnyArray:
+def column(batch: pa.RecordBatch | pa.Table, name: str) -> AnyArray:
     """Return a column as numbers, NaN where missing, or as objects, None where missing.
 
     Parameters
@@ -66,7 +66,7 @@ def column(batch: Any, name: str) -> AnyArray:
     return _array(values)
 
 
-def _array(values: Any) -> AnyArray:
+def _array(values: pa.Array) -> AnyArray:
     if _kind(values.type) == OBJECT:
         # A string that occurs a thousand times becomes one object, not a thousand.
         encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
@@ -83,22 +83,22 @@ def _array(values: Any) -> AnyArray:
 class ArrowAdapter(Adapter):
     """Tables of Arrow."""
 
-    def kinds(self, frame: Any) -> Kinds:
+    def kinds(self, frame: pa.Table) -> Kinds:
         return kinds(frame.schema)
 
-    def cut(self, frame: Any, start: int, stop: int) -> Any:
+    def cut(self, frame: pa.Table, start: int, stop: int) -> pa.Table:
         return frame.slice(start, stop - start)
 
-    def column(self, frame: Any, name: str) -> AnyArray:
+    def column(self, frame: pa.Table, name: str) -> AnyArray:
         return column(frame, name)
 
-    def batches(self, query: ds.Dataset, columns: list[str], rows: int) -> Iterator[Any]:
+    def batches(self, query: ds.Dataset, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         # Arrow reads ahead sixteen batches of four files unless it is told not to.
         little = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
         yield from query.to_batches(columns=columns, batch_size=rows, **little)
 
 
-def as_source(X: PointsLike, y: TargetsLike = None, s: Any = None) -> Source:
+def as_source(X: PointsLike, y: TargetsLike = None, s: WeightsLike = None) -> Source:
     """Return a table, record batch or dataset of Arrow as a source.
 
     Parameters

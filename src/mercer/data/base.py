@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from os import PathLike
 from typing import Any, NamedTuple, Protocol, Self
 
 from mercer._threads import stream_blocks
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.checks import Check, Places
 from mercer.data.spill import MAX_HELD_BYTES, Groups, Sort, Spill
+from mercer.data.table import Table
 
 __all__ = ["Block", "Mapped", "PerColumn", "Source", "Summand", "Sums", "Work"]
 
@@ -27,13 +29,13 @@ class Block(NamedTuple):
     y: TargetsLike = None
     """Targets (n,) or (n, d), or labels; None if the source has none."""
 
-    s: Any = None
+    s: WeightsLike = None
     """Weights (n,); None if all are one."""
 
     start: int = 0
     """Number of the first row in the source."""
 
-    keep: Any = None
+    keep: Table | None = None
     """A table of columns that travel along, to be written beside predictions; or None."""
 
     @property
@@ -170,7 +172,7 @@ class Source(ABC):
         *,
         rows: int = 65_536,
         held: float = MAX_HELD_BYTES,
-        folder: Any = None,
+        folder: str | PathLike[str] | None = None,
         report: Callable[[int], object] | None = None,
     ) -> AbstractContextManager[Groups]:
         """Sort the rows to groups in one pass, and enter a context in which they can be worked on.

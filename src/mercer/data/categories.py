@@ -14,7 +14,10 @@ from mercer._typing import AnyArray, PointsLike
 from mercer.data.base import Block, Source
 from mercer.data.table import DataError, Table, factorized
 
-__all__ = ["Categories", "categories", "codes_of", "column_of", "ordered"]
+__all__ = ["Categories", "Counts", "categories", "codes_of", "column_of", "ordered"]
+
+Counts = dict[Any, int]
+"""Values of a column with how often they occur."""
 
 MAX_CATEGORY_VALUES = 1_000_000
 """Different values of a column beyond which it is taken for a name of rows."""
@@ -70,7 +73,7 @@ class Categories:
     """
 
     names: tuple[str, ...]
-    counts: tuple[dict[Any, int], ...]
+    counts: tuple[Counts, ...]
     most: int = MAX_CATEGORY_VALUES
 
     def __add__(self, other: Categories) -> Categories:
@@ -82,13 +85,13 @@ class Categories:
         )  # fmt: skip
 
 
-def _joined(a: dict[Any, int], b: dict[Any, int]) -> dict[Any, int]:
+def _joined(a: Counts, b: Counts) -> Counts:
     total = Counter(a)
     total.update(b)
     return dict(total)
 
 
-def _limited(name: str, counts: dict[Any, int], most: int) -> dict[Any, int]:
+def _limited(name: str, counts: Counts, most: int) -> Counts:
     if len(counts) > most:
         raise DataError(
             f"column {name!r} has more than {most:,} different values, as names of rows have: "
@@ -97,7 +100,7 @@ def _limited(name: str, counts: dict[Any, int], most: int) -> dict[Any, int]:
     return counts
 
 
-def counted(values: AnyArray) -> dict[Any, int]:
+def counted(values: AnyArray) -> Counts:
     """Return the different values of a column with their counts.
 
     Parameters

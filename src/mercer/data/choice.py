@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mercer._typing import AnyArray, PointsLike, TargetsLike
 from mercer.data.base import Block, Source
@@ -100,7 +101,7 @@ class Choice:
         features: Names = None,
         weight: str | None = None,
         keep: Names = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> Choice:
         """Return the columns that were asked for, or a sentence about those that cannot be had.
 
@@ -139,8 +140,8 @@ class Choice:
         if both := {*chosen} & {*targets}:
             raise DataError(f"both feature and target: {', '.join(sorted(both))}")
         for name in (*chosen, *targets, *listed(weight)):
-            if isinstance(kinds[name], str):
-                raise DataError(refusal(name, kinds[name]))
+            if isinstance(kind := kinds[name], str):
+                raise DataError(refusal(name, kind))
         if weight is not None and kinds[weight] == OBJECT:
             raise DataError(f"weights are numbers; column {weight!r} is not")
         if len(targets) > 1 and any(kinds[name] == OBJECT for name in targets):

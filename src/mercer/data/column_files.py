@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.fs as fs
+from numpy.typing import DTypeLike
 
-from mercer._typing import AnyArray, PointsLike, TargetsLike
+from mercer._typing import AnyArray, PointsLike, TargetsLike, WeightsLike
 from mercer.data.arrow import as_source, column, kinds
 from mercer.data.base import Block, Source
-from mercer.data.choice import OBJECT, Choice, ColumnSource, Names, listed
+from mercer.data.choice import OBJECT, Choice, ColumnSource, Kinds, Names, listed
 from mercer.data.delimited import Delimited
 from mercer.data.ipc import Ipc
 from mercer.data.parquet import File, Format, Parquet
@@ -26,6 +27,9 @@ from mercer.data.streams import Chain, rechunked
 from mercer.data.table import DataError
 
 __all__ = ["Delimited", "File", "Files", "Ipc", "Parquet", "Piece", "arrow_source"]
+
+Constants = dict[str, int | str | None]
+"""Columns that have one value in a whole file."""
 
 PIECE_ROWS = 2**20
 """Rows of a piece, unless a single row group has more."""
@@ -58,12 +62,12 @@ class Piece(ColumnSource):
         self,
         format: Format,
         file: File,
-        schema: Any,
+        schema: pa.Schema,
         choice: Choice,
         groups: tuple[int, ...] | None = None,
         n_rows: int | None = None,
         start: int | None = 0,
-        constants: dict[str, Any] | None = None,
+        constants: Constants | None = None,
     ) -> None:
         self.format, self.file, self.schema = format, file, schema
         self.groups, self.n_rows, self.start = groups, n_rows, start
@@ -103,7 +107,7 @@ class Piece(ColumnSource):
             )
         self.n_rows = n
 
-    def _column(self, batch: Any, words: set[str], name: str) -> AnyArray:
+    def _column(self, batch: pa.RecordBatch, words: set[str], name: str) -> AnyArray:
         if name in self.constants:
             value = self.constants[name]
             kind = OBJECT if isinstance(value, str) or value is None else None
@@ -162,7 +166,7 @@ class Files(Chain):
         features: Names = None,
         weight: str | None = None,
         keep: Names = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         paths = [file.path for file in files]
         with ThreadPoolExecutor(8) as pool:
@@ -178,7 +182,7 @@ class Files(Chain):
         first = {key: k for k, key in reversed([*enumerate(keys)])}
         different = sorted(first.values())
         schemas = [footers[k].schema for k in different]
-        self.kinds = _merged(schemas, [paths[k] for k in different], only) | fixed
+        self.kinds: Kinds = {**_merged(schemas, [paths[k] for k in different], only), **fixed}
         read = {keys[k]: _settled(footers[k].schema, self.kinds) for k in different}
         try:
             choice = Choice.make(self.kinds, target, features, weight, keep, dtype)
@@ -255,7 +259,7 @@ class Files(Chain):
         return twin
 
 
-def arrow_source(X: PointsLike, y: TargetsLike = None, s: Any = None) -> Source:
+def arrow_source(X: PointsLike, y: TargetsLike = None, s: WeightsLike = None) -> Source:
     """Return a table, record batch or dataset of Arrow as a source.
 
     Parameters
@@ -277,7 +281,7 @@ def arrow_source(X: PointsLike, y: TargetsLike = None, s: Any = None) -> Source:
     return as_source(X, y, s)
 
 
-def _from_folders(paths: Sequence[str]) -> list[dict[str, Any]]:
+def _from_folders(paths: Sequence[str]) -> list[Constants]:
     """Return the columns that folders are named after, as in ``year=2013/part.parquet``."""
     found = [dict(re.findall(r"(?<![^/\\])([^/\\=]+)=([^/\\]*)(?=[/\\])", path)) for path in paths]
     names = found[0].keys()
@@ -295,11 +299,11 @@ def _from_folders(paths: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _kind_of(values: Iterable[Any]) -> np.dtype[Any]:
+def _kind_of(values: Iterable[object]) -> np.dtype[Any]:
     return np.dtype(np.int64) if all(isinstance(v, int) for v in values) else OBJECT
 
 
-def _merged(schemas: Sequence[Any], paths: Sequence[str], only: set[str] | None) -> dict[str, Any]:
+def _merged(schemas: Sequence[pa.Schema], paths: Sequence[str], only: set[str] | None) -> Kinds:
     """Return the types of columns in all files, or an error for a column that a file lacks."""
     found = []
     for path, schema in zip(paths, schemas, strict=True):
@@ -307,7 +311,8 @@ def _merged(schemas: Sequence[Any], paths: Sequence[str], only: set[str] | None)
             found.append(kinds(schema))
         except ValueError as error:
             raise DataError(f"{path}: {error}") from error
-    first, result = found[0], {}
+    first = found[0]
+    result: Kinds = {}
     wanted = {name for name in first if only is None or name in only}
     for path, other in zip(paths, found, strict=True):
         here = {name for name in other if only is None or name in only}
@@ -340,7 +345,7 @@ def _merged(schemas: Sequence[Any], paths: Sequence[str], only: set[str] | None)
     return result
 
 
-def _settled(schema: Any, found: dict[str, Any]) -> Any:
+def _settled(schema: pa.Schema, found: Kinds) -> pa.Schema:
     """Return the types columns are read as, from other files where a file has no value at all."""
     fields = []
     for field in schema:
@@ -351,5 +356,5 @@ def _settled(schema: Any, found: dict[str, Any]) -> Any:
     return pa.schema(fields)
 
 
-def _words(kind: Any) -> str:
+def _words(kind: np.dtype[Any] | str) -> str:
     return "words" if kind == OBJECT else kind if isinstance(kind, str) else "numbers"

@@ -5,12 +5,11 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as csv
 
-from mercer.data.parquet import File, Footer, Format, blamed
+from mercer.data.parquet import File, Footer, Format, RowGroups, blamed
 from mercer.data.table import DataError
 
 __all__ = ["Delimited"]
@@ -69,8 +68,8 @@ class Delimited(Format):
         return Footer(pa.schema([pa.field(f.name, self._type(f)) for f in schema]), None, pages)
 
     def batches(
-        self, file: File, schema: Any, columns: Sequence[str], groups: Any, rows: int
-    ) -> Iterator[Any]:
+        self, file: File, schema: pa.Schema, columns: Sequence[str], groups: RowGroups, rows: int
+    ) -> Iterator[pa.RecordBatch]:
         known = dict(zip(schema.names, schema.types, strict=True))
         types = {name: known[name] for name in columns}
         with self._opened(file, columns, types) as reader:
@@ -94,20 +93,22 @@ class Delimited(Format):
                 "a text file of its size is read with; write the rows as Parquet or .npy"
             )
 
-    def _type(self, column: Any) -> Any:
+    def _type(self, column: pa.Field) -> pa.DataType:
         if column.name in self.types:
             return pa.type_for_alias(self.types[column.name])
         vague = pa.types.is_integer(column.type) or pa.types.is_null(column.type)
         return pa.float64() if vague else column.type
 
     @staticmethod
-    def _stream(file: File) -> Any:
+    def _stream(file: File) -> pa.NativeFile:
         # Arrow unpacks a compressed file if it knows its name.
-        if file.local:
+        if file.filesystem is None:
             return pa.input_stream(file.path, compression="detect")
         return file.filesystem.open_input_stream(file.path, compression="detect")
 
-    def _opened(self, file: File, columns: Sequence[str] | None, types: dict[str, Any]) -> Any:
+    def _opened(
+        self, file: File, columns: Sequence[str] | None, types: dict[str, pa.DataType]
+    ) -> csv.CSVStreamingReader:
         with blamed(file.path, " as delimited text"):
             encoding = self.encoding or "utf8"
             if self.encoding is None:

@@ -131,7 +131,9 @@ def _ends(name: str, other: str) -> bool:
     return name == other or name.endswith(f"/{other}")
 
 
-def compare(found: Mapping[str, str], given: Any, where: str) -> None:
+def compare(
+    found: Mapping[str, str], given: Mapping[str, str] | str | os.PathLike[str], where: str
+) -> None:
     """Refuse files that are not those whose digests are given.
 
     Parameters

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mercer._optional import plugin
+from mercer._typing import TargetsLike, WeightsLike
 from mercer.data.arrays import Arrays
 from mercer.data.base import Source
 from mercer.data.choice import Choice, Names
@@ -36,13 +38,13 @@ STORE = (".zarray", ".zgroup", "zarr.json")
 
 def open(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    target: Any = None,
+    target: TargetsLike = None,
     features: Names = None,
-    weight: Any = None,
+    weight: WeightsLike = None,
     *,
     keep: Names = None,
     format: str | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     delimiter: str | None = None,
     names: Sequence[str] | None = None,
     types: dict[str, str] | None = None,
@@ -229,7 +231,9 @@ def _format(paths: Sequence[str], given: str | None) -> str:
     return kind
 
 
-def _array_source(path: str, kind: str, target: Any, weight: Any, fill: bool) -> Source:
+def _array_source(
+    path: str, kind: str, target: TargetsLike, weight: WeightsLike, fill: bool
+) -> Source:
     X = _array(path, kind, fill)
     fields = X.dtype.names
     if not fields:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._typing import AnyArray, TargetsLike
+from mercer._typing import AnyArray, PointsLike, TargetsLike, WeightsLike
 from mercer.data.base import Block
 from mercer.data.choice import OBJECT, Choice, ColumnSource, Kinds, Names
 from mercer.data.streams import rechunked
@@ -22,18 +22,18 @@ class Adapter(ABC):
     """Adapter from the data frames of one library to columns."""
 
     @abstractmethod
-    def kinds(self, frame: Any) -> Kinds:
+    def kinds(self, frame: PointsLike) -> Kinds:
         """Return the type of every column: of its numbers, object, or a name that is no use."""
 
     @abstractmethod
-    def cut(self, frame: Any, start: int, stop: int) -> Any:
+    def cut(self, frame: PointsLike, start: int, stop: int) -> PointsLike:
         """Return some rows."""
 
     @abstractmethod
-    def column(self, frame: Any, name: str) -> AnyArray:
+    def column(self, frame: PointsLike, name: str) -> AnyArray:
         """Return a column as numbers, or as objects with None for missing values."""
 
-    def batches(self, query: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    def batches(self, query: PointsLike, columns: list[str], rows: int) -> Iterator[PointsLike]:
         """Yield the frames of a query, of about so many rows."""
         raise NotImplementedError
 
@@ -41,13 +41,13 @@ class Adapter(ABC):
 class PandasAdapter(Adapter):
     """Frames of pandas, with its nullable, Arrow and categorical columns."""
 
-    def kinds(self, frame: Any) -> Kinds:
+    def kinds(self, frame: PointsLike) -> Kinds:
         return {str(name): self._kind(frame.iloc[:, j].dtype) for j, name in self._named(frame)}
 
-    def cut(self, frame: Any, start: int, stop: int) -> Any:
+    def cut(self, frame: PointsLike, start: int, stop: int) -> PointsLike:
         return frame.iloc[start:stop]
 
-    def column(self, frame: Any, name: str) -> AnyArray:
+    def column(self, frame: PointsLike, name: str) -> AnyArray:
         series = frame.iloc[:, {str(key): j for j, key in self._named(frame)}[name]]
         kind = self._kind(series.dtype)
         if kind != OBJECT:
@@ -60,7 +60,7 @@ class PandasAdapter(Adapter):
         return values
 
     @staticmethod
-    def _named(frame: Any) -> list[tuple[int, Any]]:
+    def _named(frame: PointsLike) -> list[tuple[int, Any]]:
         return list(enumerate(frame.columns))
 
     @staticmethod
@@ -77,17 +77,17 @@ class PandasAdapter(Adapter):
 class PolarsAdapter(Adapter):
     """Frames of polars."""
 
-    def kinds(self, frame: Any) -> Kinds:
+    def kinds(self, frame: PointsLike) -> Kinds:
         return {name: self._kind(dtype) for name, dtype in frame.collect_schema().items()}
 
-    def cut(self, frame: Any, start: int, stop: int) -> Any:
+    def cut(self, frame: PointsLike, start: int, stop: int) -> PointsLike:
         return frame.slice(start, stop - start)
 
-    def batches(self, query: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    def batches(self, query: PointsLike, columns: list[str], rows: int) -> Iterator[PointsLike]:
         chosen = query.select(columns)
         yield from chosen.collect_batches(chunk_size=rows, maintain_order=True)
 
-    def column(self, frame: Any, name: str) -> AnyArray:
+    def column(self, frame: PointsLike, name: str) -> AnyArray:
         series = frame.get_column(name)
         values = np.asarray(series.to_numpy())
         if self._kind(series.dtype) == OBJECT:
@@ -128,7 +128,9 @@ class Frame(ColumnSource):
     ([['no'], ['yes']], ['a', 'b'])
     """
 
-    def __init__(self, frame: Any, adapter: Adapter, y: TargetsLike = None, s: Any = None) -> None:
+    def __init__(
+        self, frame: PointsLike, adapter: Adapter, y: TargetsLike = None, s: WeightsLike = None
+    ) -> None:
         self.frame, self.adapter = frame, adapter
         kinds = adapter.kinds(frame)
         if len(kinds) < frame.shape[1]:
@@ -171,7 +173,9 @@ class Query(ColumnSource):
         Names of the columns of targets and weights.
     """
 
-    def __init__(self, query: Any, adapter: Adapter, y: Names = None, s: str | None = None) -> None:
+    def __init__(
+        self, query: PointsLike, adapter: Adapter, y: Names = None, s: str | None = None
+    ) -> None:
         for name, other in (("targets", y), ("weights", s)):
             if other is not None and not _is_names(other):
                 raise TypeError(f"{name} beside a query are names of its columns")
@@ -188,7 +192,7 @@ class Query(ColumnSource):
         self.n_rows = done
 
 
-def _is_names(value: Any) -> bool:
+def _is_names(value: object) -> bool:
     return isinstance(value, str) or (
         isinstance(value, list | tuple)
         and bool(value)
@@ -196,5 +200,5 @@ def _is_names(value: Any) -> bool:
     )
 
 
-def _array(values: Any) -> AnyArray | None:
+def _array(values: TargetsLike) -> AnyArray | None:
     return None if values is None else np.asarray(values)

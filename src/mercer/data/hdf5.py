@@ -82,7 +82,7 @@ class Hdf5Array(FileArray):
     def __getitem__(self, rows: slice) -> AnyArray:
         where = f"{self.path}::{self.name}"
         with self.stamp.watched(), blamed(where):
-            values = self._array[rows]
+            values: AnyArray = self._array[rows]
         if values.dtype == object:
             with blamed(where, " as text"):
                 words = [v.decode() if isinstance(v, bytes) else v for v in values.ravel().tolist()]

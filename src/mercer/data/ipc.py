@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
-from mercer.data.parquet import File, Footer, Format, blamed
+from mercer.data.parquet import File, Footer, Format, RowGroups, blamed
 
 __all__ = ["Ipc"]
 
@@ -31,8 +30,8 @@ class Ipc(Format):
             return Footer(schema, tuple(counts), widths)
 
     def batches(
-        self, file: File, schema: Any, columns: Sequence[str], groups: Any, rows: int
-    ) -> Iterator[Any]:
+        self, file: File, schema: pa.Schema, columns: Sequence[str], groups: RowGroups, rows: int
+    ) -> Iterator[pa.RecordBatch]:
         with blamed(file.path, " as an Arrow file"):
             with self._opened(file) as (reader, _):
                 fields = sorted(reader.schema.get_field_index(name) for name in columns)
@@ -48,7 +47,9 @@ class Ipc(Format):
                     yield from (batch.slice(i, rows) for i in range(0, batch.num_rows, rows))
 
     @contextmanager
-    def _opened(self, file: File, fields: list[int] | None = None) -> Iterator[tuple[Any, bool]]:
+    def _opened(
+        self, file: File, fields: list[int] | None = None
+    ) -> Iterator[tuple[pa.RecordBatchReader, bool]]:
         options = pa.ipc.IpcReadOptions(use_threads=False, included_fields=fields)
         with file.open() as handle:
             indexed = handle.read(6) == b"ARROW1"
@@ -57,6 +58,6 @@ class Ipc(Format):
             yield read(handle, options=options), indexed
 
 
-def _width(kind: Any) -> int:
+def _width(kind: pa.DataType) -> int:
     """Return the bytes of a value, sixteen for words."""
     return int(kind.bit_width) // 8 + 1 if pa.types.is_primitive(kind) else 16

@@ -6,11 +6,13 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from mercer._typing import AnyArray
 from mercer.data.headers import read_header
 from mercer.data.stamps import Stamp
 from mercer.data.table import DataError, blamed
@@ -21,7 +23,7 @@ ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 """What archives of arrays begin with."""
 
 
-def opened(path: str) -> Any:
+def opened(path: str) -> NpyArray | AnyArray:
     """Return an array in a file: of numbers, to be read by rows; of words or records, in memory.
 
     Parameters
@@ -40,7 +42,8 @@ def opened(path: str) -> Any:
             header = read_header(file, os.fstat(file.fileno()).st_size)
             offset = file.tell()
         if header.dtype.kind not in "biuf":
-            return np.load(path, allow_pickle=False)
+            whole: AnyArray = np.load(path, allow_pickle=False)
+            return whole
     return NpyArray(stamp, header.shape, header.dtype, offset, header.columns)
 
 
@@ -87,7 +90,7 @@ class NpyArray(FileArray):
         self.stamp, self.shape, self.dtype = stamp, shape, dtype
         self.offset, self.columns = offset, columns
 
-    def __getitem__(self, rows: slice) -> Any:
+    def __getitem__(self, rows: slice) -> AnyArray:
         first, last, _ = rows.indices(len(self))
         n, others = max(last - first, 0), self.shape[1:]
         path, width = self.stamp.path, int(np.prod(others))
@@ -97,10 +100,10 @@ class NpyArray(FileArray):
                 return np.stack(parts, axis=-1).reshape((n, *others), order="F")
             return self._read(file, first * width, n * width).reshape(n, *others)
 
-    def _read(self, file: Any, start: int, count: int) -> Any:
+    def _read(self, file: BufferedReader, start: int, count: int) -> AnyArray:
         values = np.empty(count, dtype=self.dtype)
         file.seek(self.offset + start * self.dtype.itemsize)
-        if file.readinto(values.view(np.uint8)) != values.nbytes:
+        if file.readinto(values.view(np.uint8).data) != values.nbytes:
             raise DataError(f"{self.stamp.path} ends before its header says")
         return values
 
@@ -138,7 +141,7 @@ class Pending:
                 "write elsewhere",
             ) from error
 
-    def __exit__(self, kind: Any, error: object, trace: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         try:
             with self.writing():
                 self._finish()
@@ -174,9 +177,9 @@ class Npy(Pending):
         super().__init__(path)
         self.rows = 0
         self._file = self.partial.open("wb")
-        self._like: Any = None
+        self._like: AnyArray | None = None
 
-    def write(self, values: Any) -> None:
+    def write(self, values: AnyArray) -> None:
         """Add rows.
 
         Parameters
@@ -188,15 +191,15 @@ class Npy(Pending):
             raise DataError("an .npy file holds numbers, not objects; write a .parquet file")
         if self._like is None:
             self._like = values[:0]
-            self._header()
+            self._header(self._like)
         with self.writing():
             self._file.write(values.astype(self._like.dtype, casting="same_kind", copy=False).data)
         self.rows += len(values)
 
-    def _header(self) -> None:
+    def _header(self, like: AnyArray) -> None:
         # NumPy leaves room in the header for any number of rows.
-        shape = (self.rows, *self._like.shape[1:])
-        described = np.lib.format.dtype_to_descr(self._like.dtype)
+        shape = (self.rows, *like.shape[1:])
+        described = np.lib.format.dtype_to_descr(like.dtype)
         np.lib.format.write_array_header_1_0(
             self._file, {"descr": described, "fortran_order": False, "shape": shape}
         )
@@ -204,5 +207,5 @@ class Npy(Pending):
     def _finish(self) -> None:
         if self._like is not None:
             self._file.seek(0)
-            self._header()
+            self._header(self._like)
         self._file.close()

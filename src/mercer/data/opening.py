@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import scipy.sparse as sp
 
 from mercer._optional import plugin
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.arrays import Arrays
 from mercer.data.base import Mapped, Source
 from mercer.data.frames import FRAMES, Frame, Query
@@ -34,7 +33,7 @@ def is_source(X: PointsLike) -> bool:
     return isinstance(X, Source) or _home(X) in {"dask", "dask_expr"}
 
 
-def as_source(X: PointsLike, y: TargetsLike = None, s: Any = None) -> Source:
+def as_source(X: PointsLike, y: TargetsLike = None, s: WeightsLike = None) -> Source:
     """Return rows, with their targets and weights, as a source.
 
     Parameters

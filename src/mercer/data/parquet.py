@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as fs
@@ -19,10 +18,13 @@ from mercer.data.stamps import Stamp
 from mercer.data.table import DataError
 from mercer.data.table import blamed as blamed_by
 
-__all__ = ["File", "Footer", "Format", "Parquet", "blamed"]
+__all__ = ["File", "Footer", "Format", "Parquet", "RowGroups", "blamed"]
 
 blamed = partial(blamed_by, errors=(pa.ArrowException, OSError))
 """Turns an error of Arrow into a sentence that names the file."""
+
+RowGroups = tuple[int, ...] | None
+"""Of groups of rows, the numbers or the sizes; None for all, or where they are not known."""
 
 BUFFER_BYTES = 2**16
 """Bytes of a column that are read at once from a local file."""
@@ -45,11 +47,11 @@ class File:
     """
 
     path: str
-    filesystem: Any = None
+    filesystem: fs.FileSystem | None = None
     stamp: Stamp | None = None
 
     @classmethod
-    def found(cls, path: str, filesystem: Any = None) -> File:
+    def found(cls, path: str, filesystem: fs.FileSystem | None = None) -> File:
         """Return a file with its stamp, if it is local; refuse paths that are no files.
 
         Parameters
@@ -69,9 +71,9 @@ class File:
         return nullcontext() if self.stamp is None else self.stamp.watched()
 
     @contextmanager
-    def open(self) -> Iterator[Any]:
+    def open(self) -> Iterator[pa.RecordBatch]:
         """Give the file, open for reading in any order."""
-        system = fs.LocalFileSystem() if self.local else self.filesystem
+        system = self.filesystem or fs.LocalFileSystem()
         # Of a relative path Arrow would say what it made of it.
         path = str(Path(self.path).absolute()) if self.local else self.path
         with system.open_input_file(path) as handle:
@@ -91,8 +93,8 @@ class Footer:
         About how many bytes of a column are unpacked at once.
     """
 
-    schema: Any
-    groups: tuple[int, ...] | None
+    schema: pa.Schema
+    groups: RowGroups
     pages: dict[str, int]
 
 
@@ -110,8 +112,8 @@ class Format(ABC):
 
     @abstractmethod
     def batches(
-        self, file: File, schema: Any, columns: Sequence[str], groups: Any, rows: int
-    ) -> Iterator[Any]:
+        self, file: File, schema: pa.Schema, columns: Sequence[str], groups: RowGroups, rows: int
+    ) -> Iterator[pa.RecordBatch]:
         """Yield record batches of at most `rows` rows.
 
         Parameters
@@ -150,8 +152,8 @@ class Parquet(Format):
         return Footer(schema, groups, _pages(metadata, file.local))
 
     def batches(
-        self, file: File, schema: Any, columns: Sequence[str], groups: Any, rows: int
-    ) -> Iterator[Any]:
+        self, file: File, schema: pa.Schema, columns: Sequence[str], groups: RowGroups, rows: int
+    ) -> Iterator[pa.RecordBatch]:
         words = [name for name in columns if _is_text(schema.field(name).type)]
         how = {"pre_buffer": False, "buffer_size": BUFFER_BYTES} if file.local else {}
         with blamed(file.path, " as a Parquet file"), file.open() as handle:
@@ -172,7 +174,7 @@ class _Unread(Exception):  # noqa: N818, it is how a check ends, not a failure
 class _UntilFooter(io.RawIOBase):
     """A file that can be read until its footer is known."""
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: pa.NativeFile) -> None:
         self.handle, self.known = handle, False
 
     def readable(self) -> bool:
@@ -193,7 +195,7 @@ class _UntilFooter(io.RawIOBase):
         return bytes(self.handle.read(None if size < 0 else size))
 
 
-def _footer(handle: Any) -> tuple[Any, Any]:
+def _footer(handle: pa.NativeFile) -> tuple[pq.FileMetaData, pa.Schema]:
     """Return the metadata and the schema of a file, damaged metadata refused by an error.
 
     Asked for the metadata of a column whose levels are damaged, Arrow ends the process; preparing
@@ -210,7 +212,7 @@ def _footer(handle: Any) -> tuple[Any, Any]:
     return footer.metadata, footer.schema_arrow
 
 
-def _pages(metadata: Any, local: bool) -> dict[str, int]:
+def _pages(metadata: pq.FileMetaData, local: bool) -> dict[str, int]:
     """Return about how many bytes of a column are held while its rows are read.
 
     A page as it is packed and unpacked, and the values of a batch; the first row group stands for
@@ -228,7 +230,7 @@ def _pages(metadata: Any, local: bool) -> dict[str, int]:
     return pages
 
 
-def _end(chunk: Any) -> int:
+def _end(chunk: pq.ColumnChunkMetaData) -> int:
     """Return where a column of a row group ends in its file."""
     start = chunk.data_page_offset
     if chunk.has_dictionary_page and chunk.dictionary_page_offset:
@@ -236,5 +238,5 @@ def _end(chunk: Any) -> int:
     return int(start + chunk.total_compressed_size)
 
 
-def _is_text(kind: Any) -> bool:
+def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,7 +154,8 @@ class _Predictions:
         elif isinstance(X, Table):
             X = X.numbers() if not X.text else plugin("pandas").frame(X, names or [])
         found = getattr(self.machine, self.method)(X)
-        return np.asarray(found.toarray() if sp.issparse(found) else found)
+        sparse = sp.issparse(found)
+        return np.asarray(found.toarray() if sparse else found)
 
     def columns(self, block: Block) -> dict[str, AnyArray]:
         """Return the columns, by name, that are written of a block."""
@@ -173,7 +174,7 @@ class _Predictions:
 
     def to_file(self, path: Path, kind: str, rows: int) -> int:
         """Write all rows to one file, and return their number."""
-        made = self.answers if kind == "npy" else self.columns
+        made: Callable[[Block], Any] = self.answers if kind == "npy" else self.columns
         n = 0
         with Npy(path) if kind == "npy" else plugin("writing").ColumnFile(path, kind) as file:
             for block in self.source.blocks(rows):

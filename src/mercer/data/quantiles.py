@@ -63,7 +63,7 @@ class Sketch:
     odd: bool = False
 
     @classmethod
-    def of(cls, values: Any, size: int) -> Sketch:
+    def of(cls, values: ArrayLike, size: int) -> Sketch:
         """Return the sketch of some values.
 
         Parameters

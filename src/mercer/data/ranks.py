@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer._typing import Array
+from mercer._typing import AnyArray, Array
 from mercer.data.base import Block, Source, Sums
 from mercer.data.sampling import fingerprints
 from mercer.data.table import DataError, Table
@@ -133,7 +133,7 @@ def _counts(block: Block, shared: None, knots: dict[int, Array]) -> Sums:
     return Sums(found)
 
 
-def _numbers(block: Block) -> Any:
+def _numbers(block: Block) -> AnyArray:
     if sp.issparse(block.X):
         raise DataError("ranks of sparse columns are not sparse; use X.toarray()")
     return block.X.numbers() if isinstance(block.X, Table) else block.X

@@ -209,14 +209,16 @@ class FrameBatches:
         self._bound(table.nbytes)
         return table
 
-    def _text(self, columns: list[str]) -> Iterator[Any]:
-        types: dict[str, Any] = {}
+    def _text(self, columns: list[str]) -> Iterator[pa.Table]:
+        types: dict[str, pa.DataType] = {}
         for table in self._tables(columns, None):
             for name, kind in zip(table.column_names, table.schema.types, strict=True):
                 types[name] = _joined(types.get(name, pa.null()), kind)
         yield from self._tables(columns, types)
 
-    def _tables(self, columns: list[str], types: dict[str, Any] | None) -> Iterator[Any]:
+    def _tables(
+        self, columns: list[str], types: dict[str, pa.DataType] | None
+    ) -> Iterator[pa.Table]:
         """Yield the lines as tables, of given types or of those that fit each table."""
         skip, before = self._dialect.header.lines, 0
         for text in self._dialect.lines(self.file.path, self.most):
@@ -237,7 +239,7 @@ def _counting(before: int) -> Iterator[None]:
         raise pa.ArrowInvalid(words) from error
 
 
-def _joined(a: Any, b: Any) -> Any:
+def _joined(a: pa.DataType, b: pa.DataType) -> pa.DataType:
     """Return the type of text that is of one type in some lines and of another in others."""
     for one, other in ((a, b), (b, a)):
         if one == other or pa.types.is_null(one):
@@ -262,7 +264,7 @@ def _format_of(path: str) -> str:
 # Frames -------------------------------------------------------------------------------------------
 
 
-def framed(table: Any, path: str) -> pd.DataFrame:
+def framed(table: pa.Table, path: str) -> pd.DataFrame:
     """Return a table as a frame whose columns are numbers, words or times without a zone.
 
     Parameters
@@ -281,7 +283,7 @@ def framed(table: Any, path: str) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _column(column: Any) -> Any:
+def _column(column: pa.ChunkedArray) -> Any:
     kind = column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fnmatch import fnmatch
-from typing import Any
 
 import pyarrow.fs as fs
 
@@ -14,8 +13,8 @@ __all__ = ["found"]
 
 
 def found(
-    path: str, filesystem: Any, looks_like_data: Callable[[str], bool]
-) -> tuple[list[str], Any]:
+    path: str, filesystem: fs.FileSystem | None, looks_like_data: Callable[[str], bool]
+) -> tuple[list[str], fs.FileSystem]:
     """Return the files that a path or pattern means, and the file system they are in.
 
     Parameters

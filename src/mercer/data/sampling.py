@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.base import Block, Source
 from mercer.data.table import Table, hashes, stack
 
@@ -110,7 +110,7 @@ class FingerprintSample:
     keys: NDArray[np.uint64]
     X: PointsLike
     y: TargetsLike
-    s: Any
+    s: WeightsLike
     rows: NDArray[np.int64]
     n: int
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -77,7 +78,9 @@ class Spill:
     [(3, 1128.0)]
     """
 
-    def __init__(self, folder: Any = None, held: float = MAX_HELD_BYTES) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str] | None = None, held: float = MAX_HELD_BYTES
+    ) -> None:
         self.parent, self.most = folder, held
         self.held: dict[int, list[Array]] = {}
         self.bytes, self.width = 0, 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from mercer._typing import AnyArray
 
@@ -74,7 +74,7 @@ class Table:
     ((2, 2), ['colour'], [None])
     """
 
-    def __init__(self, columns: Mapping[str, Any], categories: Collection[str] = ()) -> None:
+    def __init__(self, columns: Mapping[str, ArrayLike], categories: Collection[str] = ()) -> None:
         if not columns:
             raise DataError("a table has at least one column")
         self.columns = {str(name): _column(values) for name, values in columns.items()}
@@ -93,7 +93,7 @@ class Table:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: Any) -> Table:
+    def __getitem__(self, rows: slice | AnyArray) -> Table:
         cut = {name: values[rows] for name, values in self.columns.items()}
         return Table(cut, self.categories)
 
@@ -114,7 +114,7 @@ class Table:
         return np.stack([column.astype(kind, copy=False) for column in values], axis=1)
 
 
-def _column(values: Any) -> AnyArray:
+def _column(values: ArrayLike) -> AnyArray:
     array = np.asarray(values)
     if array.dtype.kind in "US":
         array = array.astype(object)
@@ -126,7 +126,7 @@ def _column(values: Any) -> AnyArray:
     return array
 
 
-def common_type(types: Sequence[Any]) -> np.dtype[Any]:
+def common_type(types: Sequence[DTypeLike]) -> np.dtype[Any]:
     """Return the floating-point type that holds columns of these types: single if it can.
 
     Parameters

@@ -8,7 +8,6 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -308,7 +307,9 @@ class ColumnNames:
         return cls(*_different(cells, lines, path))
 
 
-def _different(cells: list[str], lines: int, path: str) -> tuple[Any, ...]:
+def _different(
+    cells: list[str], lines: int, path: str
+) -> tuple[tuple[str, ...], int, tuple[str, ...]]:
     """Return names that differ, and a note for those that were changed."""
     names: list[str] = []
     taken = {*cells}
@@ -424,8 +425,12 @@ class Dialect:
                 yield kept
 
     def table(
-        self, text: Any, types: Any = None, columns: list[str] | None = None, skip: int = 0
-    ) -> Any:
+        self,
+        text: bytes | pa.Buffer,
+        types: dict[str, pa.DataType] | None = None,
+        columns: list[str] | None = None,
+        skip: int = 0,
+    ) -> pa.Table:
         """Return lines of text as a table of Arrow.
 
         Parameters

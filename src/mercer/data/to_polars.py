@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import polars as pl
 
@@ -12,7 +11,7 @@ from mercer._typing import PointsLike
 __all__ = ["frame"]
 
 
-def frame(X: PointsLike, names: Sequence[str]) -> Any:
+def frame(X: PointsLike, names: Sequence[str]) -> pl.DataFrame:
     """Return an array as a data frame of Polars.
 
     Parameters

@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
+from numpy.typing import ArrayLike
 
+from mercer._typing import AnyArray
 from mercer.data.npy import Pending
 from mercer.data.table import DataError
 
@@ -37,9 +39,9 @@ class ColumnFile(Pending):
         super().__init__(path)
         self.kind = kind
         self._writer: Any = None
-        self._schema: Any = None
+        self._schema = pa.schema([])
 
-    def write(self, columns: dict[str, Any]) -> None:
+    def write(self, columns: dict[str, AnyArray]) -> None:
         """Add rows.
 
         Parameters
@@ -63,7 +65,7 @@ class ColumnFile(Pending):
             self._writer.close()
 
 
-def _array(values: Any, kind: Any = None) -> Any:
+def _array(values: ArrayLike, kind: pa.DataType | None = None) -> pa.Array:
     """Return a column as Arrow's, of a kind if it has one already."""
     values = np.asarray(values)
     if values.dtype.kind in "OUS":
@@ -74,7 +76,7 @@ def _array(values: Any, kind: Any = None) -> Any:
     return array if kind is None else array.cast(kind)
 
 
-def _words(values: Any) -> bool:
+def _words(values: AnyArray) -> bool:
     return all(item is None or isinstance(item, str) for item in values.tolist())
 
 
@@ -92,7 +94,7 @@ def parts(folder: Path) -> dict[int, int]:
     return found
 
 
-def same_start(path: Path, columns: dict[str, Any]) -> None:
+def same_start(path: Path, columns: dict[str, AnyArray]) -> None:
     """Refuse a folder whose first part was written by another machine, or from other rows.
 
     Parameters
@@ -115,7 +117,7 @@ def same_start(path: Path, columns: dict[str, Any]) -> None:
         )
 
 
-def _close(old: Any, new: Any) -> bool:
+def _close(old: pa.Table, new: pa.Table) -> bool:
     """Return whether two tables agree, numbers up to the rounding of another order of sums."""
     for name in new.schema.names:
         a, b = old.column(name).to_pylist(), new.column(name).to_pylist()

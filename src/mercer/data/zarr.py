@@ -11,6 +11,7 @@ import numpy as np
 import zarr
 from zarr.core.sync import sync
 
+from mercer._typing import AnyArray
 from mercer.data.headers import check_chunks
 from mercer.data.npy import FileArray
 from mercer.data.stamps import Stamp
@@ -32,7 +33,7 @@ class ZarrArray(FileArray):
         hold nothing else, so such a chunk may be right, and may have been lost.
     """
 
-    def __init__(self, array: Any, where: str, fill: bool) -> None:
+    def __init__(self, array: zarr.Array[Any], where: str, fill: bool) -> None:
         self.array, self.where, self.fill = array, where, fill
         self.shape = tuple(int(n) for n in array.shape)
         self.dtype: np.dtype[Any] = np.dtype(array.dtype)
@@ -50,13 +51,13 @@ class ZarrArray(FileArray):
             if stamp is not None:
                 check_chunks(where, size, stamp.size)
 
-    def __getitem__(self, rows: Any) -> Any:
+    def __getitem__(self, rows: slice) -> AnyArray:
         wanted = rows if isinstance(rows, slice) else slice(None)
         places = list(self._places(*wanted.indices(len(self))[:2]))
         self._check(places)
         try:
             with blamed(self.where):  # each codec has errors of its own
-                return self.array[rows]
+                return np.asarray(self.array[rows])
         finally:
             self._check(places)
 
@@ -103,7 +104,7 @@ class ZarrArray(FileArray):
                 self._look(place)
 
 
-def _refuse_code(array: Any, where: str) -> None:
+def _refuse_code(array: zarr.Array[Any], where: str) -> None:
     """Refuse a codec that unpickles, which would run whatever the file says."""
     pending: list[Any] = [array.metadata.to_dict()]
     while pending:

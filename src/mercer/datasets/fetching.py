@@ -7,7 +7,7 @@ import os
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,10 @@ from mercer._words import did_you_mean
 from mercer.datasets.download import DownloadError, download
 from mercer.datasets.folder import Folder, data_home
 from mercer.datasets.formats import read
-from mercer.datasets.tables import description, digest, means, pandas
+from mercer.datasets.tables import Entry, description, digest, means, pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["describe", "fetch", "names"]
 
@@ -24,9 +27,9 @@ MEAN_TOLERANCE = 1e-5
 
 
 @cache
-def addresses() -> dict[str, dict[str, Any]]:
+def addresses() -> dict[str, Entry]:
     """Return where sets are on the web, how to read them and what their cells add up to."""
-    found: dict[str, dict[str, Any]] = json.loads(
+    found: dict[str, Entry] = json.loads(
         (resources.files("mercer.datasets") / "addresses.json").read_text(encoding="utf-8")
     )
     return found
@@ -171,7 +174,7 @@ def _download(name: str, folder: Folder, verbose: bool | None) -> None:
         (folder.path / "downloads" / name / file["url"].rpartition("/")[2]).unlink()
 
 
-def _is_measured(frame: Any, entry: dict[str, Any]) -> bool:
+def _is_measured(frame: pd.DataFrame, entry: Entry) -> bool:
     """Answer whether a table has the cells, or the means, that results were measured with."""
     if len(frame) != entry["rows"]:
         return False

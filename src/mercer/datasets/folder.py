@@ -10,13 +10,17 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import Bunch
 
+from mercer._typing import AnyArray
 from mercer.data.npy import Pending
-from mercer.datasets.tables import drop, of_images, of_table
+from mercer.datasets.tables import Entry, drop, of_images, of_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Folder", "data_home"]
 
@@ -69,7 +73,7 @@ class Folder:
         self.path = Path(path)
 
     @property
-    def entries(self) -> dict[str, dict[str, Any]]:
+    def entries(self) -> dict[str, Entry]:
         """What the catalogue says of every set."""
         catalogue = self.path / CATALOGUE
         if not catalogue.exists():
@@ -120,7 +124,7 @@ class Folder:
             != entry["sha256"]
         ]
 
-    def keep(self, name: str, frame: Any, entry: dict[str, Any]) -> None:
+    def keep(self, name: str, frame: pd.DataFrame, entry: Entry) -> None:
         """Store a table and write it into the catalogue.
 
         Parameters
@@ -146,7 +150,7 @@ class Folder:
             raise ValueError(f"the catalogue names {file}, which is not in its folder")
         return path
 
-    def _splits(self, name: str, entry: dict[str, Any]) -> list[Any]:
+    def _splits(self, name: str, entry: Entry) -> list[tuple[AnyArray, AnyArray]]:
         """Return published partitions and, up to a hundred, random ones from a fixed seed."""
         n, m, key = entry["rows"], entry["n_train"], name.removeprefix("raetsch_")
         found = []

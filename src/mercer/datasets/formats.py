@@ -7,11 +7,15 @@ import gzip
 import io
 import tarfile
 import zipfile
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING
 
 from mercer.datasets.download import DownloadError
-from mercer.datasets.tables import pandas
+from mercer.datasets.tables import Entry, pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["read"]
 
@@ -19,7 +23,7 @@ MAX_UNPACKED_BYTES = 2**32
 """Bytes of an unpacked file above which it is refused."""
 
 
-def read(path: Path, how: dict[str, Any]) -> Any:
+def read(path: Path, how: Entry) -> pd.DataFrame:
     """Return a table of a file.
 
     Parameters
@@ -53,7 +57,7 @@ def read(path: Path, how: dict[str, Any]) -> Any:
     return frame.rename(columns=how.get("rename", {}))
 
 
-def _key(word: str) -> Any:
+def _key(word: str) -> int | str:
     return int(word) if word.lstrip("-").isdigit() else word
 
 
@@ -82,7 +86,7 @@ def unpacked(path: Path, member: str | None = None) -> bytes:
         return _bounded(file, path)
 
 
-def _bounded(file: Any, path: Path) -> bytes:
+def _bounded(file: IO[bytes] | BufferedIOBase, path: Path) -> bytes:
     found: bytes = file.read(MAX_UNPACKED_BYTES + 1)
     if len(found) > MAX_UNPACKED_BYTES:
         raise DownloadError(f"{path.name} unpacks to more than {MAX_UNPACKED_BYTES:,} bytes")

@@ -6,7 +6,7 @@ import hashlib
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,13 @@ from sklearn.utils import Bunch
 
 from mercer._optional import plugin
 
-__all__ = ["description", "digest", "drop", "means", "of_images", "of_table", "pandas"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Entry", "description", "digest", "drop", "means", "of_images", "of_table", "pandas"]
+
+Entry = dict[str, Any]
+"""What a catalogue says of a set: where it is, how it is read, what is in it."""
 
 
 def pandas() -> ModuleType:
@@ -23,7 +29,7 @@ def pandas() -> ModuleType:
     return import_module("pandas")
 
 
-def of_images(path: Path, entry: dict[str, Any]) -> Bunch:
+def of_images(path: Path, entry: Entry) -> Bunch:
     """Return pictures as rows, training part first."""
     with np.load(path, allow_pickle=False) as stored:
         parts = [part for part in ("_train", "_test") if f"X{part}" in stored] or [""]
@@ -42,7 +48,7 @@ def of_images(path: Path, entry: dict[str, Any]) -> Bunch:
     )
 
 
-def of_table(path: Path, entry: dict[str, Any], binary: bool) -> Bunch:
+def of_table(path: Path, entry: Entry, binary: bool) -> Bunch:
     """Return a table: numbers as they are, words as columns of zeros and ones."""
     pd = pandas()
     frame = pd.read_parquet(path)
@@ -71,7 +77,7 @@ def of_table(path: Path, entry: dict[str, Any], binary: bool) -> Bunch:
     return found
 
 
-def _targets(frame: Any, targets: list[str], entry: dict[str, Any], binary: bool) -> Bunch:
+def _targets(frame: pd.DataFrame, targets: list[str], entry: Entry, binary: bool) -> Bunch:
     found = Bunch()
     if entry["task"] == "survival":
         *entries, time, event = targets
@@ -114,14 +120,14 @@ def drop(found: Bunch) -> None:
             found[key] = value[complete].reset_index(drop=True)
 
 
-def description(entry: dict[str, Any]) -> str:
+def description(entry: Entry) -> str:
     """Return what is known of a set, in lines."""
     lines = [entry.get("origin", ""), f"Licence: {entry.get('licence', 'not known')}."]
     lines.append(f"{entry['rows']:,} rows, {entry['features']:,} features.")
     return "\n".join(line for line in [*lines, entry.get("note", "")] if line)
 
 
-def digest(frame: Any) -> str:
+def digest(frame: pd.DataFrame) -> str:
     """Return a digest of the cells of a table, whatever file it came from.
 
     Parameters
@@ -147,7 +153,7 @@ def digest(frame: Any) -> str:
     return found.hexdigest()
 
 
-def means(frame: Any) -> list[float]:
+def means(frame: pd.DataFrame) -> list[float]:
     """Return the means of the columns of numbers, for tables that were measured rounded.
 
     Parameters

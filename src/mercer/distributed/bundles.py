@@ -21,12 +21,13 @@ from distributed import Future
 from numpy.typing import NDArray
 
 from mercer._threads import small_algebra
-from mercer.data.spill import GroupWork
-from mercer.distributed.partitions import Parcel, PartitionRows
+from mercer.data.spill import GroupWork, Sort
+from mercer.distributed.partitions import Graph, Key, Parcel, PartitionRows
 
 __all__ = ["Bundles", "bounds_of", "tasks_of"]
 
 Tables = dict[int, NDArray[np.float64]]
+Pieces = dict[int, list[NDArray[np.float64]]]
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def split(
     held: PartitionRows, sort: Parcel, bounds: list[int], rows: int, number: int, start: int
 ) -> list[Tables]:
     """Return the rows of a partition by bundles and groups."""
-    found: list[dict[int, list[Any]]] = [{} for _ in bounds[1:]]
+    found: list[Pieces] = [{} for _ in bounds[1:]]
     try:
         for block in () if held.source is None else held.source.blocks(rows):
             for group, table in sort.value(block._replace(start=block.start + start)):
@@ -105,14 +106,14 @@ def split(
 
 def gathered(pieces: list[Tables]) -> Tables:
     """Return the rows of a bundle from all partitions."""
-    found: dict[int, list[Any]] = {}
+    found: Pieces = {}
     for tables in pieces:
         for group, table in tables.items():
             found.setdefault(group, []).append(table)
     return _joined(found)
 
 
-def _joined(found: dict[int, list[Any]]) -> Tables:
+def _joined(found: Pieces) -> Tables:
     # Also a single table is copied: one that came over the network may begin at any byte.
     return {group: np.concatenate(tables) for group, tables in found.items()}
 
@@ -153,21 +154,21 @@ class Bundles:
 
     def __init__(
         self,
-        graph: dict[Any, Any],
-        inputs: list[Any],
+        graph: Graph,
+        inputs: list[Key],
         starts: list[int],
-        sort: Any,
+        sort: Sort,
         bounds: list[int],
         rows: int,
         threads: int,
-        submit: Callable[[dict[Any, Any], list[Any]], list[Future]],
+        submit: Callable[[Graph, list[Key]], list[Future]],
         wait: Callable[[list[Future]], Iterator[Any]],
     ) -> None:
         self.bounds, self.threads, self.submit, self.wait = bounds, threads, submit, wait
         name, graph = uuid4().hex, dict(graph)
         order = f"mercer-sort-{name}"
         graph[order] = Parcel.of(sort)
-        pieces: list[list[Any]] = [[] for _ in bounds[1:]]
+        pieces: list[list[Key]] = [[] for _ in bounds[1:]]
         for i, (one, start) in enumerate(zip(inputs, starts, strict=True)):
             whole = (f"mercer-split-{name}", i)
             graph[whole] = (split, one, order, bounds, rows, i, start)
@@ -193,7 +194,7 @@ class Bundles:
             by_bundle.setdefault(bisect_right(self.bounds, group) - 1, []).append((group, state))
         name = uuid4().hex
         order = f"mercer-order-{name}"
-        graph: dict[Any, Any] = {order: Parcel.of((work, shared))}
+        graph: Graph = {order: Parcel.of((work, shared))}
         size = max(1, len(states) // max(1, tasks_of(len(states), self.threads)))
         for j, own in by_bundle.items():
             for i in range(0, len(own), size):

@@ -26,7 +26,7 @@ from distributed import CancelledError, Client, Future, KilledWorker, get_worker
 from mercer.data.base import Block, Work
 from mercer.data.spill import Groups, Sort
 from mercer.distributed.bundles import Bundles, bounds_of
-from mercer.distributed.partitions import Parcel, PartitionRows, Partitions
+from mercer.distributed.partitions import Graph, Key, Parcel, PartitionRows, Partitions
 
 __all__ = ["Cluster"]
 
@@ -264,13 +264,13 @@ class Cluster(Partitions):
         finally:
             bundles.close()
 
-    def _submit(self, graph: dict[Any, Any], keys: list[Any]) -> list[Future]:
+    def _submit(self, graph: Graph, keys: list[Key]) -> list[Future]:
         # Centres of some megabytes belong into the graph: from there they can be sent again.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "4 GiB"}):
             futures: list[Future] = self.client.get(graph, keys, sync=False)
         return futures
 
-    def _partitions(self) -> tuple[dict[Any, Any], list[Any]]:
+    def _partitions(self) -> tuple[Graph, list[Key]]:
         """Return tasks and what of them, or of what is held, gives the partitions."""
         if self._rows is None:
             keys = [f"mercer-rows-{self.name}-{i}" for i in range(len(self.keys))]
@@ -289,7 +289,7 @@ class Cluster(Partitions):
             self.sizes = [self._result([future]) for future in self._submit(graph, keys)]
         return list(accumulate(self.sizes, initial=0))[:-1]
 
-    def _share(self, shared: Any, inputs: list[Any]) -> tuple[Any, Future | None, list[Any]]:
+    def _share(self, shared: Any, inputs: list[Key]) -> tuple[Any, Future | None, list[Key]]:
         """Return what is small, or what is large, or partitions that have it already."""
         if self._last is None or self._last[0] is not shared:
             self._last = (shared, Parcel.of(shared))
@@ -301,8 +301,8 @@ class Cluster(Partitions):
             while len(self._bound) >= MAX_BOUND_OBJECTS:
                 self._bound.pop(next(iter(self._bound)))
             name = f"mercer-shared-{token}"
-            graph: dict[Any, Any] = {name: (same, parcel)}
-            names: list[Any] = [name]
+            graph: Graph = {name: (same, parcel)}
+            names: list[Key] = [name]
             if self.hold:
                 # A copy that no task waits for is dropped by the scheduler; beside rows it stays.
                 names = [(f"mercer-bound-{self.name}{token}", i) for i in range(len(inputs))]
@@ -453,7 +453,7 @@ def _until(root: Future, done: SimpleQueue[Future], look: Callable[[], None]) ->
                 return
 
 
-def _tree(graph: dict[Any, Any], keys: list[Any], name: str) -> Any:
+def _tree(graph: Graph, keys: list[Key], name: str) -> Key:
     """Add tasks that sum up the results of others, and return the name of the last one."""
     level = 0
     while len(keys) > 1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from distributed import Client
 
@@ -12,7 +11,7 @@ __all__ = ["connected"]
 
 
 @contextmanager
-def connected(address: str, seconds: float = 10.0) -> Iterator[Any]:
+def connected(address: str, seconds: float = 10.0) -> Iterator[Client]:
     """Let the workers of a scheduler read files and fit machines, for as long as this is open.
 
     Parameters

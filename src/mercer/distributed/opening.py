@@ -14,11 +14,11 @@ import numpy as np
 from dask.delayed import Delayed
 from distributed import Client, Future, get_client
 
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data import Source
 from mercer.data.base import Mapped
 from mercer.distributed.cluster import Cluster
-from mercer.distributed.partitions import Partitions
+from mercer.distributed.partitions import Graph, Key, Partitions
 
 __all__ = ["as_source"]
 
@@ -33,7 +33,7 @@ MIN_PIECE_ROWS, MAX_PIECE_ROWS, PIECES = 2**14, 2**20, 64
 def as_source(
     X: PointsLike,
     y: TargetsLike = None,
-    s: Any = None,
+    s: WeightsLike = None,
     client: Client | None = None,
     *,
     hold: bool | None = None,
@@ -127,7 +127,7 @@ def _pieces(source: Any) -> dict[str, Any]:
 def _delayed(parts: Sequence[Any]) -> dict[str, Any]:
     if not parts:
         raise ValueError("there are no partitions; give at least one")
-    graph: dict[Any, Any] = {}
+    graph: Graph = {}
     for part in parts:
         if isinstance(part, Delayed):
             graph.update(part.__dask_graph__())
@@ -144,7 +144,9 @@ def _n_features(part: Any) -> int:
     return int((part[0] if isinstance(part, tuple) else part).shape[1])
 
 
-def _collection(X: PointsLike, y: TargetsLike, s: Any, client: Client | None) -> dict[str, Any]:
+def _collection(
+    X: PointsLike, y: TargetsLike, s: WeightsLike, client: Client | None
+) -> dict[str, Any]:
     """Return the graph of arrays or frames whose partitions belong to each other."""
     names: list[str] | None = None
     sizes: Sequence[Any] | None = None
@@ -164,7 +166,7 @@ def _collection(X: PointsLike, y: TargetsLike, s: Any, client: Client | None) ->
         names, n_features = [str(column) for column in X.columns], len(X.columns)
     number = X.npartitions if names is not None else X.numblocks[0]
     others = [None if v is None else _alike(v, number, sizes) for v in (y, s)]
-    graph: dict[Any, Any] = {}
+    graph: Graph = {}
     columns_of_keys = [
         [None] * number if one is None else _tasks(one, graph, client) for one in (X, *others)
     ]
@@ -178,7 +180,7 @@ def _collection(X: PointsLike, y: TargetsLike, s: Any, client: Client | None) ->
     }
 
 
-def _tasks(collection: Any, graph: dict[Any, Any], client: Client | None) -> list[Any]:
+def _tasks(collection: Any, graph: Graph, client: Client | None) -> list[Key]:
     """Add the tasks of a collection to a graph, and return what gives its partitions."""
     parts = np.ravel(collection.to_delayed()).tolist()
     for part in parts:

@@ -14,16 +14,22 @@ from dask.delayed import Delayed
 from dask.sizeof import sizeof
 from distributed.protocol.pickle import dumps, loads
 
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data import Arrays, Source, as_source
 from mercer.data.base import Block
 from mercer.data.checks import Places
 from mercer.data.table import stack
 
-__all__ = ["Parcel", "PartitionRows", "Partitions", "read", "settled"]
+__all__ = ["Graph", "Key", "Parcel", "PartitionRows", "Partitions", "read", "settled"]
+
+Graph = dict[Any, Any]
+"""Tasks of Dask by their keys."""
+
+Key = Any
+"""What gives the result of a task: a name, a tuple that begins with one, a future, or None."""
 
 
-def settled(values: Any) -> Any:
+def settled(values: WeightsLike) -> Any:
     """Return an array in C order at a proper address, itself if it is that already.
 
     Arrays that came over the network may begin at any byte, and say that they are aligned. Products
@@ -113,7 +119,7 @@ class PartitionRows:
         return object.__sizeof__(self) + self.nbytes
 
 
-def read(X: PointsLike, y: TargetsLike, s: Any, number: int, load: bool) -> PartitionRows:
+def read(X: PointsLike, y: TargetsLike, s: WeightsLike, number: int, load: bool) -> PartitionRows:
     """Return a partition from what it was computed as: a task of the cluster.
 
     Parameters
@@ -183,8 +189,8 @@ class Partitions(Source):
 
     def __init__(
         self,
-        graph: dict[Any, Any],
-        keys: Sequence[tuple[Any, Any, Any]],
+        graph: Graph,
+        keys: Sequence[tuple[Key, Key, Key]],
         n_features: int,
         sizes: Sequence[int] | None = None,
         feature_names: list[str] | None = None,

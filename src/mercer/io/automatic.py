@@ -149,7 +149,9 @@ def exacting(model: Any, Z: Array, planned: Planned) -> list[int]:
         members(model, Forms(Eager(kind).value(Z)), planned) for kind in (np.float64, np.float32)
     ]
     cost = {
-        m: float(np.max(np.abs(weights)) * np.quantile(np.abs(f.handle - g.handle), 0.99))
+        m: float(
+            np.max(np.abs(weights)) * np.quantile(np.abs(np.subtract(f.handle, g.handle)), 0.99)
+        )
         for m, (f, g, weights) in enumerate(
             zip(*found, np.atleast_2d(model.weights_).T, strict=True)
         )

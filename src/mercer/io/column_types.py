@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from onnx import TensorProto
@@ -11,10 +11,15 @@ from skl2onnx import update_registered_converter
 from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 from sklearn.impute import SimpleImputer
 
+if TYPE_CHECKING:
+    from skl2onnx.common._container import ModelComponentContainer as Container
+    from skl2onnx.common._topology import Operator, Scope
+    from skl2onnx.common.data_types import TensorType
+
 __all__ = ["column_types"]
 
 
-def column_types(kinds: Mapping[str, str], precision: str) -> list[tuple[str, Any]]:
+def column_types(kinds: Mapping[str, str], precision: str) -> list[tuple[str, TensorType]]:
     """Return the inputs of a pipeline that begins with columns by name, as skl2onnx takes them.
 
     Parameters
@@ -35,12 +40,12 @@ def column_types(kinds: Mapping[str, str], precision: str) -> list[tuple[str, An
     return [(name, made[kind]([None, 1])) for name, kind in kinds.items()]
 
 
-def _shapes(operator: Any) -> None:
+def _shapes(operator: Operator) -> None:
     (x,) = operator.inputs
     operator.outputs[0].type = type(x.type)([None, len(operator.raw_operator.statistics_)])
 
 
-def _fill(scope: Any, operator: Any, container: Any) -> None:
+def _fill(scope: Scope, operator: Operator, container: Container) -> None:
     """Write where(isnan(x), m, x): onnxruntime has the operator Imputer for float32 only."""
     model, (x,) = operator.raw_operator, operator.inputs
     if (

@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer._typing import Array
 from mercer.io.errors import CannotConvert
@@ -31,6 +32,7 @@ from mercer.kernels.rational_quadratic import RationalQuadratic
 from mercer.kernels.stationary import Dimensional, Profile
 from mercer.kernels.stretched import Stretched
 from mercer.regularizers import null_space
+from mercer.regularizers.null_space import NullSpace
 
 __all__ = ["Points", "around", "expansion", "free_part", "gram", "is_wide", "origin_of"]
 
@@ -53,7 +55,7 @@ class Points(NamedTuple):
             self.u.columns(index), self.v[:, index], self.origin[index], self.units[index]
         )
 
-    def over(self, scale: Any) -> Points:
+    def over(self, scale: ArrayLike) -> Points:
         """Return the points in other units."""
         return self._replace(units=self.units * np.asarray(scale, dtype=float))
 
@@ -116,11 +118,11 @@ def around(x: Value, Z: Array) -> Points:
 # Profiles: kernel values of squared distances in units of the length scale ----------------------
 
 
-def _gaussian(kernel: Any, s: Value) -> Value:
+def _gaussian(kernel: Matern, s: Value) -> Value:
     return (s * -0.5).map("Exp")
 
 
-def _matern(kernel: Any, s: Value) -> Value:
+def _matern(kernel: Matern, s: Value) -> Value:
     nu = float(kernel.nu)
     if np.isinf(nu):
         return _gaussian(kernel, s)
@@ -133,22 +135,22 @@ def _matern(kernel: Any, s: Value) -> Value:
     return ((a + 1.0) if nu == 1.5 else (a * a * (1.0 / 3.0) + a + 1.0)) * decay
 
 
-def _rational(kernel: Any, s: Value) -> Value:
+def _rational(kernel: RationalQuadratic, s: Value) -> Value:
     alpha = float(kernel.alpha)
     return ((s * (0.5 / alpha) + 1.0).map("Log") * -alpha).map("Exp")
 
 
-def _powered(kernel: Any, s: Value) -> Value:
+def _powered(kernel: PoweredExponential, s: Value) -> Value:
     exponent = float(kernel.exponent)
     root = s.map("Sqrt") if exponent == 1.0 else s.power(0.5 * exponent)
     return (-root).map("Exp")
 
 
-def _power_law(kernel: Any, s: Value) -> Value:
+def _power_law(kernel: PowerLaw, s: Value) -> Value:
     return (s + 1.0).power(float(kernel._power)) * float(kernel._sign)
 
 
-def _power_of_distance(kernel: Any, s: Value) -> Value:
+def _power_of_distance(kernel: PowerOfDistance, s: Value) -> Value:
     k, rest = divmod(float(kernel.exponent), 2.0)
     if rest == 0.0:
         # s log s is zero at zero, for which the least positive number stands in.
@@ -160,7 +162,7 @@ def _power_of_distance(kernel: Any, s: Value) -> Value:
     return values * float(kernel._weight)
 
 
-def _wendland(kernel: Any, s: Value) -> Value:
+def _wendland(kernel: Wendland, s: Value) -> Value:
     power, coef = kernel._factors
     r = s.map("Sqrt").at_most(1.0)
     factor: Any = float(coef[-1] / coef[0])
@@ -182,7 +184,7 @@ PROFILES: dict[type[Any], Callable[[Any, Value], Value]] = {
 # Kernels of two points ---------------------------------------------------------------------------
 
 
-def _profile(kernel: Any, points: Points) -> Value:
+def _profile(kernel: Profile, points: Points) -> Value:
     if isinstance(kernel, Gaussian):
         return points.over(kernel.length_scale).multiple(-0.5).map("Exp")
     for kind, emit in PROFILES.items():
@@ -192,7 +194,7 @@ def _profile(kernel: Any, points: Points) -> Value:
     raise _unknown(kernel)
 
 
-def _laplacian(kernel: Any, points: Points) -> Value:
+def _laplacian(kernel: Laplacian, points: Points) -> Value:
     r"""Write :math:`\exp(-\sum_j |u_j - v_j|)` by sums of maxima, and categories by one product.
 
     .. math:: -|u - v| = u + v - 2 \max(u, v), \qquad -1[u \ne v] = \sum_c 1[u = c] 1[v = c] - 1
@@ -217,7 +219,7 @@ def _laplacian(kernel: Any, points: Points) -> Value:
     return (value - (u * 2.0).larger(2.0 * v) if numbers else value).map("Exp")
 
 
-def _each(kernel: Any, points: Points) -> list[Value]:
+def _each(kernel: Additive | Tensor, points: Points) -> list[Value]:
     return [gram(kernel.kernel, points.on([j])) for j in range(points.v.shape[1])]
 
 
@@ -248,7 +250,7 @@ def gram(kernel: Kernel, points: Points) -> Value:
     raise _unknown(kernel)
 
 
-def _unknown(part: Any) -> CannotConvert:
+def _unknown(part: object) -> CannotConvert:
     return CannotConvert(f"{type(part).__name__} has no form in ONNX's plain operators.")
 
 
@@ -303,7 +305,7 @@ def _write(terms: Terms, u: Value, width: int) -> Value:
 
 
 def _collect(
-    space: Any, p: int, b: Array, origin: Array, terms: Terms
+    space: NullSpace, p: int, b: Array, origin: Array, terms: Terms
 ) -> list[Callable[..., Value]]:
     """Add unpenalized functions with coefficients (q, D) to a polynomial; return the others."""
     if isinstance(space, null_space.Sum):
@@ -335,7 +337,7 @@ def _collect(
     return []
 
 
-def _breaks(space: Any, u: Value, p: int, b: Array, origin: Array) -> Value:
+def _breaks(space: null_space.Breaks, u: Value, p: int, b: Array, origin: Array) -> Value:
     j, order = int(space.column) % p, int(space.order)
     d = u.columns([j]) - (np.asarray(space.knots, dtype=float) - origin[j])[None]
     values = d.positive() if order == 0 else d.at_least(0.0).power(float(order))
@@ -369,7 +371,9 @@ def _plane_of(kernel: Kernel, Z: Array, A: Array) -> Array | None:
     return None
 
 
-def expansion(x: Value, kernel: Kernel | None, Z: Array, A: Array, space: Any, b: Array) -> Value:
+def expansion(
+    x: Value, kernel: Kernel | None, Z: Array, A: Array, space: NullSpace, b: Array
+) -> Value:
     r"""Write :math:`f_d = \sum_i A_{id} k(z_i, x) + \sum_j b_{dj} p_j(x)`, (n, D).
 
     Parameters
@@ -403,7 +407,7 @@ def expansion(x: Value, kernel: Kernel | None, Z: Array, A: Array, space: Any, b
     return reduce(Value.__add__, parts, f)
 
 
-def free_part(x: Value, space: Any, b: Array, p: int, origin: Array) -> Value:
+def free_part(x: Value, space: NullSpace, b: Array, p: int, origin: Array) -> Value:
     """Write unpenalized functions alone, (n, D), around an origin.
 
     Parameters

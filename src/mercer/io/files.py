@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -21,6 +22,7 @@ import scipy
 import sklearn
 
 from mercer._optional import plugin
+from mercer._typing import AnyArray
 from mercer._version import __version__
 from mercer.io.bounds import MANIFEST, SCHEMA, check_archive, open_archive, read_json
 from mercer.io.errors import ModelFileError
@@ -226,7 +228,7 @@ def digest(*arrays: Any) -> str:
     return total.hexdigest()
 
 
-def _parts(array: Any) -> Iterator[np.ndarray[Any, Any]]:
+def _parts(array: Any) -> Iterator[AnyArray]:
     if hasattr(array, "tocsr"):
         rows = array.tocsr(copy=True)
         rows.sort_indices()
@@ -251,7 +253,7 @@ def _opened(path: Any) -> Iterator[tuple[BinaryIO, str]]:
         yield file, name
 
 
-def _construct(skops: Any, file: BinaryIO, name: str, trusted: Sequence[str]) -> Any:
+def _construct(skops: ModuleType, file: BinaryIO, name: str, trusted: Sequence[str]) -> Any:
     # Not its bytes: with them the entries and the arrays, a model would take three times its size.
     wanted = skops.get_untrusted_types(file=file)
     strangers = [one for one in wanted if not (is_trusted(one) or one in trusted)]
@@ -284,7 +286,7 @@ def _read_manifest(archive: zipfile.ZipFile, name: str) -> ModelFile:
     return file
 
 
-def _manifest(model: Any, data: Sequence[Any] | None, skops: Any) -> dict[str, Any]:
+def _manifest(model: Any, data: Sequence[Any] | None, skops: ModuleType) -> dict[str, Any]:
     params = model.get_params(deep=False) if hasattr(model, "get_params") else {}
     settings = {key: " ".join(repr(value).split())[:500] for key, value in params.items()}
     of_settings = json.dumps(settings, sort_keys=True).encode()

@@ -143,7 +143,7 @@ def _dense(points: Any) -> Array:
     return np.asarray(points.toarray() if hasattr(points, "toarray") else points, dtype=np.float64)
 
 
-def _number(value: Any) -> str:
+def _number(value: float | np.floating[Any]) -> str:
     return f"{float(value):.17g}"
 
 

@@ -115,7 +115,7 @@ def regressor(model: Any) -> Plan:
     return Plan(model, lambda x: {"variable": f(x)}, {"variable": width}, None, Z, wide)
 
 
-def _censored(model: Any) -> Plan:
+def _censored(model: CensoredRegressor) -> Plan:
     plain = regressor(model)
     if not model.log:
         return plain
@@ -140,12 +140,12 @@ def _with_walls(model: Any, walls: Callable[[Value], tuple[Any, Any]]) -> Plan:
     return _changed(regressor(model), change, {"variable": 1, "interval": 2})
 
 
-def _support_vector_tube(model: Any) -> Plan:
+def _support_vector_tube(model: SupportVectorTube) -> Plan:
     half = float(model.tube_halfwidth_)
     return _with_walls(model, lambda x: (half, half))
 
 
-def _heteroscedastic_nu(model: Any) -> Plan:
+def _heteroscedastic_nu(model: HeteroscedasticNuSVR) -> Plan:
     coef, Z = np.atleast_2d(model.tube_coef_), _dense(model.support_vectors_)
 
     def walls(x: Value) -> tuple[Any, Any]:
@@ -163,7 +163,7 @@ def _heteroscedastic(model: Any) -> Plan:
     return _with_walls(model, lambda x: (lower, upper))
 
 
-def _band(model: Any) -> Plan:
+def _band(model: QuantileBand) -> Plan:
     f, Z, wide = _functions(model)
     k = len(model.quantiles_)
     middle = int(np.argmin(np.abs(model.quantiles_ - 0.5)))
@@ -179,7 +179,7 @@ def _band(model: Any) -> Plan:
     return Plan(model, write, {"variable": 1, "interval": 2, "quantiles": k}, None, Z, wide)
 
 
-def _trend(model: Any) -> Plan:
+def _trend(model: GeneralizedLeastSquares) -> Plan:
     p, b = model.n_features_in_, np.atleast_2d(model.null_space_coef_)
     Z = np.random.default_rng(0).normal(size=(TRIED_POINTS, p))
 
@@ -242,11 +242,11 @@ def _logistic(model: Any) -> Any:
     return logistic if isinstance(getattr(model, "loss_", None), Logistic) else None
 
 
-def _rest(model: Any) -> Plan:
+def _rest(model: OneVsRest) -> Plan:
     return voted(model, regressor(model), _logistic(model))
 
 
-def _pairs(model: Any) -> Plan:
+def _pairs(model: PairwiseClassifier) -> Plan:
     f, Z, wide = _functions(model)
     k, classes = len(model.classes_), np.asarray(model.classes_)
     if model._calibrated is not None:
@@ -277,7 +277,7 @@ def _pairs(model: Any) -> Plan:
     return Plan(model, write, widths, classes, Z, wide)
 
 
-def _codes(model: Any) -> Plan:
+def _codes(model: LSSVC) -> Plan:
     f, Z, wide = _functions(model)
     M, k, how = (
         np.asarray(model.code_book_, dtype=np.float64),
@@ -324,7 +324,7 @@ def _codes(model: Any) -> Plan:
     return Plan(model, write, widths, np.asarray(model.classes_), Z, wide)
 
 
-def _one_class(model: Any) -> Plan:
+def _one_class(model: OneClassSVM) -> Plan:
     def change(x: Value, out: Outputs) -> Outputs:
         f = out["variable"]
         return {LABEL: f.beside(-f).largest(), "scores": f}  # the boundary is inside
@@ -336,7 +336,7 @@ def _one_class(model: Any) -> Plan:
 # Gaps ---------------------------------------------------------------------------------------------
 
 
-def _missing(model: Any) -> Plan:
+def _missing(model: MissingInputRegressor) -> Plan:
     write, Z = with_gaps(model)
 
     def outputs(x: Value) -> Outputs:
@@ -346,7 +346,7 @@ def _missing(model: Any) -> Plan:
     return Plan(model, outputs, {"variable": 1, "interval": 2}, None, Z, False)
 
 
-def _missing_classes(model: Any) -> Plan:
+def _missing_classes(model: MissingInputClassifier) -> Plan:
     if model.abstain is not None:
         raise CannotConvert(
             f"{type(model).__name__}(abstain=...) has a label that is no class; fit it without."

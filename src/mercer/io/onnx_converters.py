@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import ModelProto, TensorProto, numpy_helper
+from numpy.typing import ArrayLike, DTypeLike
+from onnx import GraphProto, ModelProto, TensorProto, numpy_helper
 from onnx.helper import make_graph, make_tensor_value_info
 from skl2onnx import convert_sklearn, update_registered_converter
 from skl2onnx._parse import _parse_sklearn_column_transformer
@@ -23,11 +24,17 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from mercer._typing import AnyArray
 from mercer.io.errors import CannotConvert
 from mercer.io.plans import LABEL, Plan, plan_of
 from mercer.io.steps import Cells, dated, dates, encoded, interpolated
-from mercer.io.symbols import Backend, Outputs, Value
+from mercer.io.symbols import Backend, Handle, Outputs, Value
 from mercer.preprocessing import DateEncoder, RankNormalizer, Scaler
+
+if TYPE_CHECKING:
+    from skl2onnx.common._container import ModelComponentContainer as Container
+    from skl2onnx.common._topology import Operator, Scope, Variable
+    from skl2onnx.common.data_types import TensorType
 
 __all__ = ["OPSET", "to_onnx"]
 
@@ -61,11 +68,17 @@ class Emitted(Backend):
         Whether nodes are those of a block of rows.
     """
 
-    def __init__(self, scope: Any, container: Any, dtype: Any, inside: bool = False) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        container: Container,
+        dtype: DTypeLike,
+        inside: bool = False,
+    ) -> None:
         self.scope, self.container, self.dtype = scope, container, np.dtype(dtype)
         self.inside = inside
 
-    def constant(self, array: Any, exact: bool = False) -> str:
+    def constant(self, array: ArrayLike, exact: bool = False) -> str:
         content = np.asarray(array) if exact else np.asarray(array, dtype=self.dtype)
         name = self.scope.get_unique_variable_name("mercer")
         if content.dtype.kind in "UO":
@@ -76,7 +89,7 @@ class Emitted(Backend):
             self.container.add_initializer(name, tensor.data_type, list(content.shape), tensor)
         return str(name)
 
-    def apply(self, operator: str, *inputs: Any, **attributes: Any) -> str:
+    def apply(self, operator: str, *inputs: Handle, **attributes: Any) -> str:
         out = [self.scope.get_unique_variable_name(operator.lower())]
         if operator == "TopK":
             out.append(self.scope.get_unique_variable_name("order"))
@@ -84,7 +97,7 @@ class Emitted(Backend):
         self.container.add_node(operator, list(inputs), out, name=name, **attributes)
         return str(out[0])
 
-    def cast(self, handle: Any, dtype: Any) -> str:
+    def cast(self, handle: Handle, dtype: DTypeLike) -> str:
         return self.apply("Cast", handle, to=CODES[np.dtype(dtype)])
 
     def wide(self) -> Emitted:
@@ -118,12 +131,16 @@ class Emitted(Backend):
             found[key] = Value(self, self.apply("Slice", flat, start, rows))
         return found
 
-    def _integer(self, numbers: Any) -> str:
+    def _integer(self, numbers: ArrayLike) -> str:
         return self.constant(np.asarray(numbers, dtype=np.int64), exact=True)
 
     def _block(
-        self, x: Value, write: Callable[[Value], Outputs], widths: dict[str, int], rows: Any
-    ) -> tuple[Any, list[str]]:
+        self,
+        x: Value,
+        write: Callable[[Value], Outputs],
+        widths: dict[str, int],
+        rows: tuple[int, str, str],
+    ) -> tuple[GraphProto, list[str]]:
         """Return the graph of a block, and the names of its outputs."""
         height, size, last = rows
         nodes, before = self.container.nodes, len(self.container.nodes)
@@ -161,7 +178,7 @@ def _plan(model: Any) -> Plan:
     return _PLANS[id(model)][1]
 
 
-def _label_type(classes: Any) -> Any:
+def _label_type(classes: AnyArray | None) -> TensorType:
     kind = np.asarray(classes).dtype.kind
     if kind in "iu":
         return Int64TensorType([None])
@@ -172,7 +189,7 @@ def _label_type(classes: Any) -> Any:
     raise CannotConvert(f"labels of type {np.asarray(classes).dtype} cannot be converted to ONNX.")
 
 
-def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+def _parse(scope: Scope, model: Any, inputs: list[Variable], custom_parsers: Any = None) -> Any:
     plan = _plan(model)
     operator = scope.declare_local_operator(_alias(type(model)), model)
     operator.inputs = inputs
@@ -183,11 +200,11 @@ def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> A
     return operator.outputs
 
 
-def _shapes(operator: Any) -> None:
+def _shapes(operator: Operator) -> None:
     """Shapes are said where the outputs are declared."""
 
 
-def _convert(scope: Any, operator: Any, container: Any) -> None:
+def _convert(scope: Scope, operator: Operator, container: Container) -> None:
     plan, single = _plan(operator.raw_operator), not _is_wide(operator.inputs)
     given = Emitted(scope, container, np.float32 if single else np.float64)
     backend = given.wide() if plan.wide else given
@@ -209,27 +226,27 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         _name(scope, container, value, output)
 
 
-def _is_wide(inputs: Any) -> bool:
+def _is_wide(inputs: list[Variable]) -> bool:
     """Return whether numbers come in float64; a graph without any computes in it."""
     return not any(isinstance(x.type, FloatTensorType) for x in inputs) or any(
         isinstance(x.type, DoubleTensorType) for x in inputs
     )
 
 
-def _number(backend: Emitted, x: Any) -> str:
+def _number(backend: Emitted, x: Variable) -> str:
     """Return the handle of an input of numbers in the precision of a graph."""
     known = TYPES[backend.dtype]
     return str(x.full_name) if type(x.type) is known else backend.cast(x.full_name, backend.dtype)
 
 
-def _beside(backend: Emitted, inputs: Any) -> Value:
+def _beside(backend: Emitted, inputs: list[Variable]) -> Value:
     if any(isinstance(x.type, StringTensorType) for x in inputs):
         raise CannotConvert("inputs of words are for AutoRegressor and AutoClassifier only.")
     first, *others = (Value(backend, _number(backend, x)) for x in inputs)
     return first.beside(*others) if others else first
 
 
-def _columns(backend: Emitted, inputs: Any, exact: Collection[int]) -> list[Cells]:
+def _columns(backend: Emitted, inputs: list[Variable], exact: Collection[int]) -> list[Cells]:
     """Return the columns of all inputs, one after the other, some of them in float64."""
     found: list[Cells] = []
     for x in inputs:
@@ -244,7 +261,7 @@ def _columns(backend: Emitted, inputs: Any, exact: Collection[int]) -> list[Cell
     return found
 
 
-def _name(scope: Any, container: Any, handle: Any, output: Any) -> None:
+def _name(scope: Scope, container: Container, handle: Handle, output: Variable) -> None:
     """Give a value the name of an output."""
     name = scope.get_unique_operator_name("Identity")
     container.add_node("Identity", [handle], [output.full_name], name=name)
@@ -285,7 +302,9 @@ def _step(model: Any) -> Plan:
     )
 
 
-def _parse_columns(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+def _parse_columns(
+    scope: Scope, model: Any, inputs: list[Variable], custom_parsers: Any = None
+) -> Any:
     """Parse a ColumnTransformer; words stay apart from numbers, which cannot be joined with them.
 
     What follows must be a machine that reads tables, column by column.

@@ -91,7 +91,7 @@ def _inner(name: str) -> Callable[[Any], Plan]:
     return find
 
 
-def _certified(model: Any) -> Plan:
+def _certified(model: CertifiedSVC) -> Plan:
     """Return the machine of standardized rows; signs stand for the classes."""
     inner, scale = plan_of(model.machine_), model._scale
     rounded = scale.centre.astype(np.float32).astype(np.float64)
@@ -104,7 +104,7 @@ def _certified(model: Any) -> Plan:
     return Plan(model, write, inner.widths, np.asarray(model.classes_), Z, inner.wide)
 
 
-def _conformal(model: Any) -> Plan:
+def _conformal(model: ConformalRegressor) -> Plan:
     """Return a machine with the interval of split conformal prediction, whose ends are shifts."""
     inner = plan_of(model.estimator_)
     plain = Plan(model, lambda x: _only(inner.write(x)), {"variable": 1}, None, inner.Z, inner.wide)
@@ -113,7 +113,8 @@ def _conformal(model: Any) -> Plan:
     spread = None if model._spread is None else _planned(model._spread)
     at = inner.Z[:TRIED_POINTS]
     ends = np.asarray(model.predict_interval(at)) - np.asarray(model.predict(at))[:, None]
-    ends /= 1.0 if spread is None else np.exp(model._spread.predict(at))[:, None]
+    if model._spread is not None:
+        ends /= np.exp(model._spread.predict(at))[:, None]
     below, above = np.median(ends, axis=0)
     # Ends of the jackknife and of bands are other functions.
     if not np.all(np.abs(ends - [below, above]) <= 1e-12 * np.max(np.abs(ends))):
@@ -133,7 +134,7 @@ def _only(outputs: Outputs) -> Outputs:
     return {"variable": outputs["variable"]}
 
 
-def _threshold(model: Any) -> Plan:
+def _threshold(model: ThresholdSelector) -> Plan:
     """Return which samples have a score of the wanted class that is large enough."""
     inner = _planned(model.estimator_)
     at = int(np.flatnonzero(model.estimator_.classes_ == model.target_)[0])
@@ -186,7 +187,7 @@ def _mixed(model: Any, write: Callable[[Sequence[int], Value], Outputs], **parts
     return plan
 
 
-def _auto_regressor(model: Any) -> Plan:
+def _auto_regressor(model: AutoRegressor) -> Plan:
     widths = {"variable": model._outputs}
     if model._outputs == 1:
         widths |= {"interval": 2, "quantiles": len(LEVELS)}
@@ -202,7 +203,7 @@ def _auto_regressor(model: Any) -> Plan:
     return _mixed(model, write, widths=widths, classes=None)
 
 
-def _auto_classifier(model: Any) -> Plan:
+def _auto_classifier(model: AutoClassifier) -> Plan:
     k = len(model.classes_)
 
     def write(exact: Sequence[int], M: Value) -> Outputs:
@@ -273,7 +274,7 @@ def _tries(Z: Array) -> Array:
     return both.astype(np.float32).astype(np.float64)
 
 
-def _differs(model: Any, method: str) -> CannotConvert:
+def _differs(model: object, method: str) -> CannotConvert:
     return CannotConvert(
         f"{type(model).__name__}.{method} is more than the expansion that could be written."
     )

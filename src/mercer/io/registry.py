@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from mercer._typing import AnyArray, Array
 from mercer.io.errors import CannotConvert
 from mercer.io.symbols import Outputs, Value
+from mercer.preprocessing import TableEncoder
 
 __all__ = ["Plan", "Planner", "planner_of", "refuse", "register"]
 
@@ -43,7 +44,7 @@ class Plan:
     classes: AnyArray | None
     Z: Array
     wide: bool
-    encoder: Any = None
+    encoder: TableEncoder | None = None
     apart: bool = False
 
     def said(self, x: Value) -> Outputs:

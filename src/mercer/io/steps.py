@@ -14,7 +14,8 @@ import numpy as np
 from mercer._typing import Array
 from mercer.data.categories import codes_of
 from mercer.io.errors import CannotConvert
-from mercer.io.symbols import Backend, Value
+from mercer.io.symbols import Backend, Handle, Value
+from mercer.preprocessing import TableEncoder
 from mercer.preprocessing.dates import CIRCLE_DIGITS, DAYS_AFTER_MONDAY, PERIODS
 
 __all__ = ["GAPS", "Cells", "dated", "dates", "encoded", "interpolated"]
@@ -94,11 +95,11 @@ def dates(t: Value, periods: Sequence[Sequence[str]]) -> Value:
 class Cells(NamedTuple):
     """A column of a table as it comes into a graph, (n, 1)."""
 
-    handle: Any
+    handle: Handle
     words: bool
 
 
-def encoded(cells: Sequence[Cells], encoder: Any, backend: Backend, single: bool) -> Value:
+def encoded(cells: Sequence[Cells], encoder: TableEncoder, backend: Backend, single: bool) -> Value:
     """Write the table of numbers and codes that a TableEncoder makes, (n, k).
 
     Parameters
@@ -146,7 +147,7 @@ def encoded(cells: Sequence[Cells], encoder: Any, backend: Backend, single: bool
     return found[0].beside(*found[1:]) if len(found) > 1 else found[0]
 
 
-def dated(encoder: Any) -> dict[int, tuple[str, list[str]]]:
+def dated(encoder: TableEncoder) -> dict[int, tuple[str, list[str]]]:
     """Return the name and the periods of every column of dates by its number.
 
     Parameters
@@ -160,7 +161,7 @@ def dated(encoder: Any) -> dict[int, tuple[str, list[str]]]:
 
 
 def _of_words(
-    backend: Backend, handle: Any, known: dict[Any, int], other: int, name: str, single: bool
+    backend: Backend, handle: Handle, known: dict[Any, int], other: int, name: str, single: bool
 ) -> Value:
     if wrong := [label for label in known if not isinstance(label, str | None)]:
         raise CannotConvert(
@@ -182,7 +183,7 @@ def _of_words(
 
 
 def _of_numbers(
-    backend: Backend, handle: Any, known: dict[Any, int], other: int, name: str, single: bool
+    backend: Backend, handle: Handle, known: dict[Any, int], other: int, name: str, single: bool
 ) -> Value:
     if wrong := [label for label in known if isinstance(label, str)]:
         raise CannotConvert(

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from scipy.special import softmax
 
-from mercer._typing import Array
+from mercer._typing import AnyArray, Array
 
-__all__ = ["LABEL", "METHODS", "Backend", "Eager", "Outputs", "RowNumbers", "Value"]
+__all__ = ["LABEL", "METHODS", "Backend", "Eager", "Handle", "Outputs", "RowNumbers", "Value"]
+
+Handle = str | AnyArray
+"""What a backend knows an array by: its name in a graph, or the array itself."""
 
 
 class Backend(ABC):
@@ -25,15 +29,15 @@ class Backend(ABC):
     dtype: np.dtype[Any]
 
     @abstractmethod
-    def constant(self, array: Any, exact: bool = False) -> Any:
+    def constant(self, array: ArrayLike, exact: bool = False) -> Handle:
         """Return the handle of a constant, of the precision of the graph unless it is exact."""
 
     @abstractmethod
-    def apply(self, operator: str, *inputs: Any, **attributes: Any) -> Any:
+    def apply(self, operator: str, *inputs: Handle, **attributes: Any) -> Handle:
         """Return the handle of an ONNX operator's value."""
 
     @abstractmethod
-    def cast(self, handle: Any, dtype: Any) -> Any:
+    def cast(self, handle: Handle, dtype: DTypeLike) -> Handle:
         """Return a value in another type of numbers."""
 
     @abstractmethod
@@ -49,7 +53,7 @@ class Backend(ABC):
         Widths are numbers of columns by name; of what counts classes there are none.
         """
 
-    def value(self, array: Any) -> Value:
+    def value(self, array: ArrayLike) -> Value:
         """Return a constant as a value."""
         return Value(self, self.constant(array))
 
@@ -70,7 +74,10 @@ METHODS = {
 class RowNumbers(NamedTuple):
     """Numbers of rows, (k, 1), which are known when points are."""
 
-    handle: Any
+    handle: Handle
+
+
+Operand: TypeAlias = "Value | float | AnyArray"
 
 
 class Value:
@@ -83,38 +90,38 @@ class Value:
 
     __array_ufunc__ = None  # so that arrays on the left leave the operation to this class
 
-    def __init__(self, backend: Backend, handle: Any, factor: float = 1.0) -> None:
+    def __init__(self, backend: Backend, handle: Handle, factor: float = 1.0) -> None:
         self.backend, self._handle, self._factor = backend, handle, factor
 
     @property
-    def handle(self) -> Any:
+    def handle(self) -> Handle:
         """What the backend knows the array by."""
         if self._factor != 1.0:
             number = self.backend.constant(self._factor)
             self._handle, self._factor = self.backend.apply("Mul", self._handle, number), 1.0
         return self._handle
 
-    def _of(self, operator: str, *others: Any, **attributes: Any) -> Value:
+    def _of(self, operator: str, *others: Operand, **attributes: Any) -> Value:
         handles = [
             one.handle if isinstance(one, Value) else self.backend.constant(one) for one in others
         ]
         return Value(self.backend, self.backend.apply(operator, *handles, **attributes))
 
-    def __add__(self, other: Any) -> Value:
+    def __add__(self, other: Operand) -> Value:
         return self._of("Add", self, other)
 
-    def __sub__(self, other: Any) -> Value:
+    def __sub__(self, other: Operand) -> Value:
         return self._of("Sub", self, other)
 
-    def __rsub__(self, other: Any) -> Value:
+    def __rsub__(self, other: Operand) -> Value:
         return self._of("Sub", other, self)
 
-    def __mul__(self, other: Any) -> Value:
+    def __mul__(self, other: Operand) -> Value:
         if isinstance(other, float):
             return Value(self.backend, self._handle, self._factor * other)
         return self._of("Mul", self, other)
 
-    def __truediv__(self, other: Any) -> Value:
+    def __truediv__(self, other: Operand) -> Value:
         return self._of("Div", self, other)
 
     def __matmul__(self, other: Array) -> Value:
@@ -144,11 +151,11 @@ class Value:
         """Return a function of every number: ``Exp``, ``Sqrt``, ``Tanh``, ..."""
         return self._of(operator, self)
 
-    def at_least(self, bound: Any) -> Value:
+    def at_least(self, bound: Operand) -> Value:
         """Return the larger of a number and a bound."""
         return self._of("Max", self, bound)
 
-    def at_most(self, bound: Any) -> Value:
+    def at_most(self, bound: Operand) -> Value:
         """Return the smaller of a number and a bound."""
         return self._of("Min", self, bound)
 
@@ -177,11 +184,11 @@ class Value:
         """Return 1 where a number is above zero, else 0."""
         return self.above(0.0)
 
-    def above(self, other: Any) -> Value:
+    def above(self, other: Operand) -> Value:
         """Return 1 where a number is above another, else 0."""
         return self._of("Greater", self, other)._counted()
 
-    def equals(self, other: Any) -> Value:
+    def equals(self, other: Operand) -> Value:
         """Return 1 where two numbers are equal, else 0."""
         return self._of("Equal", self, other)._counted()
 
@@ -189,7 +196,7 @@ class Value:
         """Return 1 where a number is missing, else 0."""
         return self._of("IsNaN", self)._counted()
 
-    def filled(self, values: Any) -> Value:
+    def filled(self, values: Operand) -> Value:
         """Return the numbers with others in place of the missing ones."""
         return self._of("Where", self._of("IsNaN", self), values, self)
 
@@ -263,19 +270,10 @@ class Value:
         return self._of("ReduceMin", self, axes=[1], keepdims=1)
 
 
-def _softmax(x: Any, axis: int) -> Any:
-    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
-    return e / np.sum(e, axis=axis, keepdims=True)
-
-
-def _put(x: Any, at: Any, values: Any) -> Any:
+def _put(x: AnyArray, at: AnyArray, values: AnyArray) -> AnyArray:
     out = x.copy()
     out[at[:, 0]] = values
     return out
-
-
-def _top(x: Any, k: Any, **_: Any) -> Any:
-    return np.sort(x, axis=1)
 
 
 Outputs = dict[str, Value]
@@ -306,7 +304,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "Equal": np.equal,
     "IsNaN": np.isnan,
     "Where": np.where,
-    "Softmax": _softmax,
+    "Softmax": softmax,
     "Reshape": lambda x, shape: np.reshape(x, shape),
     "NonZero": lambda x: np.stack(np.nonzero(x)),
     "Transpose": lambda x, perm: np.transpose(x, perm),
@@ -317,7 +315,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "ArgMax": lambda x, axis, keepdims: np.argmax(x, axis=axis),
     "ReduceMin": lambda x, axes, keepdims: np.min(x, axis=1, keepdims=True),
     "ReduceSum": lambda x, axes, keepdims: np.sum(x, axis=tuple(axes)),
-    "TopK": _top,
+    "TopK": lambda x, k, **_: np.sort(x, axis=1),
 }
 """Operators of ONNX that emitters use, as NumPy's functions."""
 
@@ -337,16 +335,17 @@ class Eager(Backend):
     array([[5.]])
     """
 
-    def __init__(self, dtype: Any) -> None:
+    def __init__(self, dtype: DTypeLike) -> None:
         self.dtype = np.dtype(dtype)
 
-    def constant(self, array: Any, exact: bool = False) -> Any:
+    def constant(self, array: ArrayLike, exact: bool = False) -> Handle:
         return np.asarray(array) if exact else np.asarray(array, dtype=self.dtype)
 
-    def apply(self, operator: str, *inputs: Any, **attributes: Any) -> Any:
-        return OPERATORS[operator](*inputs, **attributes)
+    def apply(self, operator: str, *inputs: Handle, **attributes: Any) -> Handle:
+        found: Handle = OPERATORS[operator](*inputs, **attributes)
+        return found
 
-    def cast(self, handle: Any, dtype: Any) -> Any:
+    def cast(self, handle: Handle, dtype: DTypeLike) -> Handle:
         return np.asarray(handle, dtype=dtype)
 
     def wide(self) -> Eager:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mercer._typing import AnyArray, PointsLike
 from mercer.data import Categories, DataError, as_source
 from mercer.data.base import Block
-from mercer.data.categories import column_of, counted
+from mercer.data.categories import Counts, column_of, counted
 from mercer.data.choice import refusal
 from mercer.data.sampling import fingerprints
 from mercer.data.table import Table, hashes
@@ -195,7 +195,7 @@ class ColumnStatistics:
     counted: Categories
 
     @property
-    def counts(self) -> tuple[dict[Any, int], ...]:
+    def counts(self) -> tuple[Counts, ...]:
         """Values with their counts for columns of categories; empty for numbers."""
         return self.counted.counts
 
@@ -286,7 +286,7 @@ def summarized(
     )  # fmt: skip
 
 
-def _labels(values: AnyArray) -> dict[Any, int]:
+def _labels(values: AnyArray) -> Counts:
     """Return the values of a column with their counts, None for those that are missing."""
     return {(None if key != key else key): n for key, n in counted(values).items()}
 

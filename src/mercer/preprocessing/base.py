@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
@@ -78,7 +79,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         """Fit to the rows of a source."""
 
     @abstractmethod
-    def _applied(self, X: PointsLike) -> Any:
+    def _applied(self, X: PointsLike) -> PointsLike:
         """Return transformed rows: an array, a CSR matrix, or a table."""
 
     def _output_names(self, names: list[str]) -> list[str]:
@@ -113,7 +114,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         names = [str(name) for name in check_feature_names_in(self, input_features)]
         return np.array(self._output_names(names), dtype=object)
 
-    def transform(self, X: PointsLike) -> Any:
+    def transform(self, X: PointsLike) -> PointsLike:
         """Transform rows.
 
         Parameters
@@ -128,7 +129,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         """
         return self._transformed(X, "_applied")
 
-    def _transformed(self, X: PointsLike, method: str) -> Any:
+    def _transformed(self, X: PointsLike, method: str) -> PointsLike:
         check_is_fitted(self)
         if is_source(X):
             source = as_source(X)
@@ -153,7 +154,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         self._names = None if names is None else list(names)
         return Arrays(X, y, feature_names=self._names)
 
-    def _read(self, X: PointsLike, reset: bool) -> Any:
+    def _read(self, X: PointsLike, reset: bool) -> PointsLike:
         """Return what is not a source as an array, a CSR matrix or a table."""
         if isinstance(X, Table):
             if reset:
@@ -173,7 +174,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
             reset=reset,
         )
 
-    def _prepared(self, X: PointsLike) -> Any:
+    def _prepared(self, X: PointsLike) -> PointsLike:
         """Return rows as floating-point numbers, or as a table if it may hold words."""
         if isinstance(X, Table):
             return X if self.takes_words and X.text else X.numbers()
@@ -212,7 +213,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
             "report": Bar(f"{type(self).__name__}: {title}", source.n_rows, show=True),
         }
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = self.takes_sparse
@@ -221,7 +222,7 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
         return tags
 
 
-def numbered(columns: Any, names: list[str]) -> list[int]:
+def numbered(columns: Iterable[str | int | bool], names: list[str]) -> list[int]:
     """Return the numbers of columns that are given by names, by numbers or by a mask.
 
     Parameters

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
@@ -129,7 +130,7 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
             columns += circles(t, periods)
         return np.column_stack(columns)
 
-    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> AnyArray:
         """Return ``x_days`` and, for each period of the column x, ``x_week_cos``, ``x_week_sin``.
 
         Parameters
@@ -181,7 +182,7 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
             found.append(days)
         return found
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.string = True
         tags.transformer_tags.preserves_dtype = ["float64"]

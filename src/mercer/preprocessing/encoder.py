@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import reduce
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -9,12 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils import Tags
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_feature_names_in, fit_context
 from mercer._typing import AnyArray, Constraints, PointsLike, TargetsLike
 from mercer.data import DataError, Source, categories
-from mercer.data.categories import codes_of, column_of, ordered
+from mercer.data.base import Block
+from mercer.data.categories import Counts, codes_of, column_of, ordered
 from mercer.data.sampling import fold_of
 from mercer.data.table import Table, common_type, factorized
 from mercer.preprocessing._groups import FOLD_SEED, grouped, key_of, merged, shrunk
@@ -152,7 +155,7 @@ class Encoder(Streamed):
             return list(range(p))
         return numbered(self.columns, list(check_feature_names_in(self, self._names)))
 
-    def _split(self, counts: dict[Any, int]) -> tuple[list[Any], list[Any]]:
+    def _split(self, counts: Counts) -> tuple[list[Any], list[Any]]:
         """Return the categories of a column, and those that one stands for."""
         values = ordered(counts)
         if self.max_categories is None or len(values) <= self.max_categories or (
@@ -197,7 +200,7 @@ class Encoder(Streamed):
             self._of_other_folds.append(np.stack(others))
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X: PointsLike, y: TargetsLike = None) -> Any:
+    def fit_transform(self, X: PointsLike, y: TargetsLike = None) -> PointsLike:
         """Learn from rows and transform them, by the other folds if the target is used.
 
         Parameters
@@ -212,13 +215,13 @@ class Encoder(Streamed):
 
     # Transforming ---------------------------------------------------------------------------------
 
-    def _applied(self, X: PointsLike) -> Any:
+    def _applied(self, X: PointsLike) -> PointsLike:
         return self._encoded(X, None)
 
-    def _apart(self, X: PointsLike) -> Any:
+    def _apart(self, X: PointsLike) -> PointsLike:
         return self._encoded(X, fold_of(X, self.cv, FOLD_SEED))
 
-    def _encoded(self, X: PointsLike, fold: NDArray[np.intp] | None) -> Any:
+    def _encoded(self, X: PointsLike, fold: NDArray[np.intp] | None) -> PointsLike:
         n, p = X.shape
         place = {j: c for c, j in enumerate(self.columns_)}
         numbers = [column_of(X, j) for j in range(p) if j not in place]
@@ -289,13 +292,13 @@ class Encoder(Streamed):
                 result += [f"{name}_infrequent"] if self.infrequent_[c] else []
         return result
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.kind == "target"
         return tags
 
 
-def _first(source: Source) -> Any:
+def _first(source: Source) -> Iterator[Block]:
     """Yield the first block of a source, if it has targets."""
     for block in source.blocks(1):
         if block.y is not None:

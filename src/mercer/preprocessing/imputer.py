@@ -14,7 +14,7 @@ from mercer._sklearn import Interval, StrOptions, check_feature_names_in
 from mercer._typing import Constraints, PointsLike
 from mercer.data import Moments, Source, categories, quantiles
 from mercer.data.base import Block, Sums
-from mercer.data.categories import ordered
+from mercer.data.categories import Counts, ordered
 from mercer.data.table import Table
 from mercer.preprocessing.base import Streamed
 
@@ -96,7 +96,7 @@ class Imputer(Streamed):
             counts = categories(source, numbers, **self._passes(source, "counts")).counts
             self.statistics_[numbers] = [_most_frequent(count) for count in counts]
 
-    def _applied(self, X: PointsLike) -> Any:
+    def _applied(self, X: PointsLike) -> PointsLike:
         marked = self.missing_ > 0 if self.indicator else np.zeros(len(self.missing_), dtype=bool)
         if isinstance(X, Table):
             return self._table(X, marked)
@@ -145,7 +145,7 @@ def _moments_and_words(block: Block, shared: None, state: None) -> Sums:
     return Sums(moments=found, words=words)
 
 
-def _most_frequent(counts: dict[Any, int]) -> float:
+def _most_frequent(counts: Counts) -> float:
     there = {value: n for value, n in counts.items() if value == value}
     most = max(there.values())
     return float(next(value for value in ordered(there) if there[value] == most))

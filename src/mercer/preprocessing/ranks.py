@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -102,10 +102,10 @@ class RankNormalizer(Streamed):
         self.scores_ = [_scores(ranks) for ranks in found]
         self.gaps_ = np.array([ranks.gap for ranks in found])
 
-    def _applied(self, X: PointsLike) -> Any:
+    def _applied(self, X: PointsLike) -> PointsLike:
         return _mapped(X, self.values_, self.scores_, 0.0)
 
-    def inverse_transform(self, X: PointsLike) -> Any:
+    def inverse_transform(self, X: PointsLike) -> PointsLike:
         """Return the values that have given scores, linear between those of the fit.
 
         Parameters
@@ -117,7 +117,7 @@ class RankNormalizer(Streamed):
         check_is_fitted(self)
         return self._transformed(X, "_returned")
 
-    def _returned(self, X: PointsLike) -> Any:
+    def _returned(self, X: PointsLike) -> PointsLike:
         return _mapped(X, self.scores_, self.values_, np.nan)
 
 

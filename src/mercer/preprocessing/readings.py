@@ -111,7 +111,7 @@ def _microseconds(word: str, form: str) -> int | None:
     return days * DAY_MICROSECONDS + within + int((found[8] or "0").ljust(6, "0")[:6])
 
 
-def _said(cell: Any) -> str:
+def _said(cell: object) -> str:
     """Return a cell as a word, dates that are objects in the order of ISO."""
     if isinstance(cell, str):
         return cell.strip()

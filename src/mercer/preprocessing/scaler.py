@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import settings
@@ -90,7 +91,7 @@ class Scaler(Streamed):
         self.centre_ = np.where(np.isnan(middle), 0.0, middle) if self.centre else np.zeros(p)
         self.scale_ = np.where(constant, 1.0, spread) if self.scale else np.ones(p)
 
-    def _applied(self, X: PointsLike) -> Any:
+    def _applied(self, X: PointsLike) -> PointsLike:
         if sp.issparse(X):
             return self._resized(X, np.divide)
         return (X - self.centre_.astype(X.dtype)) / self.scale_.astype(X.dtype)
@@ -102,7 +103,7 @@ class Scaler(Streamed):
         by(made.data, self.scale_.astype(X.dtype)[made.indices], out=made.data)
         return made
 
-    def inverse_transform(self, X: PointsLike) -> Any:
+    def inverse_transform(self, X: PointsLike) -> PointsLike:
         """Return features to the size they had.
 
         Parameters
@@ -113,12 +114,12 @@ class Scaler(Streamed):
         check_is_fitted(self)
         return self._transformed(X, "_returned")
 
-    def _returned(self, X: PointsLike) -> Any:
+    def _returned(self, X: PointsLike) -> PointsLike:
         if sp.issparse(X):
             return self._resized(X, np.multiply)
         return X * self.scale_.astype(X.dtype) + self.centre_.astype(X.dtype)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self.centre
         return tags

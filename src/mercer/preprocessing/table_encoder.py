@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from mercer._settings import KW_ONLY, settings
@@ -14,7 +16,7 @@ from mercer._sklearn import Interval, StrOptions, check_feature_names_in
 from mercer._typing import AnyArray, Constraints, PointsLike
 from mercer.data import DataError, Source, quantiles
 from mercer.data.base import PerColumn
-from mercer.data.categories import codes_of, ordered
+from mercer.data.categories import Counts, codes_of, ordered
 from mercer.data.table import Table, factorized
 from mercer.preprocessing._columns import (
     ColumnStatistics,
@@ -155,7 +157,7 @@ class TableEncoder(Streamed):
 
     # Fitting --------------------------------------------------------------------------------------
 
-    def _read(self, X: PointsLike, reset: bool) -> Any:
+    def _read(self, X: PointsLike, reset: bool) -> PointsLike:
         if isinstance(X, Table):
             return super()._read(X, reset)
         declared = isinstance(self.categorical_features, str)
@@ -305,7 +307,7 @@ class TableEncoder(Streamed):
         known = [lookup.get(None if key != key else key, unknown) for key in keys]
         return np.array(known, dtype=np.intp)[codes]
 
-    def _named(self, names: Any) -> list[str]:
+    def _named(self, names: Sequence[str]) -> list[str]:
         placed = getattr(self, "_placed", self.kept_)
         result = [str(names[j]) for j in placed]
         for o in self.missing_:
@@ -324,13 +326,13 @@ class TableEncoder(Streamed):
         )
         return self._named(expand.names(names))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
 
 
-def _split(counts: dict[Any, int], limit: int) -> tuple[list[Any], list[Any]]:
+def _split(counts: Counts, limit: int) -> tuple[list[Any], list[Any]]:
     """Return the labels with a code of their own, and the less frequent labels that share one."""
     labels = ordered(counts)
     if len(labels) <= limit:
@@ -343,7 +345,7 @@ def _split(counts: dict[Any, int], limit: int) -> tuple[list[Any], list[Any]]:
     return own, [label for label in there if counts[label] <= least]
 
 
-def _useless(counts: dict[Any, int], own: list[Any], rest: list[Any]) -> str | None:
+def _useless(counts: Counts, own: list[Any], rest: list[Any]) -> str | None:
     """Return why a column of categories says nothing, or None if it does."""
     if len(own) + bool(rest) > 1:
         return None
