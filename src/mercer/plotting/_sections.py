@@ -12,8 +12,8 @@ from mercer.kernels.points import Array
 
 __all__ = ["Section", "is_frame", "names_of", "positions"]
 
-FEW = 12
-"""Different numbers up to which a feature is drawn at these alone."""
+# A feature with at most so many different numbers is drawn at these alone.
+MAX_DISTINCT_VALUES = 12
 
 
 def is_frame(X: PointsLike) -> bool:
@@ -92,7 +92,8 @@ class Section:
         if self.is_words(j):
             return np.unique([value for value in values if value == value])
         known = np.unique(values[np.isfinite(values.astype(float))].astype(float))
-        return known if len(known) <= FEW else np.linspace(known[0], known[-1], size)
+        few = len(known) <= MAX_DISTINCT_VALUES
+        return known if few else np.linspace(known[0], known[-1], size)
 
     def rows(self, given: dict[int, Array]) -> Any:
         """Return rows with some features given and the others in the middle.

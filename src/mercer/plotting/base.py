@@ -1,9 +1,12 @@
-"""What all displays share: axes that are given or made."""
+"""What all displays share: fields, axes, labels, legends, and the text that explains them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from types import MethodType
+from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -15,10 +18,25 @@ try:
 except ImportError as error:
     raise ImportError("Plots need matplotlib: python -m pip install 'mercer[plot]'.") from error
 
-__all__ = ["Axes", "BoundaryNorm", "Display", "Figure", "axes_of", "chosen_of", "figure_of", "plt"]
+__all__ = [
+    "Axes",
+    "BoundaryNorm",
+    "Display",
+    "Factory",
+    "Figure",
+    "axes_of",
+    "chosen_of",
+    "figure_of",
+    "floats",
+    "note",
+    "plt",
+]
+
+D = TypeVar("D", bound="Display")
+T = TypeVar("T")
 
 
-def axes_of(ax: Any, count: int = 1, space: bool = False) -> list[Axes]:
+def axes_of(ax: object, count: int = 1, space: bool = False) -> list[Axes]:
     """Return as many axes as a display needs, new ones in one row if none are given.
 
     Axes in space, of three dimensions, are asked for by ``space=True``.
@@ -48,14 +66,148 @@ def figure_of(ax: Axes) -> Figure:
     return figure
 
 
+def floats(values: T) -> T:
+    """Return an array of double precision; None, a field that is not given, stays None."""
+    return None if values is None else np.asarray(values, dtype=np.float64)  # type: ignore[return-value]
+
+
+def note(ax: Axes, text: str, at: tuple[float, float], left: bool, **style: Any) -> None:
+    """Write small words beside a point: on its left, or on its right."""
+    side, shift = ("right", -4) if left else ("left", 4)
+    own = {"ha": side, "xytext": (shift, 0), "textcoords": "offset points", "fontsize": 8}
+    ax.annotate(text, at, **{**own, **style})
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
 class Display:
-    """A display on one pair of axes, which it keeps with their figure."""
+    """A figure of the fields that a subclass declares.
+
+    Fields are the keyword arguments of its constructor, as of a dataclass; ``__post_init__``
+    checks them. ``plot`` begins with :meth:`_draw_on` or :meth:`_draw_on_each` and ends with
+    :meth:`_finish`. What every ``plot`` and every class method ``from_...`` returns, and the last
+    two parameters of the latter, are documented here.
+    """
 
     ax_: Axes
+    """What was drawn on."""
+
+    axes_: list[Axes]
+    """What was drawn on, by displays on several axes."""
+
     figure_: Figure
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclass(kw_only=True, eq=False, repr=False)(cls)
+        for name, member in vars(cls).items():
+            function = getattr(member, "__func__", member)
+            if name.startswith(("plot", "from_")) and inspect.isfunction(function):
+                _document(function, cls.__name__)
 
     def _draw_on(self, ax: Axes | None, space: bool = False) -> Axes:
         """Return the axes that are given, or new ones, and keep them."""
         (self.ax_,) = axes_of(ax, space=space)
         self.figure_ = figure_of(self.ax_)
         return self.ax_
+
+    def _draw_on_each(
+        self, ax: Any, count: int, columns: int, cell: tuple[float, float] | None = None, **new: Any
+    ) -> list[Axes]:
+        """Return the axes that are given, or new ones in columns, and keep them.
+
+        Parameters
+        ----------
+        ax : sequence of Axes or None
+        count : int
+        columns : int
+            At most so many new axes stand beside each other.
+        cell : (width, height), optional
+            Size in inches of each.
+        **new
+            For ``plt.subplots``.
+        """
+        if ax is None:
+            across = min(columns, count)
+            rows = -(-count // across)
+            size = None if cell is None else (cell[0] * across, cell[1] * rows)
+            how: dict[str, Any] = {"squeeze": False, "layout": "constrained", **new}
+            grid = plt.subplots(rows, across, figsize=size, **how)[1].ravel()
+            for spare in grid[count:]:
+                spare.remove()
+            ax = grid[:count]
+        self.axes_ = axes_of(ax, count)
+        self.figure_ = figure_of(self.axes_[0])
+        return self.axes_
+
+    def _finish(self, *, legend: bool | Mapping[str, Any] = False, **properties: Any) -> Self:
+        """Set labels, scales and limits of the axes, add a legend, and return the display.
+
+        A legend has no frame, unless its own properties are given.
+        """
+        self.ax_.set(**properties)
+        if legend is not False:
+            self.ax_.legend(**({"frameon": False} if legend is True else legend))
+        return self
+
+
+class Factory:
+    """A class method that computes the first field of a display by a function, and draws it.
+
+    It takes the parameters of the function, the other fields of the display, ``ax``, and what the
+    display's ``plot`` takes.
+
+    Parameters
+    ----------
+    compute : callable
+        An instrument such as :func:`mercer.inspect.margin_report`.
+    """
+
+    def __init__(self, compute: Callable[..., object]) -> None:
+        self.compute = compute
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type[D]) -> Callable[..., D]:
+        names = inspect.signature(self.compute).parameters
+        first, *others = fields(owner)  # type: ignore[arg-type]
+
+        def draw(cls: type[D], *args: Any, ax: Any = None, **kwargs: Any) -> Any:
+            found = self.compute(*args, **{k: kwargs.pop(k) for k in names if k in kwargs})
+            given = {f.name: kwargs.pop(f.name) for f in others if f.name in kwargs}
+            display: Any = cls(**{first.name: found}, **given)
+            return display.plot(ax, **kwargs)
+
+        text = inspect.cleandoc(self.compute.__doc__ or "").partition("Parameters\n----------\n")[2]
+        rest = "".join(f"\n{field.name} :\n    As in the constructor." for field in others)
+        draw.__name__ = self.name
+        draw.__doc__ = (
+            f"Compute and draw the {first.name}.\n\nParameters\n----------\n"
+            + text.partition("\n\n")[0]
+            + rest
+        )
+        _document(draw, owner.__name__)
+        keywords = [(field.name, field.default) for field in others] + [("ax", None)]
+        parameters = [
+            inspect.Parameter("cls", inspect.Parameter.POSITIONAL_ONLY),
+            *names.values(),
+            *(inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=v) for k, v in keywords),
+            inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+        ]
+        draw.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return MethodType(draw, owner)
+
+
+def _document(function: Any, name: str) -> None:
+    """Add to a docstring what all displays share."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    if not text or "\nReturns\n" in text:
+        return
+    if "\nParameters\n" not in text:
+        text += "\n\nParameters\n----------"
+    if "\nax :" not in text:
+        text += "\nax : matplotlib Axes, optional\n    New ones if not given."
+        if "kwargs" in inspect.signature(function).parameters:
+            plots = function.__name__ == "plot"
+            text += "\n**kwargs\n    " + ("For what draws." if plots else "As in :meth:`plot`.")
+    function.__doc__ = f"{text.rstrip()}\n\nReturns\n-------\n{name}\n"

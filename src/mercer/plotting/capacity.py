@@ -6,10 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer._typing import PointsLike, TargetsLike
 from mercer.claims.ladder import Rung
 from mercer.claims.report import CapacityReport, capacity_report
-from mercer.plotting.base import Axes, Figure, axes_of, figure_of, plt
+from mercer.plotting.base import Axes, Display, Factory, note
 
 __all__ = ["CapacityDisplay"]
 
@@ -21,7 +20,7 @@ COLOURS |= {"estimate": "#1565c0", "refused": "#b71c1c"}
 PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85}
 
 
-class CapacityDisplay:
+class CapacityDisplay(Display):
     r"""What may be claimed of a machine: bounds on its error, and how rich its class is.
 
     On the left every bound on the error of new rows. A green bar may be quoted with what it
@@ -58,8 +57,8 @@ class CapacityDisplay:
     'may be claimed: error rate at most 0.14'
     """
 
-    def __init__(self, *, report: CapacityReport) -> None:
-        self.report = report
+    report: CapacityReport
+    from_estimator = Factory(capacity_report)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the report.
@@ -68,18 +67,10 @@ class CapacityDisplay:
         ----------
         ax : sequence of two matplotlib Axes, optional
             One for machines without a kernel; new ones if not given.
-
-        Returns
-        -------
-        CapacityDisplay
         """
         count = 1 if self.report.size is None else 2
-        if ax is None:
-            wide: dict[str, Any] = {"figsize": (9.6, 4.2), "width_ratios": (1.5, 1)}
-            wide = wide if count == 2 else {}
-            _, ax = plt.subplots(1, count, squeeze=False, layout="constrained", **wide)
-        self.axes_: list[Axes] = axes_of(ax, count)
-        self.figure_: Figure = figure_of(self.axes_[0])
+        shape: dict[str, Any] = {"cell": (4.8, 4.2), "width_ratios": (1.5, 1)}
+        self._draw_on_each(ax, count, 2, **(shape if count == 2 else {}))
         self.lines_: dict[str, Any] = {}
         self.bars_: dict[str, Any] = {}
         self._ladder(self.axes_[0])
@@ -101,34 +92,24 @@ class CapacityDisplay:
                 ax.plot(value, i, "o", mfc="none", color=colour)
             else:
                 (self.bars_[rung.name],) = ax.barh(i, value, color=colour, height=0.6, zorder=2)
+            colour = "0.35" if rung.status == "says nothing" else colour
             inside = at > 0.55 * top
-            ax.annotate(
-                text,
-                (at, i),
-                xytext=(-5 if inside else 5, 0),
-                textcoords="offset points",
-                va="center",
-                ha="right" if inside else "left",
-                fontsize=8,
-                color="black" if inside else colour if rung.status != "says nothing" else "0.35",
-                bbox=None if inside else PAPER,
-            )
+            style = {"color": "black"} if inside else {"color": colour, "bbox": PAPER}
+            shift = (-5 if inside else 5, 0)
+            note(ax, text, (at, i), inside, xytext=shift, va="center", **style)
         ax.set_yticks(range(len(rungs)), [rung.name for rung in rungs])
-        ax.set_ylim(len(rungs) - 0.4, -1.4)
-        ax.set_xlim(0, top)
+        ax.set(xlim=(0, top), ylim=(len(rungs) - 0.4, -1.4))
         self._line(ax, "known", report.trivial, "--", report.without)
         if report.test_error is not None:
             self._line(ax, "held out", report.test_error, ":", "seen on held-out rows")
         claim = report.claim
-        if claim is None or claim.bound is None:
-            ax.set_title("nothing may be claimed", loc="left", fontsize=10)
-        else:
+        said = "nothing may be claimed"
+        if claim is not None and claim.bound is not None:
             may = "not proved" if claim.status == "unproved" else "may be claimed"
             said = f"{may}: {report.unit.split(' (')[0]} at most {claim.bound.value:.3g}"
-            ax.set_title(said, loc="left", fontsize=10)
+        _entitle(ax, said)
         sure = f"{100 * (1 - report.delta):g} %"
         ax.set_xlabel(f"{report.unit} of new rows is at most (probability {sure})")
-        ax.spines[["top", "right"]].set_visible(False)
 
     @staticmethod
     def _words(rung: Rung) -> str:
@@ -142,69 +123,26 @@ class CapacityDisplay:
 
     def _line(self, ax: Axes, name: str, value: float, style: str, words: str) -> None:
         self.lines_[name] = ax.axvline(value, ls=style, color="0.2", lw=1.2, zorder=1)
-        right = value > 0.5 * ax.get_xlim()[1]
-        ax.annotate(
-            f"{words} {value:.3g}",
-            (value, -1.35 if name == "known" else -0.85),
-            xytext=(-4 if right else 4, 0),
-            textcoords="offset points",
-            ha="right" if right else "left",
-            va="top",
-            fontsize=8,
-            color="0.2",
-            bbox=PAPER,
-        )
+        at, left = (value, -1.35 if name == "known" else -0.85), value > 0.5 * ax.get_xlim()[1]
+        note(ax, f"{words} {value:.3g}", at, left, va="top", color="0.2", bbox=PAPER)
 
     def _eigenvalues(self, ax: Axes) -> None:
         size = self.report.size
         assert size is not None
         values = size.eigenvalues[size.eigenvalues > 1e-12 * size.eigenvalues[0]]
-        (self.lines_["eigenvalues"],) = ax.loglog(
-            np.arange(1, len(values) + 1), values, ".-", color="C0", lw=0.8, ms=4
-        )
-        ax.axvline(size.effective_rank, color="0.2", lw=1, ls=":")
-        right = size.effective_rank > np.sqrt(len(values))
-        ax.annotate(
-            f"as spread as {size.effective_rank:.3g}\nequal ones",
-            (size.effective_rank, 0.03),
-            xycoords=("data", "axes fraction"),
-            xytext=(-4 if right else 4, 0),
-            textcoords="offset points",
-            ha="right" if right else "left",
-            fontsize=8,
-            color="0.2",
-        )
+        x, rank = np.arange(1, len(values) + 1), size.effective_rank
+        (self.lines_["eigenvalues"],) = ax.loglog(x, values, ".-", color="C0", lw=0.8, ms=4)
+        ax.axvline(rank, color="0.2", lw=1, ls=":")
+        words, left = f"as spread as {rank:.3g}\nequal ones", rank > np.sqrt(len(values))
+        note(ax, words, (rank, 0.03), left, xycoords=("data", "axes fraction"), color="0.2")
         ax.set(xlabel="number", ylabel="of the kernel matrix / rows")
-        ax.set_title("to compare kernels: eigenvalues", loc="left", fontsize=10)
-        ax.spines[["top", "right"]].set_visible(False)
+        _entitle(ax, "to compare kernels: eigenvalues")
 
-    @classmethod
-    def from_estimator(
-        cls,
-        model: Any,
-        X: PointsLike,
-        y: TargetsLike,
-        X_test: PointsLike = None,
-        y_test: TargetsLike = None,
-        *,
-        ax: Any = None,
-        **how: Any,
-    ) -> Self:
-        """Make the report of a fitted machine and draw it.
 
-        Parameters
-        ----------
-        model, X, y, X_test, y_test :
-            As in :func:`mercer.claims.capacity_report`.
-        ax : sequence of matplotlib Axes, optional
-        **how
-            For :func:`mercer.claims.capacity_report`.
-
-        Returns
-        -------
-        CapacityDisplay
-        """
-        return cls(report=capacity_report(model, X, y, X_test, y_test, **how)).plot(ax)
+def _entitle(ax: Axes, words: str) -> None:
+    """Write the title of a panel, and take away the frame above it."""
+    ax.set_title(words, loc="left", fontsize=10)
+    ax.spines[["top", "right"]].set_visible(False)
 
 
 def _cut(words: str, most: int = 66) -> str:

@@ -15,13 +15,13 @@ __all__ = ["Chart", "chart_of"]
 TURN = 2.0 * np.pi
 
 # Points of a line that stands for a curve.
-FINE = 200
+N_POINTS = 200
 
 # Lines in both directions that show a sheet without rows and columns of nodes.
 MERIDIANS = 12
 
 # Distance of two rings of classes, in radii of the circle.
-RING = 0.18
+RING_DISTANCE = 0.18
 
 
 class Chart(ABC):
@@ -89,7 +89,7 @@ class Strip(Chart):
         return Z[:, None], X, Y
 
     def lines(self) -> list[Array]:
-        return [np.linspace(self.low, self.high, FINE)[:, None]]
+        return [np.linspace(self.low, self.high, N_POINTS)[:, None]]
 
 
 class Ring(Chart):
@@ -101,10 +101,10 @@ class Ring(Chart):
         super().__init__("", "")
 
     def place(self, Z: Array, lane: Array) -> Array:
-        return _polar(1.0 + RING * lane, Z[:, 0])
+        return _polar(1.0 + RING_DISTANCE * lane, Z[:, 0])
 
     def outline(self) -> list[tuple[Array, bool]]:
-        return [(_polar(np.ones(FINE), np.linspace(0.0, TURN, FINE)), False)]
+        return [(_polar(np.ones(N_POINTS), np.linspace(0.0, TURN, N_POINTS)), False)]
 
     def cells(self, n: int) -> tuple[Array, Array, Array]:
         Z, edges = _cells(0.0, TURN, n)
@@ -113,7 +113,7 @@ class Ring(Chart):
         return Z[:, None], X, Y
 
     def lines(self) -> list[Array]:
-        return [np.linspace(0.0, TURN, FINE)[:, None]]
+        return [np.linspace(0.0, TURN, N_POINTS)[:, None]]
 
 
 class Sheet(Chart):
@@ -163,13 +163,14 @@ class Globe(Chart):
         return _on_sphere(A.ravel(), H.ravel()), X, Y
 
     def lines(self) -> list[Array]:
-        turn, rise = np.linspace(0.0, TURN, FINE), np.sin(np.linspace(-0.5, 0.5, FINE) * np.pi)
+        turn = np.linspace(0.0, TURN, N_POINTS)
+        rise = np.sin(np.linspace(-0.5, 0.5, N_POINTS) * np.pi)
         around = [
-            _on_sphere(turn, np.full(FINE, h))
+            _on_sphere(turn, np.full(N_POINTS, h))
             for h in np.sin(np.linspace(-0.5, 0.5, MERIDIANS // 2 + 1)[1:-1] * np.pi)
         ]
         upward = [
-            _on_sphere(np.full(FINE, a), rise) for a in np.arange(MERIDIANS) * TURN / MERIDIANS
+            _on_sphere(np.full(N_POINTS, a), rise) for a in np.arange(MERIDIANS) * TURN / MERIDIANS
         ]
         return around + upward
 
@@ -234,6 +235,6 @@ def _lattice(low: float, high: float, counts: tuple[int, ...], periodic: bool) -
     for axis in range(len(counts)):
         others = [nodes[j] for j in range(len(counts)) if j != axis]
         for fixed in np.stack([g.ravel() for g in np.meshgrid(*others, indexing="ij")], axis=1):
-            line = np.insert(np.tile(fixed, (FINE, 1)), axis, np.linspace(low, high, FINE), axis=1)
-            found.append(line)
+            along, still = np.linspace(low, high, N_POINTS), np.tile(fixed, (N_POINTS, 1))
+            found.append(np.insert(still, axis, along, axis=1))
     return found

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mercer._typing import PointsLike
 from mercer.kernels.points import Array
 from mercer.machines.base import KernelMachine
-from mercer.plotting.base import Axes, axes_of, figure_of, plt
+from mercer.plotting.base import Axes, Display, floats
 
 __all__ = ["ComponentDisplay", "EvolutionDisplay"]
 
 # Points of a curve, and of each side of a map of two features.
-CURVE, SIDE = 200, 40
+CURVE_POINTS, MAP_SIDE_POINTS = 200, 40
 
-# Columns of a figure of many components.
-ACROSS = 4
+# Axes beside each other in a figure of many components.
+MAX_COLUMNS = 4
+# A legend of more components than this hides their lines.
+MAX_NAMES = 12
 
 
-class ComponentDisplay:
+class ComponentDisplay(Display):
     r"""Draw the components of an additive machine, each over its own features.
 
     A component of one feature is a curve with a band of two standard errors, if the machine has
@@ -66,24 +68,13 @@ class ComponentDisplay:
     ['x0', 'x1']
     """
 
-    def __init__(
-        self,
-        *,
-        names: Sequence[str],
-        grids: Sequence[Array],
-        values: Sequence[Array],
-        errors: Sequence[Array] | None,
-        rugs: Sequence[Array],
-        labels: Sequence[Sequence[str]],
-        categorical: Sequence[bool],
-    ) -> None:
-        self.names = list(names)
-        self.grids = list(grids)
-        self.values = list(values)
-        self.errors = None if errors is None else list(errors)
-        self.rugs = list(rugs)
-        self.labels = [list(label) for label in labels]
-        self.categorical = list(categorical)
+    names: Sequence[str]
+    grids: Sequence[Array]
+    values: Sequence[Array]
+    errors: Sequence[Array] | None
+    rugs: Sequence[Array]
+    labels: Sequence[Sequence[str]]
+    categorical: Sequence[bool]
 
     def plot(self, ax: Any = None, *, share: bool = True, rug: bool = True, **kwargs: Any) -> Self:
         """Draw the components.
@@ -99,55 +90,27 @@ class ComponentDisplay:
         **kwargs
             For ``Axes.plot``.
         """
-        count = len(self.names)
-        if ax is None:
-            rows = -(-count // ACROSS)
-            across = min(count, ACROSS)
-            figure, grid = plt.subplots(
-                rows,
-                across,
-                figsize=(2.8 * across, 2.3 * rows),
-                squeeze=False,
-                layout="constrained",
-            )
-            for spare in list(grid.flat)[count:]:
-                figure.delaxes(spare)
-            ax = list(grid.flat)[:count]
-        self.axes_ = axes_of(ax, count)
-        self.figure_ = figure_of(self.axes_[0])
+        self._draw_on_each(ax, len(self.names), MAX_COLUMNS, (2.8, 2.3))
         low, high = self._limits()
         for p, one in enumerate(self.axes_):
             self._draw(one, p, kwargs)
             if np.ndim(self.values[p]) == 1:
                 if rug:
-                    one.plot(
-                        self.rugs[p][:, 0],
-                        np.zeros(len(self.rugs[p])),
-                        "|",
-                        color="0.4",
-                        ms=4,
-                        transform=one.get_xaxis_transform(),
-                        clip_on=False,
-                    )
+                    where = self.rugs[p][:, 0], np.zeros(len(self.rugs[p]))
+                    bottom: dict[str, Any] = {"transform": one.get_xaxis_transform()}
+                    one.plot(*where, "|", color="0.4", ms=4, clip_on=False, **bottom)
                 if share:
                     one.set_ylim(low, high)
                 one.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
         return self
 
     def _limits(self) -> tuple[float, float]:
-        flat = [v for v in self.values if np.ndim(v) == 1]
-        if not flat:
+        widths = [0.0] * len(self.values) if self.errors is None else [2 * e for e in self.errors]
+        pairs = [(v, w) for v, w in zip(self.values, widths, strict=True) if np.ndim(v) == 1]
+        if not pairs:
             return -1.0, 1.0
-        wide = (
-            self.values
-            if self.errors is None
-            else [
-                np.concatenate([v - 2 * e, v + 2 * e]) if np.ndim(v) == 1 else v
-                for v, e in zip(self.values, self.errors, strict=True)
-            ]
-        )
-        ends = [v for v in wide if np.ndim(v) == 1]
-        low, high = min(float(v.min()) for v in ends), max(float(v.max()) for v in ends)
+        low = min(float(np.min(v - w)) for v, w in pairs)
+        high = max(float(np.max(v + w)) for v, w in pairs)
         room = 0.05 * (high - low) or 1.0
         return low - room, high + room
 
@@ -157,11 +120,9 @@ class ComponentDisplay:
         ax.set_title(self.names[p], fontsize="medium")
         if np.ndim(value) == 2:
             largest = float(np.max(np.abs(value))) or 1.0
-            ax.pcolormesh(
-                grid[0], grid[1], value, cmap="RdBu_r", vmin=-largest, vmax=largest, shading="auto"
-            )
+            ax.pcolormesh(*grid, value, cmap="RdBu_r", vmin=-largest, vmax=largest, shading="auto")
             if np.ptp(value) > 0:
-                lines = ax.contour(grid[0], grid[1], value, colors="0.3", linewidths=0.7)
+                lines = ax.contour(*grid, value, colors="0.3", linewidths=0.7)
                 ax.clabel(lines, fontsize="x-small")
             ax.set(xlabel=self.labels[p][0], ylabel=self.labels[p][1])
             return
@@ -215,30 +176,26 @@ class ComponentDisplay:
         if bands == "auto":
             bands = getattr(inner, "_bayes", None) is not None
         centre = np.median(points, axis=0)
-        parts: dict[str, list[Any]] = {
-            key: [] for key in ("grids", "values", "errors", "rugs", "labels", "categorical")
-        }
+        parts: dict[str, list[Any]] = defaultdict(list)
         for p in chosen:
             term = inner.terms_[p]
             grid, new = _grid(points, list(term.columns), centre, term.categorical)
+            shape = grid.shape[-len(term.columns) :]
             # Names of the features were checked when the machine was fitted.
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
                 value = inner.predict_components(new)[:, p]
                 if bands:
-                    error = inner.component_errors(new)[:, p]
+                    parts["errors"].append(inner.component_errors(new)[:, p].reshape(shape))
             value = value if value.ndim == 1 else value[:, output]
-            shape = grid.shape[1:] if grid.ndim == 3 else grid.shape
             parts["grids"].append(grid)
             parts["values"].append(value.reshape(shape))
             parts["rugs"].append(points[:, list(term.columns)])
             names = [f"x{j}" if features is None else str(features[j]) for j in term.columns]
             parts["labels"].append(names)
             parts["categorical"].append(term.categorical)
-            if bands:
-                parts["errors"].append(error.reshape(shape))
         titles = [inner.component_names_[p] for p in chosen]
-        errors = parts.pop("errors") or None
+        errors = parts.pop("errors", None)
         return cls(names=titles, errors=errors, **parts).plot(ax, **kwargs)
 
 
@@ -261,20 +218,20 @@ def _grid(
     """Return where a component is evaluated, and whole points with other features in the middle."""
     low, high = points[:, columns].min(axis=0), points[:, columns].max(axis=0)
     if len(columns) == 1:
-        grid = np.linspace(low[0], high[0], CURVE)
+        grid = np.linspace(low[0], high[0], CURVE_POINTS)
         if categorical:
             grid = np.unique(points[:, columns[0]])
         new = np.tile(centre, (len(grid), 1))
         new[:, columns[0]] = grid
         return grid, new
-    axes = [np.linspace(a, b, SIDE) for a, b in zip(low, high, strict=True)]
+    axes = [np.linspace(a, b, MAP_SIDE_POINTS) for a, b in zip(low, high, strict=True)]
     mesh = np.array(np.meshgrid(*axes))
     new = np.tile(centre, (mesh[0].size, 1))
     new[:, columns] = mesh.reshape(2, -1).T
     return mesh, new
 
 
-class EvolutionDisplay:
+class EvolutionDisplay(Display):
     r"""How the variation of components evolves with the weight :math:`\mu` of its penalty.
 
     Below, errors of samples left out with their standard errors; the weight that was chosen is
@@ -317,29 +274,21 @@ class EvolutionDisplay:
     (2, 1)
     """
 
-    def __init__(
-        self,
-        *,
-        parameters: ArrayLike,
-        variation: ArrayLike,
-        names: Sequence[str],
-        errors: ArrayLike | None = None,
-        standard_errors: ArrayLike | None = None,
-        chosen: float | None = None,
-        selected: Sequence[bool] | None = None,
-    ) -> None:
-        self.parameters: Array = np.asarray(parameters, dtype=np.float64)
-        self.variation: Array = np.asarray(variation, dtype=np.float64)
-        if self.variation.shape != (len(self.parameters), len(names)):
-            raise ValueError(
-                f"variation must have shape {(len(self.parameters), len(names))}, got "
-                f"{self.variation.shape}."
-            )
-        self.names = list(names)
-        self.errors = None if errors is None else np.asarray(errors, dtype=np.float64)
-        self.standard_errors = standard_errors
-        self.chosen = chosen
-        self.selected = [True] * len(self.names) if selected is None else list(selected)
+    parameters: Array
+    variation: Array
+    names: Sequence[str]
+    errors: Array | None = None
+    standard_errors: Array | None = None
+    chosen: float | None = None
+    selected: Sequence[bool] | None = None
+
+    def __post_init__(self) -> None:
+        self.parameters, self.variation = floats(self.parameters), floats(self.variation)
+        expected = len(self.parameters), len(self.names)
+        if self.variation.shape != expected:
+            raise ValueError(f"variation must have shape {expected}, got {self.variation.shape}.")
+        self.errors = floats(self.errors)
+        self.selected = [True] * expected[1] if self.selected is None else list(self.selected)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the diagram.
@@ -351,26 +300,20 @@ class EvolutionDisplay:
         **kwargs
             For ``Axes.plot`` of the components.
         """
-        count = 1 if self.errors is None else 2
-        if ax is None:
-            _, made = plt.subplots(count, 1, sharex=True, squeeze=False, layout="constrained")
-            ax = list(made.flat)
-        self.axes_ = axes_of(ax, count)
-        self.figure_ = figure_of(self.axes_[0])
-        top = self.axes_[0]
+        kept = self.selected or []
+        top, *_ = self._draw_on_each(ax, 1 if self.errors is None else 2, 1, sharex=True)
         self.lines_ = []
-        for name, t, keep in zip(self.names, self.variation.T, self.selected, strict=True):
+        for name, t, keep in zip(self.names, self.variation.T, kept, strict=True):
             style: dict[str, Any] = {} if keep else {"color": "0.75", "linewidth": 0.8, "zorder": 0}
             (line,) = top.plot(self.parameters, t, label=name if keep else None, **style | kwargs)
             self.lines_.append(line)
-        if sum(self.selected) <= 12 and any(self.selected):
+        if 0 < sum(kept) <= MAX_NAMES:
             top.legend(frameon=False, fontsize="small")
         top.set(xscale="log", ylabel="maximal variation")
         if self.errors is not None:
-            self.axes_[1].errorbar(
-                self.parameters, self.errors, self.standard_errors, marker="o", ms=3, capsize=2
-            )
-            self.axes_[1].set(xscale="log", ylabel="loss left out")
+            low, se = self.axes_[1], self.standard_errors
+            low.errorbar(self.parameters, self.errors, se, marker="o", ms=3, capsize=2)
+            low.set(xscale="log", ylabel="loss left out")
         self.axes_[-1].set_xlabel(r"$\mu$")
         if self.chosen is not None:
             for one in self.axes_:
@@ -392,13 +335,7 @@ class EvolutionDisplay:
         path = machine.path_
         if path is None:
             raise ValueError("there is a path only where mu was chosen: fit with mu='1se'.")
-        display = cls(
-            parameters=path.parameters,
-            variation=path.coefs,
-            names=path.names,
-            errors=path.errors,
-            standard_errors=path.standard_errors,
-            chosen=path.chosen,
-            selected=list(machine.selected_),
-        )
+        found = {k: getattr(path, k) for k in ("parameters", "names", "errors", "standard_errors")}
+        kept = list(machine.selected_)
+        display = cls(variation=path.coefs, chosen=path.chosen, selected=kept, **found)
         return display.plot(ax, **kwargs)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 
 from mercer.kernels.points import Array
-from mercer.plotting.base import Axes, Display, chosen_of
+from mercer.plotting.base import Axes, Display, chosen_of, floats
 
 __all__ = ["ConvergenceDisplay"]
 
@@ -27,8 +28,6 @@ class ConvergenceDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     line_ : matplotlib Line2D
         The objective.
     term_lines_ : list of matplotlib Line2D
@@ -45,11 +44,12 @@ class ConvergenceDisplay(Display):
     ['objective', 'distortion', 'penalty']
     """
 
-    def __init__(self, *, objective: Any, terms: dict[str, Any] | None = None) -> None:
-        self.objective: Array = np.asarray(objective, dtype=np.float64)
-        self.terms = {
-            name: np.asarray(values, dtype=np.float64) for name, values in (terms or {}).items()
-        }
+    objective: Array
+    terms: Mapping[str, Array] | None = None
+
+    def __post_init__(self) -> None:
+        self.objective = floats(self.objective)
+        self.terms = {name: floats(values) for name, values in (self.terms or {}).items()}
         T = {values.shape for values in self.terms.values()}
         if len(T) > 1 or (T and self.objective.size % next(iter(T))[0]):
             raise ValueError(
@@ -68,29 +68,23 @@ class ConvergenceDisplay(Display):
             Logarithmic scale of the objective, if it is positive.
         **kwargs
             For ``Axes.plot``, which draws the objective.
-
-        Returns
-        -------
-        ConvergenceDisplay
         """
-        ax = self._draw_on(ax)
-        T = next((len(values) for values in self.terms.values()), len(self.objective))
+        ax, terms = self._draw_on(ax), self.terms or {}
+        T = next((len(values) for values in terms.values()), len(self.objective))
         steps = max(1, len(self.objective) // T)
         x = np.arange(1, len(self.objective) + 1) / steps
         style = {"color": "black", "lw": 2.0, "label": "objective", **kwargs}
         (self.line_,) = ax.plot(x, self.objective, **style)
         self.term_lines_ = [
             line
-            for k, (name, values) in enumerate(self.terms.items())
+            for k, (name, values) in enumerate(terms.items())
             for line in ax.plot(np.arange(1, T + 1), values, color=f"C{k}", lw=1.2, label=name)
         ]
-        everything = np.concatenate([self.objective, *self.terms.values()])
+        everything = np.concatenate([self.objective, *terms.values()])
         if log and np.all(everything > 0.0):
             ax.set_yscale("log")
-        if self.terms:
-            ax.legend(frameon=False)
-        ax.set(xlabel="iteration", ylabel="functional" if self.terms else "objective")
-        return self
+        label = "functional" if terms else "objective"
+        return self._finish(xlabel="iteration", ylabel=label, legend=bool(terms))
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, **kwargs: Any) -> Self:
@@ -101,13 +95,6 @@ class ConvergenceDisplay(Display):
         estimator : estimator
             Such as ``PrincipalManifold(2).fit(X)``. Its penalty is drawn times ``lam``, so that
             the two terms add up to the objective.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        ConvergenceDisplay
         """
         estimator = chosen_of(estimator)
         history = dict(estimator.history_)

@@ -25,8 +25,6 @@ class DifferogramDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     points_ : matplotlib Line2D or None
         The cloud.
     boxes_ : matplotlib LineCollection or None
@@ -51,8 +49,8 @@ class DifferogramDisplay(Display):
     True
     """
 
-    def __init__(self, *, cloud: DifferogramCloud, fit: DifferogramFit | None = None) -> None:
-        self.cloud, self.fit = cloud, fit
+    cloud: DifferogramCloud
+    fit: DifferogramFit | None = None
 
     def plot(
         self,
@@ -82,26 +80,20 @@ class DifferogramDisplay(Display):
             Label of the curve.
         **kwargs
             For the ``Axes.plot`` of the curve.
-
-        Returns
-        -------
-        DifferogramDisplay
         """
         ax = self._draw_on(ax)
         cloud = self.cloud
         self.points_ = self.boxes_ = self.medians_ = self.line_ = self.weights_ = None
         if points:
             some = slice(None, None, max(1, int(np.ceil(len(cloud.squares) / max_points))))
-            (self.points_,) = ax.plot(
-                cloud.squares[some], cloud.halves[some], ".", color="0.75", ms=2, zorder=1
-            )
+            style: dict[str, Any] = {"color": "0.75", "ms": 2, "zorder": 1}
+            (self.points_,) = ax.plot(cloud.squares[some], cloud.halves[some], ".", **style)
         if n_bins:
             bins = cloud.binned(n_bins)
             low, _, high = bins.quartiles.T
             self.boxes_ = ax.vlines(bins.squares, low, high, color="0.4", lw=5, alpha=0.5)
-            (self.medians_,) = ax.plot(
-                bins.squares, bins.halves, "o", color="0.2", ms=4, label="mean of the group"
-            )
+            style = {"color": "0.2", "ms": 4, "label": "mean of the group"}
+            (self.medians_,) = ax.plot(bins.squares, bins.halves, "o", **style)
         if self.fit is not None:
             grid = np.linspace(0.0, float(cloud.squares.max()), 200)
             label = f"noise variance {self.fit.nugget:.3g}" if name is None else name
@@ -109,15 +101,11 @@ class DifferogramDisplay(Display):
             if weights:
                 other = ax.twinx()
                 order = np.argsort(cloud.squares)
-                (self.weights_,) = other.plot(
-                    cloud.squares[order], self.fit.weights[order], ":", color="0.4"
-                )
+                x, weight = cloud.squares[order], self.fit.weights[order]
+                (self.weights_,) = other.plot(x, weight, ":", color="0.4")
                 other.set(ylabel="weight of a pair", ylim=(0.0, None))
-        ax.set(
-            xlabel=r"squared distance $\Delta_x^2$",
-            ylabel=r"half the squared difference $\frac{1}{2}\Delta_y^2$",
-        )
-        return self
+        label = r"half the squared difference $\frac{1}{2}\Delta_y^2$"
+        return self._finish(xlabel=r"squared distance $\Delta_x^2$", ylabel=label)
 
     @classmethod
     def from_data(
@@ -142,13 +130,6 @@ class DifferogramDisplay(Display):
         degree : int, default=1
         model : {"polynomial", "gaussian"}, default="polynomial"
             As in :meth:`mercer.smoothing.differogram.DifferogramCloud.fit`.
-        ax : matplotlib Axes, optional
-        **kwargs
-            For :meth:`plot`.
-
-        Returns
-        -------
-        DifferogramDisplay
         """
         cloud = DifferogramCloud.of(X, y).near(neighbourhood)
         return cls(cloud=cloud, fit=cloud.fit(degree, model)).plot(ax, **kwargs)

@@ -10,12 +10,14 @@ import numpy as np
 from mercer._typing import Classifier, PointsLike, Predictor
 from mercer.kernels.points import Array
 from mercer.plotting._sections import Section, positions
-from mercer.plotting.base import Axes, Figure, axes_of, chosen_of, figure_of, plt
+from mercer.plotting.base import Display, Factory, chosen_of
 
 __all__ = ["Effect", "EffectDisplay", "effects_of"]
 
-POINTS, ROWS, CALL = 40, 300, 4000
-"""Values of a feature, rows over which predictions are averaged, rows of one call."""
+# Values of a feature at which its effect is measured, and rows over which it is averaged there.
+MAX_VALUES, MAX_ROWS = 40, 300
+# A call of a pipeline costs as much as the prediction of a hundred rows: many rows at once.
+MAX_ROWS_PER_CALL = 4000
 
 
 class Effect(NamedTuple):
@@ -45,138 +47,6 @@ class Effect(NamedTuple):
         return float(np.std(self.mean[np.searchsorted(self.values, known)]))
 
 
-class EffectDisplay:
-    r"""The mean prediction along each feature, largest effects first.
-
-    .. math:: e_j(t) = \frac1n \sum_i f(x_i^{(1)}, \dots, t, \dots, x_i^{(p)}) - \bar f
-
-    the partial dependence; of an additive machine it is the term of the feature. The band holds the
-    middle four fifths of the changes of single rows: where it is wide, other features have a say
-    in what this one does.
-
-    Parameters
-    ----------
-    effects : list of Effect
-        What is drawn.
-    target : str
-        What is predicted.
-
-    Attributes
-    ----------
-    axes_ : list of matplotlib Axes
-    figure_ : matplotlib Figure
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer import LSSVR
-    >>> from mercer.plotting import EffectDisplay
-    >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> machine = LSSVR(C=100.0).fit(X, X[:, 1] ** 2 + 0.1 * X[:, 2])
-    >>> display = EffectDisplay.from_estimator(machine, X)
-    >>> [effect.name for effect in display.effects][:1]
-    ['x1']
-    """
-
-    axes_: list[Axes]
-    figure_: Figure
-
-    def __init__(self, *, effects: Sequence[Effect], target: str = "prediction") -> None:
-        self.effects, self.target = list(effects), target
-
-    def plot(self, ax: Any = None, *, columns: int = 3, colour: Any = "C0") -> Self:
-        """Draw the effects, all to one scale.
-
-        Parameters
-        ----------
-        ax : sequence of matplotlib Axes, optional
-            As many as there are effects.
-        columns : int, default=3
-            Of new axes.
-        colour : colour, default="C0"
-
-        Returns
-        -------
-        EffectDisplay
-        """
-        count = len(self.effects)
-        if ax is None:
-            rows = -(-count // columns)
-            wide = min(columns, count)
-            size = (3.2 * wide, 2.6 * rows)
-            _, grid = plt.subplots(
-                rows, wide, squeeze=False, sharey=True, figsize=size, layout="constrained"
-            )
-            for spare in list(grid.flat)[count:]:
-                spare.remove()
-            ax = list(grid.flat)[:count]
-        self.axes_ = axes_of(ax, count)
-        self.figure_ = figure_of(self.axes_[0])
-        for k, (axes, effect) in enumerate(zip(self.axes_, self.effects, strict=True)):
-            numbers = effect.values.dtype.kind in "iuf"
-            x = effect.values if numbers else np.arange(len(effect.values))
-            if numbers:
-                axes.fill_between(x, effect.low, effect.high, color=colour, alpha=0.2, lw=0.0)
-                axes.plot(x, effect.mean, color=colour, lw=2.0)
-                deciles = np.nanquantile(effect.sample.astype(float), np.linspace(0.1, 0.9, 9))
-                axes.plot(deciles, np.zeros(9), "|", color="0.3", ms=7, transform=_at_bottom(axes))
-            else:
-                ends = np.vstack([effect.mean - effect.low, effect.high - effect.mean])
-                axes.errorbar(x, effect.mean, np.maximum(ends, 0.0), fmt="o", color=colour)
-                words = [str(word)[:12] for word in effect.values]
-                axes.set_xticks(x, words, rotation=30, parse_math=False)
-            axes.axhline(0.0, color="0.7", lw=0.8, zorder=0)
-            axes.set_xlabel(effect.name, parse_math=False)
-            if k % columns == 0:
-                axes.set_ylabel(f"change of {self.target}", parse_math=False)
-        return self
-
-    @classmethod
-    def from_estimator(
-        cls,
-        machine: Predictor,
-        X: PointsLike,
-        *,
-        features: Sequence[int | str] | None = None,
-        most: int = 9,
-        label: Any = None,
-        target: str = "prediction",
-        random_state: int = 0,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Measure the effects of features on a fitted machine, and draw them.
-
-        Parameters
-        ----------
-        machine : fitted regressor or classifier
-            Of this library or any other. For classes the effect is that on the probability of one
-            of them, or on the decision function where there are no probabilities.
-        X : (n, p) array or data frame
-            The sample, or part of it; at most 300 of its rows are used.
-        features : list of int or str, optional
-            Those to draw, in this order; by default those of the largest effects.
-        most : int, default=9
-            How many are drawn by default.
-        label : object, optional
-            The class; the last one by default.
-        target : str, default="prediction"
-            What is predicted.
-        random_state : int, default=0
-            What rows are drawn by.
-        ax : sequence of matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        EffectDisplay
-        """
-        how = {"features": features, "most": most, "label": label, "random_state": random_state}
-        found = effects_of(machine, X, **how)
-        return cls(effects=found, target=target).plot(ax, **kwargs)
-
-
 def effects_of(
     machine: Predictor,
     X: PointsLike,
@@ -190,8 +60,19 @@ def effects_of(
 
     Parameters
     ----------
-    machine, X, features, most, label, random_state :
-        As in :meth:`EffectDisplay.from_estimator`.
+    machine : fitted regressor or classifier
+        Of this library or any other. For classes the effect is that on the probability of one
+        of them, or on the decision function where there are no probabilities.
+    X : (n, p) array or data frame
+        The sample, or part of it; at most 300 of its rows are used.
+    features : list of int or str, optional
+        Those to draw, in this order; by default those of the largest effects.
+    most : int, default=9
+        How many are drawn by default.
+    label : object, optional
+        The class; the last one by default.
+    random_state : int, default=0
+        What rows are drawn by.
 
     Returns
     -------
@@ -201,8 +82,8 @@ def effects_of(
     section = Section(X)
     n = len(section.column(0))
     rows = np.arange(n)
-    if n > ROWS:
-        rows = np.sort(np.random.default_rng(random_state).choice(n, ROWS, replace=False))
+    if n > MAX_ROWS:
+        rows = np.sort(np.random.default_rng(random_state).choice(n, MAX_ROWS, replace=False))
     predict = _prediction(chosen_of(machine), label)
     chosen = positions(X, range(len(section.names)) if features is None else features)
     found = [_effect(predict, section, rows, j) for j in chosen]
@@ -212,9 +93,8 @@ def effects_of(
 
 
 def _effect(predict: Any, section: Section, rows: Any, j: int) -> Effect:
-    values = section.grid(j, POINTS)
-    # Many rows at once, since a call of a pipeline costs as much as the prediction of a hundred.
-    parts = np.array_split(values, -(-len(values) * len(rows) // CALL))
+    values = section.grid(j, MAX_VALUES)
+    parts = np.array_split(values, -(-len(values) * len(rows) // MAX_ROWS_PER_CALL))
     found = [predict(section.crossed(rows, j, part)) for part in parts]
     table = np.concatenate(found).reshape(len(values), len(rows))
     change = table - table.mean(axis=0)
@@ -238,6 +118,66 @@ def _prediction(machine: Classifier, label: Any) -> Any:
     return decide
 
 
-def _at_bottom(axes: Axes) -> Any:
-    """Return the transformation whose second coordinate is a share of the axes' height."""
-    return axes.get_xaxis_transform()
+class EffectDisplay(Display):
+    r"""The mean prediction along each feature, largest effects first.
+
+    .. math:: e_j(t) = \frac1n \sum_i f(x_i^{(1)}, \dots, t, \dots, x_i^{(p)}) - \bar f
+
+    the partial dependence; of an additive machine it is the term of the feature. The band holds the
+    middle four fifths of the changes of single rows: where it is wide, other features have a say
+    in what this one does.
+
+    Parameters
+    ----------
+    effects : list of Effect
+        What is drawn.
+    target : str
+        What is predicted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import LSSVR
+    >>> from mercer.plotting import EffectDisplay
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> machine = LSSVR(C=100.0).fit(X, X[:, 1] ** 2 + 0.1 * X[:, 2])
+    >>> display = EffectDisplay.from_estimator(machine, X)
+    >>> [effect.name for effect in display.effects][:1]
+    ['x1']
+    """
+
+    effects: Sequence[Effect]
+    target: str = "prediction"
+    from_estimator = Factory(effects_of)
+
+    def plot(self, ax: Any = None, *, columns: int = 3, colour: Any = "C0") -> Self:
+        """Draw the effects, all to one scale.
+
+        Parameters
+        ----------
+        ax : sequence of matplotlib Axes, optional
+            As many as there are effects.
+        columns : int, default=3
+            Of new axes.
+        colour : colour, default="C0"
+        """
+        self._draw_on_each(ax, len(self.effects), columns, (3.2, 2.6), sharey=True)
+        for k, (axes, effect) in enumerate(zip(self.axes_, self.effects, strict=True)):
+            numbers = effect.values.dtype.kind in "iuf"
+            x = effect.values if numbers else np.arange(len(effect.values))
+            if numbers:
+                axes.fill_between(x, effect.low, effect.high, color=colour, alpha=0.2, lw=0.0)
+                axes.plot(x, effect.mean, color=colour, lw=2.0)
+                deciles = np.nanquantile(effect.sample.astype(float), np.linspace(0.1, 0.9, 9))
+                bottom = axes.get_xaxis_transform()
+                axes.plot(deciles, np.zeros(9), "|", color="0.3", ms=7, transform=bottom)
+            else:
+                ends = np.vstack([effect.mean - effect.low, effect.high - effect.mean])
+                axes.errorbar(x, effect.mean, np.maximum(ends, 0.0), fmt="o", color=colour)
+                words = [str(word)[:12] for word in effect.values]
+                axes.set_xticks(x, words, rotation=30, parse_math=False)
+            axes.axhline(0.0, color="0.7", lw=0.8, zorder=0)
+            axes.set_xlabel(effect.name, parse_math=False)
+            if k % columns == 0:
+                axes.set_ylabel(f"change of {self.target}", parse_math=False)
+        return self

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.kernels.points import Array
 from mercer.manifold.component_count import broken_stick
-from mercer.plotting.base import Axes, Display
+from mercer.plotting.base import Axes, Display, floats
 
 __all__ = ["EigenvalueDisplay"]
 
@@ -30,8 +30,6 @@ class EigenvalueDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     line_ : matplotlib Line2D
         The eigenvalues.
     bars_ : matplotlib LineCollection or None
@@ -50,30 +48,21 @@ class EigenvalueDisplay(Display):
     ((10,), 'eigenvalue')
     """
 
-    def __init__(
-        self,
-        *,
-        eigenvalues: Any,
-        errors: Any = None,
-        trace: float | None = None,
-        pieces: int | None = None,
-    ) -> None:
-        self.eigenvalues: Array = np.asarray(eigenvalues, dtype=np.float64)
-        self.errors = None if errors is None else np.asarray(errors, dtype=np.float64)
-        self.trace, self.pieces = trace, pieces
+    eigenvalues: Array
+    errors: Array | None = None
+    trace: float | None = None
+    pieces: int | None = None
+
+    def __post_init__(self) -> None:
+        self.eigenvalues, self.errors = floats(self.eigenvalues), floats(self.errors)
         k = len(self.eigenvalues)
         if self.errors is not None and self.errors.shape != (k,):
             raise ValueError(f"{k} eigenvalues need {k} errors, got shape {self.errors.shape}.")
-        if pieces is not None and pieces < k:
-            raise ValueError(f"{k} eigenvalues cannot be among {pieces}.")
+        if self.pieces is not None and self.pieces < k:
+            raise ValueError(f"{k} eigenvalues cannot be among {self.pieces}.")
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        reference: bool = True,
-        log: bool = True,
-        **kwargs: Any,
+        self, ax: Axes | None = None, *, reference: bool = True, log: bool = True, **kwargs: Any
     ) -> Self:
         """Draw the eigenvalues; negative ones, by absolute value, as crosses.
 
@@ -87,10 +76,6 @@ class EigenvalueDisplay(Display):
             Logarithmic scale of eigenvalues.
         **kwargs
             For ``Axes.plot``, which draws the eigenvalues.
-
-        Returns
-        -------
-        EigenvalueDisplay
         """
         ax = self._draw_on(ax)
         x = np.arange(1, len(self.eigenvalues) + 1)
@@ -109,20 +94,12 @@ class EigenvalueDisplay(Display):
         if reference and self.trace is not None and self.pieces is not None:
             stick = self.trace * broken_stick(self.pieces)[: len(x)]
             (self.reference_,) = ax.plot(x, stick, "--", color="0.5", lw=1.0, label="broken stick")
-        if log:
-            ax.set_yscale("log")
-        ax.legend(frameon=False)
-        ax.set(xlabel="component", ylabel="eigenvalue")
-        return self
+        scale = "log" if log else "linear"
+        return self._finish(xlabel="component", ylabel="eigenvalue", yscale=scale, legend=True)
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        pieces: int | None = None,
-        ax: Axes | None = None,
-        **kwargs: Any,
+        cls, estimator: Any, *, pieces: int | None = None, ax: Axes | None = None, **kwargs: Any
     ) -> Self:
         """Draw the eigenvalues of a fitted :class:`mercer.manifold.KernelPCA`.
 
@@ -133,21 +110,11 @@ class EigenvalueDisplay(Display):
             Number of all eigenvalues that can differ from zero. By default as many as samples with
             a weight (or centres of an approximation) less the functions projected out; fewer for
             kernels of finitely many features, such as polynomials.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        EigenvalueDisplay
         """
         values = np.asarray(estimator.eigenvalues_)
         if pieces is None:
             pieces = estimator.dual_coef_.shape[1] - estimator.null_space_coef_.shape[1]
-        display = cls(
-            eigenvalues=values,
-            errors=estimator.eigenvalue_errors_,
-            trace=float(values[0] / estimator.explained_variance_ratio_[0]),
-            pieces=max(int(pieces), len(values)),
-        )
-        return display.plot(ax, **kwargs)
+        trace = float(values[0] / estimator.explained_variance_ratio_[0])
+        found = {"errors": estimator.eigenvalue_errors_, "trace": trace}
+        pieces = max(int(pieces), len(values))
+        return cls(eigenvalues=values, pieces=pieces, **found).plot(ax, **kwargs)

@@ -11,8 +11,9 @@ from mercer.inspect.comparison import Comparison, compare
 from mercer.inspect.filters import FilterCurve, filter_curve
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
-from mercer.plotting.base import Axes, Display
+from mercer.plotting.base import Axes, Display, Factory
 
+FREQUENCY = r"frequency $\omega$"
 LABELS = {
     "attenuation": r"attenuation $P(\omega) / P(0)$",
     "power": r"spectrum $P(\omega)$",
@@ -34,8 +35,6 @@ class FilterDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     line_ : matplotlib artist
         The curve.
 
@@ -48,8 +47,8 @@ class FilterDisplay(Display):
     'log'
     """
 
-    def __init__(self, *, curve: FilterCurve) -> None:
-        self.curve = curve
+    curve: FilterCurve
+    from_kernel = Factory(filter_curve)
 
     def plot(
         self,
@@ -74,10 +73,6 @@ class FilterDisplay(Display):
             Attenuations below this are cut off.
         **kwargs
             For ``Axes.plot``, or ``Axes.vlines`` if the spectrum is discrete.
-
-        Returns
-        -------
-        FilterDisplay
         """
         if what not in LABELS:
             raise ValueError(f"what must be one of {sorted(LABELS)}, got {what!r}.")
@@ -99,38 +94,8 @@ class FilterDisplay(Display):
             if not self.curve.nonnegative and what in ("attenuation", "power"):
                 below = np.where(self.curve.attenuation < -floor, -values, np.nan)
                 ax.plot(omega, below, ":", color=self.line_.get_color())
-        if what != "decibels":
-            ax.set_yscale("log")
-        ax.set(xlabel=r"frequency $\omega$", ylabel=LABELS[what])
-        return self
-
-    @classmethod
-    def from_kernel(
-        cls,
-        kernel: Kernel,
-        omega: Array | None = None,
-        *,
-        dim: int = 1,
-        convention: str = "unitary",
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Compute the spectrum of a kernel and draw it.
-
-        Parameters
-        ----------
-        kernel, omega, dim, convention :
-            As in :func:`mercer.inspect.filter_curve`.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        FilterDisplay
-        """
-        display = cls(curve=filter_curve(kernel, omega, dim, convention))
-        return display.plot(ax, **kwargs)
+        scale = "linear" if what == "decibels" else "log"
+        return self._finish(xlabel=FREQUENCY, ylabel=LABELS[what], yscale=scale)
 
 
 class PenaltyDisplay(Display):
@@ -143,8 +108,6 @@ class PenaltyDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     lines_ : list of matplotlib Line2D
 
     Examples
@@ -157,31 +120,18 @@ class PenaltyDisplay(Display):
     ['Gaussian', 'Matern']
     """
 
-    def __init__(self, *, curves: Mapping[str, FilterCurve]) -> None:
-        self.curves = dict(curves)
+    curves: Mapping[str, FilterCurve]
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        **kwargs
-            For ``Axes.plot``.
-
-        Returns
-        -------
-        PenaltyDisplay
-        """
+        """Draw the curves by ``Axes.plot``."""
         ax = self._draw_on(ax)
         self.lines_ = []
         for name, curve in self.curves.items():
             cost = np.where(np.isfinite(curve.penalty), curve.penalty, np.nan)
             (line,) = ax.plot(curve.omega, cost / np.nanmin(cost), label=name, **kwargs)
             self.lines_.append(line)
-        ax.set(xlabel=r"frequency $\omega$", ylabel="cost of a unit of it", yscale="log")
-        ax.legend(frameon=False)
-        return self
+        label = "cost of a unit of it"
+        return self._finish(xlabel=FREQUENCY, ylabel=label, yscale="log", legend=True)
 
     @classmethod
     def from_kernels(
@@ -201,13 +151,6 @@ class PenaltyDisplay(Display):
             By name.
         omega, dim :
             As in :func:`mercer.inspect.filter_curve`.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        PenaltyDisplay
         """
         curves = {name: filter_curve(kernel, omega, dim) for name, kernel in kernels.items()}
         return cls(curves=curves).plot(ax, **kwargs)
@@ -223,8 +166,6 @@ class ComparisonDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     lines_ : list of matplotlib Line2D
         The two attenuations.
 
@@ -237,15 +178,11 @@ class ComparisonDisplay(Display):
     2
     """
 
-    def __init__(self, *, comparison: Comparison) -> None:
-        self.comparison = comparison
+    comparison: Comparison
+    from_kernels = Factory(compare)
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        names: tuple[str, str] | None = None,
-        **kwargs: Any,
+        self, ax: Axes | None = None, *, names: tuple[str, str] | None = None, **kwargs: Any
     ) -> Self:
         """Draw both attenuations, the precision, and the frequency where they differ most.
 
@@ -256,10 +193,6 @@ class ComparisonDisplay(Display):
             Labels; the kernels' representations if not given.
         **kwargs
             For ``Axes.plot``.
-
-        Returns
-        -------
-        ComparisonDisplay
         """
         ax = self._draw_on(ax)
         c = self.comparison
@@ -270,33 +203,5 @@ class ComparisonDisplay(Display):
             self.lines_ += ax.plot(c.omega, shown, label=name, **kwargs)
         ax.axhline(c.precision, color="0.6", lw=0.8, ls="--")
         ax.axvline(c.at, color="0.6", lw=0.8, ls=":")
-        ax.set(xlabel=r"frequency $\omega$", ylabel=LABELS["attenuation"], yscale="log")
-        ax.legend(frameon=False)
-        return self
-
-    @classmethod
-    def from_kernels(
-        cls,
-        kernel: Kernel,
-        other: Kernel,
-        precision: float = 0.01,
-        *,
-        dim: int = 1,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Compare two kernels and draw them.
-
-        Parameters
-        ----------
-        kernel, other, precision, dim :
-            As in :func:`mercer.inspect.compare`.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        ComparisonDisplay
-        """
-        return cls(comparison=compare(kernel, other, precision, dim)).plot(ax, **kwargs)
+        label = LABELS["attenuation"]
+        return self._finish(xlabel=FREQUENCY, ylabel=label, yscale="log", legend=True)

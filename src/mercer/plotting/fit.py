@@ -14,8 +14,8 @@ from mercer.plotting.base import Axes, Display, chosen_of
 
 __all__ = ["FitDisplay"]
 
-FINE, COARSE = 300, 120
-"""Points of a curve, and of each side of a surface."""
+# Values of a feature along a curve, and along each of the two sides of a surface.
+MAX_VALUES = {1: 300, 2: 120}
 
 
 class FitDisplay(Display):
@@ -49,8 +49,6 @@ class FitDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     line_ : matplotlib Line2D or None
         The curve.
     surface_ : matplotlib QuadContourSet or None
@@ -70,22 +68,17 @@ class FitDisplay(Display):
     ('x0', (300, 2))
     """
 
-    def __init__(
-        self,
-        *,
-        grid: tuple[Array, ...],
-        values: Array,
-        band: Array | None = None,
-        lines: Array | None = None,
-        decision: Array | None = None,
-        points: tuple[Array, ...] | None = None,
-        support: Array | None = None,
-        classes: Array | None = None,
-        names: Sequence[str] = (),
-    ) -> None:
-        self.grid, self.values, self.band, self.lines = grid, values, band, lines
-        self.decision, self.points, self.support = decision, points, support
-        self.classes, self.names = classes, tuple(names)
+    grid: tuple[Array, ...]
+    values: Array
+    band: Array | None = None
+    lines: Array | None = None
+    decision: Array | None = None
+    points: tuple[Array, ...] | None = None
+    support: Array | None = None
+    classes: Array | None = None
+    names: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
         self.line_: Any = None
         self.surface_: Any = None
         self.points_: Any = None
@@ -100,18 +93,14 @@ class FitDisplay(Display):
             Of the curve, or of the surface.
         size : float, default=14
             Of the points.
-
-        Returns
-        -------
-        FitDisplay
         """
         ax = self._draw_on(ax)
-        if len(self.grid) == 1:
-            self._draw_curve(ax, colour, size)
-        else:
-            self._draw_plane(ax, colour, size)
-        ax.set(xlabel=self.names[0], ylabel=self.names[1])
-        return self
+        draw = self._draw_curve if len(self.grid) == 1 else self._draw_plane
+        draw(ax, colour, size)
+        if self.points is not None and self.support is not None and len(self.support):
+            across, up = (part[self.support] for part in self.points[:2])
+            ax.scatter(across, up, s=3.0 * size, fc="none", ec="0.2", lw=0.7, zorder=4)
+        return self._finish(xlabel=self.names[0], ylabel=self.names[1])
 
     def _draw_curve(self, ax: Axes, colour: Any, size: float) -> None:
         (x,) = self.grid
@@ -124,7 +113,6 @@ class FitDisplay(Display):
         if self.points is not None:
             across, up = self.points
             self.points_ = ax.scatter(across, up, s=size, color="0.45", lw=0.0, zorder=2)
-            self._ring(ax, size)
 
     def _draw_plane(self, ax: Axes, colour: Any, size: float) -> None:
         x, y = self.grid
@@ -132,15 +120,13 @@ class FitDisplay(Display):
             self.surface_ = ax.contourf(x, y, self.values.T, 20, cmap=colour or "viridis")
             self.figure_.colorbar(self.surface_, ax=ax, label=self.names[2])
         else:
-            k = len(self.classes)
-            levels = np.arange(k + 1) - 0.5
-            shades = [f"C{i}" for i in range(k)]
+            levels = np.arange(len(self.classes) + 1) - 0.5
+            shades = [f"C{i}" for i in range(len(self.classes))]
             self.surface_ = ax.contourf(x, y, self.values.T, levels, colors=shades, alpha=0.25)
             if self.decision is not None:
-                ax.contour(
-                    *(x, y, self.decision.T), [-1.0, 0.0, 1.0],
-                    colors="0.2", linestyles=["--", "-", "--"], linewidths=[0.8, 1.6, 0.8],
-                )  # fmt: skip
+                dashes, widths = ["--", "-", "--"], [0.8, 1.6, 0.8]
+                style: dict[str, Any] = {"linestyles": dashes, "linewidths": widths}
+                ax.contour(x, y, self.decision.T, [-1.0, 0.0, 1.0], colors="0.2", **style)
         if self.points is None:
             return
         across, up, target = self.points
@@ -149,19 +135,9 @@ class FitDisplay(Display):
             self.points_ = ax.scatter(across, up, s=size, ec="white", lw=0.5, **style)
         else:
             for i, label in enumerate(self.classes):
-                here = target == i
-                self.points_ = ax.scatter(
-                    across[here], up[here],
-                    s=size, color=f"C{i}", ec="white", lw=0.4, label=str(label),
-                )  # fmt: skip
+                x, y, style = across[target == i], up[target == i], {"label": str(label)}
+                self.points_ = ax.scatter(x, y, s=size, color=f"C{i}", ec="white", lw=0.4, **style)
             ax.legend()
-        self._ring(ax, size)
-
-    def _ring(self, ax: Axes, size: float) -> None:
-        if self.points is None or self.support is None or not len(self.support):
-            return
-        across, up = (part[self.support] for part in self.points[:2])
-        ax.scatter(across, up, s=3.0 * size, fc="none", ec="0.2", lw=0.7, zorder=4)
 
     @classmethod
     def from_estimator(
@@ -189,13 +165,6 @@ class FitDisplay(Display):
             One or two features; by default all if there are one or two.
         support : bool, default=True
             Draw rings around support vectors, where `X` is the sample of the fit.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        FitDisplay
         """
         machine, section = chosen_of(machine), Section(X)
         p = len(section.names)
@@ -213,34 +182,24 @@ class FitDisplay(Display):
         classes = getattr(machine, "classes_", None)
         if classes is not None and len(drawn) == 1:
             raise ValueError("regions of classes are drawn along two features.")
-        columns = tuple(section.column(j) for j in drawn)
-        known = None if y is None else np.asarray(y)
-        if known is not None and classes is not None:
-            known = np.searchsorted(classes, known)
-        points = None if known is None else (*columns, known)
+        points = None
+        if y is not None:
+            known = np.asarray(y) if classes is None else np.searchsorted(classes, np.asarray(y))
+            points = (*(section.column(j) for j in drawn), known)
+        sides = tuple(section.grid(j, MAX_VALUES[len(drawn)]) for j in drawn)
+        shape = tuple(len(side) for side in sides)
+        mesh = [side.ravel() for side in np.meshgrid(*sides, indexing="ij")]
+        rows = section.rows(dict(zip(drawn, mesh, strict=True)))
+        values = np.asarray(machine.predict(rows))
+        found: dict[str, Any] = {"support": vectors, "classes": classes, "points": points}
         if len(drawn) == 1:
-            (grid,) = (section.grid(drawn[0], FINE),)
-            rows = section.rows({drawn[0]: grid})
-            band, lines = _around(machine, rows)
-            values = np.ravel(machine.predict(rows))
-            display = cls(
-                grid=(grid,), values=values, band=band, lines=lines, points=points,
-                support=vectors, names=(*names, target),
-            )  # fmt: skip
-            return display.plot(ax, **kwargs)
-        sides = tuple(section.grid(j, COARSE) for j in drawn)
-        across, up = (side.ravel() for side in np.meshgrid(*sides, indexing="ij"))
-        rows = section.rows({drawn[0]: across, drawn[1]: up})
-        values, shape = np.asarray(machine.predict(rows)), tuple(len(side) for side in sides)
-        decision = None
-        if classes is not None:
+            found["band"], found["lines"] = _around(machine, rows)
+        elif classes is not None:
             values = np.searchsorted(classes, values)
-            decision = _decision(machine, len(classes), rows, shape)
-        display = cls(
-            grid=sides, values=values.reshape(shape), decision=decision, points=points,
-            support=vectors, classes=classes, names=(*names, target),
-        )  # fmt: skip
-        return display.plot(ax, **kwargs)
+            if len(classes) == 2 and hasattr(machine, "decision_function"):
+                found["decision"] = np.asarray(machine.decision_function(rows)).reshape(shape)
+        found["names"] = (*names, target)
+        return cls(grid=sides, values=values.reshape(shape), **found).plot(ax, **kwargs)
 
 
 def _support(machine: Predictor, n: int) -> Array | None:
@@ -263,9 +222,3 @@ def _around(machine: Predictor, rows: Any) -> tuple[Array | None, Array | None]:
         f = np.ravel(machine.predict(rows))
         return np.column_stack([f - width, f + width]), lines
     return None, lines
-
-
-def _decision(machine: Predictor, k: int, rows: Any, shape: tuple[int, ...]) -> Array | None:
-    if k != 2 or not hasattr(machine, "decision_function"):
-        return None
-    return np.asarray(machine.decision_function(rows)).reshape(shape)

@@ -6,10 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer._typing import PointsLike, TargetsLike
-from mercer.machines.base import KernelMachine
-from mercer.plotting.base import Axes, Display
-from mercer.selection.leave_one_out_errors import Influence, influence
+from mercer.plotting.base import Axes, Display, Factory
+from mercer.selection.leave_one_out_errors import Influence
+from mercer.selection.leave_one_out_errors import influence as compute_influence
 from mercer.selection.protocols import SelectionStatistics
 
 __all__ = ["InfluenceDisplay", "StatisticsDisplay"]
@@ -25,8 +24,6 @@ class InfluenceDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     stems_ : matplotlib LineCollection
     points_ : matplotlib Line2D
 
@@ -42,8 +39,8 @@ class InfluenceDisplay(Display):
     'influence'
     """
 
-    def __init__(self, *, influence: Influence) -> None:
-        self.influence = influence
+    influence: Influence
+    from_estimator = Factory(compute_influence)
 
     def plot(self, ax: Axes | None = None, *, x: Any = None, **kwargs: Any) -> Self:
         """Draw the stems.
@@ -55,10 +52,6 @@ class InfluenceDisplay(Display):
             Where to draw each sample; its number by default.
         **kwargs
             For the points, as in ``Axes.plot``.
-
-        Returns
-        -------
-        InfluenceDisplay
         """
         ax = self._draw_on(ax)
         size = self.influence.size
@@ -67,35 +60,7 @@ class InfluenceDisplay(Display):
             raise ValueError(f"x must have one place for each of the {len(size)} samples.")
         (self.points_,) = ax.plot(places, size, **{"ls": "", "marker": "o", "ms": 4, **kwargs})
         self.stems_ = ax.vlines(places, 0.0, size, color=self.points_.get_color(), lw=1)
-        ax.set(xlabel="sample" if x is None else "", ylabel="influence")
-        return self
-
-    @classmethod
-    def from_estimator(
-        cls,
-        machine: KernelMachine,
-        X: PointsLike,
-        y: TargetsLike,
-        *,
-        points: Any = None,
-        ax: Axes | None = None,
-        **kw: Any,
-    ) -> Self:
-        """Leave out the samples of a fitted machine and draw what each does.
-
-        Parameters
-        ----------
-        machine, X, y, points :
-            As in :func:`mercer.selection.influence`.
-        ax : matplotlib Axes, optional
-        **kw
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        InfluenceDisplay
-        """
-        return cls(influence=influence(machine, X, y, points)).plot(ax, **kw)
+        return self._finish(xlabel="sample" if x is None else "", ylabel="influence")
 
 
 class StatisticsDisplay(Display):
@@ -108,28 +73,14 @@ class StatisticsDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     lines_ : dict of matplotlib Line2D
         By statistic.
     """
 
-    def __init__(self, *, statistics: SelectionStatistics) -> None:
-        self.statistics = statistics
+    statistics: SelectionStatistics
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        **kwargs
-            For ``Axes.plot``.
-
-        Returns
-        -------
-        StatisticsDisplay
-        """
+        """Draw the curves by ``Axes.plot``."""
         ax = self._draw_on(ax)
         s = self.statistics
         curves = {
@@ -146,6 +97,5 @@ class StatisticsDisplay(Display):
             k = int(np.argmin(curve))
             ax.plot(s.values[k], curve[k], "o", color=line.get_color())
             self.lines_[name] = line
-        ax.set(xscale="log", xlabel=s.parameter, ylabel="share of the sample")
-        ax.legend()
-        return self
+        labels: dict[str, Any] = {"xlabel": s.parameter, "ylabel": "share of the sample"}
+        return self._finish(xscale="log", **labels, legend={})

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from mercer._typing import IntervalPredictor, PointsLike
+from mercer._typing import Array, IntervalPredictor, PointsLike, TargetsLike
 from mercer.plotting.base import Axes, Display
 from mercer.smoothing.coverage import CoverageReport, coverage_of
 
@@ -30,8 +29,6 @@ class IntervalDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     band_ : matplotlib PolyCollection
         The intervals.
     line_ : matplotlib Line2D or None
@@ -55,19 +52,17 @@ class IntervalDisplay(Display):
     80
     """
 
-    def __init__(
-        self,
-        *,
-        x: ArrayLike,
-        low: ArrayLike,
-        high: ArrayLike,
-        prediction: ArrayLike | None = None,
-        y: ArrayLike | None = None,
-    ) -> None:
-        order = np.argsort(np.asarray(x), kind="stable")
-        self.x, self.low, self.high = (np.asarray(part)[order] for part in (x, low, high))
-        self.prediction = None if prediction is None else np.asarray(prediction)[order]
-        self.y = None if y is None else np.asarray(y)[order]
+    x: Array
+    low: Array
+    high: Array
+    prediction: Array | None = None
+    y: Array | None = None
+
+    def __post_init__(self) -> None:
+        order = np.argsort(np.asarray(self.x), kind="stable")
+        for name in ("x", "low", "high", "prediction", "y"):
+            if getattr(self, name) is not None:
+                setattr(self, name, np.asarray(getattr(self, name))[order])
         self.bars_: Any = None
         self.promise_: Any = None
 
@@ -81,29 +76,20 @@ class IntervalDisplay(Display):
             Label of the intervals.
         **kwargs
             For the ``Axes.fill_between`` of the intervals.
-
-        Returns
-        -------
-        IntervalDisplay
         """
         ax = self._draw_on(ax)
         style = {"alpha": 0.25, "lw": 0.0, "label": name, **kwargs}
         self.band_ = ax.fill_between(self.x, self.low, self.high, **style)
-        self.line_: Any = None
-        self.inside_: Any = None
-        self.outside_: Any = None
+        self.line_ = self.inside_ = self.outside_ = None
         if self.prediction is not None:
             colour = np.asarray(self.band_.get_facecolor())[0, :3]
             (self.line_,) = ax.plot(self.x, self.prediction, color=tuple(colour))
         if self.y is not None:
             inside = (self.low <= self.y) & (self.y <= self.high)
             (self.inside_,) = ax.plot(self.x[inside], self.y[inside], ".", color="0.4", ms=4)
-            (self.outside_,) = ax.plot(
-                self.x[~inside], self.y[~inside], "x", color="C3", ms=4, label="outside"
-            )
-        if name is not None or self.y is not None:
-            ax.legend()
-        return self
+            style = {"color": "C3", "ms": 4, "label": "outside"}
+            (self.outside_,) = ax.plot(self.x[~inside], self.y[~inside], "x", **style)
+        return self._finish(legend={} if name is not None or self.y is not None else False)
 
     def plot_groups(self, report: CoverageReport, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the coverage of groups beside what was promised.
@@ -115,10 +101,6 @@ class IntervalDisplay(Display):
         ax : matplotlib Axes, optional
         **kwargs
             For ``Axes.bar``.
-
-        Returns
-        -------
-        IntervalDisplay
         """
         if not report.groups:
             raise ValueError("the report has no groups; ask for one with groups.")
@@ -127,15 +109,14 @@ class IntervalDisplay(Display):
         shares = [group.coverage for group in report.groups]
         self.bars_ = ax.bar(names, shares, **kwargs)
         self.promise_ = ax.axhline(report.test.level, color="k", ls="--", lw=1.0)
-        ax.set(ylabel="coverage", ylim=(min(0.5, *shares), 1.0))
-        return self
+        return self._finish(ylabel="coverage", ylim=(min(0.5, *shares), 1.0))
 
     @classmethod
     def from_estimator(
         cls,
         machine: IntervalPredictor,
         X: PointsLike,
-        y: ArrayLike | None = None,
+        y: TargetsLike = None,
         *,
         feature: int = 0,
         coverage: float | None = None,
@@ -153,13 +134,6 @@ class IntervalDisplay(Display):
             Along which it is drawn. With several features intervals jump from point to point.
         coverage : float, optional
             For machines that take one.
-        ax : matplotlib Axes, optional
-        **kwargs
-            For :meth:`plot`.
-
-        Returns
-        -------
-        IntervalDisplay
         """
         asked = {} if coverage is None else {"coverage": coverage}
         low, high = np.asarray(machine.predict_interval(X, **asked)).T

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import AnyArray, PointsLike, TargetsLike
 from mercer.kernels.points import Array
 from mercer.manifold.latent import Latent, as_latent
 from mercer.plotting.base import Axes, Display, chosen_of
@@ -16,7 +16,7 @@ from mercer.plotting.marks import BESIDE, Marks, mark
 __all__ = ["LatentMapDisplay"]
 
 # Half the width in which the rows of a lane are spread, so that they do not hide each other.
-SPREAD = 0.35
+LANE_HALF_WIDTH = 0.35
 
 STAR: dict[str, Any] = {"marker": "*", "s": 140, "c": "black", "edgecolor": "white", "zorder": 4}
 
@@ -44,8 +44,6 @@ class LatentMapDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     points_ : list of matplotlib PathCollection
         One for each class, or one.
     new_ : matplotlib PathCollection or None
@@ -67,21 +65,17 @@ class LatentMapDisplay(Display):
     (3, (60, 60))
     """
 
-    def __init__(
-        self,
-        *,
-        coordinates: Any,
-        latent: Latent | None = None,
-        labels: Any = None,
-        new: Any = None,
-        magnification: Any = None,
-    ) -> None:
-        self.coordinates = _columns("coordinates", coordinates)
-        self.latent = latent
-        self.chart = chart_of(latent, self.coordinates.shape[1])
-        self.labels = None if labels is None else np.asarray(labels)
-        self.new = None if new is None else _columns("new", new)
-        self.magnification = None if magnification is None else np.asarray(magnification)
+    coordinates: Array
+    latent: Latent | None = None
+    labels: AnyArray | None = None
+    new: Array | None = None
+    magnification: Array | None = None
+
+    def __post_init__(self) -> None:
+        self.coordinates = _columns("coordinates", self.coordinates)
+        self.chart = chart_of(self.latent, self.coordinates.shape[1])
+        self.labels = None if self.labels is None else np.asarray(self.labels)
+        self.new = None if self.new is None else _columns("new", self.new)
         n, D = self.coordinates.shape
         if self.labels is not None and self.labels.shape != (n,):
             raise ValueError(f"{n} rows need {n} labels, got shape {self.labels.shape}.")
@@ -89,12 +83,7 @@ class LatentMapDisplay(Display):
             raise ValueError(f"new rows have {self.new.shape[1]} coordinates, the others {D}.")
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        legend: bool = True,
-        cmap: Any = "Greys",
-        **kwargs: Any,
+        self, ax: Axes | None = None, *, legend: bool = True, cmap: Any = "Greys", **kwargs: Any
     ) -> Self:
         """Draw the map.
 
@@ -108,10 +97,6 @@ class LatentMapDisplay(Display):
             Colours of the magnification.
         **kwargs
             For ``Axes.scatter``.
-
-        Returns
-        -------
-        LatentMapDisplay
         """
         ax = self._draw_on(ax, self.chart.space)
         self.mesh_ = None if self.magnification is None else self._shade(ax, cmap)
@@ -146,7 +131,7 @@ class LatentMapDisplay(Display):
         for code in range(max(len(marks.names), 1)):
             rows = np.flatnonzero(marks.codes == code)
             order = rows[np.argsort(self.coordinates[rows, 0], kind="stable")]
-            lane[order] = code + SPREAD * (2.0 * _reversed_bits(len(order)) - 1.0)
+            lane[order] = code + LANE_HALF_WIDTH * (2.0 * _reversed_bits(len(order)) - 1.0)
         names = {} if ring else {float(j): str(name) for j, name in enumerate(marks.names)}
         return lane, names
 
@@ -204,13 +189,6 @@ class LatentMapDisplay(Display):
             neighbours on the map are far from each other in the data.
         cells : int, default=60
             Number of colours along an edge.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        LatentMapDisplay
         """
         estimator = chosen_of(estimator)
         if X is None and not hasattr(estimator, "embedding_"):
@@ -223,14 +201,9 @@ class LatentMapDisplay(Display):
             points, _, Y = chart_of(latent, Z.shape[1]).cells(cells)
             factor = np.asarray(estimator.magnification(points))
             factor = factor.reshape(Y.shape[0] - 1, Y.shape[1] - 1)
-        display = cls(
-            coordinates=Z,
-            latent=latent,
-            labels=y,
-            new=None if new is None else estimator.transform(new),
-            magnification=factor,
-        )
-        return display.plot(ax, **kwargs)
+        placed = None if new is None else estimator.transform(new)
+        fields = {"latent": latent, "labels": y, "new": placed, "magnification": factor}
+        return cls(coordinates=Z, **fields).plot(ax, **kwargs)
 
 
 def _columns(name: str, given: Any) -> Array:

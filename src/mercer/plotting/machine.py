@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from mercer._typing import SupportVectors
 from mercer.inspect.machine import MachineReport, machine_report
-from mercer.kernels.points import Array, Data
-from mercer.plotting.base import Axes, Display
+from mercer.plotting.base import Axes, Display, Factory
 
 
 class MachineFilterDisplay(Display):
@@ -23,8 +21,6 @@ class MachineFilterDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     points_ : matplotlib Line2D
         The transfer of the data, by bands.
     line_ : matplotlib Line2D or None
@@ -44,8 +40,8 @@ class MachineFilterDisplay(Display):
     'response to a wave'
     """
 
-    def __init__(self, *, report: MachineReport) -> None:
-        self.report = report
+    report: MachineReport
+    from_estimator = Factory(machine_report)
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw response and transfer.
@@ -57,10 +53,6 @@ class MachineFilterDisplay(Display):
             Label of the line; of the points if there is no line.
         **kwargs
             For ``Axes.plot``.
-
-        Returns
-        -------
-        MachineFilterDisplay
         """
         ax = self._draw_on(ax)
         report = self.report
@@ -72,35 +64,4 @@ class MachineFilterDisplay(Display):
         label = "share of the data kept" if name is None or self.line_ is not None else name
         (self.points_,) = ax.plot(report.bands, report.transfer, "o", label=label, **kwargs)
         ax.axhline(0.5, color="0.6", lw=0.8, ls="--")
-        ax.set(xlabel=r"frequency $\omega$", ylabel="kept", ylim=(-0.1, 1.1))
-        return self
-
-    @classmethod
-    def from_estimator(
-        cls,
-        machine: SupportVectors,
-        X: Data,
-        y: Array,
-        *,
-        omega: Array | None = None,
-        direction: Array | None = None,
-        n_bands: int = 24,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Examine a fitted machine and draw what it keeps.
-
-        Parameters
-        ----------
-        machine, X, y, omega, direction, n_bands :
-            As in :func:`mercer.inspect.machine_report`.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        MachineFilterDisplay
-        """
-        report = machine_report(machine, X, y, omega=omega, direction=direction, n_bands=n_bands)
-        return cls(report=report).plot(ax, **kwargs)
+        return self._finish(xlabel=r"frequency $\omega$", ylabel="kept", ylim=(-0.1, 1.1))

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import AnyArray, PointsLike, TargetsLike
 from mercer.kernels.points import Array
 from mercer.manifold.latent import as_latent
-from mercer.plotting.base import Axes, Display, chosen_of
+from mercer.plotting.base import Axes, Display, chosen_of, floats
 from mercer.plotting.charts import chart_of
 from mercer.plotting.marks import Marks, mark
 
@@ -35,8 +35,6 @@ class ManifoldDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     lines_ : list of matplotlib Line2D
         The manifold.
     points_ : list of matplotlib PathCollection
@@ -57,20 +55,16 @@ class ManifoldDisplay(Display):
     (1, 'feature 0')
     """
 
-    def __init__(
-        self,
-        *,
-        lines: Sequence[Array],
-        rows: Any = None,
-        images: Any = None,
-        labels: Any = None,
-        names: Sequence[str] | None = None,
-    ) -> None:
-        self.lines = [np.asarray(line, dtype=np.float64) for line in lines]
-        self.rows = None if rows is None else np.asarray(rows, dtype=np.float64)
-        self.images = None if images is None else np.asarray(images, dtype=np.float64)
-        self.labels = None if labels is None else np.asarray(labels)
-        self.names = None if names is None else [str(name) for name in names]
+    lines: Sequence[Array]
+    rows: Array | None = None
+    images: Array | None = None
+    labels: AnyArray | None = None
+    names: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        self.lines = [floats(line) for line in self.lines]
+        self.rows, self.images = floats(self.rows), floats(self.images)
+        self.labels = None if self.labels is None else np.asarray(self.labels)
         parts = (*self.lines, self.rows, self.images)
         widths = {part.shape[-1] for part in parts if part is not None}
         if widths not in ({2}, {3}):
@@ -101,10 +95,6 @@ class ManifoldDisplay(Display):
             For ``Axes.plot``, which draws the manifold.
         **kwargs
             For ``Axes.scatter``, which draws the rows.
-
-        Returns
-        -------
-        ManifoldDisplay
         """
         space = self.lines[0].shape[1] == 3
         ax = self._draw_on(ax, space)
@@ -124,10 +114,9 @@ class ManifoldDisplay(Display):
         thin = 2.0 if len(self.lines) == 1 else 0.9
         style = {"color": "black", "lw": thin, "zorder": 3, **(line_kwargs or {})}
         self.lines_ = [line for path in self.lines for line in ax.plot(*path.T, **style)]
-        if self.names is not None:
-            axes: Any = ax
-            axes.set(**dict(zip(("xlabel", "ylabel", "zlabel"), self.names, strict=False)))
-        return self
+        sides = ("xlabel", "ylabel", "zlabel")
+        labels: dict[str, Any] = dict(zip(sides, self.names or (), strict=False))
+        return self._finish(**labels)
 
     @classmethod
     def from_estimator(
@@ -153,13 +142,6 @@ class ManifoldDisplay(Display):
             Labels of the rows.
         features : sequence of two or three int or str, default=(0, 1)
             Columns of the data, or their names.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        ManifoldDisplay
         """
         estimator = chosen_of(estimator)
         latent = as_latent(estimator.latent)
@@ -173,13 +155,8 @@ class ManifoldDisplay(Display):
         if X is not None:
             images = np.asarray(estimator.inverse_transform(estimator.transform(X)))[:, chosen]
             rows = np.asarray(X, dtype=np.float64)[:, chosen]
-        display = cls(
-            lines=lines,
-            rows=rows,
-            images=images,
-            labels=y,
-            names=[f"feature {j}" if names is None else str(names[j]) for j in chosen],
-        )
+        labels = [f"feature {j}" if names is None else str(names[j]) for j in chosen]
+        display = cls(lines=lines, rows=rows, images=images, labels=y, names=labels)
         return display.plot(ax, **kwargs)
 
 

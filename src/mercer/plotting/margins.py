@@ -6,10 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer._typing import PointsLike, TargetsLike
 from mercer.estimators.adaptive_margin import AdaptiveMargins, AdaptiveMarginSVC
-from mercer.inspect.margins import MarginReport, Separating, margin_report
-from mercer.plotting.base import Axes, Display
+from mercer.inspect.margins import MarginReport, margin_report
+from mercer.plotting.base import Axes, Display, Factory
 
 __all__ = ["AdaptiveMarginDisplay", "MarginDisplay"]
 
@@ -24,8 +23,6 @@ class MarginDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     line_ : matplotlib Line2D
 
     Examples
@@ -41,8 +38,8 @@ class MarginDisplay(Display):
     'margin'
     """
 
-    def __init__(self, *, report: MarginReport) -> None:
-        self.report = report
+    report: MarginReport
+    from_estimator = Factory(margin_report)
 
     def plot(self, ax: Axes | None = None, *, geometric: bool = False, **kwargs: Any) -> Self:
         """Draw the steps.
@@ -54,44 +51,14 @@ class MarginDisplay(Display):
             Divide by the norm of the function, so that machines of any scale compare.
         **kwargs
             For ``Axes.step``.
-
-        Returns
-        -------
-        MarginDisplay
         """
         ax = self._draw_on(ax)
         sizes, shares = self.report.distribution()
         sizes = sizes / self.report.norm if geometric else sizes
         (self.line_,) = ax.step(sizes, shares, **{"where": "post", **kwargs})
         ax.axvline(0.0, color="0.7", lw=0.8, zorder=0)
-        ax.set(xlabel="distance" if geometric else "margin", ylabel="share of the sample")
-        return self
-
-    @classmethod
-    def from_estimator(
-        cls,
-        machine: Separating,
-        X: PointsLike,
-        y: TargetsLike,
-        *,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Measure the margins of a fitted classifier and draw them.
-
-        Parameters
-        ----------
-        machine, X, y :
-            As in :func:`mercer.inspect.margin_report`.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        MarginDisplay
-        """
-        return cls(report=margin_report(machine, X, y)).plot(ax, **kwargs)
+        label = "distance" if geometric else "margin"
+        return self._finish(xlabel=label, ylabel="share of the sample")
 
 
 class AdaptiveMarginDisplay(Display):
@@ -107,8 +74,6 @@ class AdaptiveMarginDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     points_ : matplotlib PathCollection
     carriers_ : matplotlib PathCollection
         The patterns with coefficients.
@@ -126,32 +91,18 @@ class AdaptiveMarginDisplay(Display):
     'required margin'
     """
 
-    def __init__(self, *, margins: AdaptiveMargins) -> None:
-        self.margins = margins
+    margins: AdaptiveMargins
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the patterns.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        **kwargs
-            For ``Axes.scatter``.
-
-        Returns
-        -------
-        AdaptiveMarginDisplay
-        """
+        """Draw the patterns by ``Axes.scatter``."""
         ax = self._draw_on(ax)
         m, carries = self.margins, self.margins.alpha > 0
         style = {"s": 22, **kwargs}
         self.points_ = ax.scatter(m.left_out[~carries], m.required[~carries], **style)
         self.carriers_ = ax.scatter(m.left_out[carries], m.required[carries], **style)
         ax.axvline(0.0, color="0.7", lw=0.8, zorder=0)
-        ax.set(xlabel="margin without itself", ylabel="required margin")
-        if np.any(carries):
-            ax.set_yscale("log")
-        return self
+        scale = "log" if np.any(carries) else "linear"
+        return self._finish(xlabel="margin without itself", ylabel="required margin", yscale=scale)
 
     @classmethod
     def from_estimator(
@@ -164,12 +115,5 @@ class AdaptiveMarginDisplay(Display):
         machine : AdaptiveMarginSVC or LeaveOneOutSVC
         pair : int, default=0
             Which pair of classes.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        AdaptiveMarginDisplay
         """
         return cls(margins=machine.pairs_[pair]).plot(ax, **kwargs)

@@ -14,7 +14,7 @@ from mercer.plotting.base import Axes, plt
 __all__ = ["BESIDE", "Marks", "mark"]
 
 # More different numbers than this are drawn on a scale of colours, fewer as classes.
-CLASSES = 12
+MAX_CLASSES = 12
 
 # A legend beside the axes, because rows may lie anywhere in them.
 BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
@@ -50,7 +50,7 @@ class Marks:
             return cls(np.zeros(n, dtype=np.int64), [], None)
         labels = np.asarray(labels)
         names, codes = np.unique(labels, return_inverse=True)
-        if np.issubdtype(labels.dtype, np.number) and len(names) > CLASSES:
+        if np.issubdtype(labels.dtype, np.number) and len(names) > MAX_CLASSES:
             return cls(np.zeros(len(labels), dtype=np.int64), [], labels.astype(np.float64))
         return cls(codes.astype(np.int64), list(names), None)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._typing import PointsLike
 from mercer.kernels.points import Array
-from mercer.plotting.base import Axes, Display, plt
+from mercer.plotting.base import Axes, Display, floats, plt
 
 __all__ = ["PreimageDisplay"]
 
@@ -26,8 +26,6 @@ class PreimageDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     image_ : matplotlib AxesImage
         All pictures, one row for each name.
 
@@ -43,11 +41,12 @@ class PreimageDisplay(Display):
     (17, 89)
     """
 
-    def __init__(self, *, pictures: Mapping[str, Any], image_shape: tuple[int, int]) -> None:
-        self.pictures = {
-            name: np.asarray(rows, dtype=np.float64) for name, rows in pictures.items()
-        }
-        self.image_shape = (int(image_shape[0]), int(image_shape[1]))
+    pictures: Mapping[str, Array]
+    image_shape: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        self.pictures = {name: floats(rows) for name, rows in self.pictures.items()}
+        self.image_shape = (int(self.image_shape[0]), int(self.image_shape[1]))
         p = self.image_shape[0] * self.image_shape[1]
         shapes = {rows.shape for rows in self.pictures.values()}
         if len(shapes) != 1 or next(iter(shapes))[1:] != (p,):
@@ -65,10 +64,6 @@ class PreimageDisplay(Display):
             New ones if not given.
         **kwargs
             For ``Axes.imshow``; all pictures share the scale of the first row.
-
-        Returns
-        -------
-        PreimageDisplay
         """
         tiles = self._tiles()
         if ax is None:
@@ -121,13 +116,6 @@ class PreimageDisplay(Display):
             Height and width of a picture.
         clean : (n, p) array-like, optional
             What the rows were before noise was added, or cells were lost.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        PreimageDisplay
         """
         several = estimator if isinstance(estimator, Mapping) else {"reconstruction": estimator}
         given = {} if clean is None else {"clean": clean}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.inspect.survival import SurvivalCalibration, survival_calibration
 from mercer.machines.survival_targets import as_intervals
 from mercer.plotting.base import Axes, Display
@@ -29,8 +30,6 @@ class SurvivalDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     lines_ : list of matplotlib Line2D
     whole_ : matplotlib Line2D or None
 
@@ -47,30 +46,16 @@ class SurvivalDisplay(Display):
     3
     """
 
-    def __init__(
-        self,
-        *,
-        times: ArrayLike,
-        survival: ArrayLike,
-        whole: SurvivalCurve | None = None,
-        names: Any = None,
-    ) -> None:
-        self.times, self.survival = np.asarray(times), np.atleast_2d(np.asarray(survival))
-        self.whole, self.names = whole, names
+    times: Array
+    survival: Array
+    whole: SurvivalCurve | None = None
+    names: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        self.times, self.survival = np.asarray(self.times), np.atleast_2d(self.survival)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the curves as steps.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        **kwargs
-            For ``Axes.step``.
-
-        Returns
-        -------
-        SurvivalDisplay
-        """
+        """Draw the curves as steps by ``Axes.step``."""
         ax = self._draw_on(ax)
         names = [None] * len(self.survival) if self.names is None else self.names
         start = min(0.0, float(self.times[0]))
@@ -81,11 +66,10 @@ class SurvivalDisplay(Display):
         ]
         self.whole_ = None
         if self.whole is not None:
-            (self.whole_,) = ax.step(
-                t, self.whole(t), where="post", color="0.5", ls=":", label="everyone"
-            )
-        ax.set(xlabel="time", ylabel="probability to exceed it", ylim=(-0.02, 1.02))
-        return self
+            style: dict[str, Any] = {"color": "0.5", "ls": ":", "label": "everyone"}
+            (self.whole_,) = ax.step(t, self.whole(t), where="post", **style)
+        label = "probability to exceed it"
+        return self._finish(xlabel="time", ylabel=label, ylim=(-0.02, 1.02))
 
     @classmethod
     def from_estimator(
@@ -112,15 +96,8 @@ class SurvivalDisplay(Display):
             Targets, whose own curve is drawn as well.
         names : sequence of str, optional
             Labels of the curves.
-        ax : matplotlib Axes, optional
-        **kwargs
-            For :meth:`plot`.
-
-        Returns
-        -------
-        SurvivalDisplay
         """
-        times = estimator.event_times_ if times is None else times
+        times = np.asarray(estimator.event_times_ if times is None else times)
         whole = None if y is None else turnbull(*as_intervals(y))
         survival = estimator.predict_survival_function(X, times)
         return cls(times=times, survival=survival, whole=whole, names=names).plot(ax, **kwargs)
@@ -135,8 +112,6 @@ class SurvivalCalibrationDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     points_ : matplotlib ErrorbarContainer
     line_ : matplotlib Line2D
         Where both are equal.
@@ -155,35 +130,18 @@ class SurvivalCalibrationDisplay(Display):
     array([20, 20, 20])
     """
 
-    def __init__(self, *, calibration: SurvivalCalibration) -> None:
-        self.calibration = calibration
+    calibration: SurvivalCalibration
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw groups with their confidence limits.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        **kwargs
-            For ``Axes.errorbar``.
-
-        Returns
-        -------
-        SurvivalCalibrationDisplay
-        """
+        """Draw groups with their confidence limits by ``Axes.errorbar``."""
         ax = self._draw_on(ax)
         found = self.calibration
         reach = np.stack([found.observed - found.lower, found.upper - found.observed])
         (self.line_,) = ax.plot([0, 1], [0, 1], color="0.7", lw=0.8, zorder=0)
         style: dict[str, Any] = {"fmt": "o", "capsize": 2} | kwargs
         self.points_ = ax.errorbar(found.predicted, found.observed, np.maximum(reach, 0.0), **style)
-        ax.set(
-            xlabel=f"predicted probability to exceed {found.time:g}",
-            ylabel="observed",
-            xlim=(-0.02, 1.02),
-            ylim=(-0.02, 1.02),
-        )
-        return self
+        label, ends = f"predicted probability to exceed {found.time:g}", (-0.02, 1.02)
+        return self._finish(xlabel=label, ylabel="observed", xlim=ends, ylim=ends)
 
     @classmethod
     def from_estimator(
@@ -210,13 +168,6 @@ class SurvivalCalibrationDisplay(Display):
             When.
         bins : int, default=10
             Number of groups.
-        ax : matplotlib Axes, optional
-        **kwargs
-            For :meth:`plot`.
-
-        Returns
-        -------
-        SurvivalCalibrationDisplay
         """
         predicted = estimator.predict_survival_function(X, [time])[:, 0]
         found = survival_calibration(y, predicted, time, bins=bins)

@@ -15,7 +15,7 @@ from mercer.inspect import filter_curve
 from mercer.kernels.points import Array
 from mercer.machines.base import KernelMachine
 from mercer.plotting import panels
-from mercer.plotting.effects import POINTS, ROWS, Effect, EffectDisplay, effects_of
+from mercer.plotting.effects import MAX_ROWS, MAX_VALUES, Effect, EffectDisplay, effects_of
 from mercer.reporting.judging import Validated
 from mercer.reporting.page import Section, number
 from mercer.reporting.subject import Subject
@@ -71,14 +71,14 @@ def effects_section(subject: Subject, max_time: float | None) -> Section:
 
 def _affordable(subject: Subject, max_time: float | None) -> NDArray[np.intp]:
     """Return as many rows as effects of all inputs can be averaged over in the time."""
-    few = subject.some(ROWS)
+    few = subject.some(MAX_ROWS)
     if max_time is None:
         return few
     X, began = subject.rows(few), time.perf_counter()
     _ask(subject)(X)
     each = (time.perf_counter() - began) / len(few)
     inputs = min(len(subject.names), 4 * INPUTS)
-    return subject.some(int(np.clip(max_time / (POINTS * inputs * each), 20, ROWS)))
+    return subject.some(int(np.clip(max_time / (MAX_VALUES * inputs * each), 20, MAX_ROWS)))
 
 
 def _ask(subject: Subject) -> Callable[[Any], Any]:

@@ -6,8 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer._typing import PointsLike, TargetsLike
-from mercer.plotting.base import Axes, Display
+from mercer.plotting.base import Axes, Display, Factory, note
 from mercer.research.covering.report import CoveringReport, covering_report
 
 __all__ = ["CoveringDisplay"]
@@ -36,8 +35,6 @@ class CoveringDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     lines_ : dict of str to matplotlib Line2D
         "lower", and the stretches of ln N by the argument that is active.
 
@@ -52,20 +49,11 @@ class CoveringDisplay(Display):
     '$\\ln N(\\varepsilon)$'
     """
 
-    def __init__(self, *, report: CoveringReport) -> None:
-        self.report = report
+    report: CoveringReport
+    from_estimator = Factory(covering_report)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the curve.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        CoveringDisplay
-        """
+        """Draw the curve."""
         ax, report = self._draw_on(ax), self.report
         self.lines_: dict[str, Any] = {}
         x, y = np.log(1 / report.radii), report.log_covering
@@ -78,53 +66,20 @@ class CoveringDisplay(Display):
             label = PLAIN.get(name, name)
             (self.lines_[name],) = ax.plot(x, shown, lw=2.2, color=f"C{k}", label=label)
         if np.any(report.log_lower > 0):
-            (self.lines_["lower"],) = ax.plot(
-                x, report.log_lower, "--", color="0.5", lw=1, label="at least so many"
-            )
+            style: dict[str, Any] = {"color": "0.5", "lw": 1, "label": "at least so many"}
+            (self.lines_["lower"],) = ax.plot(x, report.log_lower, "--", **style)
         words = "training error" if report.bound is None else "margin"
-        ax.axvline(np.log(1 / report.size.precision), color="0.2", lw=1, ls=":")
-        ax.annotate(
-            f"the {words}",
-            (np.log(1 / report.size.precision), 0.97),
-            xycoords=("data", "axes fraction"),
-            xytext=(-4, 0),
-            textcoords="offset points",
-            ha="right",
-            va="top",
-            fontsize=8,
-            color="0.2",
-        )
+        at = np.log(1 / report.size.precision)
+        ax.axvline(at, color="0.2", lw=1, ls=":")
+        where: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "va": "top", "color": "0.2"}
+        note(ax, f"the {words}", (at, 0.97), True, **where)
         ax.set_yscale("symlog", linthresh=10)
         ax.set_ylim(bottom=0)
-        ax.set(xlabel=r"$\ln 1/\varepsilon$ (finer to the right)", ylabel=r"$\ln N(\varepsilon)$")
         ax.set_title("to compare kernels: functions told apart", loc="left", fontsize=10)
-        ax.legend(
-            fontsize=8,
-            title="at most, by",
-            title_fontsize=8,
-            loc="lower right",
-            framealpha=0.85,
-            edgecolor="none",
-        )
+        legend = {"title": "at most, by", "title_fontsize": 8, "fontsize": 8, "edgecolor": "none"}
         ax.spines[["top", "right"]].set_visible(False)
-        return self
-
-    @classmethod
-    def from_estimator(
-        cls, model: Any, X: PointsLike, y: TargetsLike, *, ax: Axes | None = None, **how: Any
-    ) -> Self:
-        """Count the functions of a fitted machine's class and draw how many there are.
-
-        Parameters
-        ----------
-        model, X, y :
-            As in :func:`mercer.research.covering.covering_report`.
-        ax : matplotlib Axes, optional
-        **how
-            For :func:`mercer.research.covering.covering_report`.
-
-        Returns
-        -------
-        CoveringDisplay
-        """
-        return cls(report=covering_report(model, X, y, **how)).plot(ax)
+        return self._finish(
+            xlabel=r"$\ln 1/\varepsilon$ (finer to the right)",
+            ylabel=r"$\ln N(\varepsilon)$",
+            legend={**legend, "loc": "lower right", "framealpha": 0.85},
+        )

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mercer.kernels.points import Array
-from mercer.plotting.base import Axes, Display
+from mercer.plotting.base import Axes, Display, floats
 
 __all__ = ["PathDisplay"]
 
-# So many names of coefficients are written at the ends of their lines.
-NAMED = 12
+# A legend of more coefficients than this hides their lines.
+MAX_NAMES = 12
 
 
 class PathDisplay(Display):
@@ -31,8 +30,6 @@ class PathDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     lines_ : list of matplotlib Line2D
         One for each coefficient.
 
@@ -51,21 +48,20 @@ class PathDisplay(Display):
     (3, 'coefficient')
     """
 
-    def __init__(
-        self, *, parameters: ArrayLike, coefs: ArrayLike, names: Sequence[str] | None = None
-    ) -> None:
-        self.parameters: Array = np.asarray(parameters, dtype=np.float64)
-        self.coefs: Array = np.asarray(coefs, dtype=np.float64)
+    parameters: Array
+    coefs: Array
+    names: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        self.parameters, self.coefs = floats(self.parameters), floats(self.coefs)
         if self.coefs.ndim != 2 or self.parameters.shape != self.coefs.shape[:1]:
             raise ValueError(
                 f"coefs must have one row for each of the {self.parameters.size} parameters, got "
                 f"shape {self.coefs.shape}."
             )
-        if names is not None and len(names) != self.coefs.shape[1]:
-            raise ValueError(
-                f"{len(names)} names were given for {self.coefs.shape[1]} coefficients."
-            )
-        self.names = None if names is None else list(names)
+        k, count = self.coefs.shape[1], None if self.names is None else len(self.names)
+        if count not in (None, k):
+            raise ValueError(f"{count} names were given for {k} coefficients.")
 
     def plot(
         self,
@@ -94,10 +90,6 @@ class PathDisplay(Display):
             What the axis says.
         **kwargs
             For ``Axes.plot``.
-
-        Returns
-        -------
-        PathDisplay
         """
         if against not in ("parameter", "norm"):
             raise ValueError(f"against must be 'parameter' or 'norm', got {against!r}.")
@@ -110,8 +102,6 @@ class PathDisplay(Display):
         if self.names is not None:
             for line, name in zip(self.lines_, self.names, strict=True):
                 line.set_label(name)
-            if len(self.names) <= NAMED:
-                ax.legend(frameon=False)
         if chosen is not None:
             if against == "norm":
                 order = np.argsort(self.parameters)
@@ -119,8 +109,9 @@ class PathDisplay(Display):
             ax.axvline(chosen, color="0.6", linestyle=":")
         ax.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
         words = {"parameter": "regularization parameter", "norm": r"$\|w\|_1$"}
-        ax.set(xlabel=words[against] if xlabel is None else xlabel, ylabel="coefficient")
-        return self
+        few = self.names is not None and len(self.names) <= MAX_NAMES
+        label = words[against] if xlabel is None else xlabel
+        return self._finish(xlabel=label, ylabel="coefficient", legend=few)
 
     @classmethod
     def from_path(
@@ -135,13 +126,6 @@ class PathDisplay(Display):
             y).validation_path_``.
         names : sequence of str, optional
             Names of the coefficients.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        PathDisplay
         """
         display = cls(parameters=path.parameters, coefs=path.coefs, names=names)
         return display.plot(ax, **kwargs)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from mercer._typing import PointsLike, TargetsLike
-from mercer.plotting.base import Axes, Display
-from mercer.research.fusion.stable import StableLSSVR, stability_curve
+from mercer.plotting.base import Axes, Display, Factory
+from mercer.research.fusion.stable import stability_curve
 from mercer.research.fusion.stable_folds import StabilityCurve
 
 __all__ = ["StabilityDisplay"]
@@ -22,8 +21,6 @@ class StabilityDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     lines_ : list of matplotlib Line2D
         Of samples trained on, and left out.
     corner_ : matplotlib Line2D
@@ -46,22 +43,11 @@ class StabilityDisplay(Display):
     'log'
     """
 
-    def __init__(self, *, curve: StabilityCurve) -> None:
-        self.curve = curve
+    curve: StabilityCurve
+    from_estimator = Factory(stability_curve)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw both curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        **kwargs
-            For ``Axes.loglog``.
-
-        Returns
-        -------
-        StabilityDisplay
-        """
+        """Draw both curves by ``Axes.loglog``."""
         ax = self._draw_on(ax)
         curve = self.curve
         self.lines_ = [
@@ -69,33 +55,5 @@ class StabilityDisplay(Display):
             *ax.loglog(curve.alpha_s, curve.left_out, label="left out", **kwargs),
         ]
         (self.corner_,) = ax.plot(curve.best, curve.left_out[curve.corner], "o", color="0.2")
-        ax.set(xlabel=r"bound $\alpha_S$", ylabel="mean squared residual")
-        ax.legend(frameon=False)
-        return self
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: StableLSSVR,
-        X: PointsLike,
-        y: TargetsLike,
-        *,
-        alphas: Any = None,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Compute the curve and draw it.
-
-        Parameters
-        ----------
-        estimator, X, y, alphas :
-            As in :func:`mercer.research.fusion.stability_curve`.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        StabilityDisplay
-        """
-        return cls(curve=stability_curve(estimator, X, y, alphas)).plot(ax, **kwargs)
+        labels: dict[str, Any] = {"xlabel": r"bound $\alpha_S$", "ylabel": "mean squared residual"}
+        return self._finish(**labels, legend=True)
